@@ -23,6 +23,7 @@ from plackett.evaluation.reference_scores import (
     BEST_FEATURE,
     RANDOM_ORDER,
     best_single_features,
+    notes_on_sampling,
     random_overall,
     random_values,
 )
@@ -215,7 +216,7 @@ def evaluate(
     *,
     qid: Any = None,
     y: str | None = None,
-    metrics: Sequence[str | Measure] | str | Measure = DEFAULT_METRICS,
+    metrics: Any = DEFAULT_METRICS,
     convention: str | Convention = "standard",
     docid: Any = None,
     complete: bool | None = None,
@@ -237,7 +238,9 @@ def evaluate(
         "qid".
     y : str, default=None
         For a data frame, the column of the labels, by default "label".
-    metrics : sequence of str or Measure, or text with commas, default=("ndcg@10", "map", "mrr")
+    metrics : sequence of str, Measure or callable, or text with commas, default=("ndcg@10", "map", "mrr")
+        A callable is a measure of your own: see ``plackett.metrics.make_measure``. A mapping of names to measures names
+        the columns.
     convention : str or Convention, default="standard"
         ``standard``, ``paper``, ``letor3``, ``letor4``, ``trec``, ``sklearn``, ``lightgbm``, ``xgboost``, ``gdeval`` or
         ``ranx``: how that tool breaks ties, discounts, and counts queries without a relevant document. ``standard``
@@ -299,6 +302,10 @@ def evaluate(
     every = {one.name: one for one in (rules, *(measure.convention for measure in measures)) if one is not None}
     notes += [refused for one in every.values() if (refused := one.refused_labels(lists)) is not None]
     values, is_empty = rules.table(measures, lists)
+    notes += [
+        f"{name}: the equal scores of {count_of(n, 'query', 'queries')} are averaged over random orders"
+        for name, n in lists.n_sampled.items()
+    ]
     if complete is None and lists.n_retrieved is not None:  # measures of several conventions may differ in this
         values[np.ix_(lists.n_retrieved == 0, np.logical_not(is_complete))] = np.nan
     n_empty = {name: int(is_empty[:, column].sum()) for column, name in enumerate(names)}
@@ -308,6 +315,7 @@ def evaluate(
         random = random_values(measures, lists, rules)
         references[RANDOM_ORDER] = {name: mean_of_counted(random[:, column]) for column, name in enumerate(names)}
         references[RANDOM_ORDER] |= random_overall(measures, names, lists, rules)
+        notes += notes_on_sampling(measures, names)
         if queries is not None:
             features = best_single_features(measures, lists, rules, queries.grouped)
             if features:  # else all columns are categories
@@ -355,11 +363,6 @@ def parse_metrics(metrics: Any) -> tuple[list[Measure], list[str]]:
     if len(set(names)) < len(names):
         raise ValueError(f"metrics names {next(n for n in names if names.count(n) > 1)!r} twice.")
     return measures, names
-
-
-def lower_is_better(measures: Mapping[str, Measure]) -> list[str]:
-    """Return the names of the measures of which lower values are better."""
-    return [name for name, measure in measures.items() if not measure.higher_is_better]
 
 
 def check_first(measures: Sequence[Measure]) -> None:

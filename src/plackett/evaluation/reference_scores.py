@@ -14,16 +14,27 @@ from plackett.metrics.measure import Measure
 from plackett.validation import check_csr, feature_label, is_sparse
 
 RANDOM_ORDER, BEST_FEATURE = "random order", "best feature"
+FEW_ORDERS = 4  # of tied documents, for measures of users, which are called for every feature
 MAX_PASSES = 64  # over X; at most about 2 / MAX_PASSES of it is copied at a time
 
 
 def random_values(measures: list[Measure], lists: JudgedLists, convention: Convention) -> np.ndarray:
-    """Return the exact expectation of each query and measure under a random order.
+    """Return the expectation of each query and measure under a random order.
 
-    With equal scores, the expectation over the orders of tied documents is the expectation over all orders.
+    With equal scores, the expectation over the orders of tied documents is the expectation over all orders. It is exact
+    except for measures of users without an expectation of their own: see ``notes_on_sampling``.
     """
     flat = lists.with_scores(np.zeros_like(lists.scores))
     return convention.table(measures, flat, ties="average")[0]
+
+
+def notes_on_sampling(measures: list[Measure], names: list[str]) -> list[str]:
+    """Return a sentence for each measure whose value of a random order is the mean of sampled orders."""
+    return [
+        f"{RANDOM_ORDER} by {name}: mean of at most {measure.orders} sampled orders of each query"
+        for name, measure in zip(names, measures, strict=True)
+        if measure.is_sampled
+    ]
 
 
 def random_overall(
@@ -74,7 +85,7 @@ def best_single_features(
         for sign in (1.0, -1.0):
             scores = SingleFeature(column, sign, np.nan).scores_of(feature)
             ranked = lists.with_scores(scores)
-            values, _ = convention.table(measures, ranked, ties="average")
+            values, _ = convention.table(measures, ranked, ties="average", orders=FEW_ORDERS)
             overall = convention.overall(measures, names, ranked, ties="average")
             for place, measure in enumerate(measures):
                 value, so_far = overall.get(names[place], mean_of_counted(values[:, place])), best[place]

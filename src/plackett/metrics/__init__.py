@@ -6,7 +6,7 @@ from plackett.metrics.diversity import alpha_ndcg, err_ia
 from plackett.metrics.exposure import coverage, exposure_gini
 from plackett.metrics.graded import dcg, err, mean_ndcg, ndcg, sharp_ndcg, wpd
 from plackett.metrics.incomplete import bpref, infap
-from plackett.metrics.measure import Measure
+from plackett.metrics.measure import Measure, make_measure, register
 from plackett.metrics.whole_order import auc, average_rank, exact, kendall, mre, persistence
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "exposure_gini",
     "infap",
     "kendall",
+    "make_measure",
     "mean_ndcg",
     "mre",
     "ndcg",
@@ -35,6 +36,7 @@ __all__ = [
     "rbp",
     "recall",
     "reciprocal_rank",
+    "register",
     "sharp_ndcg",
     "success",
     "wpd",

@@ -67,7 +67,7 @@ class Convention:
         rules: dict[str, object] = {"empty": own.empty if measure.kind.empty is None else measure.kind.empty}
         if measure.name not in _ALWAYS_AVERAGED:
             rules["ties"] = own.ties
-        for source in ("*", measure.name):
+        for source in () if measure.kind.is_own else ("*", measure.name):
             rules.update(own.rules.get(source, {}))
         return {**{key: value for key, value in rules.items() if key in known}, **measure.parameters}
 
@@ -92,7 +92,8 @@ class Convention:
         values = np.full((lists.n_queries, len(measures)), np.nan)
         is_empty = np.zeros(values.shape, dtype=bool)
 
-        by_block = [column for column, measure in enumerate(measures) if not measure.kind.is_overall]
+        kinds = [measure.kind for measure in measures]
+        by_block = [column for column, kind in enumerate(kinds) if not kind.is_overall and not kind.is_own]
 
         def fill(first: int, last: int) -> None:
             with thread_scratch() as scratch:
@@ -100,7 +101,10 @@ class Convention:
                 for at in by_block:
                     values[first:last, at], is_empty[first:last, at] = self.values(measures[at], part, **changes)
 
-        map_blocks(fill, lists.blocks())
+        if by_block:
+            map_blocks(fill, lists.blocks())
+        for at in (column for column, kind in enumerate(kinds) if kind.is_own):  # functions in Python gain no threads
+            values[:, at], is_empty[:, at] = self.values(measures[at], lists, **changes)
         return values, is_empty
 
     def overall(
@@ -110,8 +114,8 @@ class Convention:
         answer = {}
         for name, measure in zip(names, measures, strict=True):
             if measure.kind.is_overall:
-                own, rules = measure.convention or self, {**self.rules_for(measure), **changes}
-                rules["k"] = measure.k
+                known = {key: one for key, one in changes.items() if key in measure.kind.defaults}
+                own, rules = measure.convention or self, {**self.rules_for(measure), **known, "k": measure.k}
                 ranked = lists.in_single_precision if own.is_single_precision else lists
                 answer[name] = float(measure.kind.compute(ranked, **rules))
         return answer
@@ -119,11 +123,12 @@ class Convention:
     def values(self, measure: Measure, lists: JudgedLists, **changes: object) -> tuple[np.ndarray, np.ndarray]:
         """Return the values of ``measure``, one per query, and which queries were empty for it.
 
-        ``changes`` replace rules of the convention. A query without retrieved documents gets the worst value: 0, or
-        that of the reversed order where lower is better.
+        ``changes`` replace rules of the convention, where the measure has them. A query without retrieved documents
+        gets the worst value: 0, or that of the reversed order where lower is better.
         """
         own = measure.convention or self
-        rules = {**self.rules_for(measure), **changes}
+        known = (*measure.kind.defaults, "empty")
+        rules = {**self.rules_for(measure), **{key: one for key, one in changes.items() if key in known}}
         empty = rules.pop("empty")
         if own.is_single_precision:
             lists = lists.in_single_precision

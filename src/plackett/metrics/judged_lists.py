@@ -103,6 +103,7 @@ class JudgedLists:
         self._scratch: Scratch | None = None
         self._long_order: np.ndarray | None = None
         self._shared: dict[object, np.ndarray] = {}
+        self.n_sampled: dict[str, int] = {}  # queries whose ties a user's measure averaged over random orders
 
     @classmethod
     def of_queries(cls, queries: Queries, scores: np.ndarray | None = None) -> JudgedLists:
@@ -181,7 +182,9 @@ class JudgedLists:
         """The lists with scores rounded to float32."""
         with np.errstate(over="ignore"):
             rounded = self.scores.astype(np.float32)
-        return self.with_scores(rounded.astype(np.float64))
+        lists = self.with_scores(rounded.astype(np.float64))
+        lists.n_sampled = self.n_sampled
+        return lists
 
     @cached_property
     def largest_label(self) -> float:

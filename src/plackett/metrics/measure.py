@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from plackett._plugins import load_plugin, plugins
 from plackett.metrics import diversity, exposure, incomplete, whole_order  # noqa: F401  they fill the registry
 from plackett.metrics.conventions import CONVENTIONS, Convention, get_convention
 from plackett.metrics.judged_lists import JudgedLists, check_cutoff, check_empty, judge
-from plackett.metrics.registry import ALIASES, KINDS, MeasureKind
+from plackett.metrics.own import ORDERS, as_key, own_kind, register_kind
+from plackett.metrics.registry import ALIASES, KINDS, OWN_KINDS, MeasureKind
 from plackett.storage.models.registry import register_text
 
 _PATTERN = re.compile(
-    r"\s*(?P<name>[A-Za-z][A-Za-z0-9_-]*?)\s*(?:@\s*(?P<k>[^\s(]+))?\s*(?:\((?P<inside>.*)\))?\s*", re.DOTALL
+    r"\s*(?P<name>[^\W\d](?:[\w.:-]*?\w)?)\s*(?:@\s*(?P<k>[^\s(]+))?\s*(?:\((?P<inside>.*)\))?\s*", re.DOTALL
 )
 
 
@@ -33,9 +36,9 @@ class Measure:
 
     Parameters
     ----------
-    name : str
-        ``ndcg``, ``map``, ``mrr``, ``p``, ``recall``, ``err``, ``dcg``, ``mean-ndcg``, ``kendall``, ``mre``,
-        ``persistence``, ``exact``, ``sharp-ndcg``, ``wpd``, or an alias such as ``precision``.
+    name : str or callable
+        A name such as ``ndcg``, ``map`` or ``bpref``, or an alias such as ``precision``; the page on measures has all.
+        Or a function of your own: see :func:`make_measure`.
     k : int, default=None
         Cut-off; None counts the whole list.
     convention : str or Convention, default=None
@@ -64,12 +67,17 @@ class Measure:
     parameters: Mapping[str, object]
 
     def __init__(
-        self, name: str, k: int | None = None, *, convention: str | Convention | None = None, **parameters: object
+        self,
+        name: str | Measure | MeasureKind | Callable[..., Any],
+        k: int | None = None,
+        *,
+        convention: str | Convention | None = None,
+        **parameters: object,
     ):
-        kind = KINDS[_known_name(name)]
+        kind = _as_kind(name)
         k = check_cutoff(k)
         if kind.cutoff == "none" and k is not None:
-            raise ValueError(f"{kind.name} uses the whole list; it has no cut-off, but {name}@{k} was given.")
+            raise ValueError(f"{kind.name} uses the whole list; it has no cut-off, but {kind.name}@{k} was given.")
         if kind.cutoff == "required" and k is None:
             raise ValueError(f"{kind.name} needs a cut-off, such as {kind.name}@10.")
         known = (*kind.defaults, *(() if kind.is_overall else ("empty",)))
@@ -92,13 +100,14 @@ class Measure:
             self.rules.values(self, _NOTHING)
 
     @classmethod
-    def parse(cls, text: str | Measure) -> Measure:
+    def parse(cls, text: str | Measure | Callable[..., Any]) -> Measure:
         """Return the measure that a text names.
 
         Parameters
         ----------
-        text : str or Measure
-            ``name``, ``name@k`` or ``name@k(key=value, ...)``, in upper or lower case. A Measure is returned as it is.
+        text : str, Measure or callable
+            ``name``, ``name@k`` or ``name@k(key=value, ...)``, in upper or lower case. A Measure is returned as it is,
+            and a function as a measure of your own, as :func:`make_measure` returns it.
 
         Returns
         -------
@@ -111,6 +120,8 @@ class Measure:
         """
         if isinstance(text, Measure):
             return text
+        if not isinstance(text, str):
+            return cls(text)
         match = _PATTERN.fullmatch(text)
         if match is None:
             raise ValueError(f'{text!r} is not a measure; write it like "ndcg@10" or "err@20(max_label=4)".')
@@ -168,6 +179,16 @@ class Measure:
         return measure
 
     @property
+    def is_sampled(self) -> bool:
+        """Whether the value of a random order is estimated from some orders, for lack of an exact expectation."""
+        return self.kind.is_own and self.kind.function.expectation is None
+
+    @property
+    def orders(self) -> int:
+        """How many orders of tied documents a measure of a user is computed for at most."""
+        return int(self.parameters.get("orders", ORDERS))  # type: ignore[call-overload]
+
+    @property
     def rules(self) -> Convention:
         """The convention of the measure; ``standard`` by default."""
         return self.convention or CONVENTIONS["standard"]
@@ -179,6 +200,10 @@ class Measure:
 
     def saved_text(self) -> str:
         """Return the text for a model file; ValueError for a convention that is not in ``CONVENTIONS``."""
+        if self.kind.is_own:
+            raise ValueError(
+                f"{self} is a measure of your own, which a model file cannot hold. Set another one to save."
+            )
         if not self.has_known_rules:
             raise ValueError(
                 f"{self} has a convention that is not in plackett.metrics.CONVENTIONS, so a file cannot name it. "
@@ -190,20 +215,23 @@ class Measure:
         """Return the measure with ``convention``, unless it has one already; ``standard`` needs no mention."""
         if self.convention is not None or convention == self.rules:
             return self
-        return Measure(self.name, self.k, convention=convention, **self.parameters)
+        return Measure(self.kind, self.k, convention=convention, **self.parameters)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a Measure is immutable; make a new one.")
 
     def __reduce__(self):
-        return _rebuild, (self.kind.name, self.k, self.convention, dict(self.parameters))
+        kind = self.kind if self.kind.is_own else self.kind.name
+        return _rebuild, (kind, self.k, self.convention, dict(self.parameters))
 
     def _key(self) -> tuple:
         name = None if self.convention is None else self.convention.name
         return (self.kind.name, self.k, name, tuple(self.parameters.items()))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Measure) and self._key() == other._key() and self.convention == other.convention
+        if not isinstance(other, Measure) or self._key() != other._key():
+            return False
+        return self.convention == other.convention and self.kind == other.kind
 
     def __hash__(self) -> int:
         return hash(self._key())
@@ -218,11 +246,115 @@ class Measure:
         return f"Measure({str(self)!r})"
 
 
-register_text(Measure, Measure.saved_text, Measure.parse)
+def _from_file(text: str) -> Measure:
+    """Return the measure that a model file names; only those of plackett, so that a file never imports code."""
+    match = _PATTERN.fullmatch(text)
+    if match is None or as_key(match["name"]) not in ALIASES:
+        raise ValueError(f"the file names {text!r}, which is not a measure of plackett.")
+    return Measure.parse(text)
 
 
-def _rebuild(name: str, k: int | None, convention: Convention | None, parameters: dict) -> Measure:
+register_text(Measure, Measure.saved_text, _from_file)
+
+
+def _rebuild(name: str | MeasureKind, k: int | None, convention: Convention | None, parameters: dict) -> Measure:
     return Measure(name, k, convention=convention, **parameters)
+
+
+def make_measure(
+    function: Callable[..., Any],
+    k: int | None = None,
+    *,
+    name: str | None = None,
+    vectorized: bool = False,
+    higher_is_better: bool = True,
+    expectation: Callable[..., Any] | None = None,
+    empty: object = "skip",
+    bounds: tuple[float, float] = (-np.inf, np.inf),
+    **parameters: object,
+) -> Measure:
+    """Return a measure of your own from a function of the labels in ranked order.
+
+    It works in ``evaluate``, ``compare``, ``select`` and early stopping. A plain function works there too, with the
+    defaults below. A parameter ``k`` of the function is the cut-off; its other parameters are those of the measure.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(labels)`` gets the labels of one query in ranked order, an array, and returns a number. NaN means
+        that the query has no value. With a run, these are the labels of the retrieved documents; a parameter ``ideal``
+        gets those of all documents of the query in falling order.
+    k : int, default=None
+    name : str, default=None
+        None takes the name of the function; a lambda needs one.
+    vectorized : bool, default=False
+        Whether the function computes many queries at once: ``function(labels, indptr)`` gets the labels of list i as
+        ``labels[indptr[i]:indptr[i + 1]]``, none of them empty, and returns one number per list. A parameter ``ideal``
+        gets the labels of all documents, and ``ideal_indptr`` their bounds.
+    higher_is_better : bool, default=True
+    expectation : callable, default=None
+        Gets the same arguments as the function, labels in any order, and returns the mean over all orders: for the
+        exact value of a random order. Without it that value is the mean of sampled orders.
+    empty : {0, 1, "skip"}, default="skip"
+        What NaN counts in means; "skip" leaves the query out.
+    bounds : tuple of two floats, default=(-inf, inf)
+        The smallest and the largest possible value, which ``plackett.testing.check_measure`` tests.
+    **parameters
+        Parameters of the function, ``convention``, and those of all measures of your own: ``ties``, and ``orders``, the
+        number of orders in which a list with ties is measured at most (64).
+
+    Returns
+    -------
+    Measure
+
+    Notes
+    -----
+    Equal scores count with the mean over their orders: exactly if these are at most ``orders``, else over that many
+    random orders. The random orders depend on the labels of the tied documents only, never on the order of the rows.
+
+    Examples
+    --------
+    >>> def first_bad(labels):  # position of the first document that is not relevant
+    ...     return int((labels < 1).argmax()) + 1 if (labels < 1).any() else len(labels) + 1
+    >>> measure = make_measure(first_bad, name="first-bad")
+    >>> measure([2, 0, 1], [0.9, 0.4, 0.1])
+    array([2.])
+    >>> measure([2, 0], [0.5, 0.5])  # both orders of the tie: (2 + 1) / 2
+    array([1.5])
+    """
+    kind = own_kind(
+        function, name=name, is_vectorized=vectorized, higher_is_better=higher_is_better, expectation=expectation,
+        empty=empty, bounds=bounds,
+    )  # fmt: skip
+    return Measure(kind, k, **parameters)  # type: ignore[arg-type]
+
+
+def register(measure: Any) -> Any:
+    """Make a measure of your own known by its name, in texts such as ``"ndcg@10,first-bad@5"``, and return it.
+
+    It is known in this process; worker processes get the measure itself. A measure of your own of the same name is
+    replaced.
+
+    Parameters
+    ----------
+    measure : Measure or callable
+        From :func:`make_measure`, whose cut-off and parameters the text may set anew; or a plain function.
+
+    Returns
+    -------
+    Measure or callable
+        What was given, so that ``register`` can be a decorator.
+
+    Examples
+    --------
+    >>> @register
+    ... def top_label(labels, k=1):
+    ...     return labels[:k].max()
+    >>> Measure.parse("top-label@2")([2, 3, 1], [0.9, 0.4, 0.1])
+    array([3.])
+    """
+    register_kind(measure.kind if isinstance(measure, Measure) else own_kind(measure))
+    return measure
 
 
 def split_measures(text: str) -> list[str]:
@@ -243,15 +375,41 @@ def split_list(text: str, brackets: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def _known_name(name: str) -> str:
-    key = name.strip().lower().replace("_", "-")
-    if key not in ALIASES:
-        cut = re.fullmatch(r"(.+?)(?:-cut)?-?([1-9]\d*)", key)  # ndcg10, ndcg_10, and trec_eval's ndcg_cut_10
-        is_cut = cut is not None and cut[1] in ALIASES and KINDS[ALIASES[cut[1]]].cutoff != "none"
-        near = [f"{cut[1]}@{cut[2]}"] if is_cut and cut else difflib.get_close_matches(key, ALIASES, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"there is no measure {name!r}.{hint} Known are: {', '.join(sorted(KINDS))}.")
-    return ALIASES[key]
+def _as_kind(name: str | Measure | MeasureKind | Callable[..., Any]) -> MeasureKind:
+    if isinstance(name, MeasureKind):
+        return name
+    if isinstance(name, Measure):
+        return name.kind
+    if not isinstance(name, str):
+        known = next((kind for kind in OWN_KINDS.values() if kind.function.function is name), None)
+        return known or own_kind(name)
+    return _known_kind(name)
+
+
+def _known_kind(name: str) -> MeasureKind:
+    key = as_key(name)
+    if key in ALIASES:
+        return KINDS[ALIASES[key]]
+    if key not in OWN_KINDS and (plugin := _plugin(key)) is not None:
+        found = load_plugin("measures", plugin)
+        kind = found.kind if isinstance(found, Measure) else own_kind(found)
+        register_kind(dataclasses.replace(kind, name=plugin))
+    if key in OWN_KINDS:
+        return OWN_KINDS[key]
+    if ":" in name:
+        raise ValueError(
+            f"there is no measure {name!r}. module:name works in the command; in Python, pass the function itself."
+        )
+    cut = re.fullmatch(r"(.+?)(?:-cut)?-?([1-9]\d*)", key)  # ndcg10, ndcg_10, and trec_eval's ndcg_cut_10
+    is_cut = cut is not None and cut[1] in ALIASES and KINDS[ALIASES[cut[1]]].cutoff != "none"
+    near = [f"{cut[1]}@{cut[2]}"] if is_cut and cut else difflib.get_close_matches(key, [*ALIASES, *OWN_KINDS], n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"there is no measure {name!r}.{hint} Known are: {', '.join(sorted(KINDS))}.")
+
+
+def _plugin(key: str) -> str | None:
+    """Return the name of the entry point that an installed package has for a measure, or None."""
+    return next((name for name in plugins("measures") if as_key(name) == key), None)
 
 
 def _parse_parameters(text: str, inside: str | None) -> dict[str, Any]:

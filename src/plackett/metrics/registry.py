@@ -1,4 +1,4 @@
-"""The registry of measures: name, function and parameters. ``graded``, ``binary`` and ``order`` fill it."""
+"""The registry of measures: name, function and parameters. The modules of measures fill it."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ class MeasureKind:
     empty: object = None  # the value of empty queries under every convention; None follows the convention
     takes_unjudged: bool = False  # whether labels may be NaN
     needs_subtopics: bool = False
+    is_own: bool = False  # a function of a user: see own.py
     is_overall: bool = False  # whether it has one value for all queries instead of one per query
 
     def compute(self, lists: JudgedLists, **parameters: object) -> np.ndarray:
@@ -41,6 +42,7 @@ class MeasureKind:
 
 KINDS: dict[str, MeasureKind] = {}
 ALIASES: dict[str, str] = {}
+OWN_KINDS: dict[str, MeasureKind] = {}  # those that users have registered, by names as in ALIASES
 
 
 def measure_kind(name: str, *aliases: str, cutoff: Cutoff, higher_is_better: bool = True, **others: bool):

@@ -52,11 +52,11 @@ def metric_by_k(comparison: Comparison) -> list[Plot]:
     """Plot the first measure at k from 1 to 10, the best contestants in colour; NDCG if it has no cut-off."""
     if comparison.convention not in CONVENTIONS or not comparison.tables:
         return []
-    first = _parsed(comparison.metrics[0])
+    first = comparison.measure(comparison.metrics[0])
     measures = [
         Measure("ndcg", k, convention=first and first.convention)
         if first is None or first.kind.cutoff == "none"
-        else Measure(first.name, k, convention=first.convention, **first.parameters)
+        else Measure(first, k, convention=first.convention, **first.parameters)
         for k in CUTOFFS
     ]
     lines = {}
@@ -207,7 +207,7 @@ def _curves(comparison: Comparison, name: str) -> Any:
     ]
     if not quantities:
         return None
-    measures = [quantity for quantity in quantities if _is_measure(quantity)]
+    measures = [quantity for quantity in quantities if str(comparison.measure(quantity)) == quantity]
     aims = [quantity for quantity in AIMS if quantity in quantities]
     quantity = [*measures, *aims, *quantities][0]
     return quantity, [history[quantity] for history in histories]
@@ -224,19 +224,6 @@ def _columns(history: Any) -> dict[str, list[float]]:
 
 def _is_finite(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _is_measure(name: str) -> bool:
-    """Whether this is the full name of a measure; the r of RankBoost is not recall, although it parses as such."""
-    return str(_parsed(name)) == name
-
-
-def _parsed(name: str) -> Measure | None:
-    """Return the measure of that name; None for one of the user, of which the comparison has only the name."""
-    try:
-        return Measure.parse(name)
-    except ValueError:
-        return None
 
 
 def score_distributions(comparison: Comparison) -> list[Plot]:

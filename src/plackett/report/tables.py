@@ -178,11 +178,12 @@ def hardest_table(comparison: Comparison) -> Table:
 
 def hardest_queries(comparison: Comparison, n: int = HARDEST) -> list[HardQuery]:
     """Return `Comparison.hardest`, for rankers without queries on which all orders have the same value."""
-    if comparison.convention not in CONVENTIONS or comparison.kind == RUN:  # runs need not retrieve all documents
+    queries, first = comparison.queries, comparison.measure(comparison.metrics[0])
+    # runs need not retrieve all documents
+    if comparison.convention not in CONVENTIONS or comparison.kind == RUN or first is None:
         return comparison.hardest(n)
-    queries, first = comparison.queries, comparison.metrics[:1]
     best, worst = (
-        evaluate(queries, sign * queries.labels, metrics=first, convention=comparison.convention).values[:, 0]
+        evaluate(queries, sign * queries.labels, metrics=[first], convention=comparison.convention).values[:, 0]
         for sign in (1.0, -1.0)
     )
     matters = dict(zip(queries.ids.tolist(), (best != worst).tolist(), strict=True))

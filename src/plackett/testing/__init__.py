@@ -1,4 +1,4 @@
-"""Checks of losses and rankers that you wrote: each raises an AssertionError that says what is wrong, and where."""
+"""Checks of losses, measures and rankers that you wrote: each raises an AssertionError that says what is wrong."""
 
 from plackett._lazy import attach
 
@@ -6,6 +6,7 @@ _names, __getattr__, __dir__ = attach(
     __name__,
     {
         "plackett.testing.losses": "check_loss",
+        "plackett.testing.measures": "check_measure",
         "plackett.testing.rankers": "check_ranker",
     },
 )

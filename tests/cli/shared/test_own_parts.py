@@ -1,8 +1,9 @@
-"""``module:name`` on the command line: losses and rankers of the current folder."""
+"""``module:name`` on the command line: losses, measures and rankers of the current folder."""
 
 import pytest
 
 import plackett as pk
+from plackett.metrics.registry import OWN_KINDS
 
 OWN = """
 from sklearn.base import BaseEstimator
@@ -61,3 +62,37 @@ def test_what_is_missing_is_named(run, own, words, message):
     done = run("train", "train.txt", *words, "-o", "own.plackett")
     assert done.returncode == 2
     assert message in " ".join(done.stderr.replace("│", " ").split())
+
+
+@pytest.fixture(autouse=True)
+def _measures_as_before():
+    yield
+    OWN_KINDS.clear()
+
+
+MEASURES = """
+import plackett as pk
+
+def top_label(labels, k=1):
+    return float(labels[:k].max())
+
+worst = pk.metrics.make_measure(lambda labels: float(labels[-1]), name="worst", higher_is_better=False)
+"""
+
+
+def test_own_measures_are_named_by_their_module(run, run_apart, lists):
+    with open("measures_here.py", "w") as file:
+        file.write(MEASURES)
+    names = "measures_here:top_label@3,ndcg@10,measures_here:worst"
+    done = run_apart("compare", "train.txt", "-r", "regression", "--cv", "2", "-m", names, "--csv", "-j", "2")
+    assert done.returncode == 0, done.stderr
+    assert "measures_here:top_label@3" in done.stdout
+    assert "lower is better: measures_here:worst" in done.stderr
+    words = ("tune", "train.txt", "-r", "ranksvm", "--grid", "l2=1,0.1", "--folds", "2")
+    done = run(*words, "-m", "measures_here:top_label")
+    assert done.returncode == 0, done.stderr
+    done = run("train", "train.txt", "-r", "listmle", "-m", "measures_here:top_label@2", "-o", "own.plackett")
+    assert done.returncode == 0, done.stderr
+    done = run("compare", "train.txt", "-r", "regression", "-m", "measures_here:nothing")
+    assert done.returncode == 2
+    assert "measures_here has no nothing" in " ".join(done.stderr.replace("│", " ").split())

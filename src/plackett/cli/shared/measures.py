@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Sequence
 
 import typer
@@ -11,15 +13,38 @@ from plackett.cli.shared.parameters import usage_errors
 
 
 def parse_measures(texts: str | Sequence[str], option: str = "--metrics") -> list[str]:
-    """Return the names of the measures, comma-separated or repeated; raise for unknown ones and duplicates."""
+    """Return the names of the measures, comma-separated or repeated; raise for unknown ones and duplicates.
+
+    A name ``module:name`` is a measure of the user.
+    """
     from plackett.metrics.measure import Measure, split_measures
 
     names = [name for text in ([texts] if isinstance(texts, str) else texts) for name in split_measures(text)]
+    for name in names:
+        _register_own(name, option)
     with usage_errors():
         measures = {Measure.parse(name) for name in names}
     if not names or len(measures) < len(names):
         raise typer.BadParameter(f"{option} names no measure, or one twice.")
     return names
+
+
+def _register_own(text: str, option: str) -> None:
+    """Make the measure of ``module:name``, with or without a cut-off and parameters, known by that name."""
+    from plackett.cli.shared import own_parts
+
+    name = re.split(r"[@(]", text, maxsplit=1)[0].strip()
+    if not own_parts.is_own(name):
+        return
+    from plackett.metrics.measure import Measure
+    from plackett.metrics.own import own_kind, register_kind
+
+    found = own_parts.load(name, option)
+    try:
+        kind = found.kind if isinstance(found, Measure) else own_kind(found)
+    except (TypeError, ValueError) as error:
+        raise typer.BadParameter(f"{option} {name}: {error}") from error
+    register_kind(dataclasses.replace(kind, name=name))
 
 
 def need_subtopics(names: Sequence[str]) -> bool:

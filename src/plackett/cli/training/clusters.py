@@ -166,14 +166,16 @@ def measure(client: Any, parts: list[Source], fitted: Any, metrics: list[str]) -
 
     from plackett.distributed.cluster import on_workers
     from plackett.evaluation.evaluate import Evaluation
+    from plackett.metrics.measure import Measure
 
-    answers = on_workers(client, _measure_part, parts, fitted, metrics)
+    measures = {name: Measure.parse(name) for name in metrics}  # workers do not know the names of users' measures
+    answers = on_workers(client, _measure_part, parts, fitted, measures)
     values = np.concatenate([values for _, values in answers])
     means = Evaluation(metrics, np.arange(len(values)), values, convention="standard").mean()
     return Sizes(len(values), sum(n_docs for n_docs, _ in answers), fitted.n_features_in_), means
 
 
-def _measure_part(source: Source, ranker: Any, metrics: list[str]) -> tuple[int, Any]:
+def _measure_part(source: Source, ranker: Any, metrics: dict[str, Any]) -> tuple[int, Any]:
     """On a worker: return the number of documents of a part and the measures of each query."""
     import numpy as np
 

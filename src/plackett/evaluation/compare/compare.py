@@ -17,8 +17,14 @@ from plackett.data.tables import as_queries
 from plackett.evaluation.compare.comparison import BEST, Comparison
 from plackett.evaluation.compare.contestants import as_contestants, installed, with_preparation
 from plackett.evaluation.compare.folds import Progress, Setup, best_features_of, prepare, run
-from plackett.evaluation.evaluate import Evaluation, evaluate, lower_is_better
-from plackett.evaluation.reference_scores import BEST_FEATURE, RANDOM_ORDER, random_overall, random_values
+from plackett.evaluation.evaluate import Evaluation, evaluate
+from plackett.evaluation.reference_scores import (
+    BEST_FEATURE,
+    RANDOM_ORDER,
+    notes_on_sampling,
+    random_overall,
+    random_values,
+)
 from plackett.evaluation.store.versions import code_versions
 from plackett.metrics.conventions import Convention
 from plackett.metrics.judged_lists import JudgedLists
@@ -80,7 +86,7 @@ def compare(
     cv : int, "letor", splitter or list of folds, default=5
         As for ``as_folds``. If folds have no validation queries and a ranker has several candidates, a quarter of the
         training queries is used for validation.
-    metrics : sequence of str or Measure, or text with commas, default=("ndcg@10", "map")
+    metrics : sequence of str, Measure or callable, or text with commas, default=("ndcg@10", "map")
     convention : str or Convention, default="standard"
         As in ``evaluate``; also used to choose hyperparameters and for early stopping.
     select_by : str or Measure, default=None
@@ -149,9 +155,10 @@ def compare(
         tables[name] = evaluate(
             setup.queries, scores[name], metrics=setup.measures, convention=setup.criteria.convention
         )
+    notes += notes_on_sampling(setup.criteria.measures, setup.metrics)
     return Comparison(
         metrics=setup.metrics,
-        lower_is_better=lower_is_better(setup.measures),
+        measures=setup.measures,
         convention=setup.criteria.convention.name,
         baseline=baseline,
         tables=tables,

@@ -89,7 +89,9 @@ class Comparison:
     ----------
     metrics : list of str
     lower_is_better : list of str
-        Those of the measures of which lower values are better; None looks them up by their names.
+        Those of the measures of which lower values are better; None asks the measures.
+    measures : dict of str to Measure
+        The measures by name; of a restored comparison empty. ``measure`` also finds those of plackett by their names.
     convention : str
     baseline : str
         The contestant that marks refer to; empty if all failed.
@@ -146,6 +148,7 @@ class Comparison:
     settings: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     kind: str = RANKER
+    measures: Mapping[str, Measure] = field(default_factory=dict)
     lower_is_better: list[str] | None = None
     baseline: str = ""
     is_baseline_best: bool = field(init=False)
@@ -153,7 +156,8 @@ class Comparison:
 
     def __post_init__(self) -> None:
         if self.lower_is_better is None:
-            self.lower_is_better = [one for one in self.metrics if not Measure.parse(one).higher_is_better]
+            known = {metric: self.measure(metric) for metric in self.metrics}
+            self.lower_is_better = [name for name, one in known.items() if one is not None and not one.higher_is_better]
         self.is_baseline_best = self.baseline == BEST
         if self.is_baseline_best:
             self.baseline = self.best()
@@ -182,6 +186,15 @@ class Comparison:
     def gains(self) -> np.ndarray:
         """The labels of the rows of ``queries``, with 0 for documents that are not judged."""
         return np.nan_to_num(self.queries.labels)
+
+    def measure(self, metric: str) -> Measure | None:
+        """Return the measure of a name; None for one of the user in a comparison that was restored from a file."""
+        if metric in self.measures:
+            return self.measures[metric]
+        try:
+            return Measure.parse(metric)
+        except ValueError:
+            return None
 
     def is_higher_better(self, metric: str) -> bool:
         """Return whether higher values of a measure are better."""

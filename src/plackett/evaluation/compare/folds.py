@@ -31,7 +31,7 @@ from plackett.evaluation.select.grids import error_line, seeded, with_params
 from plackett.evaluation.select.selection import in_words
 from plackett.evaluation.splits import as_folds, with_validation
 from plackett.evaluation.store.fingerprints import data_fingerprint
-from plackett.evaluation.store.identity import NotIdentifiable, identity_of
+from plackett.evaluation.store.identity import NotIdentifiable, check_identifiable, identity_of
 from plackett.evaluation.store.results import Record, ResultCache, ResultStore, has_kinds
 from plackett.metrics.conventions import Convention, get_convention
 from plackett.metrics.judged_lists import JudgedLists
@@ -175,6 +175,8 @@ def prepare(
         random_state=check_seed(random_state),
         measures=measures,
     )
+    if folder is not None:
+        check_identifiable([criteria.select_by, *measures])
     folds = as_folds(cv, data)
     if any(_needs_validation(contestant) for contestant in contestants):  # all train on the same queries
         folds = [with_validation(fold, random_state=random_state) for fold in folds]

@@ -18,10 +18,9 @@ from plackett.evaluation.evaluate import (
     Evaluation,
     check_first,
     evaluate,
-    lower_is_better,
     parse_metrics,
 )
-from plackett.evaluation.reference_scores import RANDOM_ORDER, random_overall, random_values
+from plackett.evaluation.reference_scores import RANDOM_ORDER, notes_on_sampling, random_overall, random_values
 from plackett.metrics.conventions import Convention, get_convention
 from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
@@ -54,7 +53,7 @@ def compare_runs(
     runs : mapping of str to run, or sequence of runs
         A run is a ``Run``, the path of a run file, or ``{qid: {docid: score}}``; for a ``Queries``, one score per row.
         The runs of a sequence are named by their tags.
-    metrics : sequence of str or Measure, or text with commas, default=("ndcg@10", "map", "mrr")
+    metrics : sequence of str, Measure or callable, or text with commas, default=("ndcg@10", "map", "mrr")
     convention : str or Convention, default="standard"
         As in ``evaluate``.
     complete : bool, default=True
@@ -94,13 +93,14 @@ def compare_runs(
     given = {"qrels": qrels, "runs": runs}
     if isinstance(qrels, Queries):
         queries, tables, scores, notes = _of_rows(qrels, runs, metrics, rules)
+        notes += notes_on_sampling(measures, names)
     else:
         queries, tables, scores, notes = _of_runs(_as_qrels(qrels, measures), _as_runs(runs), metrics, rules, complete)
     if baseline not in (None, BEST) and baseline not in tables:
         raise ValueError(f"baseline={baseline!r} is not among the runs {', '.join(tables)}.")
     return Comparison(
         metrics=names,
-        lower_is_better=lower_is_better(dict(zip(names, measures, strict=True))),
+        measures=dict(zip(names, measures, strict=True)),
         convention=rules.name,
         baseline=next(iter(tables)) if baseline is None else baseline,
         tables=tables,

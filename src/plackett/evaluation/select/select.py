@@ -20,7 +20,7 @@ from plackett.evaluation.select.search import search_candidates
 from plackett.evaluation.select.selection import Selection, Trial
 from plackett.evaluation.splits import QueryKFold, as_folds
 from plackett.evaluation.store.fingerprints import data_fingerprint
-from plackett.evaluation.store.identity import identity_of
+from plackett.evaluation.store.identity import check_identifiable, identity_of
 from plackett.evaluation.store.results import ResultCache, ResultStore
 from plackett.metrics.conventions import Convention, get_convention
 from plackett.metrics.judged_lists import mean_of_counted
@@ -152,6 +152,8 @@ def _cache(folder: str | os.PathLike | None, judge: _ValidationSet | _CrossValid
     def common() -> dict[str, Any]:
         return {"metric": identity_of(judge.measure), "convention": identity_of(vars(judge.rules)), **judge.key()}
 
+    if folder is not None:
+        check_identifiable([judge.measure])
     return ResultCache(None if folder is None else ResultStore(folder), common)
 
 

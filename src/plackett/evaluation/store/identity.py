@@ -66,6 +66,18 @@ def identity_of(value: Any, where: str = "the estimator") -> Any:
     return {"value": answer, "code": hashlib.sha256(text.encode()).hexdigest()}
 
 
+def check_identifiable(measures: Iterable[Any]) -> None:
+    """Raise a ValueError for a measure of a user by which results cannot be found again in a folder."""
+    for measure in measures:
+        try:
+            identity_of(measure, "the measure")
+        except NotIdentifiable as error:
+            raise ValueError(
+                f"{measure} cannot be part of a folder of results: {error} Pass folder=None, or write the measure as a "
+                "plain function."
+            ) from error
+
+
 class _Walk:
     """One traversal of a value and everything it refers to; each object, function and class is a numbered entry."""
 

@@ -1,0 +1,248 @@
+"""``check_measure``: tests of a measure by what every measure promises, on small lists."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib.externals.loky.backend.reduction import dumps  # as joblib sends objects to worker processes
+
+from plackett.metrics.judged_lists import JudgedLists
+from plackett.metrics.measure import Measure
+
+SIZES = (1, 2, 3, 5, 9)
+CLOSE = 1e-9
+
+
+class _Lists(NamedTuple):
+    """Labels, scores and query ids of some lists."""
+
+    labels: np.ndarray
+    scores: np.ndarray
+    qid: np.ndarray
+
+    def rows(self, order: np.ndarray) -> _Lists:
+        return _Lists(self.labels[order], self.scores[order], self.qid[order])
+
+
+def check_measure(measure: Any, *, random_state: int = 0) -> None:
+    """Test a measure of your own: values, bounds, ties, empty lists, and what may not have an influence.
+
+    The tests run on lists of 1 to 9 documents with labels from 0 to 4, lists without a relevant document and ties
+    included:
+
+    - there is one finite value, or NaN, for each query, the same at a second call, and the labels stay as they were;
+    - the values of several queries are those of the queries one by one, in any order;
+    - the order of the rows does not matter, also where scores are equal;
+    - only the order of the scores matters, not their size;
+    - lists with few ties have the mean over all orders of the tied documents;
+    - values are within the bounds, if the measure has some, and the expectation, if it has one, is right;
+    - the perfect order is not worse than the reversed one;
+    - a list from which nothing was retrieved is never passed to the function;
+    - the measure can be pickled, as worker processes need.
+
+    Parameters
+    ----------
+    measure : callable, Measure or str
+        A function of labels in ranked order, what ``make_measure`` returns, or a name.
+    random_state : int, default=0
+        Seed of labels and scores.
+
+    Raises
+    ------
+    AssertionError
+        At the first test that fails; it shows the labels in ranked order, what was returned and what was expected.
+
+    Examples
+    --------
+    >>> def top_label(labels):
+    ...     return labels[0]
+    >>> check_measure(top_label)
+    >>> def first_good(labels):
+    ...     return int((labels > 0).argmax()) + 1
+    >>> try:
+    ...     check_measure(first_good)
+    ... except AssertionError as error:
+    ...     print(str(error).partition(", but ")[2])
+    higher is said to be better. Set higher_is_better.
+    """
+    parsed = Measure.parse(measure)
+    if parsed.kind.is_overall or parsed.kind.needs_subtopics:
+        raise ValueError(f"check_measure tests measures of labels with a value per query; {parsed} is not one.")
+    rng = np.random.default_rng(random_state)
+    lists = _made_up(rng, n_levels=None)
+    tied = _made_up(rng, n_levels=3)
+    _check_values(parsed, lists)
+    _check_one_by_one(parsed, lists)
+    _check_one_by_one(parsed, tied)
+    for one, words in ((lists, "different scores"), (tied, "equal scores")):
+        _check_rows(parsed, one, words, rng)
+    _check_monotone(parsed, lists)
+    _check_ties(parsed)
+    _check_bounds(parsed, lists, tied)
+    _check_expectation(parsed)
+    _check_direction(parsed, lists)
+    _check_unanswered(parsed)
+    _check_pickle(parsed, lists)
+
+
+def _made_up(rng: np.random.Generator, n_levels: int | None) -> _Lists:
+    lengths = np.repeat(SIZES, 4)
+    qid = np.repeat(np.arange(lengths.size), lengths)
+    labels = rng.integers(0, 5, qid.size).astype(np.float64)
+    labels[np.isin(qid, np.arange(0, lengths.size, 5))] = 0.0  # lists without a relevant document
+    scores = rng.permutation(qid.size) / 7.0 if n_levels is None else rng.integers(0, n_levels, qid.size) / 7.0
+    return _Lists(labels, scores, qid)
+
+
+def _values(measure: Measure, lists: _Lists) -> np.ndarray:
+    """Return the values, NaN for queries without one, with the error of the function as an AssertionError."""
+    labels = lists.labels.copy()
+    try:
+        values = Measure(measure, measure.k, convention=measure.convention, **{**measure.parameters, "empty": "skip"})(
+            labels, lists.scores, qid=lists.qid
+        )
+    except Exception as error:
+        notes = "; ".join(getattr(error, "__notes__", ()))
+        raise AssertionError(f"{measure} raised {type(error).__name__}: {error} ({notes})") from error
+    if not np.array_equal(labels, lists.labels):
+        raise AssertionError(f"{measure} changed the labels that it was given. Copy them first.")
+    return values
+
+
+def _by_query(measure: Measure, lists: _Lists) -> dict[int, float]:
+    return dict(zip(dict.fromkeys(lists.qid.tolist()), _values(measure, lists).tolist(), strict=True))
+
+
+def _shown(lists: _Lists, query: int) -> str:
+    rows = np.flatnonzero(lists.qid == query)
+    order = rows[np.argsort(-lists.scores[rows], kind="stable")]
+    return f"labels in ranked order {lists.labels[order].tolist()}, scores {lists.scores[order].round(3).tolist()}"
+
+
+def _check_same(
+    measure: Measure, lists: _Lists, found: dict[int, float], expected: dict[int, float], what: str
+) -> None:
+    for query, value in expected.items():
+        if not _is_close(found[query], value):
+            raise AssertionError(f"{measure}: {what}: {found[query]:.9g}, not {value:.9g}.\n{_shown(lists, query)}")
+
+
+def _is_close(one: float, other: float) -> bool:
+    return bool(np.isclose(one, other, rtol=CLOSE, atol=CLOSE, equal_nan=True))
+
+
+# --- The tests --------------------------------------------------------------------------------------------------------
+
+
+def _check_values(measure: Measure, lists: _Lists) -> None:
+    values = _values(measure, lists)
+    if np.isnan(values).all():
+        raise AssertionError(f"{measure} has no value (NaN) for any list.\n{_shown(lists, int(lists.qid[-1]))}")
+    again = _values(measure, lists)
+    if not np.array_equal(values, again, equal_nan=True):
+        raise AssertionError(f"{measure}: two calls with the same labels differ.")
+
+
+def _check_one_by_one(measure: Measure, lists: _Lists) -> None:
+    together = _by_query(measure, lists)
+    for query in together:
+        alone = _by_query(measure, lists.rows(np.flatnonzero(lists.qid == query)))[query]
+        if not _is_close(alone, together[query]):
+            raise AssertionError(
+                f"{measure}: the value of a query depends on the other queries: {together[query]:.9g} with them, "
+                f"{alone:.9g} alone.\n{_shown(lists, query)}"
+            )
+
+
+def _check_rows(measure: Measure, lists: _Lists, words: str, rng: np.random.Generator) -> None:
+    shuffled = lists.rows(rng.permutation(lists.qid.size))
+    what = f"the order of the rows or of the queries changes a value, with {words}"
+    _check_same(measure, lists, _by_query(measure, shuffled), _by_query(measure, lists), what)
+
+
+def _check_monotone(measure: Measure, lists: _Lists) -> None:
+    other = lists._replace(scores=np.exp(lists.scores - lists.scores.max()))
+    what = "other scores in the same order change a value"
+    _check_same(measure, lists, _by_query(measure, other), _by_query(measure, lists), what)
+
+
+def _check_ties(measure: Measure) -> None:
+    """Compare a tie of two with the mean of both orders."""
+    if measure.rules.rules_for(measure).get("ties", "average") != "average":
+        return
+    labels = np.array([3.0, 1.0, 0.0, 2.0])
+    orders = [np.array(scores) for scores in ([4.0, 3.0, 2.0, 1.0], [4.0, 2.0, 3.0, 1.0])]
+    each = [_values(measure, _Lists(labels, scores, np.zeros(4)))[0] for scores in orders]
+    found = _values(measure, _Lists(labels, np.array([4.0, 2.5, 2.5, 1.0]), np.zeros(4)))[0]
+    if not _is_close(found, float(np.mean(each))):
+        raise AssertionError(
+            f"{measure}: two documents with equal scores get {found:.9g}, but the mean of their orders, "
+            f"[3, 1, 0, 2] and [3, 0, 1, 2], is {np.mean(each):.9g}."
+        )
+
+
+def _check_bounds(measure: Measure, *every: _Lists) -> None:
+    low, high = measure.kind.function.bounds if measure.kind.is_own else (-np.inf, np.inf)
+    for lists in every:
+        for query, value in _by_query(measure, lists).items():
+            if value < low - CLOSE or value > high + CLOSE:
+                raise AssertionError(
+                    f"{measure}: {value:.9g} is outside of the bounds {low:g} to {high:g}.\n{_shown(lists, query)}"
+                )
+
+
+def _check_expectation(measure: Measure) -> None:
+    if not measure.kind.is_own or measure.is_sampled:
+        return
+    labels = np.array([2.0, 1.0, 0.0, 0.0])  # with 12 different orders
+    given = _values(measure, _Lists(labels, np.zeros(4), np.zeros(4)))[0]
+    orders = np.stack(np.meshgrid(*[np.arange(4.0)] * 4, indexing="ij"), axis=-1).reshape(-1, 4)
+    orders = orders[[np.unique(one).size == 4 for one in orders]]
+    mean = np.mean([_values(measure, _Lists(labels, scores, np.zeros(4)))[0] for scores in orders])
+    if not _is_close(given, float(mean)):
+        raise AssertionError(
+            f"{measure}: the expectation of the labels {labels.tolist()} is given as {given:.9g}, but the mean over "
+            f"all their orders is {mean:.9g}."
+        )
+
+
+def _check_direction(measure: Measure, lists: _Lists) -> None:
+    best, worst = (np.nanmean(_values(measure, lists._replace(scores=sign * lists.labels))) for sign in (1.0, -1.0))
+    sign = 1.0 if measure.higher_is_better else -1.0
+    if sign * best < sign * worst - CLOSE:
+        raise AssertionError(
+            f"{measure}: perfect orders have {best:.6g} and reversed ones {worst:.6g} on average, but "
+            f"{'higher' if measure.higher_is_better else 'lower'} is said to be better. Set higher_is_better."
+        )
+
+
+def _check_unanswered(measure: Measure) -> None:
+    labels, n_retrieved = np.array([1.0, 0.0, 2.0, 0.0]), np.array([0, 2])
+    lists = JudgedLists(labels, np.zeros(4), np.array([0, 2, 4]), n_retrieved=n_retrieved)
+    _no_error(measure, lambda: measure.values(lists), "a query from which a run retrieved nothing")
+    nothing = JudgedLists(np.zeros(0), np.zeros(0), np.zeros(1, dtype=np.int64))
+    _no_error(measure, lambda: measure.values(nothing), "no queries at all")
+
+
+def _no_error(measure: Measure, compute: Callable[[], np.ndarray], what: str) -> None:
+    try:
+        values = compute()
+    except Exception as error:
+        raise AssertionError(f"{measure} raised {type(error).__name__} for {what}: {error}") from error
+    if not np.isfinite(values[:1]).all():
+        raise AssertionError(f"{measure} has the value {values[0]} for {what}.")
+
+
+def _check_pickle(measure: Measure, lists: _Lists) -> None:
+    try:
+        again = pickle.loads(dumps(measure))
+    except Exception as error:
+        raise AssertionError(
+            f"{measure} cannot be sent to worker processes ({type(error).__name__}: {error}). Keep no open files, "
+            "locks or connections in it."
+        ) from error
+    if not np.array_equal(_values(measure, lists), _values(again, lists), equal_nan=True):
+        raise AssertionError(f"{measure}: a copy in another process has other values.")
