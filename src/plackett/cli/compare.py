@@ -29,9 +29,7 @@ LETOR = "letor"
 def compare(
     data: Annotated[
         list[str],
-        typer.Argument(
-            metavar="DATA", help="A known set's name, a folder with S1..S5 or Fold1.., LETOR files or tables."
-        ),
+        typer.Argument(metavar="DATA", help="A known set, a folder with S1..S5 or Fold1.., LETOR files, tables."),
     ],
     rankers: Annotated[
         list[str],
@@ -44,7 +42,7 @@ def compare(
     ],
     folds: Annotated[
         str | None,
-        typer.Option("--folds", "--cv", "-f", metavar="N|letor", help="Number of folds, or letor: the published ones."),
+        typer.Option("--folds", "--cv", "-f", metavar="N|letor", help="Folds, or letor: the published ones."),
     ] = None,
     metrics: Annotated[
         list[str] | None,
@@ -59,7 +57,7 @@ def compare(
     ] = None,
     baseline: Annotated[
         str | None,
-        typer.Option("--baseline", metavar="NAME", help="Ranker to test against, or best; default: the first."),
+        typer.Option("--baseline", metavar="NAME", help="To test against, or best; default: first."),
     ] = None,
     folder: Annotated[
         str | None, typer.Option("--folder", metavar="DIR", help="Store finished fits, to resume from.")

@@ -6,11 +6,11 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+_PANEL = "Columns of a table (CSV, TSV, Arrow, Parquet), missing values and text"
 
-def _option(name: str, text: str) -> Any:
-    return typer.Option(
-        name, metavar="COLUMN", help=text, rich_help_panel="Columns of a table (CSV, TSV, Arrow, Parquet)"
-    )
+
+def _option(name: str, text: str, metavar: str | None = "COLUMN") -> Any:
+    return typer.Option(name, metavar=metavar, help=text, rich_help_panel=_PANEL)
 
 
 Qid = Annotated[str | None, _option("--qid", "Query ids. Default: qid.")]
@@ -20,23 +20,9 @@ Drop = Annotated[list[str] | None, _option("--drop", "Not features. Several with
 Categorical = Annotated[list[str] | None, _option("--categorical", "Numbers that are names.")]
 
 
-_PREPARATION = "Missing values and categories (trees take them as they are)"
-Missing = Annotated[
-    str | None,
-    typer.Option(
-        "--missing",
-        metavar="RULE",
-        help="Fill missing values: zero, mean, median, min, query-median.",
-        rich_help_panel=_PREPARATION,
-    ),
-]
-MissingIndicator = Annotated[
-    bool, typer.Option("--missing-indicator", help="A further column for each.", rich_help_panel=_PREPARATION)
-]
-Encoding = Annotated[
-    str | None,
-    typer.Option("--encoding", metavar="HOW", help="Encode text: one-hot, target.", rich_help_panel=_PREPARATION),
-]
+Missing = Annotated[str | None, _option("--missing", "zero, mean, median, min or query-median.", "RULE")]
+MissingIndicator = Annotated[bool, _option("--missing-indicator", "Also a column for what was NaN.", None)]
+Encoding = Annotated[str | None, _option("--encoding", "Encode text: one-hot, target.", "HOW")]
 
 
 class Columns(NamedTuple):
