@@ -33,7 +33,7 @@ class Contribution(NamedTuple):
     """What one feature adds to the score of one document."""
 
     feature: str
-    value: float
+    value: float | str  # the name of a category
     contribution: float
 
 
@@ -41,8 +41,8 @@ class Difference(NamedTuple):
     """What one feature adds to the lead of document a over document b."""
 
     feature: str
-    value_a: float
-    value_b: float
+    value_a: float | str
+    value_b: float | str
     difference: float
 
 
@@ -123,6 +123,7 @@ def explain_additive(
     feature_names: Sequence[str] | None = None,
     docid: Sequence[Any] | None = None,
     numbers: np.ndarray | None = None,
+    categories: dict[int, np.ndarray] | None = None,
 ) -> Explanation:
     """Return the same for scores that are any sum over the features: ``score of i = Σ_j parts[i, j] + constant``.
 
@@ -140,6 +141,8 @@ def explain_additive(
     rows, feature_names, docid : as in :func:`explain_linear`
     numbers : ndarray of shape (n_docs,), default=None
         Row numbers in the explanation, if X holds only some rows; None counts them from 0.
+    categories : dict of int to ndarray of str, default=None
+        Names of the codes in columns of X that hold categories, to show instead of the codes.
 
     Returns
     -------
@@ -170,6 +173,7 @@ def explain_additive(
         rows=chosen.rows if numbers is None else numbers[chosen.rows],
         qid=chosen.qid,
         docid=chosen.docid,
+        categories=categories,
     )
 
 
@@ -191,6 +195,8 @@ class Explanation(ExplainedRows):
         The row of X that each line explains.
     qid : ndarray of shape (n_rows,)
     docid : list or None
+    categories : dict of int to ndarray of str, or None
+        Names of the codes of columns that hold categories.
     """
 
     _part = Contribution
@@ -198,6 +204,14 @@ class Explanation(ExplainedRows):
     _headings = ("score", "mean of list", "strongest features")
 
     contributions: Any
+    categories: dict[int, np.ndarray] | None = None
+
+    def _value(self, values: np.ndarray, column: int) -> float | str:
+        """Return the value of a feature, or the name of its category; NaN where it is missing."""
+        names, value = (self.categories or {}).get(column), float(values[column])
+        if names is None or not 0 <= value < names.size:
+            return value
+        return str(names[int(value)])
 
     def top(self, row: int, n: int | None = 5) -> list[Contribution]:
         """Return the ``n`` features that change the score of a document most, without those that add nothing.
@@ -217,7 +231,8 @@ class Explanation(ExplainedRows):
         values = dense_row(self.values, place)
         columns = largest_first(contributions)[:n]
         return [
-            Contribution(self.feature_names[j], float(values[j]), float(contributions[j])) for j in columns.tolist()
+            Contribution(self.feature_names[j], self._value(values, j), float(contributions[j]))
+            for j in columns.tolist()
         ]
 
     def why(self, a: int, b: int) -> Comparison:
@@ -238,7 +253,9 @@ class Explanation(ExplainedRows):
         return Comparison(
             **self._both(first, second),
             differences=[
-                Difference(self.feature_names[j], float(values_a[j]), float(values_b[j]), float(differences[j]))
+                Difference(
+                    self.feature_names[j], self._value(values_a, j), self._value(values_b, j), float(differences[j])
+                )
                 for j in largest_first(differences).tolist()
             ],
         )

@@ -19,9 +19,9 @@ ROWS_SHOWN = 20
 PARTS_SHOWN = 15
 
 
-def number(value: float) -> str:
-    """Return a number with four significant digits."""
-    return f"{value:.4g}"
+def number(value: float | str) -> str:
+    """Return a number with four significant digits, and the name of a category as it is."""
+    return value if isinstance(value, str) else f"{value:.4g}"
 
 
 def signed(value: float) -> str:

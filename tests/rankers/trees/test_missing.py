@@ -64,7 +64,7 @@ def package_scores(ranker, monkeypatch, train, test, **fit):
         monkeypatch.setattr(cls, "_keep", kept)
     ranker.fit(train, **fit)
     if isinstance(ranker, pk.CatBoostRanker):
-        return ranker.model_.predict(test.X, ntree_end=ranker.n_rounds_)
+        return ranker.model_.predict(ranker._rows(test.X), ntree_end=ranker.n_rounds_)
     if isinstance(ranker, pk.XGBoostRanker):
         matrix = ranker._matrix(ranker._as_fitted(test.X))
         return boosters[0].predict(matrix, output_margin=True, iteration_range=(0, ranker.n_rounds_))

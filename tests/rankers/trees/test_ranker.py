@@ -427,7 +427,7 @@ def test_parameters_of_lightgbm_are_parameters_as_any():
         ({"baging_fraction": 0.5}, r"Did you mean bagging_fraction"),
         ({"output_model": "x"}, "has no parameter 'output_model'"),
         ({"boosting": "dart"}, "trees must not change after they are grown"),
-        ({"categorical_feature": [1]}, "all columns are numeric"),
+        ({"categorical_feature": [1]}, "are found in data frames"),
         ({"n_rounds": 0}, "n_rounds=0"),
         ({"num_leaves": 1}, "at least 2 leaves"),
         ({"learning_rate": 0}, "learning_rate=0"),

@@ -193,6 +193,7 @@ class TreeForm:
 
     def check_missing(self, target: str) -> None:
         """Raise if the target reads missing values as 0, and the trees have learned to send them elsewhere."""
+        self.check_kinds(target)
         trees = self.trees
         is_apart = (trees.features_ != LEAF) & (trees.missing_left_ != (trees.thresholds_ >= 0.0))
         if self.has_missing and is_apart.any():

@@ -125,6 +125,7 @@ class BoostedTrees(PackageParams, Ranker):
     extra: ClassVar[str | None] = None  # extra of plackett that installs the package
     can_be_saved: ClassVar[bool] = True
     takes_missing: ClassVar[bool] = True
+    takes_categories: ClassVar[bool] = True
 
     def __init__(
         self,

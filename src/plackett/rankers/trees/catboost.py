@@ -10,6 +10,7 @@ import numpy as np
 from plackett.data.queries import Queries
 from plackett.rankers.monitor import NO_IMPROVEMENT, FitMonitor
 from plackett.rankers.trees.base import BoostedTrees, Lists, plain_rows
+from plackett.validation import is_sparse
 
 
 class CatBoostRanker(BoostedTrees):
@@ -32,6 +33,7 @@ class CatBoostRanker(BoostedTrees):
     model_ : catboost.CatBoost
         All rounds.
     n_rounds_, n_iter_, stop_reason_, history_, best_iteration_, best_score_ : as in ``TreeRanker``
+    categories_, encoder_, imputer_ : as in ``LinearRanker``
     n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
 
     Examples
@@ -86,8 +88,9 @@ class CatBoostRanker(BoostedTrees):
             queries = lists.queries
             group = np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr))
             return catboost.Pool(
-                plain_rows(queries.X), queries.labels, group_id=group, group_weight=lists.row_weights()
-            )
+                self._rows(queries.X), queries.labels, group_id=group, group_weight=lists.row_weights(),
+                cat_features=list(self.categories_ or ()),
+            )  # fmt: skip
 
         if monitor.validation is None:
             self.model_ = catboost.CatBoost(params).fit(pool(training))
@@ -100,7 +103,7 @@ class CatBoostRanker(BoostedTrees):
         self.model_ = catboost.CatBoost({"use_best_model": False, **params})
         self.model_.fit(pool(training), eval_set=pool(Lists(queries)))
         monitor.patience = None  # CatBoost has stopped already
-        for scores in self.model_.staged_predict(plain_rows(queries.X), thread_count=self._n_threads):
+        for scores in self.model_.staged_predict(self._rows(queries.X), thread_count=self._n_threads):
             found = np.asarray(scores, dtype=np.float64)
             monitor.record(lambda: found)  # noqa: B023  called at once
         if monitor.n_iter < n_rounds:
@@ -112,7 +115,18 @@ class CatBoostRanker(BoostedTrees):
     def _predict_grouped(self, queries: Queries) -> np.ndarray:
         if not self.n_rounds_:
             return np.zeros(queries.n_docs)
-        return self.model_.predict(plain_rows(queries.X), ntree_end=self.n_rounds_, thread_count=self._n_threads)
+        return self.model_.predict(self._rows(queries.X), ntree_end=self.n_rounds_, thread_count=self._n_threads)
+
+    def _rows(self, X: Any) -> Any:
+        """Return rows for CatBoost, with the names of categories; a missing category is the text ``nan``."""
+        if not self.categories_:
+            return plain_rows(X)
+        rows = np.array(X.toarray() if is_sparse(X) else X, dtype=object)
+        for column, names in self.categories_.items():
+            codes = rows[:, column].astype(np.float64)
+            known = np.append(names.astype(object), "nan")
+            rows[:, column] = known[np.where(np.isnan(codes), names.size, codes).astype(np.int64)]
+        return rows
 
     def save(self, path: str | os.PathLike | BinaryIO) -> None:
         """Raise an error: plackett cannot save the model of another package."""

@@ -39,6 +39,7 @@ GROWTH = names_in(
     max_bin max_bin_by_feature min_data_in_bin bin_construct_sample_cnt data_random_seed is_enable_sparse enable_bundle
     cegb_tradeoff cegb_penalty_split cegb_penalty_feature_lazy cegb_penalty_feature_coupled
     use_quantized_grad num_grad_quant_bins quant_train_renew_leaf stochastic_rounding
+    cat_l2 cat_smooth max_cat_threshold max_cat_to_onehot min_data_per_group
     histogram_pool_size force_col_wise force_row_wise device_type gpu_platform_id gpu_device_id gpu_use_dp
     """
 )
@@ -70,12 +71,12 @@ ALIASES = {
     "objective": "loss",
 }
 _TREES_STAY = "trees must not change after they are grown, or the best number of them could not be chosen"
-_NUMBERS_ONLY = "all columns are numeric; encode categories as columns of 0 and 1"
+_FROM_QUERIES = "columns of text and categories are found in data frames and in Queries.categories"
 REJECTED = {
     "boosting": _TREES_STAY,
     "boosting_type": _TREES_STAY,
-    "categorical_feature": _NUMBERS_ONLY,
-    "categorical_features": _NUMBERS_ONLY,
+    "categorical_feature": _FROM_QUERIES,
+    "categorical_features": _FROM_QUERIES,
     "linear_tree": "leaves are constants",
     "zero_as_missing": "zero is a value",
 }
@@ -254,6 +255,7 @@ class LightGBMTrees(FlatBoostedTrees):
         data = lightgbm.Dataset(
             plain_rows(queries.X), queries.labels if objective is None else None, group=np.diff(queries.indptr),
             weight=training.row_weights(), init_score=self._first_scores(queries, training.start), params=params,
+            categorical_feature=list(queries.categories or ()),
         )  # fmt: skip
         data.construct()
         if not any(data.feature_num_bin(column) for column in range(queries.n_features)):
@@ -389,6 +391,7 @@ class LightGBMRanker(LightGBMTrees):
     trees_, intercept_, has_missing_, has_base_, base_column_ : as in ``TreeRanker``
     n_rounds_, n_iter_, stop_reason_, history_, best_iteration_, best_score_ : as in ``TreeRanker``
     feature_importances_ : ndarray of shape (n_features,)
+    categories_, encoder_, imputer_ : as in ``LinearRanker``
     n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
 
     Examples

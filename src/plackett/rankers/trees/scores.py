@@ -36,6 +36,7 @@ class TreeScores(Ranker):
     _scoring_methods: ClassVar[tuple[str, ...]] = (*Ranker._scoring_methods, "_scores")
 
     takes_missing: ClassVar[bool] = True
+    takes_categories: ClassVar[bool] = True
 
     trees_: FlatTrees
     intercept_: float
@@ -107,6 +108,7 @@ class TreeScores(Ranker):
         return explain_additive(
             parts, features, some.qid, scores=self._scores(some, base),
             rows=needed.rows, numbers=needed.numbers, feature_names=names, docid=needed.docid,
+            categories=getattr(self, "categories_", None),
         )  # fmt: skip
 
     def _with_base(

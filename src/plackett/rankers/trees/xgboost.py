@@ -18,6 +18,7 @@ GROWTH = names_in(
     """
     gamma min_split_loss max_delta_step subsample sampling_method colsample_bytree colsample_bylevel colsample_bynode
     reg_alpha tree_method grow_policy max_leaves max_bin monotone_constraints interaction_constraints
+    max_cat_to_onehot max_cat_threshold
     num_parallel_tree device ndcg_exp_gain lambdarank_pair_method lambdarank_num_pair_per_sample
     lambdarank_normalization lambdarank_score_normalization lambdarank_unbiased lambdarank_bias_norm
     """
@@ -63,6 +64,7 @@ class XGBoostRanker(FlatBoostedTrees):
         Whether the rows of ``fit`` were sparse.
     n_rounds_, n_iter_, stop_reason_, history_, best_iteration_, best_score_ : as in ``TreeRanker``
     feature_importances_ : ndarray of shape (n_features,)
+    categories_, encoder_, imputer_ : as in ``LinearRanker``
     n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
 
     Examples
@@ -79,7 +81,7 @@ class XGBoostRanker(FlatBoostedTrees):
     aliases: ClassVar = ALIASES
     rejected_params: ClassVar = {
         "booster": "trees must not change after they are grown, or the best number of them could not be chosen",
-        "enable_categorical": "all columns are numeric; encode categories as columns of 0 and 1",
+        "enable_categorical": "columns of text and categories are found in data frames and in Queries.categories",
     }
 
     zero_is_missing_: bool
@@ -107,7 +109,7 @@ class XGBoostRanker(FlatBoostedTrees):
         return cls.import_package().core.XGBoostError
 
     def _grow(self, training: Lists, monitor: FitMonitor, validation_start: np.ndarray | None) -> None:
-        self.zero_is_missing_ = is_sparse(training.queries.X)
+        self.zero_is_missing_ = is_sparse(training.queries.X) and not training.queries.categories  # 0 is a category
         xgboost, queries = self.import_package(), training.queries
         labels = whole_labels(queries.labels, "XGBoost's rank:ndcg")
         params = {
@@ -124,7 +126,8 @@ class XGBoostRanker(FlatBoostedTrees):
             "disable_default_eval_metric": True,
             **self._passed_on(),
         }
-        data = self._matrix(queries.X, label=labels, group=np.diff(queries.indptr), weight=training.weights)
+        rows, sizes = self._as_fitted(queries.X), np.diff(queries.indptr)
+        data = self._matrix(rows, label=labels, group=sizes, weight=training.weights)
         held = None
         if monitor.validation is not None:
             held = self._matrix(self._as_fitted(monitor.validation.queries.X))
@@ -183,6 +186,9 @@ class XGBoostRanker(FlatBoostedTrees):
 
     def _matrix(self, X: Any, **given: Any) -> Any:
         missing = 0.0 if self.zero_is_missing_ else np.nan
+        if self.categories_:
+            kinds = ["c" if column in self.categories_ else "q" for column in range(X.shape[1])]
+            given |= {"feature_types": kinds, "enable_categorical": True}
         return self.import_package().DMatrix(plain_rows(X), missing=missing, nthread=self._n_threads, **given)
 
     def _as_fitted(self, X: Any) -> Any:
