@@ -84,7 +84,7 @@ def test_html_has_sortable_values_marks_and_escaped_text():
         [Column("ranker", "text"), Column("map", "marked")], [["<b>", Marked(0.25, "▼", True)], ["n", Marked(math.nan)]]
     )
     text = table.to_html()
-    assert '<th scope="row">&lt;b&gt;</th><td class="n" data-value="0.25"><span class="best">0.2500</span>' in text
+    assert '<th scope="row">&lt;b&gt;</th><td class="n" data-value="0.25"><b class="best">0.2500</b>' in text
     assert 'class="mark down" role="img" aria-label="worse, p at most 0.05">▼</span>' in text
     assert '<td class="n" data-value=""><span>–</span><span class="mark"></span></td>' in text
     assert "<thead" not in table.to_html(with_headings=False)

@@ -270,10 +270,11 @@ class Table:
         """Return `to_dict` as JSON text."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
-    def to_html(self, *, with_headings: bool = True) -> str:
+    def to_html(self, *, with_headings: bool = True, is_sortable: bool = True) -> str:
         """Return an HTML ``table`` element with its caption; a script can sort it by the ``data-value`` of its cells.
 
-        Estimates are drawn as bars on a common scale. The element has no style of its own.
+        Estimates are drawn as bars on a common scale. The element has no style of its own. The headings are buttons
+        for that script unless ``is_sortable`` is False.
         """
         scale, longest = self._scale(), LONGEST_TEXT if with_headings else LONGEST_VALUE
         heading = next((place for place, column in enumerate(self.columns) if column.name in ("ranker", "run")), None)
@@ -281,7 +282,8 @@ class Table:
             heading = next((place for place, column in enumerate(self.columns) if column.is_text), -1)
         parts = [f"<caption>{escape(for_display(self.title))}</caption>"] if self.title else []
         if with_headings:
-            parts.append(f"<thead><tr>{''.join(map(_html_heading, self.columns))}</tr></thead>")
+            headings = [_html_heading(column, is_sortable) for column in self.columns]
+            parts.append(f"<thead><tr>{''.join(headings)}</tr></thead>")
         for kind, rows in (("rows", self.rows), ("foot", self.foot)):
             if rows:
                 lines = [
@@ -338,7 +340,16 @@ def _latex_cell(column: Column, cell: Any) -> str:
     return " ".join(part for part in (rf"\textbf{{{text}}}" if is_best else text, mark) if part)
 
 
-def _html_heading(column: Column) -> str:
+def notebook_html(table: Table, before: Iterable[str] = (), after: Iterable[str] = ()) -> str:
+    """Return a table for a notebook, between lines of text."""
+    head = "".join(f"<p>{escape(for_display(line, LONGEST_VALUE))}</p>\n" for line in before)
+    notes = "<br>\n".join(escape(for_display(line, LONGEST_VALUE)) for line in after)
+    return f"{head}{table.to_html(is_sortable=False)}\n" + (f"<small>{notes}</small>" if notes else "")
+
+
+def _html_heading(column: Column, is_sortable: bool) -> str:
+    if not is_sortable:
+        return f'<th scope="col">{escape(for_display(column.name, 32))}</th>'
     kind, first = "text" if column.is_text else "number", "ascending"
     style = "" if column.is_text else ' class="n"'
     if column.kind in ("marked", "estimate"):
@@ -361,8 +372,8 @@ def _html_cell(column: Column, cell: Any, scale: tuple[float, float], longest: i
         bounds = f'{signed(cell.value)}<span class="bounds">{_bounds(cell)}</span>{_html_bar(cell, scale)}'
         return f'<td class="interval" {value}>{bounds}</td>'
     if isinstance(cell, Marked):
-        best = ' class="best"' if cell.is_best else ""
-        return f'<td class="n" {value}><span{best}>{text}</span>{_html_mark(cell.mark)}</td>'
+        shown = f'<b class="best">{text}</b>' if cell.is_best else f"<span>{text}</span>"
+        return f'<td class="n" {value}>{shown}{_html_mark(cell.mark)}</td>'
     return f'<td class="n" {value}>{text}</td>'
 
 

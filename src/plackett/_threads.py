@@ -192,12 +192,16 @@ def _blas_controller():
     return ThreadpoolController()
 
 
-def results(calls: Iterable[Any], **options: Any) -> Iterator[Any]:
-    """Return an iterator over the results of joblib's delayed ``calls``, lazy if the backend supports that."""
+def results(calls: Iterable[Any], *, is_ordered: bool = True, **options: Any) -> Iterator[Any]:
+    """Return an iterator over the results of joblib's delayed ``calls``, lazy if the backend supports that.
+
+    Unless ``is_ordered``, results come as soon as they are finished, if the backend supports that.
+    """
     from joblib import Parallel
 
-    try:
-        parallel = Parallel(**options, return_as="generator")
-    except ValueError:  # multiprocessing, and Ray's backend, return all results at the end
-        parallel = Parallel(**options)
-    return iter(parallel(calls))
+    for return_as in ("generator" if is_ordered else "generator_unordered", "generator"):
+        try:
+            return iter(Parallel(**options, return_as=return_as)(calls))
+        except ValueError:  # multiprocessing, and Ray's backend, return all results at the end
+            continue
+    return iter(Parallel(**options)(calls))

@@ -21,6 +21,15 @@ def five_parts(lists, lists_folder):
     return lists_folder
 
 
+def test_the_best_ranker_is_fitted_to_all_queries_and_saved(run, lists):
+    done = run("compare", *FILES, "-r", "regression,prank", "--folds", "3", "-m", "map", "-o", "best.plackett")
+    assert done.returncode == 0
+    assert "best_ is " in done.stderr
+    expected = pk.compare("regression,prank", pk.read_letor(list(FILES)), cv=3, metrics="map", refit=True).best_
+    assert (pk.load("best.plackett").predict(lists.X) == expected.predict(lists.X)).all()
+    assert run("compare", *FILES, "-r", "prank", "-o", "-").returncode == 2
+
+
 def test_the_table_has_means_marks_p_values_reference_scores_and_times(run, lists):
     done = run("compare", *FILES, "-r", "regression", "-r", "listmle", "--folds", "3", "-m", "ndcg@5", "-m", "map")
     assert done.returncode == 0

@@ -16,7 +16,7 @@ from plackett.rankers.registry import ENTRIES
 
 INTERRUPT = """
 import os, signal
-from plackett.rankers.monitor import Progress
+from plackett.rankers.progress import Progress
 
 steps = []
 

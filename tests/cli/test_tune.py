@@ -14,7 +14,7 @@ from plackett.evaluation.select.select import select
 
 INTERRUPT = """
 import os, signal
-from plackett.rankers.monitor import Progress
+from plackett.rankers.progress import Progress
 
 steps = []
 

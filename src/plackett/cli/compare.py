@@ -65,6 +65,10 @@ def compare(
     report: Annotated[
         str | None, typer.Option("--report", metavar="FILE.html", help="Also write an HTML report.")
     ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="MODEL", help="Refit the best ranker, and save it."),
+    ] = None,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Fits in parallel.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
     qid: Qid = None,
@@ -85,7 +89,7 @@ def compare(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")] = False,
 ) -> None:
     """Compare rankers: hyperparameters chosen on validation queries, measures on test queries, p-values."""
-    from plackett.cli.shared import comparisons, inputs, output, parameters
+    from plackett.cli.shared import comparisons, inputs, models, output, parameters
 
     form = output.chosen_format(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
     comparisons.check_per_query(form, per_query)
@@ -99,6 +103,8 @@ def compare(
     preparation = (missing, missing_indicator or None, encoding)
     contestants = _contestants(",".join(rankers), baseline, normalize, preparation)
     comparisons.check_report(report)  # fail before the fits
+    if model is not None:
+        models.check_target(model)
     source, cv = _source(
         data, folds, columns_of(qid, label, docid, drop, categorical), zero_based=zero_based, cache=cache
     )
@@ -117,7 +123,8 @@ def compare(
             folder=folder,
             random_state=seed,
             n_jobs=jobs,
-            progress=None if quiet else output.note,
+            progress=False if quiet else None if output.is_terminal() else output.note,
+            refit=model is not None,
         )
     except KeyboardInterrupt:
         if folder is not None:
@@ -127,6 +134,8 @@ def compare(
     comparisons.write_report(result, report)
     if not result.tables:
         raise typer.Exit(1)
+    if model is not None:
+        result.best_.save(model)
 
 
 # --- Options ----------------------------------------------------------------------------------------------------------

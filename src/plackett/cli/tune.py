@@ -192,7 +192,7 @@ def _search(
     from plackett.cli.shared import output
     from plackett.evaluation.select.select import select
     from plackett.evaluation.select.selection import in_words
-    from plackett.rankers.monitor import Progress
+    from plackett.rankers.progress import Progress
     from plackett.validation import count_of
 
     done: list[Trial] = []

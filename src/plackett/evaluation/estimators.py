@@ -80,6 +80,15 @@ def stops_on_validation(estimator: Any) -> bool:
     return package is not None and any(estimator.get_params().get(name) for name in package.stops_by)
 
 
+def uses_validation(estimator: Any) -> bool:
+    """Whether ``fit_copy`` passes validation queries on, so that they choose an iteration or stop the fit."""
+    if not takes_queries(estimator):
+        return stops_on_validation(estimator)
+    params = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
+    is_minimum = "max_iter" in params and params.get("patience", 1) is None
+    return "eval_set" in parameters_of(estimator.fit) and not is_minimum
+
+
 def predicts_classes(estimator: Any) -> bool:
     """Whether ``predict`` returns classes, which tie most documents of a query."""
     try:
@@ -119,10 +128,7 @@ def fit_copy(
         return estimator
     estimator = clone(estimator)
     if takes_queries(estimator):
-        is_shown = validation is not None and "eval_set" in parameters_of(estimator.fit)
-        params = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
-        if "max_iter" in params and params.get("patience", 1) is None:
-            is_shown = False
+        is_shown = validation is not None and uses_validation(estimator)
         estimator.fit(train, **({"eval_set": validation, "eval_metric": metric} if is_shown else {}))
         return estimator
     if _package_of(estimator) is not None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from plackett._optional import import_optional
-from plackett._tables import Column, Table, csv_text, json_value, plain_id
+from plackett._tables import Column, Table, csv_text, json_value, notebook_html, plain_id
 from plackett.data.frames import from_frame, is_frame
 from plackett.data.list_warnings import warn_of_one_list
 from plackett.data.queries import Queries
@@ -193,7 +193,8 @@ class Evaluation:
         return f"Evaluation({queries} × {', '.join(self.metrics)}; convention {self.convention!r})"
 
     def _repr_html_(self) -> str:
-        return self.to_table().to_html()
+        size = f"{count_of(len(self), 'query', 'queries')}, convention {self.convention}"
+        return notebook_html(self.to_table(heading=""), after=[size, *self.notes])
 
 
 def find_metric(metric: str | Measure, metrics: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from plackett._tables import Column, Table, json_value
+from plackett._tables import Column, Table, json_value, notebook_html
 from plackett.data.queries import Queries
 from plackett.evaluation.evaluate import Evaluation, evaluate
 from plackett.evaluation.significance import paired_t
@@ -108,7 +108,7 @@ class FeedbackResult:
         return "\n".join([self.to_table().to_text(), *self.notes])
 
     def _repr_html_(self) -> str:
-        return self.to_table().to_html()
+        return notebook_html(self.to_table())
 
     def __repr__(self) -> str:
         queries = count_of(self.queries.n_queries, "query", "queries")

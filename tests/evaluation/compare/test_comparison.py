@@ -206,3 +206,47 @@ def test_without_results_there_is_a_headline_too():
     empty = made_up({"a": [0.5, 0.5]})
     empty.tables = {}
     assert empty.headline() == ["No ranker finished."]
+
+
+# --- Frames, LaTeX, plots and notebooks -------------------------------------------------------------------------------
+
+
+def test_a_frame_has_means_and_p_values_or_every_query(noisy):
+    comparison = made_up(noisy, reference=noisy["a"])
+    frame = comparison.to_frame()
+    assert frame.index.tolist() == ["a", "b", "c", "d", "best feature"]
+    assert frame.loc["d", "map"] == comparison.mean()["d"]["map"]
+    assert frame.loc["d", "map p"] == comparison.differences(against="a")[-1].p_random_holm
+    assert frame.attrs == {"convention": "standard", "baseline": "a"}
+    queries = comparison.to_frame(per_query=True)
+    assert queries.index.names == ["ranker", "qid"]
+    assert queries.loc["d", "map"].tolist() == comparison.tables["d"]["map"].tolist()
+
+
+def test_the_best_of_each_measure_is_bold(noisy):
+    comparison = made_up(noisy)
+    assert rf"d & \textbf{{{comparison.mean()['d']['map']:.4f}}}" in comparison.to_latex()
+    assert f"**{comparison.mean()['d']['map']:.4f}**" in comparison.to_markdown()
+    assert comparison.to_latex().count("textbf") == 1
+
+
+def test_a_notebook_shows_the_headline_the_table_and_the_remarks(noisy):
+    html = made_up({"<b>": noisy["a"], "d": noisy["d"]})._repr_html_()
+    assert html.startswith("<p>d is the best by map")
+    assert "<button" not in html
+    assert "<b>" not in html.replace('<b class="best">', "")
+    assert html.count("<tr>") == 3
+    assert html.endswith("</small>")
+
+
+def test_a_plot_shows_each_mean_with_its_interval(noisy):
+    pytest.importorskip("matplotlib").use("agg")
+    comparison = made_up(noisy, reference=noisy["a"])
+    axes = comparison.plot()
+    marks = comparison.marks()
+    assert [label.get_text() for label in axes.get_yticklabels()] == [f"{one} {marks[one]}".strip() for one in "abcd"]
+    values = axes.lines[0].get_xdata().tolist()
+    assert values == [comparison.mean()[name]["map"] for name in "abcd"]
+    (low, _), (high, _) = axes.collections[0].get_segments()[0]
+    assert low < values[0] < high
+    assert comparison.plot("map", ax=axes) is axes

@@ -27,6 +27,11 @@ def note(text: str) -> None:
     print(text, file=sys.stderr)
 
 
+def is_terminal() -> bool:
+    """Whether standard error is a terminal, which can show a progress bar."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
 def write(text: str) -> None:
     """A finished text, to standard output."""
     sys.stdout.write(text if text.endswith("\n") else text + "\n")

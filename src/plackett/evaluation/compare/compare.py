@@ -16,7 +16,9 @@ from plackett.data.queries import Queries
 from plackett.data.tables import as_queries
 from plackett.evaluation.compare.comparison import BEST, Comparison
 from plackett.evaluation.compare.contestants import as_contestants, installed, with_preparation
-from plackett.evaluation.compare.folds import Progress, Setup, best_features_of, prepare, run
+from plackett.evaluation.compare.folds import Setup, best_features_of, prepare, run
+from plackett.evaluation.compare.progress import Progress, is_bar, tell
+from plackett.evaluation.compare.refit import refit as refit_best
 from plackett.evaluation.evaluate import Evaluation, evaluate
 from plackett.evaluation.reference_scores import (
     BEST_FEATURE,
@@ -29,6 +31,7 @@ from plackett.evaluation.store.versions import code_versions
 from plackett.metrics.conventions import Convention
 from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
+from plackett.rankers.progress import Progress as Bar
 
 DEFAULT_RANKERS = "ranksvm,listmle,adarank,lambdarank"  # linear by pairs and by lists, a boosted one, and trees
 
@@ -50,10 +53,11 @@ def compare(
     convention: str | Convention = "standard",
     select_by: str | Measure | None = None,
     baseline: str | None = None,
+    refit: bool = False,
     folder: str | os.PathLike | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = None,
 ) -> Comparison:
     """Fit rankers in every fold, choose hyperparameters on its validation queries, and evaluate on its test queries.
 
@@ -96,6 +100,11 @@ def compare(
         The contestant to which the others are compared in the summary; None takes the first. ``"best"`` takes the one
         with the best mean of the first measure. It is then chosen on the test queries, so p-values are corrected for
         all pairs instead of the pairs with it: the level holds, with less power.
+    refit : bool, default=False
+        Whether to fit the best contestant by the first measure again, to all queries; ``best_`` of the result is the
+        fitted ranker. Its hyperparameters are those that most folds chose, of equally frequent ones those with the best
+        mean on the validation queries. A ranker that chose its iteration on validation queries in the folds
+        (boosting, trees, nets, or a set ``patience``) holds back a quarter of the queries for that.
     folder : path, default=None
         Folder in which every finished fit is stored, so that an interrupted run can resume, with the same result.
         Several runs may use it at the same time. None stores nothing.
@@ -104,8 +113,10 @@ def compare(
     n_jobs : int, default=None
         Number of parallel fits, as in scikit-learn; ``joblib.parallel_config`` is respected. None runs them one after
         the other, each on all cores. Results are the same for any number.
-    progress : callable, default=None
-        Called with a line of text after every contestant and fold.
+    progress : bool or callable, default=None
+        None shows a progress bar with what runs and what is left, on standard error, in terminals and notebooks. True
+        also writes a line after every contestant and fold where no bar would be seen, as in a log; False shows nothing.
+        A callable is called with each line instead.
 
     Returns
     -------
@@ -156,7 +167,7 @@ def compare(
             setup.queries, scores[name], metrics=setup.measures, convention=setup.criteria.convention
         )
     notes += notes_on_sampling(setup.criteria.measures, setup.metrics)
-    return Comparison(
+    comparison = Comparison(
         metrics=setup.metrics,
         measures=setup.measures,
         convention=setup.criteria.convention.name,
@@ -169,9 +180,17 @@ def compare(
         failures=failures,
         reference_scores=_reference_scores(setup),
         description=setup.queries.describe(with_findings=False).to_dict(),
-        settings=_settings(setup, cv, data),
+        settings=_settings(setup, cv, data) | ({"refit": True} if refit else {}),
         notes=notes,
     )
+    if refit and comparison.tables:
+        best = next(one for one in contestants if one.name == comparison.best())
+        with Bar(f"fitting {best.name} to all queries", 1, is_shown=is_bar(progress)) as bar:
+            comparison.refitted, note = refit_best(setup, best, fits[best.name])
+            bar.advance()
+        comparison.notes = [*comparison.notes, note]
+        tell(progress, note)
+    return comparison
 
 
 def _reference_scores(setup: Setup) -> dict[str, Evaluation]:

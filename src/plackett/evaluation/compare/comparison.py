@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plackett._tables import BETTER, LEVEL, WORSE, Column, Marked, Table, json_value
+from plackett._optional import import_optional
+from plackett._tables import BETTER, LEVEL, WORSE, Column, Marked, Table, json_value, notebook_html
 from plackett.data.grouping import as_objects
 from plackett.data.queries import Queries
 from plackett.data.subtopics import Subtopics
@@ -123,6 +124,8 @@ class Comparison:
         Remarks, such as warnings of fits.
     kind : "ranker" or "run"
         What is compared.
+    best_ : ranker
+        The best contestant by the first measure, fitted again to all queries; only after ``compare(..., refit=True)``.
 
     Examples
     --------
@@ -150,6 +153,7 @@ class Comparison:
     kind: str = RANKER
     measures: Mapping[str, Measure] = field(default_factory=dict)
     lower_is_better: list[str] | None = None
+    refitted: Any = None
     baseline: str = ""
     is_baseline_best: bool = field(init=False)
     _pairs: dict[tuple[str, str, str], Difference] = field(init=False, default_factory=dict)
@@ -176,6 +180,13 @@ class Comparison:
     @property
     def n_folds(self) -> int:
         return int(self.fold_of.max(initial=0))
+
+    @property
+    def best_(self) -> Any:
+        if self.refitted is None:
+            why = "the refit failed, see the notes" if self.settings.get("refit") else "pass refit=True to compare"
+            raise AttributeError(f"this comparison has no best_: {why}.")
+        return self.refitted
 
     @property
     def has_fits(self) -> bool:
@@ -421,7 +432,72 @@ class Comparison:
         return "\n".join([*self.headline(), self.to_table().to_text(), *self.remarks()])
 
     def _repr_html_(self) -> str:
-        return self.to_table().to_html()
+        return notebook_html(self.to_table(), before=[" ".join(self.headline())], after=self.remarks())
+
+    def to_markdown(self) -> str:
+        """Return the summary as a Markdown table, the best of each measure in bold."""
+        return self.to_table().to_markdown()
+
+    def to_latex(self) -> str:
+        """Return the summary as a LaTeX ``tabular``, the best of each measure in bold; needs booktabs and amssymb."""
+        return self.to_table().to_latex()
+
+    def to_frame(self, *, per_query: bool = False):
+        """Return the summary as a pandas data frame.
+
+        Parameters
+        ----------
+        per_query : bool, default=False
+            Return the values of every query instead.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each contestant and reference score, with the mean of each measure, its corrected p-value against
+            the baseline (such as "map p") and the seconds of all fits; or, with ``per_query``, a row for each
+            contestant, or reference score, and query, with the fold and the values.
+        """
+        pandas = import_optional("pandas", extra="frames", needed_for="Comparison.to_frame")
+        if per_query:
+            tables = {**self.tables, **self.reference_scores}
+            parts = [table.to_frame() for table in tables.values()]
+            for part in parts if self.fits else ():
+                part.insert(0, "fold", self.fold_of)
+            frame = pandas.concat(parts, keys=list(tables), names=[self.kind])
+        else:
+            rows = []
+            for row in self.summary():
+                values: dict[str, Any] = {self.kind: row.name}
+                for metric in self.metrics:
+                    values[metric] = row.means[metric]
+                    values[f"{metric} p"] = row.p_values.get(metric, math.nan)
+                rows.append({**values, "seconds": row.seconds})
+            frame = pandas.DataFrame(rows).set_index(self.kind)
+            frame = frame if self.has_fits else frame.drop(columns="seconds")
+        frame.attrs.update(convention=self.convention, baseline=self.baseline)
+        return frame
+
+    def plot(self, metric: str | None = None, *, ax: Any = None) -> Any:
+        """Plot the mean of each contestant with its bootstrap interval, the best at the top, and reference scores.
+
+        The intervals (level 0.95) are those of each mean alone. They vary with the queries, which all contestants
+        share, so overlapping intervals do not mean that a difference is not significant; the marks behind the names
+        are those of the tests against the baseline.
+
+        Parameters
+        ----------
+        metric : str, default=None
+            None takes the first measure.
+        ax : matplotlib Axes, default=None
+            None makes a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from plackett.evaluation.compare.plot import plot_means
+
+        return plot_means(self, self._metric(metric), ax)
 
     def __repr__(self) -> str:
         queries = count_of(self.queries.n_queries, "query", "queries")

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from plackett._tables import Column, Table
+from plackett._tables import Column, Table, notebook_html
 from plackett.data.queries import Queries
 from plackett.data.tables import as_queries
 from plackett.evaluation.compare.comparison import FoldFit
 from plackett.evaluation.compare.contestants import contestant_of, with_preparation
-from plackett.evaluation.compare.folds import Progress, prepare, run
+from plackett.evaluation.compare.folds import prepare, run
+from plackett.evaluation.compare.progress import Progress
 from plackett.evaluation.evaluate import Evaluation, evaluate
 from plackett.evaluation.select.grids import Grid
 from plackett.evaluation.select.selection import in_words
@@ -89,7 +90,7 @@ class CrossValidation:
         return "\n".join([self.to_table().to_text(), size, *self.notes])
 
     def _repr_html_(self) -> str:
-        return self.to_table().to_html()
+        return notebook_html(self.to_table(), after=self.notes)
 
     def __repr__(self) -> str:
         means = ", ".join(f"{metric} {value:.4f}" for metric, value in self.mean().items())
@@ -116,7 +117,7 @@ def cross_validate(
     folder: str | os.PathLike | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = None,
 ) -> CrossValidation:
     """Fit a ranker in every fold, choose its hyperparameters on validation queries, and evaluate it on test queries.
 

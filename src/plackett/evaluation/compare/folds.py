@@ -12,7 +12,7 @@ import functools
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from plackett.data.queries import Queries
 from plackett.evaluation import estimators
 from plackett.evaluation.compare.comparison import FoldFit
 from plackett.evaluation.compare.contestants import Contestant
+from plackett.evaluation.compare.progress import Progress, is_bar, tell
 from plackett.evaluation.evaluate import check_first, check_judged, evaluate, parse_metrics
 from plackett.evaluation.reference_scores import SingleFeature, best_single_features
 from plackett.evaluation.select.attempts import Attempt, Judged, attempt
@@ -37,11 +38,11 @@ from plackett.metrics.conventions import Convention, get_convention
 from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
 from plackett.rankers.monitor import is_better
+from plackett.rankers.progress import Progress as Bar
 from plackett.storage.mapped import by_reference
 from plackett.validation import check_seed, count_of
 
 WARM_UP_QUERIES = 8
-Progress = Callable[[str], Any]
 
 # the values of stored results, and their types
 SCORES = {"chosen": int, "fit": dict, "warnings": list}
@@ -200,7 +201,7 @@ def _needs_validation(contestant: Contestant) -> bool:
 
 
 def run(
-    setup: Setup, *, n_jobs: int | None, progress: Progress | None, stops_at_error: bool = False
+    setup: Setup, *, n_jobs: int | None, progress: Progress, stops_at_error: bool = False
 ) -> dict[str, list[Outcome]]:
     """Return by contestant its outcome in every fold, the same for any number of jobs."""
     from joblib import effective_n_jobs
@@ -208,16 +209,23 @@ def run(
     tasks = [(contestant, fold) for contestant in setup.contestants for fold in setup.folds]
     n_workers = max(1, min(effective_n_jobs(n_jobs), len(tasks)))
     answer: dict[str, list[Outcome]] = {contestant.name: [] for contestant in setup.contestants}
-    for n_done, outcome in enumerate(_outcomes(setup, tasks, n_jobs, max(1, n_threads() // n_workers)), 1):
-        answer[outcome.name].append(outcome)
-        if progress is not None:
-            progress(_progress_line(outcome, n_done, len(tasks)))
-        if stops_at_error and outcome.error is not None:
-            break
+    left = [(contestant.name, fold.number) for contestant, fold in tasks]
+    with Bar("comparing", len(tasks), is_shown=is_bar(progress)) as bar:
+        bar.show(_running(left, n_workers))
+        outcomes = _outcomes(setup, tasks, n_jobs, max(1, n_threads() // n_workers), is_ordered=stops_at_error)
+        for n_done, outcome in enumerate(outcomes, 1):
+            answer[outcome.name].append(outcome)
+            left.remove((outcome.name, outcome.fold))
+            tell(progress, _progress_line(outcome, n_done, len(tasks)))
+            bar.advance(_running(left, n_workers))
+            if stops_at_error and outcome.error is not None:
+                break
+    for of_one in answer.values():
+        of_one.sort(key=lambda outcome: outcome.fold)
     return answer
 
 
-def _outcomes(setup: Setup, tasks: list, n_jobs: int | None, threads: int) -> Iterator[Outcome]:
+def _outcomes(setup: Setup, tasks: list, n_jobs: int | None, threads: int, *, is_ordered: bool) -> Iterator[Outcome]:
     from joblib import delayed
 
     parent = os.getpid()
@@ -225,7 +233,16 @@ def _outcomes(setup: Setup, tasks: list, n_jobs: int | None, threads: int) -> It
         delayed(run_fold_safely)(contestant, fold, setup.criteria, setup.store, threads, parent)
         for contestant, fold in tasks
     )
-    return results(calls, n_jobs=n_jobs, max_nbytes=None)  # joblib writes no arrays to temporary files
+    # joblib writes no arrays to temporary files
+    return results(calls, is_ordered=is_ordered, n_jobs=n_jobs, max_nbytes=None)
+
+
+def _running(left: list[tuple[str, int]], n_workers: int) -> str:
+    """Return the fits that run now: tasks are started in order, so that these are the first that are left."""
+    if not left:
+        return ""
+    (name, fold), n_others = left[0], min(n_workers, len(left)) - 1
+    return f"{name}, fold {fold}" + (f", and {count_of(n_others, 'other')}" if n_others else "")
 
 
 def _progress_line(outcome: Outcome, n_done: int, n_tasks: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from plackett._tables import Column, Table, json_value
+from plackett._tables import Column, Table, json_value, notebook_html
 from plackett.validation import count_of, plain
 
 
@@ -102,7 +102,7 @@ class Selection:
         return "\n".join([*lines, *self.notes])
 
     def _repr_html_(self) -> str:
-        return self.to_table().to_html()
+        return notebook_html(self.to_table())
 
     def _names(self) -> tuple[list[str], dict[str, str]]:
         """Return the names of all hyperparameters, and the values of those that all trials share."""
