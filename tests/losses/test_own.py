@@ -161,3 +161,67 @@ def test_an_installed_package_adds_a_loss(tmp_path, monkeypatch):
             get_loss("torn")
     finally:
         _plugins.plugins.cache_clear()
+
+
+class PlainHinge:
+    """Pairs by a loop over one query; convex, with kinks."""
+
+    ignores_shifts, is_convex, is_smooth = True, True, False
+
+    def value_and_slope(self, scores, queries):
+        short = 1.0 - (scores[:, None] - scores[None, :])
+        is_active = (queries.labels[:, None] > queries.labels[None, :]) & (short > 0)
+        return [(short * is_active).sum(), is_active.sum(axis=0) - is_active.sum(axis=1)]
+
+
+class DoubledHinge(pk.losses.PairwiseHinge):
+    def value_and_slope(self, scores, queries):
+        value, slope = super().value_and_slope(scores, queries)
+        return 2 * value, 2 * slope
+
+
+class VectorisedDouble(ListMLE):
+    def query_values(self, scores, lists, slope):
+        values = super().query_values(scores, lists, slope)
+        slope *= 2
+        return 2 * values
+
+
+@pytest.mark.parametrize("loss", [PlainHinge(), DoubledHinge()], ids=["plain", "derived"])
+def test_an_own_loss_with_kinks_is_fitted(loss):
+    assert not get_loss(loss).has_smoothing  # not even the derived one: that of its base is of another function
+    ranker = pk.LinearRanker(loss=loss, random_state=0).fit(DATA)
+    assert ranker.score(DATA) > pk.evaluate(DATA, np.zeros(DATA.n_docs))["ndcg@10"].mean() + 0.1
+    with pytest.raises(ValueError, match='Try solver="sgd"'):
+        pk.LinearRanker(loss=loss, solver="newton").fit(DATA)
+    with pytest.raises(ValueError, match='Try solver="sgd"'):
+        pk.LinearRanker(loss=loss, solver="lbfgs").fit(DATA)
+
+
+def test_a_vectorised_change_does_not_inherit_the_curvature():
+    twice, once = pk.LinearRanker(loss=VectorisedDouble(), l2=0.02, tol=1e-9), pk.LinearRanker(l2=0.01, tol=1e-9)
+    assert not VectorisedDouble().has_curvature_product
+    np.testing.assert_allclose(twice.fit(DATA).coef_, once.fit(DATA).coef_, atol=1e-6)
+
+
+def test_a_plain_loss_sees_one_query_at_a_time():
+    order = np.random.default_rng(0).permutation(DATA.n_docs)
+    mixed = pk.Queries(DATA.X[order], DATA.labels[order], DATA.qid[order])
+    scores = np.random.default_rng(1).normal(size=DATA.n_docs)
+    ours = pk.losses.PairwiseHinge(normalize="none")
+    for data, given in ((DATA, scores), (mixed, scores[order])):
+        (value, slope), (expected, expected_slope) = (
+            get_loss(loss).value_and_slope(given, data) for loss in (PlainHinge(), ours)
+        )
+        np.testing.assert_allclose(value, expected)
+        np.testing.assert_allclose(slope, expected_slope)
+
+
+def test_a_wrong_ignores_shifts_is_an_error():
+    class Forgotten(Loss):  # the base class has ignores_shifts = True
+        def value_and_slope(self, scores, queries):
+            error = scores - queries.labels
+            return 0.5 * error @ error, error
+
+    with pytest.raises(ValueError, match=r"ignores_shifts of Forgotten\(\) is True.*Set ignores_shifts = False"):
+        pk.LinearRanker(loss=Forgotten()).fit(DATA)

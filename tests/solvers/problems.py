@@ -6,7 +6,7 @@ import numpy as np
 class Problem:
     """The mean of ``losses(X @ coef)`` plus ``l2 / 2 |coef|²``; one term per row."""
 
-    is_convex, is_smooth, is_random = True, True, False
+    is_convex, is_smooth, is_random, has_smoothing = True, True, False, False
     has_curvature_product, has_curvature_bound = True, True
 
     def __init__(self, X, l2=1e-3, estimate="matrix"):
@@ -116,7 +116,7 @@ class SquaredHinge(Problem):
 class Hinge(Problem):
     """max(0, 1 - score)."""
 
-    is_smooth, has_curvature_product, has_curvature_bound = False, False, False
+    is_smooth, has_curvature_product, has_curvature_bound, has_smoothing = False, False, False, True
 
     def losses(self, scores, rows=slice(None)):
         return np.maximum(1.0 - scores, 0.0), -1.0 * (scores < 1.0), np.zeros_like(scores)

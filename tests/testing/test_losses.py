@@ -109,3 +109,35 @@ def test_a_kink_that_is_hidden_is_named():
 
     with pytest.raises(AssertionError, match=r"it has a kink at document 0\. Set is_smooth = False"):
         losses._check_slope(loss, losses._Case(scores, lists, "three documents"))
+
+
+def test_a_function_as_a_parameter_may_be_copied():
+    class Changed(Loss):
+        ignores_shifts = False
+
+        def __init__(self, change=lambda error: error):
+            self.change = change
+
+        def value_and_slope(self, scores, queries):
+            error = self.change(scores - queries.labels)
+            return 0.5 * error @ error, error
+
+    check_loss(Changed())
+
+
+def test_a_copy_must_give_the_same_values():
+    class Forgetful(Loss):
+        ignores_shifts = False
+
+        def __init__(self):
+            self.scale = 2.0
+
+        def __setstate__(self, state):
+            self.scale = 1.0
+
+        def value_and_slope(self, scores, queries):
+            error = scores - queries.labels
+            return 0.5 * self.scale * error @ error, self.scale * error
+
+    with pytest.raises(AssertionError, match="but that of a copy"):
+        check_loss(Forgetful())

@@ -77,3 +77,30 @@ def takes_neighbours_as_lists(self, X, y, qid=None):
 def test_each_mistake_is_named(ranker, message):
     with pytest.raises(AssertionError, match=message):
         check_ranker(ranker)
+
+
+def test_an_estimator_that_draws_rows_passes():
+    from sklearn.ensemble import RandomForestRegressor
+
+    check_ranker(RandomForestRegressor(n_estimators=3))
+
+
+def test_random_state_does_not_hide_lists_of_adjacent_rows():
+    class Adjacent(BaseEstimator):
+        """Subtracts the mean label of each run of rows with the same qid."""
+
+        def __init__(self, random_state=None):
+            self.random_state = random_state
+
+        def fit(self, X, y, qid=None):
+            starts = np.flatnonzero(np.append(True, qid[1:] != qid[:-1]))
+            sizes = np.diff(np.append(starts, y.size))
+            gaps = y - np.repeat(np.add.reduceat(y, starts) / sizes, sizes)
+            self.coef_ = X.T @ gaps + 1.0
+            return self
+
+        def predict(self, X):
+            return X @ self.coef_
+
+    with pytest.raises(AssertionError, match="takes adjacent rows of different queries as one list"):
+        check_ranker(Adjacent())

@@ -61,9 +61,10 @@ def check_estimator(estimator: Any) -> None:
         raise TypeError(f"{estimator.__name__} is a class; pass an instance: {estimator.__name__}().")
     for method in ("fit", "predict", "get_params"):
         if not callable(getattr(estimator, method, None)):
+            hint = " Derive its class from sklearn.base.BaseEstimator." if method == "get_params" else ""
             raise TypeError(
                 f"a contestant must be a ranker, the name of one, or an estimator with fit, predict and get_params as "
-                f"in scikit-learn, not {_short_repr(estimator)}, which has no {method}."
+                f"in scikit-learn, not {_short_repr(estimator)}, which has no {method}.{hint}"
             )
     for method, n_known in (("fit", 2), ("predict", 1)):  # X and y
         unknown = _required(getattr(estimator, method))[n_known:]

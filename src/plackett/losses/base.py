@@ -70,10 +70,12 @@ class Loss(Parameters, ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "value_and_slope" in vars(cls):  # what a base class computes in other ways is about another function
-            for name in ("query_values", "curvature_at", "diagonal_at", "bound_at", "has_curvature_product",
+        defined = vars(cls)
+        if "value_and_slope" in defined or ("query_values" in defined and not cls.__module__.startswith("plackett.")):
+            # what a base class computes in other ways is about another function
+            for name in ("query_values", "curvature_at", "diagonal_at", "bound_at", "smoothed", "has_curvature_product",
                          "has_curvature_bound"):  # fmt: skip
-                if name not in vars(cls):
+                if name not in defined:
                     setattr(cls, name, vars(Loss)[name])
 
     def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
@@ -82,7 +84,7 @@ class Loss(Parameters, ABC):
         The arguments are checked: ``scores`` and ``slope`` are contiguous float64 with one entry per document, and
         ``slope`` is uninitialised. By default it calls ``value_and_slope`` for one query at a time.
         """
-        if type(self).value_and_slope is Loss.value_and_slope:
+        if type(self).value_and_slope is Loss.value_and_slope and type(self)._of_one_query is Loss._of_one_query:
             raise NotImplementedError(f"{type(self).__name__} has neither value_and_slope nor query_values.")
         values = np.zeros(lists.n_queries)
         for query, alone in enumerate(lists.keep("queries one by one", lambda: _one_by_one(lists))):
@@ -93,8 +95,8 @@ class Loss(Parameters, ABC):
 
     def _own_value_and_slope(self, scores: np.ndarray, alone: QueryLists) -> tuple[float, np.ndarray]:
         """Return what ``value_and_slope`` of a user's class returns for one query, checked."""
-        answer = self.value_and_slope(scores, alone)
-        if not isinstance(answer, tuple) or len(answer) != 2:
+        answer = self._of_one_query(scores, alone)
+        if not isinstance(answer, (tuple, list)) or len(answer) != 2:
             raise ValueError(f"{self!r}: value_and_slope must return (value, slope), not a {type(answer).__name__}.")
         value, slope = float(answer[0]), np.asarray(answer[1], dtype=np.float64)
         if slope.shape != scores.shape:
@@ -107,6 +109,9 @@ class Loss(Parameters, ABC):
                 f"{count_of(scores.size, 'score')} from {scores.min():g} to {scores.max():g}; both must be finite."
             )
         return value, slope
+
+    def _of_one_query(self, scores: np.ndarray, alone: QueryLists) -> Any:
+        return self.value_and_slope(scores, alone)
 
     def check_labels(self, lists: QueryLists) -> None:
         """Raise for parameters and labels that the loss is not defined for; called once before a fit."""
@@ -159,6 +164,15 @@ class Loss(Parameters, ABC):
     def bound_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
         """Return what ``curvature_bound`` returns, without checks."""
         raise self._lacks("curvature_bound")
+
+    def smoothed(self, width: float) -> Loss:
+        """Return the loss with its kinks smoothed over ``width``."""
+        raise self._lacks("smoothed")
+
+    @property
+    def has_smoothing(self) -> bool:
+        """Whether the loss has kinks and ``smoothed``, so that Newton's method can minimise it."""
+        return not self.is_smooth and type(self).smoothed is not Loss.smoothed
 
     @property
     def has_curvature_product(self) -> bool:
@@ -308,6 +322,11 @@ def check_slope(loss: Loss, lists: QueryLists) -> None:
             for side in (-1, 1)
         ]
         measured, told = (ends[1] - ends[0]) / (2 * STEP), float(slope @ direction)
+        if loss.ignores_shifts and abs(slope.sum()) > 1e-6 * np.abs(slope).sum():
+            raise ValueError(
+                f"ignores_shifts of {loss!r} is True, but its value changes if a constant is added to all scores of a "
+                f"query: its slope sums to {slope.sum():.6g}, not 0. Set ignores_shifts = False in its class."
+            )
         noise = 1e-13 * max(abs(value), 1.0) / STEP
         if not abs(measured - told) <= 1e-3 * max(abs(measured), abs(told)) + noise:
             raise ValueError(

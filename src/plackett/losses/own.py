@@ -31,8 +31,8 @@ class OwnLoss(Loss):
             default = False if name in ("ignores_shifts", "is_convex") else getattr(Loss, name)
             setattr(self, name, bool(getattr(loss, name, default)))
 
-    def value_and_slope(self, scores: Any, queries: Any) -> tuple[float, np.ndarray]:
-        return self.loss.value_and_slope(scores, queries)
+    def _of_one_query(self, scores: np.ndarray, alone: QueryLists) -> Any:
+        return self.loss.value_and_slope(scores, alone)
 
     def __repr__(self) -> str:
         if type(self.loss).__repr__ is object.__repr__:  # an address in memory

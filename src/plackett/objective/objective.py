@@ -52,6 +52,10 @@ class LossTraits:
         return self.loss.is_smooth
 
     @property
+    def has_smoothing(self) -> bool:
+        return self.loss.has_smoothing
+
+    @property
     def is_random(self) -> bool:
         return self.loss.is_random
 
@@ -307,7 +311,7 @@ class Objective(LossTraits):
 
     def smoothed(self, width: float) -> Objective:
         """Return the objective with the kinks of its loss smoothed over ``width``."""
-        return self.with_loss(self.loss.smoothed(width))  # type: ignore[attr-defined]
+        return self.with_loss(self.loss.smoothed(width))
 
     def with_loss(self, loss: Loss) -> Objective:
         """Return the objective with another loss; data, parts and label orders are shared where both can use them."""

@@ -39,6 +39,10 @@ class Minimizable(Protocol):
     def is_smooth(self) -> bool: ...
 
     @property
+    def has_smoothing(self) -> bool:
+        """Return whether ``smoothed`` and ``duality_gap`` work."""
+
+    @property
     def is_random(self) -> bool: ...
 
     @property

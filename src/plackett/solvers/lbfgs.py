@@ -48,7 +48,7 @@ class LBFGS(Solver):
     def check(self, objective: Minimizable) -> None:
         self._check_deterministic(objective)
         if not objective.is_smooth:
-            hint = 'solver="newton"' if objective.is_convex else 'solver="sgd"'
+            hint = 'solver="newton"' if objective.is_convex and objective.has_smoothing else 'solver="sgd"'
             raise self._mismatch("a smooth loss", objective, "has kinks", hint)
 
     def _search(self, objective: Minimizable, start: np.ndarray, tol: float, random_state: Any) -> Search:

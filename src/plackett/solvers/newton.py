@@ -39,7 +39,7 @@ class Newton(Solver):
 
     def check(self, objective: Minimizable) -> None:
         self._check_deterministic(objective)
-        if objective.has_curvature_product or (objective.is_convex and not objective.is_smooth):
+        if objective.has_curvature_product or (objective.is_convex and objective.has_smoothing):
             return
         reason = "has none" if objective.is_convex else "has none (it is not convex)"
         hint = 'solver="lbfgs"' if objective.is_smooth else 'solver="sgd"'

@@ -43,7 +43,8 @@ class NewtonDiagonal(Solver):
     def check(self, objective: Minimizable) -> None:
         self._check_deterministic(objective)
         if not objective.has_curvature_bound:
-            hint = "lbfgs" if objective.is_smooth else "newton" if objective.is_convex else "sgd"
+            can_smooth = objective.is_convex and objective.has_smoothing
+            hint = "lbfgs" if objective.is_smooth else "newton" if can_smooth else "sgd"
             raise self._mismatch("a loss with curvature_bound", objective, "has none", f'solver="{hint}"')
 
     def _search(self, objective: Minimizable, start: np.ndarray, tol: float, random_state: Any) -> Search:

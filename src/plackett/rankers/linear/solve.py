@@ -21,7 +21,7 @@ def choose_solver(solver: Any, loss: Loss) -> Solver:
     """Return the solver of that name; for ``"auto"`` the fastest that fits the loss."""
     if solver != "auto":
         return get_solver(solver)
-    if loss.is_random or not (loss.is_convex or loss.is_smooth):
+    if loss.is_random or not (loss.is_smooth or (loss.is_convex and loss.has_smoothing)):
         return get_solver("sgd")
     if loss.has_curvature_product or not loss.is_smooth:
         return get_solver("newton")
@@ -41,7 +41,7 @@ def minimize(
 ) -> Result:
     """Minimise the objective; return the coefficients that were best on the validation set, if there is one."""
     solver.check(objective)
-    if objective.is_convex and not objective.is_smooth and solver.is_exact and objective.penalty.l2 == 0:
+    if objective.is_convex and objective.has_smoothing and solver.is_exact and objective.penalty.l2 == 0:
         raise ValueError(
             f"{objective.name} needs l2 above 0: without a penalty there is no duality gap, by which the fit ends. "
             'Try l2=1e-6, or loss="squared-hinge".'

@@ -69,7 +69,8 @@ class NetFit:
 class NetObjective:
     """The objective as a solver takes it: a function of one vector."""
 
-    is_convex, is_smooth, is_random, has_curvature_product, has_curvature_bound = False, True, False, False, False
+    is_convex, is_smooth, is_random = False, True, False
+    has_curvature_product, has_curvature_bound, has_smoothing = False, False, False
 
     def __init__(self, fit: NetFit):
         self._fit = fit
