@@ -265,6 +265,8 @@ def test_version_and_help(folder):
 
     assert plackett(folder, "--version").stdout == f"plackett {package.__version__}\n"
     assert "evaluate" in plackett(folder, "--help").stdout
+    done = subprocess.run([sys.executable, "-m", "plackett", "--version"], capture_output=True, text=True, timeout=60)
+    assert done.stdout == f"plackett {package.__version__}\n"
 
 
 def test_a_closed_pipe_leaves_no_traceback(folder):

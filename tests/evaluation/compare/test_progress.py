@@ -65,3 +65,15 @@ def test_the_text_names_the_first_fits_that_are_left():
     assert _running(left, 2) == "a, fold 2, and 1 other"
     assert _running(left[2:], 2) == "b, fold 2"
     assert _running([], 2) == ""
+
+
+def test_a_selection_shows_the_candidate_that_is_tried(data, monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("TERM", "xterm")
+    pk.select("listmle", data, {"l2": [1, 0.1]}, cv=2)
+    assert "selecting listmle" in terminal.getvalue()
+    before = len(terminal.getvalue())
+    pk.select("listmle", data, {"l2": [1, 0.1]}, cv=2, progress=False)
+    assert len(terminal.getvalue()) == before

@@ -116,6 +116,15 @@ def test_a_stored_comparison_of_runs_gives_the_same_report(tmp_path):
     assert "was –" in pages[0]  # a document that the other run did not retrieve
 
 
+def test_subtopics_reach_the_report(tmp_path):
+    pytest.importorskip("matplotlib")
+    qrels = pk.Qrels.from_subtopics(["1", "1", "1", "2"], ["x", "y", "x", "x"], ["a", "b", "c", "a"], [1, 1, 1, 1])
+    runs = {"one": {"1": {"a": 3.0, "c": 2.0, "u": 1.0}, "2": {"a": 1.0}}, "two": {"1": {"a": 3.0, "b": 2.0}}}
+    result = pk.compare_runs(qrels, runs, metrics="alpha-ndcg@5")
+    assert result.evaluate("two", "alpha-ndcg@5").mean() == result.mean()["two"]
+    assert "alpha-ndcg@k" in pk.write_report(result, tmp_path / "report.html").read_text()
+
+
 @pytest.mark.peer
 def test_means_are_those_of_ir_measures(large):
     ir_measures = pytest.importorskip("ir_measures")

@@ -239,7 +239,8 @@ class Comparison:
         if is_judged.all() and is_retrieved.all():
             return evaluate(queries, scores, metrics=metrics, convention=self.convention)
         qid, docid = queries.qid, np.asarray(queries.docid)
-        qrels = Qrels(qid[is_judged], docid[is_judged], queries.labels[is_judged])
+        subtopics = None if queries.subtopics is None else queries.subtopics[is_judged]
+        qrels = Qrels(qid[is_judged], docid[is_judged], queries.labels[is_judged], subtopics=subtopics)
         run = Run(qid[is_retrieved], docid[is_retrieved], scores[is_retrieved])
         return evaluate(qrels, run, metrics=metrics, convention=self.convention, complete=True)
 

@@ -11,7 +11,7 @@ from plackett.rankers.progress import is_watched
 Progress = Callable[[str], Any] | bool | None
 
 
-def is_bar(progress: Progress) -> bool:
+def is_bar(progress: Callable[..., Any] | bool | None) -> bool:
     """Return whether to draw a bar: if one would be seen, unless progress is turned off or a callable."""
     return not callable(progress) and progress is not False and is_watched()
 

@@ -178,7 +178,7 @@ def _notes_on_documents(queries: Queries, scores: Mapping[str, np.ndarray]) -> l
         rows = rows[np.lexsort((-column[rows], queries.query_of_row[rows]))]
         query = queries.query_of_row[rows]
         is_top = np.arange(rows.size) - np.searchsorted(query, query) < TOP
-        shares[name] = float(np.isnan(queries.labels[rows[is_top]]).mean())
+        shares[name] = float((~queries.judged[rows[is_top]]).mean())
     if not any(shares.values()):
         return []
     words = ", ".join(f"{name} {100 * share:.1f} %" for name, share in shares.items())

@@ -13,11 +13,12 @@ from plackett.data.queries import Queries
 from plackett.data.tables import as_queries
 from plackett.evaluation import estimators
 from plackett.evaluation.compare.contestants import Contestant, contestant_of, with_preparation
+from plackett.evaluation.compare.progress import is_bar
 from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.select.attempts import Attempt, Judged, attempt
 from plackett.evaluation.select.grids import Grid, seeded, with_params
 from plackett.evaluation.select.search import search_candidates
-from plackett.evaluation.select.selection import Selection, Trial
+from plackett.evaluation.select.selection import Selection, Trial, in_words
 from plackett.evaluation.splits import QueryKFold, as_folds
 from plackett.evaluation.store.fingerprints import data_fingerprint
 from plackett.evaluation.store.identity import check_identifiable, identity_of
@@ -26,6 +27,7 @@ from plackett.metrics.conventions import Convention, get_convention
 from plackett.metrics.judged_lists import mean_of_counted
 from plackett.metrics.measure import Measure
 from plackett.rankers.monitor import is_better
+from plackett.rankers.progress import Progress as Bar
 from plackett.validation import check_seed, count_of
 
 DEFAULT_FOLDS = 5
@@ -51,7 +53,7 @@ def select(
     method: str = "grid",
     n_trials: int | None = None,
     random_state: int = 0,
-    progress: Callable[[int, int, Trial], None] | None = None,
+    progress: Callable[[int, int, Trial], None] | bool | None = None,
     folder: str | os.PathLike | None = None,
 ) -> Selection:
     """Choose the hyperparameters of a ranker that rank held-out queries best, and fit the ranker with them.
@@ -88,8 +90,10 @@ def select(
         None means 20. No candidate is fitted twice, so that there may be fewer trials.
     random_state : int, default=0
         Seed of the search, and of rankers without a ``random_state`` of their own.
-    progress : callable, default=None
-        Called after every trial with the number of trials so far, their largest possible number, and the ``Trial``.
+    progress : bool or callable, default=None
+        None shows a progress bar on standard error, in terminals and notebooks; False shows nothing. A callable is
+        called after every trial instead, with the number of trials so far, their largest possible number, and the
+        ``Trial``.
     folder : path, default=None
         Folder in which finished trials are stored, so that an interrupted run can resume.
 
@@ -122,16 +126,19 @@ def select(
     trials: list[Trial] = []
     best: Attempt | None = None
     first_error: Exception | None = None
-    for params in candidates:
-        estimator = seeded(with_params(contestant.estimator, params), random_state)
-        tried = attempt(params, estimator, judge.judge, cache)
-        trials.append(tried.trial)
-        first_error = first_error or tried.error
-        candidates.report(tried.trial.value)
-        if is_better(tried.trial.value, None if best is None else best.trial.value, measure):
-            best = tried
-        if progress is not None:
-            progress(len(trials), len(candidates), tried.trial)
+    with Bar(f"selecting {contestant.name}", len(candidates), is_shown=is_bar(progress)) as bar:
+        for params in candidates:
+            bar.show(in_words(params))
+            estimator = seeded(with_params(contestant.estimator, params), random_state)
+            tried = attempt(params, estimator, judge.judge, cache)
+            trials.append(tried.trial)
+            first_error = first_error or tried.error
+            candidates.report(tried.trial.value)
+            if is_better(tried.trial.value, None if best is None else best.trial.value, measure):
+                best = tried
+            if callable(progress):
+                progress(len(trials), len(candidates), tried.trial)
+            bar.advance()
     if best is None:
         raise _nothing_found(trials, measure, judge) from first_error
     return Selection(
