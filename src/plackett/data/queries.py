@@ -451,7 +451,7 @@ class Queries:
             np.append(np.concatenate(starts), sum(part.n_docs for part in parts)).astype(np.int64),
             docid=None if first.document_ids is None else _concat_names([part.document_ids for part in parts]),
             comments=_concat_comments(parts),
-            subtopics=None if first.subtopics is None else Subtopics.concat([part.subtopics for part in parts]),
+            subtopics=None if first.subtopics is None else Subtopics.concat([part.subtopics for part in parts]),  # type: ignore[misc]
             feature_names=first.feature_names,
             first_index=first.first_index if len({part.first_index for part in parts}) == 1 else None,
             categories=categories,

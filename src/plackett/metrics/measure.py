@@ -15,8 +15,8 @@ from plackett._plugins import load_plugin, plugins
 from plackett.metrics import diversity, exposure, incomplete, whole_order  # noqa: F401  they fill the registry
 from plackett.metrics.conventions import CONVENTIONS, Convention, get_convention
 from plackett.metrics.judged_lists import JudgedLists, check_cutoff, check_empty, judge
-from plackett.metrics.own import ORDERS, as_key, own_kind, register_kind
-from plackett.metrics.registry import ALIASES, KINDS, OWN_KINDS, MeasureKind
+from plackett.metrics.own import ORDERS, own_kind, register_kind
+from plackett.metrics.registry import ALIASES, KINDS, OWN_KINDS, MeasureKind, as_key
 from plackett.storage.models.registry import register_text
 
 _PATTERN = re.compile(
@@ -181,7 +181,7 @@ class Measure:
     @property
     def is_sampled(self) -> bool:
         """Whether the value of a random order is estimated from some orders, for lack of an exact expectation."""
-        return self.kind.is_own and self.kind.function.expectation is None
+        return self.kind.own is not None and self.kind.own.expectation is None
 
     @property
     def orders(self) -> int:
@@ -381,7 +381,7 @@ def _as_kind(name: str | Measure | MeasureKind | Callable[..., Any]) -> MeasureK
     if isinstance(name, Measure):
         return name.kind
     if not isinstance(name, str):
-        known = next((kind for kind in OWN_KINDS.values() if kind.function.function is name), None)
+        known = next((kind for kind in OWN_KINDS.values() if kind.own and kind.own.function is name), None)
         return known or own_kind(name)
     return _known_kind(name)
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from plackett.metrics.judged_lists import JudgedLists, check_empty, fill_empty
-from plackett.metrics.registry import ALIASES, OWN_KINDS, MeasureKind
+from plackett.metrics.registry import ALIASES, OWN_KINDS, Cutoff, MeasureKind, as_key
 from plackett.validation import check_positive_int, plain
 
 ORDERS = 64
@@ -146,19 +146,19 @@ class OwnFunction:
             self.function, labels, indptr, where=lambda: f"{queries.size:,} lists", **passed, **parameters
         )
         try:
-            found = np.asarray(answer, dtype=np.float64)
+            numbers = np.asarray(answer, dtype=np.float64)
         except (TypeError, ValueError):
-            found = np.zeros(())
-        if found.shape != queries.shape:
+            numbers = np.zeros(())
+        if numbers.shape != queries.shape:
             raise ValueError(
                 f"{self.name} returned {_shape(answer)} for {queries.size:,} lists; one number per list is needed: "
                 "indptr has one entry more than there are lists."
             )
-        if np.isinf(found).any():
+        if np.isinf(numbers).any():
             raise ValueError(f"{self.name} returned an infinite value; return NaN for a list without a value.")
         places = np.array([q for q, _ in pending])
         counts = np.array([len(tables) for _, tables in pending])
-        values[places] = np.add.reduceat(found, np.cumsum(counts) - counts) / counts
+        values[places] = np.add.reduceat(numbers, np.cumsum(counts) - counts) / counts
 
     def _call(self, function: Callable[..., Any], *arguments: Any, where: Callable[[], str], **keywords: Any) -> Any:
         try:
@@ -245,7 +245,7 @@ def own_kind(
     """Return the kind of a measure of a user; its parameters are those of the function."""
     if isinstance(function, type) or not callable(function):
         raise TypeError(f"a measure of your own is a function of labels in ranked order, not {function!r}.")
-    title = name or getattr(function, "__name__", type(function).__name__)
+    title = str(name or getattr(function, "__name__", type(function).__name__))
     if title == "<lambda>":
         raise ValueError('a lambda has no name. Write make_measure(lambda labels: ..., name="..."), or use def.')
     if as_key(title) in ALIASES:
@@ -265,14 +265,13 @@ def own_kind(
         tuple(one for one in PASSED if one in given),
         (float(bounds[0]), float(bounds[1])),
     )
-    if "k" not in given:
-        cutoff = "none"
-    else:
+    cutoff: Cutoff = "none"
+    if "k" in given:
         cutoff = "required" if given["k"].default is inspect.Parameter.empty else "optional"
     defaults = {key: one.default for key, one in given.items() if key not in ("k", *PASSED)}
     return MeasureKind(
         title, (), cutoff, bool(higher_is_better), own, {**defaults, "ties": "average", "orders": ORDERS}, empty,
-        is_own=True,
+        own=own,
     )  # fmt: skip
 
 
@@ -297,11 +296,6 @@ def _parameters(function: Callable[..., Any], name: str, n_given: int) -> dict[s
                 "needs make_measure(..., vectorized=True)."
             )
     return {one.name: one for one in rest}
-
-
-def as_key(name: str) -> str:
-    """Return a name in the form of the keys of the registry: without regard to case, and to ``_`` or ``-``."""
-    return name.strip().lower().replace("_", "-")
 
 
 def register_kind(kind: MeasureKind) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from plackett.metrics.judged_lists import JudgedLists
+    from plackett.metrics.own import OwnFunction
 
 NOT_PARAMETERS = ("qid", "docid", "k", "empty")  # of every measure, or given in another way
 Measuring = TypeVar("Measuring", bound=Callable[..., Any])
@@ -30,8 +31,13 @@ class MeasureKind:
     empty: object = None  # the value of empty queries under every convention; None follows the convention
     takes_unjudged: bool = False  # whether labels may be NaN
     needs_subtopics: bool = False
-    is_own: bool = False  # a function of a user: see own.py
+    own: OwnFunction | None = None  # a function of a user
     is_overall: bool = False  # whether it has one value for all queries instead of one per query
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is a function of a user."""
+        return self.own is not None
 
     def compute(self, lists: JudgedLists, **parameters: object) -> np.ndarray:
         """Return a value per query, NaN if it is empty; of an overall measure its one value."""
@@ -45,7 +51,12 @@ ALIASES: dict[str, str] = {}
 OWN_KINDS: dict[str, MeasureKind] = {}  # those that users have registered, by names as in ALIASES
 
 
-def measure_kind(name: str, *aliases: str, cutoff: Cutoff, higher_is_better: bool = True, **others: bool):
+def as_key(name: str) -> str:
+    """Return a name in the form of the keys of the registry: without regard to case, and to ``_`` or ``-``."""
+    return name.strip().lower().replace("_", "-")
+
+
+def measure_kind(name: str, *aliases: str, cutoff: Cutoff, higher_is_better: bool = True, **others: Any):
     """Register a function of ``(labels, scores, *, qid, ...)`` as the measure ``name``.
 
     Its other keywords are the measure's parameters. Measures call it with ``JudgedLists`` instead of labels. A function

@@ -54,7 +54,7 @@ def metric_by_k(comparison: Comparison) -> list[Plot]:
         return []
     first = comparison.measure(comparison.metrics[0])
     measures = [
-        Measure("ndcg", k, convention=first and first.convention)
+        Measure("ndcg", k, convention=None if first is None else first.convention)
         if first is None or first.kind.cutoff == "none"
         else Measure(first, k, convention=first.convention, **first.parameters)
         for k in CUTOFFS

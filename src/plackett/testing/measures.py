@@ -185,7 +185,7 @@ def _check_ties(measure: Measure) -> None:
 
 
 def _check_bounds(measure: Measure, *every: _Lists) -> None:
-    low, high = measure.kind.function.bounds if measure.kind.is_own else (-np.inf, np.inf)
+    low, high = (-np.inf, np.inf) if measure.kind.own is None else measure.kind.own.bounds
     for lists in every:
         for query, value in _by_query(measure, lists).items():
             if value < low - CLOSE or value > high + CLOSE:
