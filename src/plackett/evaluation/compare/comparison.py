@@ -184,7 +184,9 @@ class Comparison:
     @property
     def best_(self) -> Any:
         if self.refitted is None:
-            why = "the refit failed, see the notes" if self.settings.get("refit") else "pass refit=True to compare"
+            why = "pass refit=True to compare"
+            if self.settings.get("refit"):
+                why = "the refit failed (see the notes), or the comparison was restored, which includes no rankers"
             raise AttributeError(f"this comparison has no best_: {why}.")
         return self.refitted
 
