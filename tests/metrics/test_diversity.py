@@ -199,3 +199,17 @@ def test_runs_are_compared_by_the_subtopics_of_a_file(tmp_path):
     rows = np.flatnonzero(~np.isnan(result.scores["a"]))
     assert result.queries.docid[rows].tolist() == ["A", "B", "D", "E"]
     assert np.diff(result.queries.subtopics.indptr)[rows].tolist() == [1, 1, 1, 0]
+
+
+def test_diversity_chooses_iterations_and_hyperparameters(tmp_path):
+    data = pk.datasets.make_web_like(24, 12, 4, random_state=0)
+    rng = np.random.default_rng(0)
+    data = data.replace(subtopics=Subtopics((rng.random((data.n_docs, 3)) < 0.3) * data.y[:, None]))
+    ranker = pk.LinearRanker(patience=2).fit(data[:16], eval_set=data[16:], eval_metric="alpha-ndcg@5")
+    found = pk.evaluate(data[16:], ranker.predict(data[16:]), metrics="alpha-ndcg@5").mean()["alpha-ndcg@5"]
+    assert ranker.best_score_ == pytest.approx(found)
+    result = pk.compare(
+        {"svm": ("ranksvm", {"l2": [1, 0.1]})}, data, cv=3, metrics="alpha-ndcg@5,ndcg@5", folder=tmp_path
+    )
+    assert not result.failures
+    pk.write_report(type(result).from_dict(result.to_dict()), tmp_path / "report.html")

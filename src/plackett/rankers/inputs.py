@@ -165,6 +165,7 @@ class QueryInputs(BaseEstimator):
                 row_order=numbers,
                 docid=rows_of.document_ids,  # measures may break ties by it
                 comments=rows_of.comments,
+                subtopics=rows_of.subtopics,  # of an eval_set, for measures of diversity
                 categories=categories,
             )
         else:
