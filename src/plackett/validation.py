@@ -283,6 +283,7 @@ def check_finite(
     are the row numbers of the input, if rows were moved since.
     """
     is_wrong = np.isinf if allow_missing else _is_not_finite
+    bad: np.ndarray
     if is_sparse(X):
         bad = np.flatnonzero(is_wrong(X.data))
         if bad.size:

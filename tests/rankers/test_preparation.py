@@ -234,6 +234,7 @@ def test_refiners_fill_and_encode():
     data = pk.Queries(FRAME, Y, QID)
     refiner = pk.RocchioRefiner(**params).fit(data, base_score=base)
     np.testing.assert_array_equal(refiner.base_scores_, base.predict(data))
+    assert refiner.score(data, base_score=base) == refiner.score(data) == refiner.score(FRAME, Y, qid=QID)
 
 
 def test_damaged_preparations_are_rejected_when_loading():

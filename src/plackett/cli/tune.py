@@ -144,7 +144,8 @@ def _contestant(
         if hasattr(estimator, "check_parameters"):
             parameters.check_values(estimator)
     if chosen is None:
-        chosen = {param: values for param, values in named.grid.items() if param not in fixed}
+        default: Any = named.grid
+        chosen = {param: values for param, values in default.items() if param not in fixed}
     return Contestant(named.name, estimator, chosen)
 
 

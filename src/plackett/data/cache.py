@@ -116,7 +116,7 @@ class CacheFile:
         categories: Categories | None = None,
     ) -> None:
         """Write the header and move the cache to its place."""
-        described = {"shape": list(shape), "feature_names": feature_names, "first_index": first_index}
+        described: dict[str, Any] = {"shape": list(shape), "feature_names": feature_names, "first_index": first_index}
         if categories:
             described["categories"] = {str(column): names.tolist() for column, names in categories.items()}
         writer.finish({"made_from": self._signatures, "options": self._options, **described})

@@ -21,7 +21,7 @@ MAX_NAMES = 1 << 24  # codes are exact in float32
 
 
 def check_categories(
-    categories: Mapping[Any, Sequence[str]] | None, X: Any, feature_names: Sequence[str] | None
+    categories: Mapping[Any, Any] | None, X: Any, feature_names: Sequence[str] | None
 ) -> Categories | None:
     """Return the categories by column, sorted; None without categories. X must hold codes in these columns."""
     if not categories:
@@ -151,8 +151,8 @@ def decode_column(codes: np.ndarray, names: np.ndarray, backend: str) -> Any:
     if backend == "pandas":
         import pandas
 
-        return pandas.Categorical.from_codes(places, categories=names.tolist())  # type: ignore[arg-type]
-    texts = np.append(names.astype(object), None)[places]
+        return pandas.Categorical.from_codes(places, categories=names.tolist())
+    texts = np.array([*names.tolist(), None], dtype=object)[places]
     if backend == "polars":
         import polars
 

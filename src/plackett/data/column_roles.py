@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -95,7 +95,7 @@ def resembles_text(codes: np.ndarray, names: np.ndarray | None) -> str | None:
     return f"holds {names.size:,} different texts in {n_values:,} rows, like an id or a title"
 
 
-def warn_of_texts(columns: dict[str, tuple[np.ndarray, np.ndarray | None]]) -> None:
+def warn_of_texts(columns: Mapping[str, tuple[np.ndarray, np.ndarray | None]]) -> None:
     """Warn about columns of categories, given by name as codes and names, that look like ids or free text."""
     found = {name: resembles_text(*column) for name, column in columns.items()}
     suspects = {name: why for name, why in found.items() if why is not None}

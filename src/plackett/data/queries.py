@@ -112,7 +112,7 @@ class Queries:
         comments: Sequence[str] | None = None,
         first_index: int | None = None,
         subtopics: object = None,
-        categories: Mapping[Any, Sequence[str]] | None = None,
+        categories: Mapping[Any, Any] | None = None,
     ):
         check_is_no_column(qid, X)
         X, found = encode_frame(X)
@@ -443,7 +443,7 @@ class Queries:
         rows = [part.X for part in parts]
         if categories is not None and not all(same_categories(part.categories, categories) for part in parts[1:]):
             categories = merge_categories([part.categories for part in parts])
-            rows = [recode(part.X, part.categories, categories) for part in parts]
+            rows = [recode(part.X, part.categories or {}, categories or {}) for part in parts]
         return Queries.from_groups(
             stack_rows(rows),
             None if first.y is None else stack_rows([part.labels for part in parts]),

@@ -38,7 +38,11 @@ def check_parameters(ranker: Any) -> None:
 
 def fit_preparation(ranker: Any, queries: Queries, *, has_missing: bool) -> Queries:
     """Learn the encoder and the imputer of a ranker from checked training rows; return the rows prepared."""
-    ranker.categories_, ranker.encoder_, ranker.imputer_ = queries.categories, None, None
+    ranker.categories_ = queries.categories
+    if not ranker.takes_categories:
+        ranker.encoder_ = None
+    if not ranker.takes_missing:
+        ranker.imputer_ = None
     if queries.categories is not None and not ranker.takes_categories:
         ranker.encoder_ = _new_encoder(ranker, queries)
         ranker.encoder_.fit_queries(queries)

@@ -78,6 +78,10 @@ class MissingValues(TransformerMixin, BaseEstimator):
            [3. , 8. , 1. , 0. ]])
     """
 
+    fill_: np.ndarray
+    indicated_: np.ndarray
+    n_columns_out_: int
+
     __metadata_request__fit: ClassVar = {"qid": True}
     __metadata_request__transform: ClassVar = {"qid": True}
 

@@ -87,6 +87,7 @@ class AdaRank(Boosted, LinearScores):
         measure on the training set, by the weights of the queries) and the validation measure.
     best_iteration_, best_score_ : int and float, or None without a validation set
     n_queries_, normalizer_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+    categories_, encoder_, imputer_ : as in ``LinearRanker``
 
     Examples
     --------

@@ -66,6 +66,7 @@ class DiffRank(FeatureSteps):
     stop_reason_ : str
     best_iteration_, best_score_ : int and float, or None without a validation set
     n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+    categories_, encoder_, imputer_ : as in ``LinearRanker``
 
     Examples
     --------

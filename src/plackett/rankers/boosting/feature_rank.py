@@ -73,6 +73,7 @@ class FeatureRank(FeatureSteps):
         validation measure.
     centres_, signs_, n_iter_, stop_reason_, best_iteration_, best_score_ : as in :class:`~plackett.DiffRank`
     n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+    categories_, encoder_, imputer_ : as in ``LinearRanker``
 
     Examples
     --------
@@ -162,6 +163,7 @@ class BLFeatureRank(FeatureRank):
         The sum of λ over the steps of each feature.
     history_, centres_, signs_, n_iter_, stop_reason_, best_iteration_, best_score_ : as in :class:`FeatureRank`
     n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+    categories_, encoder_, imputer_ : as in ``LinearRanker``
 
     Examples
     --------

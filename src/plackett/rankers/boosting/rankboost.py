@@ -87,6 +87,7 @@ class RankBoost(Boosted, Normalized, Encoded):
     n_columns_ : int
         Columns after ``normalize``.
     n_queries_, normalizer_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+    categories_, encoder_ : as in ``LinearRanker``
 
     Examples
     --------

@@ -113,6 +113,7 @@ class KernelRanker(LinearRanker):
     n_iter_, objective_, gradient_norm_, duality_gap_, stop_reason_, solver_, history_ : as in :class:`LinearRanker`
     best_iteration_, best_score_, n_evaluations_, n_products_, n_queries_ : as in :class:`LinearRanker`
     normalizer_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in :class:`LinearRanker`
+    categories_, encoder_, imputer_ : as in ``LinearRanker``
 
     Examples
     --------

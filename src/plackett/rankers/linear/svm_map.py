@@ -117,6 +117,7 @@ class SVMMap(LinearScores):
         ``"objective"``, the best so far, ``"violation"`` and the validation measure, one entry per iteration.
     best_iteration_, best_score_ : int and float, or None without a validation set
     n_queries_, normalizer_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+    categories_, encoder_, imputer_ : as in ``LinearRanker``
 
     Examples
     --------

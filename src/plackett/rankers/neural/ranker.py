@@ -101,6 +101,7 @@ class NeuralRanker(Normalized, Prepared):
         ``"objective"`` and the validation measure, one entry per epoch.
     best_iteration_, best_score_ : int and float, or None without a validation set
     n_queries_, normalizer_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+    categories_, encoder_, imputer_ : as in ``LinearRanker``
 
     Examples
     --------

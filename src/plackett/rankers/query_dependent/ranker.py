@@ -141,6 +141,7 @@ class QueryDependentRanker(QueryModels):
         The training documents that are kept for new queries, and the sample weights of their queries.
     best_iteration_, best_score_ : int and float, or None without a validation set
     n_queries_, normalizer_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+    categories_, encoder_, imputer_ : as in ``LinearRanker``
 
     Examples
     --------

@@ -12,7 +12,13 @@ from plackett._threads import map_blocks, one_blas_thread, query_blocks
 from plackett.data.queries import Queries
 from plackett.rankers.base import Prepared
 from plackett.rankers.monitor import FitMonitor
-from plackett.rankers.refinement.base_score import column_number, column_values, grouped_base_score, is_column
+from plackett.rankers.refinement.base_score import (
+    column_number,
+    column_values,
+    grouped_base_score,
+    is_column,
+    predictions,
+)
 from plackett.rankers.refinement.judgements import Judgements, check_pairs
 from plackett.rankers.tied_scores import break_ties, places_of, row_keys
 from plackett.storage.models.array_checks import check_bounds, check_vector
@@ -166,6 +172,25 @@ class Refiner(Prepared):
         has_ids = qid is not None or isinstance(X, Queries)
         base = None if base_score is None else self._base_of(X, queries, base_score, has_ids)
         return queries.in_row_order(self._scores_of(queries, base, has_ids))
+
+    def score(self, X: Any, y: Any = None, *, qid: Any = None, base_score: Any = None, **options: Any) -> float:
+        """Return the mean of a measure over the queries, as in ``LinearRanker.score``.
+
+        Parameters
+        ----------
+        X, y, qid : as in ``fit``
+        base_score : as in ``fit``, default=None
+        **options
+            ``sample_weight`` and ``metric``, as in ``LinearRanker.score``.
+
+        Returns
+        -------
+        float
+        """
+        if hasattr(base_score, "predict"):  # of the rows as given, not as this refiner prepares them
+            base_score = predictions(base_score, X, None if isinstance(X, Queries) else qid)
+        given = {} if base_score is None else {"base_score": base_score}
+        return super().score(X, y, qid=qid, **given, **options)
 
     def _predict_grouped(self, queries: Queries, *, base_score: Any = None) -> np.ndarray:
         base = None if base_score is None else self._base_of(queries, queries, base_score, self.has_ids_)

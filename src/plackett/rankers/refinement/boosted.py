@@ -329,6 +329,7 @@ class MultiplicativeRefiner(BoostedRefiner):
         Used by ``predict`` to find the rows of ``fit``: bounds of the queries, hashes of rows, and whether there were
         query ids.
     n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+    categories_, encoder_, imputer_ : as in ``LinearRanker``
 
     Examples
     --------
@@ -368,6 +369,7 @@ class LinearRefiner(BoostedRefiner):
     scores_, query_ids_, confidence_, steps_, steps_indptr_, estimators_, states_ : as in ``MultiplicativeRefiner``
     base_scores_, base_column_, indptr_, row_keys_, has_ids_ : as in ``MultiplicativeRefiner``
     n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+    categories_, encoder_, imputer_ : as in ``LinearRanker``
     history_ : dict
         The same, with the objective as ``"L_a"``.
 

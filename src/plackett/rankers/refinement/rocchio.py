@@ -42,6 +42,7 @@ class RocchioRefiner(Refiner):
         Q of each query for unscaled columns; the base score is last if it is not a column of X.
     query_ids_, base_scores_, base_column_, indptr_, row_keys_, has_ids_ : as in ``MultiplicativeRefiner``
     n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+    categories_, encoder_, imputer_ : as in ``LinearRanker``
 
     Examples
     --------

@@ -391,8 +391,8 @@ class LightGBMRanker(LightGBMTrees):
     trees_, intercept_, has_missing_, has_base_, base_column_ : as in ``TreeRanker``
     n_rounds_, n_iter_, stop_reason_, history_, best_iteration_, best_score_ : as in ``TreeRanker``
     feature_importances_ : ndarray of shape (n_features,)
-    categories_, encoder_, imputer_ : as in ``LinearRanker``
     n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+    categories_ : as in ``LinearRanker``
 
     Examples
     --------

@@ -77,8 +77,8 @@ class TreeRanker(LightGBMTrees):
         Whether values were missing in the rows of ``fit``.
     has_base_, base_column_ : bool, and int or None
         Whether there were base scores, and the column of X that they are.
-    categories_, encoder_, imputer_ : as in ``LinearRanker``
     n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
+    categories_ : as in ``LinearRanker``
 
     Examples
     --------
