@@ -65,9 +65,6 @@ def of_any_kind(value, threshold, missing_left, kind):
     return int(value) in SETS[int(threshold)] and value >= 0 if kind == 2 else value <= threshold
 
 
-NUMBERS = np.zeros(0, np.uint8), np.zeros(1, np.int64), WORDS[:0], 0.0
-
-
 def kinds_of(trees, seed, kinds):
     """Return random kinds of splits, the trees with their thresholds, and the kernel's arguments about them."""
     rng, is_split = np.random.default_rng(seed), trees[1] >= 0
@@ -85,14 +82,14 @@ def test_rows_find_their_leaves(n, dtype, score):
     trees, X = grown(n), rows(n, n, dtype)
     for _ in ("complete", "missing values"):
         scores = np.zeros(n, score)
-        _native.rankers.tree_scores(X, *trees, *NUMBERS, scores)
+        _native.rankers.tree_scores(X, *trees, scores)
         np.testing.assert_array_equal(scores, walked(X, trees, at_most, score))
         X[::3, 0] = np.nan
     X[::4, 1] = np.random.default_rng(0).choice([-5.0, 1.0, 3.5, 31.0, 32.0, 63.0, 64.0, 1e18], X[::4, 1].size)
     for kinds in ([0, 1], [0, 1, 2]):
         changed, about = kinds_of(trees, n, kinds)
         scores = np.zeros(n, score)
-        _native.rankers.tree_scores(X, *changed, *about, scores)
+        _native.rankers.any_tree_scores(X, *changed, *about, scores)
         np.testing.assert_array_equal(scores, walked(X, changed, of_any_kind, score, about[0]))
 
 
@@ -107,7 +104,10 @@ def test_sparse_rows_find_the_leaves_of_dense_ones(n, n_columns, places, score):
         given = csr.data, csr.indices.astype(places), csr.indptr.astype(places), n_columns
         changed, about = kinds_of(trees, n, kinds)
         scores = np.zeros(n, score)
-        _native.rankers.tree_scores_sparse(*given, *changed, *(about if max(kinds) else NUMBERS), scores)
+        if max(kinds):
+            _native.rankers.any_tree_scores_sparse(*given, *changed, *about, scores)
+        else:
+            _native.rankers.tree_scores_sparse(*given, *changed, scores)
         np.testing.assert_array_equal(scores, walked(X, changed, of_any_kind, score, about[0]))
         X[::5, 2] = np.nan
 
@@ -116,7 +116,7 @@ def test_what_single_precision_rounds_to_zero_is_a_zero():
     trees, about = kinds_of(grown(3), 3, [1])
     X = np.array([[value] * N_FEATURES for value in (0.0, -0.0, 2.0**-150, -(2.0**-150), 2.0**-149, 1e-300)] * 3)
     scores = np.zeros(X.shape[0])
-    _native.rankers.tree_scores(X, *trees, *about, scores)
+    _native.rankers.any_tree_scores(X, *trees, *about, scores)
     np.testing.assert_array_equal(scores, walked(X, trees, of_any_kind, kinds=about[0]))
 
 

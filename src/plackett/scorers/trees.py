@@ -178,17 +178,20 @@ class FlatTrees(BaseEstimator):
     def predict(self, X: Any, start: np.ndarray | float = 0.0) -> np.ndarray:
         """Return ``start`` plus the sum over all trees for each row of a checked X."""
         scores = np.full(X.shape[0], start, dtype=np.float64) if np.ndim(start) == 0 else np.array(start)
-        trees = (
-            self.starts_, self.features_, self.thresholds_, self.left_, self.right_, self.values_,
-            self.missing_left_, self.kinds_, self.set_starts_, self.sets_, self.zero_width_,
+        trees: tuple[Any, ...] = (
+            self.starts_, self.features_, self.thresholds_, self.left_, self.right_, self.values_, self.missing_left_
         )  # fmt: skip
+        add, add_sparse = _native.rankers.tree_scores, _native.rankers.tree_scores_sparse
+        if self.kinds_.size:
+            trees += (self.kinds_, self.set_starts_, self.sets_, self.zero_width_)
+            add, add_sparse = _native.rankers.any_tree_scores, _native.rankers.any_tree_scores_sparse
 
         def work(first: int, last: int) -> None:
             if is_sparse(X):
                 rows = X.data, X.indices, X.indptr[first : last + 1], X.shape[1]
-                _native.rankers.tree_scores_sparse(*rows, *trees, scores[first:last])
+                add_sparse(*rows, *trees, scores[first:last])
             else:
-                _native.rankers.tree_scores(np.ascontiguousarray(X[first:last]), *trees, scores[first:last])
+                add(np.ascontiguousarray(X[first:last]), *trees, scores[first:last])
 
         map_blocks(work, [(first, first + ROWS_PER_BLOCK) for first in range(0, X.shape[0], ROWS_PER_BLOCK)])
         return scores

@@ -68,8 +68,10 @@ inline void tree_depths(View<const Index> features, View<const Index> left, View
 // can continue with those that have not.
 template <class Real>
 struct Node {
-    Split<Real> split;
+    Real threshold;
     std::int32_t feature, next[2];  // left and right, numbers within the tree
+    bool missing_left;
+    std::uint8_t kind;
 };
 
 template <class Real>
@@ -78,10 +80,13 @@ inline void pack(const FlatTrees<Real>& trees, View<Node<Real>> nodes) {
         const Index root = trees.starts[tree];
         for (Index node = root; node < trees.starts[tree + 1]; ++node) {
             const bool is_leaf = trees.is_leaf(node);
-            nodes[node] = {is_leaf ? Split<Real>{} : trees.split(node),
+            const Split<Real> split = is_leaf ? Split<Real>{} : trees.split(node);
+            nodes[node] = {split.threshold,
                            static_cast<std::int32_t>(is_leaf ? 0 : trees.features[node]),
                            {static_cast<std::int32_t>((is_leaf ? node : trees.left[node]) - root),
-                            static_cast<std::int32_t>((is_leaf ? node : trees.right[node]) - root)}};
+                            static_cast<std::int32_t>((is_leaf ? node : trees.right[node]) - root)},
+                           split.missing_left,
+                           split.kind};
         }
     }
 }
