@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def explain(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A file that plackett train wrote.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model of plackett train or another tool.")],
     data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR files or tables, '-', or a known set.")],
     query: Annotated[str, typer.Option("--query", help="The id of the query.")],
     above: Annotated[

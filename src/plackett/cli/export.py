@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def export(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A file that plackett train wrote.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model of plackett train or another tool.")],
     to: Annotated[
         str, typer.Option("--to", metavar="TARGET", help="elasticsearch, opensearch, solr, ranklib, onnx or json.")
     ],

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def rank(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A file that plackett train wrote.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model of plackett train or another tool.")],
     data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR files or tables, '-', or a known set.")],
     target: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="Output file; - is standard output.")

@@ -1,5 +1,6 @@
 """Trees take categories as their packages do: scores are those of LightGBM, XGBoost and CatBoost bit by bit."""
 
+import contextlib
 import io
 import json
 
@@ -143,17 +144,27 @@ def test_compare_takes_categories():
     assert np.isfinite(found.mean()["trees"]["map"])
 
 
-def test_a_model_of_lightgbm_keeps_the_categories_of_its_frame(tmp_path):
-    lightgbm, pandas = pytest.importorskip("lightgbm"), pytest.importorskip("pandas")
+def test_a_model_of_another_tool_keeps_the_categories_of_its_frame(tmp_path):
+    pandas, lengths = pytest.importorskip("pandas"), [LENGTH] * (N // LENGTH)
     texts = texts_of(TRAIN)
     frame = pandas.DataFrame({"price": TRAIN.X[:, 0], "brand": pandas.Categorical(texts)})
+    lightgbm = pytest.importorskip("lightgbm")
     params = {"objective": "lambdarank", "num_leaves": 5, "min_data_per_group": 5, "verbosity": -1}
-    booster = lightgbm.train(params, lightgbm.Dataset(frame, TRAIN.y, group=[LENGTH] * (N // LENGTH)), 5)
+    booster = lightgbm.train(params, lightgbm.Dataset(frame, TRAIN.y, group=lengths), 5)
     booster.save_model(tmp_path / "model.txt")
-    ranker = pk.load(tmp_path / "model.txt")
-    own = booster.predict(frame, raw_score=True)
-    np.testing.assert_array_equal(ranker.predict(frame), own)
+    scores = {"model.txt": booster.predict(frame, raw_score=True)}
+    with contextlib.suppress(ImportError):
+        import xgboost
+
+        data = xgboost.DMatrix(frame, TRAIN.y, group=lengths, enable_categorical=True)
+        grown = xgboost.train({"objective": "rank:ndcg", "max_depth": 3}, data, 5)
+        for name in ("model.json", "model.ubj"):
+            grown.save_model(tmp_path / name)
+            scores[name] = grown.predict(data, output_margin=True)
     other = frame.assign(brand=pandas.Categorical(texts, categories=BRANDS[::-1]))  # other codes for the same names
-    np.testing.assert_array_equal(ranker.predict(other), own)
-    ranker.save(tmp_path / "model.plackett")
-    np.testing.assert_array_equal(pk.load(tmp_path / "model.plackett").predict(other), own)
+    for name, own in scores.items():
+        ranker = pk.load(tmp_path / name)
+        np.testing.assert_array_equal(ranker.predict(frame), own)
+        np.testing.assert_array_equal(ranker.predict(other), own)
+        ranker.save(tmp_path / "model.plackett")
+        np.testing.assert_array_equal(pk.load(tmp_path / "model.plackett").predict(other), own)

@@ -102,8 +102,8 @@ def _nested(root: dict[str, Any], splits: _Splits) -> dict[str, np.ndarray]:
     values, weights = (
         np.array([leaf.get(key, 0.0) for leaf in leaves], dtype=np.float64) for key in ("value", "weight")
     )
-    ways = [np.where(side < 0, len(inner) - 1 - side, side) for side in (left, right)]
-    return _tree(splits(inner), *ways, values, weights)
+    left, right = (np.where(side < 0, len(inner) - 1 - side, side) for side in (left, right))
+    return _tree(splits(inner), left, right, values, weights)
 
 
 def _tree(

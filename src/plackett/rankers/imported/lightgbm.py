@@ -40,9 +40,7 @@ def read_model(text: str) -> ImportedTrees:
         names=None if all(map(DEFAULT_NAME.fullmatch, names)) else names,
         has_missing=bool((numbers & ~goes_as_zero).any()),
     )  # fmt: skip
-    categories = _categories(text, about, n_features)
-    if categories:
-        ranker.categories_ = categories
+    ranker.categories_ = _categories(text, about, n_features)
     return ranker
 
 

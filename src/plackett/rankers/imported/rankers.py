@@ -31,7 +31,7 @@ class ImportedRanker(Ranker):
     tool_: str
     objective_: str
 
-    def fit(self, X: Any, y: Any = None, *, qid: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, *, qid: Any = None, **others: Any) -> Any:
         """Raise an error: the model was trained by another tool."""
         raise ValueError(
             f"this model was trained by {self.tool_} and is used as it is. compare takes it without fitting it; to "
@@ -123,7 +123,7 @@ class ImportedTrees(ImportedRanker, TreeScores):
         return ranker
 
     @property
-    def intercept_(self) -> float:  # type: ignore[override]
+    def intercept_(self) -> float:
         """What is added to the sum of the scaled trees."""
         return self.start_ * self.scale_ + self.bias_
 

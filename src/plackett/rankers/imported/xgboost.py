@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -39,11 +40,28 @@ def read_model(document: dict[str, Any]) -> ImportedTrees:
     trees = trees_of(learner, _best_rounds(learner), n_features, zero_is_missing=False)
     is_number = trees.features_ >= 0 if not trees.kinds_.size else (trees.features_ >= 0) & (trees.kinds_ == NUMBER)
     names = [str(name) for name in learner.get("feature_names") or []]
-    return ImportedTrees.of(
+    ranker = ImportedTrees.of(
         trees, "XGBoost", objective, start=start, is_single=True,
         names=names if len(names) == n_features else None,
         has_missing=bool(trees.missing_left_[is_number].any()),  # without missing values in training they go right
     )  # fmt: skip
+    ranker.categories_ = _categories(learner, n_features)
+    return ranker
+
+
+def _categories(learner: dict[str, Any], n_features: int) -> dict[int, np.ndarray] | None:
+    """Return the names of categories by column, where XGBoost was trained with a data frame; None without names."""
+    parts = learner["gradient_booster"]["model"].get("cats", {}).get("enc", ())
+    found = {}
+    for column, part in enumerate(parts if len(parts) == n_features else ()):
+        bounds, letters = (np.asarray(part.get(key, ()), dtype=np.int64) for key in ("offsets", "values"))
+        if bounds.size < 2:  # numbers, or categories that are numbers
+            continue
+        if bounds[0] != 0 or bounds[-1] != letters.size or (np.diff(bounds) < 0).any():
+            raise ValueError("its names of categories must be parts of a text.")
+        text = (letters & 255).astype(np.uint8).tobytes()
+        found[column] = np.array([text[first:last].decode("utf-8") for first, last in pairwise(bounds.tolist())])
+    return found or None
 
 
 def _best_rounds(learner: dict[str, Any]) -> int | None:
