@@ -192,20 +192,24 @@ class MissingValues(TransformerMixin, BaseEstimator):
             return self._with_indicators(
                 self._returned(self.transformer_.transform(queries.X), queries.n_docs), queries.X
             )
-        return rows_from(queries, lambda part: self._with_indicators(self._filled(part), part.X))
+        return rows_from(queries, self._filled)
 
     def _filled(self, queries: Queries) -> Any:
+        """Return the filled rows, followed by the indicators."""
         X = queries.X
         if is_sparse(X):
-            return self._filled_sparse(queries)
+            return self._with_indicators(self._filled_sparse(queries), X)
         if self.depends_on_list:
-            return fill_query_medians(np.array(X, order="C"), queries.indptr, self.fill_)
-        fill = self.fill_.astype(X.dtype)
-        filled = np.empty(X.shape, dtype=X.dtype)
+            return self._with_indicators(fill_query_medians(np.array(X, order="C"), queries.indptr, self.fill_), X)
+        fill, n = self.fill_.astype(X.dtype), X.shape[1]
+        filled = np.empty((X.shape[0], self.n_columns_out_), dtype=X.dtype)
 
         def work(first: int, last: int) -> None:
             block = X[first:last]
-            filled[first:last] = np.where(np.isnan(block), fill, block)
+            is_missing = np.isnan(block)
+            filled[first:last, :n] = np.where(is_missing, fill, block)
+            if self.indicated_.size:
+                filled[first:last, n:] = is_missing[:, self.indicated_]
 
         map_blocks(work, _row_blocks(X))
         return filled
