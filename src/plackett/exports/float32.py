@@ -10,11 +10,13 @@ import numpy as np
 
 from plackett.exports.forms.linear import LinearForm
 from plackett.exports.forms.trees import LEAF, Nodes, TreeForm
+from plackett.scorers.trees import LARGEST
 
 LARGEST_ERROR = 1e-6  # of a number written as float32, relative to what it is used for
 ELSEWHERE = "json, ranklib or onnx with dtype='float64'"  # targets with more digits
 DEEPEST = 200  # nested splits: readers fail at some depth, those of JSON at 1,000 brackets
 _LIMIT = float(np.finfo(np.float32).max)
+_ROUNDED_UP = 2.0**128 - 2.0**103  # the smallest number that single precision rounds to infinity
 
 
 def check_single(form: LinearForm, target: str, *, instead: str = ELSEWHERE) -> None:
@@ -87,14 +89,16 @@ def nodes_in_single(form: TreeForm, target: str) -> Nodes:
     lost = np.abs(leaves - values[is_leaf]) > LARGEST_ERROR * np.abs(leaves).max(initial=0.0)
     if lost.any():
         raise ValueError(_refusal(f"this {form.ranker} has a leaf of {leaves[lost][0]:.3g}", target))
+    is_any = (nodes.thresholds == LARGEST) | ((nodes.thresholds > _LIMIT) & (nodes.thresholds < _ROUNDED_UP))
     # the largest float32 itself leaves no room above it for targets that compare by <
-    too_large = (np.abs(thresholds) > _LIMIT) | (thresholds == _LIMIT)
+    too_large = ((np.abs(thresholds) > _LIMIT) | (thresholds == _LIMIT)) & ~is_any[~is_leaf]
     if too_large.any():
         feature = int(nodes.features[~is_leaf][too_large][0])
         what = f"{form.label(feature)} has a threshold of {thresholds[too_large][0]:.3g}"
         raise ValueError(_refusal(what, target))
+    limits = np.where(is_any, np.nextafter(np.float32(_LIMIT), np.float32(0.0)), nodes.thresholds)
     return Nodes(
-        nodes.starts, nodes.features, at_or_below(nodes.thresholds), nodes.left, nodes.right,
+        nodes.starts, nodes.features, at_or_below(limits), nodes.left, nodes.right,
         np.where(is_leaf, values, np.float32(0.0)), nodes.missing_left,
     )  # fmt: skip
 

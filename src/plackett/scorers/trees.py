@@ -21,6 +21,7 @@ from plackett.validation import is_sparse
 
 LEAF = -1
 NUMBER, ZERO_IS_MISSING, CATEGORY = range(3)  # kinds of splits, as in the kernels
+LARGEST = float(np.finfo(np.float64).max)  # as a threshold: only missing values go right
 LARGEST_COUNT = 2**31 - 1  # limit of LightGBM
 ROWS_PER_BLOCK = 4096
 MOST_FEATURES = 2**31 - 1  # limit of the kernels

@@ -120,6 +120,23 @@ def test_missing_values_are_kept_in_the_file_and_explained(ranker):
     assert "nan" in str(explained.top(0)) or not np.isnan(test.X[0]).any()
 
 
+def test_a_split_may_separate_missing_values_from_all_others(ranker, monkeypatch):
+    """LightGBM's threshold is then infinite."""
+    X = np.column_stack([np.where(TRAIN.y > 0, np.nan, 1.0), TRAIN.X[:, 0]])
+    train, test = pk.Queries(X, TRAIN.y, TRAIN.qid), pk.Queries(X[:60], TRAIN.y[:60], TRAIN.qid[:60])
+    own = package_scores(ranker, monkeypatch, train, test)
+    np.testing.assert_array_equal(ranker.predict(test), own)
+    if ranker.can_be_saved:
+        file = io.BytesIO()
+        ranker.save(file)
+        file.seek(0)
+        np.testing.assert_array_equal(pk.load(file).predict(test), own)
+        for target in ("json", "elasticsearch", "onnx"):
+            pytest.importorskip("onnxruntime" if target == "onnx" else "json")
+            pk.export(ranker, target, feature_names=["a", "b"], check=X.astype(np.float32))
+        assert ranker.explain(test).contributions[:, 0].any()
+
+
 def test_infinite_values_stay_an_error(ranker):
     X = holes(TRAIN.X, 0)
     X[7, 2] = -np.inf

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from plackett.scorers.trees import CATEGORY, LEAF, NUMBER, ZERO_IS_MISSING, FlatTrees, code_words
+from plackett.scorers.trees import CATEGORY, LARGEST, LEAF, NUMBER, ZERO_IS_MISSING, FlatTrees, code_words
 
 # bits of a split's decision type: whether it is by category, whether a missing value goes left, and what is missing
 _BY_CATEGORY, _MISSING_GOES_LEFT, _MISSING = 1, 2, 2
@@ -44,7 +44,8 @@ def _tree(block: str) -> dict[str, Any]:
     if not n_leaves:
         raise ValueError("a tree has no leaves.")
     n_inner = n_leaves - 1
-    thresholds, decisions = numbers("threshold", n_inner), _whole(numbers("decision_type", n_inner))
+    thresholds = np.clip(numbers("threshold", n_inner), -LARGEST, LARGEST)  # infinite: missing values from all others
+    decisions = _whole(numbers("decision_type", n_inner))
     missing, by_category = (decisions >> _MISSING) & 3, (decisions & _BY_CATEGORY) == 1
     goes_left = np.where(missing == _NONE, thresholds >= 0.0, (decisions & _MISSING_GOES_LEFT) != 0)
     kinds = np.where(by_category, CATEGORY, np.where(missing == _ZERO, ZERO_IS_MISSING, NUMBER))
