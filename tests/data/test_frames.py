@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import builtins
 import sys
+from datetime import date
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -14,6 +16,7 @@ from scipy import sparse
 
 from plackett.data.frames import from_frame, to_frame
 from plackett.data.queries import Queries
+from plackett.exceptions import DataWarning
 
 COLUMNS = {
     "qid": ["b", "a", "b", "c"],
@@ -112,15 +115,15 @@ def test_categories_and_dates_are_ids():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"qid": "quid"}, r"the frame has no column 'quid'\. Did you mean 'qid'\?"),
+        ({"qid": "quid"}, r"there is no column 'quid'\. Did you mean 'qid'\?"),
         (
             {"label": "relevance"},
             r"no column 'relevance'\. Its columns are 'qid', 'label', 'bm25', 'length', 'is_title', 'title'",
         ),
         ({"features": ["bm52"]}, r"no column 'bm52'\. Did you mean 'bm25'\?"),
-        ({}, r"these columns are not: 'tags' \(.*\)\. Name the columns to use"),
-        ({"features": ["tags"]}, r"these columns are not: 'tags' \(.*\)\.$"),
-        ({"label": "title", "features": ["bm25"]}, "labels must be numbers, but column 'title' is String"),
+        ({}, r"these columns are not: 'tags' \(.*\)\. Leave them out: drop"),
+        ({"features": ["tags"]}, r"these columns are not: 'tags' \(.*\)\. Convert them first"),
+        ({"label": "title", "features": ["bm25"]}, "must be numbers, but column 'title' is String, such as"),
         ({"features": ["bm25", "bm25"]}, "features names 'bm25' twice"),
     ],
 )
@@ -175,3 +178,93 @@ def test_missing_narwhals_is_named_with_its_extra(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without_narwhals)
     with pytest.raises(ModuleNotFoundError, match=r"from_frame needs narwhals.*plackett\[frames\]"):
         from_frame(pd.DataFrame(COLUMNS))
+
+
+# --- Frames as databases and merges leave them ------------------------------------------------------------------------
+
+
+def frame_of(**columns):
+    return pd.DataFrame({"qid": [1, 1, 2], "label": [1, 0, 1], "price": [1.0, 2.0, 3.0]} | columns)
+
+
+def test_the_query_ids_may_be_in_the_index():
+    plain = from_frame(frame_of())
+    indexed = from_frame(frame_of().set_index("qid"))
+    assert (indexed.qid.tolist(), indexed.X.tolist()) == (plain.qid.tolist(), plain.X.tolist())
+    named = from_frame(frame_of(docid=["a", "b", "c"]).set_index(["qid", "docid"]))
+    assert named.docid.tolist() == ["a", "b", "c"]
+    with pytest.warns(DataWarning, match="'label' is a feature"):
+        assert from_frame(frame_of(), label=None).feature_names == ["label", "price"]
+
+
+def test_names_of_columns_that_are_numbers_become_text():
+    frame = pd.DataFrame(np.arange(6.0).reshape(3, 2)).assign(qid=[1, 1, 2], label=[1, 0, 1])
+    assert from_frame(frame).feature_names == ["0", "1"]
+
+
+def test_a_column_twice_is_an_error():
+    with pytest.raises(ValueError, match="the frame has the column 'price' 2 times"):
+        from_frame(pd.concat([frame_of(), frame_of()[["price"]]], axis=1))
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_objects_of_databases_are_numbers_and_times(backend):
+    columns = {
+        "qid": [1, 1, 2],
+        "label": [Decimal(1), Decimal(0), None],
+        "price": [Decimal("1.25"), None, Decimal("2.50")],
+        "stock": [True, None, False],
+        "empty": [None, None, None],
+        "day": [date(2026, 1, 1), None, date(2026, 1, 2)],
+    }
+    make = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}[backend]
+    with pytest.warns(DataWarning, match="'day' is left out: it holds times"):
+        data = from_frame(make(columns))
+    assert data.feature_names == ["price", "stock", "empty"]
+    np.testing.assert_array_equal(data.X, [[1.25, 1, np.nan], [np.nan, np.nan, np.nan], [2.5, 0, np.nan]])
+    np.testing.assert_array_equal(data.y, [1, 0, np.nan])
+
+
+def test_a_lazy_frame_with_a_column_without_values():
+    frame = pl.LazyFrame({"qid": [1, 1], "label": [1, 0], "empty": [None, None]})
+    assert np.isnan(from_frame(frame).X).all()
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
+def test_ids_that_became_floats_are_integers_again(make):
+    data = from_frame(
+        make({"qid": [7.0, 7.0, 8.0], "docid": [1.0, 2.0, 3.0], "label": [1, 0, 1], "price": [1.0, 2, 3]})
+    )
+    assert data.qid.dtype.kind == data.docid.dtype.kind == "i"
+    with pytest.raises(ValueError, match="'qid' holds ids as floats of 2\\^53 or more"):
+        from_frame(make({"qid": [2.0**53, 7.0], "label": [1, 0], "price": [1.0, 2.0]}))
+    with pytest.raises(ValueError, match=r"column 'qid' is (null|NaN) in row 1"):
+        from_frame(make({"qid": [7.0, float("nan")], "label": [1, 0], "price": [1.0, 2.0]}))
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
+def test_categories_of_numbers_do_not_depend_on_missing_values(make):
+    rest = {"qid": [1, 1, 2], "label": [1, 0, 1]}
+    whole = from_frame(make({**rest, "shop": [10, 7, 10]}), categorical="shop")
+    floats = from_frame(make({**rest, "shop": [10.0, 7.0, float("nan")]}), categorical="shop")
+    assert whole.categories[0].tolist() == floats.categories[0].tolist() == ["10", "7"]
+    np.testing.assert_array_equal(floats.X, [[0], [1], [np.nan]])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"qid": "label"}, "qid and label name the same column, 'label'"),
+        ({"drop": "qid"}, "drop names 'qid', which is the column of qid"),
+        ({"drop": ["label"]}, "drop names 'label', which is the column of label.*pass label=None"),
+        ({"categorical": "label"}, "categorical names 'label', which is the column of label"),
+        ({"categorical": "price", "drop": "price"}, "drop and categorical name the same column, 'price'"),
+    ],
+)
+def test_a_column_has_one_role(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        from_frame(frame_of(), **arguments)
+
+
+def test_the_query_ids_are_not_the_document_names_too():
+    assert from_frame(frame_of().rename(columns={"qid": "id"}), qid="id").docid is None

@@ -354,3 +354,17 @@ def test_odd_ids_survive_every_export():
     result = pk.evaluate([1] * 7, range(7), qid=ids, metrics=["map"])
     assert [row[0] for row in csv.reader(io.StringIO(result.to_csv(), newline=""))][1:] == ids
     assert [row["qid"] for row in json.loads(result.to_json().encode())["queries"]] == ids
+
+
+def test_columns_of_a_parquet_file_and_scores_with_an_index(tmp_path):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"query": [1, 1, 2, 2], "grade": [1, 0, 0, 2], "bm25": [0.1, 0.3, 0.2, 0.9]})
+    frame.to_parquet(tmp_path / "log.parquet")
+    expected = pk.evaluate(frame, "bm25", qid="query", y="grade").mean()
+    assert pk.evaluate(tmp_path / "log.parquet", "bm25", qid="query", y="grade").mean() == expected
+    assert pk.evaluate(frame, "grade", qid="query", y="grade").mean()["ndcg@10"] == 1.0
+    mixed = frame.sample(frac=1, random_state=1)
+    assert pk.evaluate(mixed, "bm25", qid="query", y="grade").mean() == expected
+    assert pk.evaluate(mixed, mixed["bm25"], qid="query", y="grade").mean() == expected
+    with pytest.raises(ValueError, match=r"index of the frame in another order. Pass scores.loc\[frame.index\]"):
+        pk.evaluate(mixed, frame["bm25"], qid="query", y="grade")

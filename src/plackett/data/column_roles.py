@@ -17,6 +17,7 @@ OTHER_ROLES = (*QID_NAMES, *ONLY_LABELS)  # a feature with such a name probably 
 LABEL_NAMES = (*ONLY_LABELS[1:], "rating", "click", "clicked", "y")
 SMALLEST_FLOAT_ID = 10_000
 SHARE_OF_NAMES = 0.5  # of rows: more different texts than that are no categories
+NAMES_EXAMINED = 1000
 FEWEST_IDS = 10  # fewer rows are not conclusive
 ROWS_EXAMINED = 1 << 16
 EPOCHS = [(1e9 * unit, 4.2e9 * unit) for unit in (1, 1e3, 1e6, 1e9)]  # seconds to nanoseconds, in 2001 to 2103
@@ -66,12 +67,18 @@ def resembles(name: str, values: np.ndarray) -> str | None:
 
 
 def warn_of_columns(
-    suspects: dict[str, str], *, left_out: Sequence[str] = (), times: Sequence[str] = (), remedy: str
+    suspects: dict[str, str],
+    *,
+    left_out: Sequence[str] = (),
+    times: Sequence[str] = (),
+    unnamed: Sequence[str] = (),
+    remedy: str,
 ) -> None:
     """Warn about columns that were left out as ids or times, and about features that resemble one."""
     sentences = [f"column {name!r} is a feature but {why}." for name, why in suspects.items()]
     sentences += [f"column {name!r} is left out: by its name it is an id." for name in left_out]
     sentences += [f"column {name!r} is left out: it holds times." for name in times]
+    sentences += [f"column {name!r} is left out: it has no name, like an index of pandas." for name in unnamed]
     if sentences:
         warn(f"{' '.join(sentences)} {remedy}", DataWarning)
 
@@ -93,6 +100,31 @@ def resembles_text(codes: np.ndarray, names: np.ndarray | None) -> str | None:
     if names is None or n_values < FEWEST_IDS or names.size <= n_values * SHARE_OF_NAMES:
         return None
     return f"holds {names.size:,} different texts in {n_values:,} rows, like an id or a title"
+
+
+def resembles_numbers(names: np.ndarray | None) -> str | None:
+    """Return why a column of text should perhaps be numbers: half of its texts or more are; None if it is fine."""
+    some = [] if names is None else names[:NAMES_EXAMINED].tolist()
+    numbers = [text for text in some if is_number(text)]
+    if not some or 2 * len(numbers) < len(some):
+        return None
+    others = [text for text in some if not is_number(text)]
+    found = " and ".join(repr(texts[0]) for texts in (numbers, others) if texts)
+    return f"holds numbers as text, such as {found}, and is read as categories: convert it, or name it in categorical"
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a number, also with thousands, a decimal comma or a percent sign."""
+    try:
+        float(text.strip().rstrip("%").replace(",", ""))
+    except ValueError:
+        return False
+    return True
+
+
+def is_unnamed(name: str) -> bool:
+    """Return whether a column has no name, or the one that pandas gives to it."""
+    return not name.strip() or name.startswith("Unnamed: ")
 
 
 def warn_of_texts(columns: Mapping[str, tuple[np.ndarray, np.ndarray | None]]) -> None:

@@ -19,16 +19,20 @@ from plackett.data.column_roles import (
     ROWS_EXAMINED,
     check_feature_names,
     docid_column,
+    is_number,
+    is_unnamed,
     names_and_first_index,
     resembles,
+    resembles_numbers,
     resembles_text,
     warn_of_columns,
 )
-from plackett.data.grouping import as_objects
+from plackett.data.grouping import as_objects, is_missing
 from plackett.data.queries import Queries
 from plackett.validation import check_csr, is_sparse
 
 COLUMNS_LISTED = 12
+LARGEST_FLOAT_ID = 2.0**53
 
 
 def from_frame(
@@ -52,7 +56,8 @@ def from_frame(
         Column of the labels; a null means "not judged". None: the frame has no labels. The default may be
         missing unless another column looks like the labels.
     qid : str, default="qid"
-        Column of the query ids, in any row order. Nulls are rejected.
+        Column of the query ids, in any row order. Nulls are rejected. Whole numbers in a column of floats become
+        integers. With pandas, it may be a level of the index, as may ``label`` and ``docid``.
     docid : str or None, default="docid"
         Column of the document names. "docid" means the first existing column of docid, doc_id, document_id, docno and
         id, if any. None: the documents have no names.
@@ -85,14 +90,15 @@ def from_frame(
     (['bm25'], array([0., 2., 1.]))
     """
     nw = import_optional("narwhals", extra="frames", needed_for="from_frame")
-    table = nw.from_native(frame, pass_through=True)
+    table = nw.from_native(_with_names(frame, (label, qid, docid)), pass_through=True)
     if not isinstance(table, (nw.DataFrame, nw.LazyFrame)):
         raise TypeError(f"from_frame needs a data frame, not {type(frame).__name__}.")
-    schema = dict(table.collect_schema())
+    table, schema = _with_types(table, (qid, docid), nw)
     drop, categorical = ([one] if isinstance(one, str) else list(one) for one in (drop, categorical))
     _check_columns(drop + categorical, list(schema) if long is None else [*schema, *categorical])
-    docid = docid_column(docid, list(schema))
+    docid = docid_column(docid, [name for name in schema if name not in (qid, label)])
     label = None if label == "label" and _has_no_labels(list(schema)) else label
+    _check_roles({"qid": qid, "label": label, "docid": docid}, drop, categorical)
     if drop and features is not None:
         raise ValueError("drop was given together with features; columns that features does not name are not used.")
     if long is not None:
@@ -103,27 +109,33 @@ def from_frame(
     others = [name for name in schema if name not in (*named, *drop)] if features is None else []
     ids = [name for name in others if name in ID_NAMES]
     times = [name for name in others if schema[name].is_temporal()]
-    chosen = [name for name in others if name not in ids + times] if features is None else list(features)
+    unnamed = [name for name in others if is_unnamed(name)]
+    chosen = [name for name in others if name not in ids + times + unnamed] if features is None else list(features)
     _check_columns(named + chosen, list(schema))
     _check_types(chosen, schema, features is None)
     table = table.select(list(dict.fromkeys(named + chosen)))
     if isinstance(table, nw.LazyFrame):
         table = table.collect()
     numbers = [name for name in categorical if name in chosen and not is_category(schema[name])]
-    table = table.with_columns(*(nw.col(name).cast(nw.String) for name in numbers))
+    texts = {name: _number_texts(table[name].to_list()) for name in numbers}
+    table = table.with_columns(
+        *(nw.new_series(name, values, nw.String, backend=table.implementation) for name, values in texts.items())
+    )
     schema = dict(table.collect_schema())
     X, categories = _as_matrix(table, chosen, schema, nw)
     if features is None:
         first = table.head(ROWS_EXAMINED)
-        found = {
-            name: resembles_text(X[:, place], categories.get(place))
-            if is_category(schema[name])
-            else resembles(name, first[name].drop_nulls().to_numpy())
-            for place, name in enumerate(chosen)
-        }
+
+        def suspicion(place: int, name: str) -> str | None:
+            if not is_category(schema[name]):
+                return resembles(name, first[name].drop_nulls().to_numpy())
+            known, is_meant = categories.get(place), name in categorical or schema[name] != nw.String
+            return resembles_text(X[:, place], known) or (None if is_meant else resembles_numbers(known))
+
+        found = {name: suspicion(place, name) for place, name in enumerate(chosen)}
         suspects = {name: why for name, why in found.items() if why is not None}
         remedy = "Choose the columns to use: features=[...], or drop=[...]."
-        warn_of_columns(suspects, left_out=ids, times=times, remedy=remedy)
+        warn_of_columns(suspects, left_out=ids, times=times, unnamed=unnamed, remedy=remedy)
     names, first_index = names_and_first_index(chosen)
     return Queries(
         X,
@@ -196,10 +208,71 @@ def to_frame(
 def is_frame(value: Any) -> bool:
     """Return whether a value is a data frame of pandas or polars, a table of pyarrow, or the like."""
     return not isinstance(value, Queries) and (
-        (hasattr(value, "columns") and hasattr(value, "dtypes"))
+        hasattr(value, "collect_schema")  # first: a lazy frame of polars warns of its other attributes
+        or (hasattr(value, "columns") and hasattr(value, "dtypes"))
         or (hasattr(value, "column_names") and hasattr(value, "schema"))
-        or hasattr(value, "collect_schema")
     )
+
+
+def _with_names(frame: Any, wanted: tuple[str | None, ...]) -> Any:
+    """Return a frame whose columns have different texts as names; wanted levels of an index of pandas are columns."""
+    if hasattr(frame, "collect_schema") or not is_frame(frame):
+        return frame
+    if hasattr(frame, "reset_index"):
+        levels = [name for name in frame.index.names if name and name in wanted and name not in frame.columns]
+        frame = frame.reset_index(level=levels) if levels else frame
+        if any(not isinstance(name, str) for name in frame.columns):
+            frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    names = list(getattr(frame, "column_names", frame.columns))
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the frame has the column {twice!r} {names.count(twice)} times. Rename or drop all but one.")
+    return frame
+
+
+def _with_types(table: Any, ids: tuple[str | None, ...], nw: Any) -> tuple[Any, dict]:
+    """Return the table, and the type of each column, with objects as numbers or times where they are.
+
+    Databases give Decimal and date objects, and columns without any value.
+    """
+    schema = dict(table.collect_schema())
+    unclear = [name for name, kind in schema.items() if kind in (nw.Object, nw.Unknown) and name not in ids]
+    if not unclear:
+        return table, schema
+    pa = import_optional("pyarrow", extra="frames", needed_for="Reading columns of objects")
+    some = table.select([nw.col(name) for name in unclear])
+    some = some.collect() if isinstance(some, nw.LazyFrame) else some
+    for name in unclear:
+        try:
+            values = pa.array(some[name].to_list(), from_pandas=True)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):  # objects of several types
+            continue
+        kind = values.type
+        if pa.types.is_temporal(kind):
+            schema[name] = nw.Datetime()
+        elif pa.types.is_null(kind):
+            table = table.with_columns(nw.lit(None, dtype=nw.Float64).alias(name))
+            schema[name] = nw.Float64()
+        elif isinstance(table, nw.DataFrame) and (
+            pa.types.is_decimal(kind) or pa.types.is_boolean(kind) or pa.types.is_integer(kind)
+            or pa.types.is_floating(kind)
+        ):  # fmt: skip
+            floats = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+            table = table.with_columns(nw.new_series(name, floats, nw.Float64, backend=table.implementation))
+            schema[name] = nw.Float64()
+    return table, schema
+
+
+def _number_texts(values: list) -> list[str | None]:
+    """Return numbers as texts, NaN as None; whole ones are spelled as integers, whether or not the column has NaN."""
+
+    def spelled(value: Any) -> str | None:
+        if is_missing(value):
+            return None
+        return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+    texts = {value: spelled(value) for value in set(values)}
+    return [texts[value] for value in values]
 
 
 def _one_row_per_document(
@@ -267,10 +340,28 @@ def _has_no_labels(present: list[str]) -> bool:
     )
 
 
+def _check_roles(roles: dict[str, str | None], drop: list[str], categorical: list[str]) -> None:
+    """Raise if two parameters name the same column."""
+    seen: dict[str, str] = {}
+    for role, name in roles.items():
+        if name is None:
+            continue
+        if name in seen:
+            raise ValueError(f"{seen[name]} and {role} name the same column, {name!r}.")
+        seen[name] = role
+    for name in dict.fromkeys(drop + categorical):
+        if name in seen:
+            hint = " For data without labels, pass label=None." if seen[name] == "label" and name in drop else ""
+            which = "drop" if name in drop else "categorical"
+            raise ValueError(f"{which} names {name!r}, which is the column of {seen[name]}.{hint}")
+        if name in drop and name in categorical:
+            raise ValueError(f"drop and categorical name the same column, {name!r}.")
+
+
 def _check_columns(wanted: list[str], present: list[str]) -> None:
     for name in wanted:
         if name not in present:
-            raise ValueError(f"the frame has no column {name!r}. {columns_in_words(name, present)}")
+            raise ValueError(f"there is no column {name!r}. {columns_in_words(name, present)}")
 
 
 def near(wanted: str, present: list[str]) -> list[str]:
@@ -296,7 +387,7 @@ def _check_types(features: list[str], schema: dict, chosen_by_us: bool) -> None:
     if other:
         listed = ", ".join(f"{name!r} ({schema[name]})" for name in other[:COLUMNS_LISTED])
         more = f" and {len(other) - COLUMNS_LISTED} more" if len(other) > COLUMNS_LISTED else ""
-        hint = " Name the columns to use: features=[...]." if chosen_by_us else ""
+        hint = " Leave them out: drop=[...]." if chosen_by_us else " Convert them first, such as dates to ages."
         raise ValueError(
             f"features must be numbers, text or categories, but these columns are not: {listed}{more}.{hint}"
         )
@@ -324,7 +415,13 @@ def _as_matrix(table: Any, features: list[str], schema: dict, nw: Any) -> tuple[
 
 def _as_labels(table: Any, label: str, schema: dict, nw: Any) -> np.ndarray:
     if not _is_number(schema[label]):
-        raise ValueError(f"labels must be numbers, but column {label!r} is {schema[label]}.")
+        kind, values = str(schema[label]).partition("(")[0], table[label].to_list()
+        first = next((value for value in values if not (is_missing(value) or is_number(str(value)))), None)
+        example = " of numbers" if first is None else f", such as {first!r}"
+        raise ValueError(
+            f"labels and scores must be numbers, but column {label!r} is {kind}{example}. Convert it; of grades, 0 "
+            "means not relevant, and more is better."
+        )
     return _as_floats(table[label], nw.Float64)
 
 
@@ -344,8 +441,24 @@ def _as_ids(table: Any, name: str) -> np.ndarray | list:
         raise ValueError(f"column {name!r} is null in row {int(np.argmax(is_null))}. Every row needs an id.")
     if column.dtype.is_integer():
         return column.to_numpy()
+    if column.dtype.is_float():
+        return _whole_ids(np.asarray(column.to_numpy(), dtype=np.float64), name)
     # Python strings, of which numpy makes a compact array; ids of several types stay objects, numpy would make text
     return as_objects(column.to_list()) if str(column.dtype) == "Object" else column.to_list()
+
+
+def _whole_ids(values: np.ndarray, name: str) -> np.ndarray | list:
+    """Return ids that a column of floats holds as integers, as they were before the column had missing values."""
+    if np.isnan(values).any():
+        raise ValueError(f"column {name!r} is NaN in row {int(np.argmax(np.isnan(values)))}. Every row needs an id.")
+    if (values != np.floor(values)).any():
+        return values.tolist()
+    if values.size and np.abs(values).max() >= LARGEST_FLOAT_ID:
+        raise ValueError(
+            f"column {name!r} holds ids as floats of 2^53 or more, where different ids may have been rounded to one. "
+            "Read it as integers or text."
+        )
+    return values.astype(np.int64)
 
 
 def _as_values(ids: np.ndarray) -> np.ndarray | list:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import codecs
+import csv
+import io
 import os
-from collections.abc import Sequence
-from typing import Any
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from plackett._optional import import_optional
+from plackett.data.column_roles import DOCID, ID_NAMES
 from plackett.data.frames import from_frame, is_frame
 from plackett.data.queries import Queries
 from plackett.exceptions import DataFormatError
-from plackett.storage.file_names import ARROW, DELIMITED, is_parquet, is_table, table_ending
+from plackett.storage.file_names import ARROW, DELIMITED, files_of, is_parquet, is_table, table_ending
 from plackett.storage.opening import open_bytes
 
 NULLS = ("", "NULL", "null", "NaN", "nan", "NA", "N/A", "n/a", "None", "\\N")  # \N is that of databases
+BYTES_EXAMINED = 1 << 16
 
 
 def read_table(
@@ -29,13 +35,17 @@ def read_table(
 ) -> Queries:
     r"""Read queries from a CSV, TSV, Arrow or Parquet file with a header, columns selected by name.
 
-    Empty fields, ``NULL``, ``NA``, ``NaN`` and ``\N`` are missing values. Columns of text become categories.
+    Empty fields, ``NULL``, ``NA``, ``NaN`` and ``\N`` are missing values. Columns of text become categories. Ids in
+    text files are compared as text if they are not all plain integers: "007" and "7" are different queries.
 
     Parameters
     ----------
     source : path or sequence of paths
-        The ending tells the format: ``.csv`` (fields separated by commas), ``.tsv`` (by tabs), ``.arrow``, ``.feather``
-        or ``.ipc``, and ``.parquet``. Text may be compressed (``.csv.gz``). Several files are read as one.
+        The ending tells the format: ``.csv``, ``.tsv``, ``.arrow``, ``.feather`` or ``.ipc``, and ``.parquet``; a
+        folder of Parquet files or a pattern (``day-*.csv``) is possible, too. Text is UTF-8, or UTF-16 with a byte
+        order mark, and may be compressed (``.csv.gz``). Its fields are separated by commas, tabs, semicolons or ``|``,
+        whichever the header has; numbers may have a decimal comma where commas do not separate. Several files with the
+        same columns are read as one.
     label, qid, docid, features, drop, categorical, long
         As in ``from_frame``.
 
@@ -53,7 +63,7 @@ def read_table(
            [nan, 1. ]]), {1: array(['acme', 'zeta'], dtype='<U4')})
     """
     return from_frame(
-        read_columns(source),
+        read_columns(source, ids=id_columns(qid, docid)),
         label=label,
         qid=qid,
         docid=docid,
@@ -64,20 +74,31 @@ def read_table(
     )
 
 
-def read_columns(source: str | os.PathLike | Sequence[str | os.PathLike]) -> Any:
-    """Return the columns of one or several files as a table of pyarrow."""
-    paths = [os.fspath(path) for path in ([source] if isinstance(source, (str, os.PathLike)) else source)]
-    if not paths:
-        raise ValueError("source names no file.")
+def read_columns(source: str | os.PathLike | Sequence[str | os.PathLike], *, ids: Sequence[str] = ()) -> Any:
+    """Return the columns of files as a table of pyarrow; ``ids`` are columns of which "007" and "7" are different."""
     pa = import_optional("pyarrow", extra="frames", needed_for="read_table")
-    tables = [_read(path, pa) for path in paths]
+    paths = files_of(source)
+    tables = [_read(path, ids, pa) for path in paths]
+    for path, table in zip(paths, tables, strict=True):
+        other = sorted(set(tables[0].column_names) ^ set(table.column_names))
+        if other:
+            has, lacks = (paths[0], path) if other[0] in tables[0].column_names else (path, paths[0])
+            raise DataFormatError(lacks, None, f"the column {other[0]!r} is missing, which {has} has.")
     try:
         table = tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as error:
-        raise DataFormatError(paths[0], None, f"the files have different columns ({error}).") from error
+        raise DataFormatError(paths[0], None, f"the files have columns of different types ({error}).") from error
     if not table.num_rows:
         raise DataFormatError(paths[0], None, "no rows found.")
+    if all(table_ending(path) in DELIMITED for path in paths):
+        for name in set(ids) & set(table.column_names):
+            table = table.set_column(table.column_names.index(name), name, _as_integers(table[name], pa))
     return table
+
+
+def id_columns(qid: str | None = None, docid: str | None = None) -> list[str]:
+    """Return the columns that may hold ids; None stands for the defaults of ``from_frame``."""
+    return [qid or "qid", *(ID_NAMES if docid in (None, DOCID) else [docid])]
 
 
 def as_queries(
@@ -98,7 +119,7 @@ def as_queries(
     if is_frame(data):
         return from_frame(data, **given)
     is_path = isinstance(data, (str, os.PathLike))
-    if is_table(data) or (given and is_path and os.path.isfile(data) and is_parquet(data)):
+    if is_table(data) or (given and is_file_of_columns(data)):
         return read_table(data, **given)
     if given:
         what = "a Queries, which has its columns" if isinstance(data, Queries) else f"{type(data).__name__}"
@@ -109,13 +130,18 @@ def as_queries(
     return data
 
 
-def _read(path: str, pa: Any) -> Any:
-    if not os.path.exists(path):
-        raise FileNotFoundError(f"there is no file {path!r} (looked in {os.getcwd()}).")
+def is_file_of_columns(data: Any) -> bool:
+    """Return whether data is the path of a CSV, TSV, Arrow or Parquet file."""
+    if not isinstance(data, (str, os.PathLike)):
+        return False
+    return is_table(data) or (os.path.isfile(data) and is_parquet(data))
+
+
+def _read(path: str, ids: Sequence[str], pa: Any) -> Any:
     ending = table_ending(path)
     try:
         if ending in DELIMITED:
-            return _read_delimited(path, DELIMITED[ending])
+            return _read_delimited(path, DELIMITED[ending], ids, pa)
         if ending in ARROW:
             from pyarrow import feather
 
@@ -126,15 +152,79 @@ def _read(path: str, pa: Any) -> Any:
             return parquet.read_table(path)
     except pa.ArrowException as error:
         raise DataFormatError(path, None, f"the file cannot be read as {ending or 'Parquet'}: {error}") from error
-    raise DataFormatError(path, None, f"{ending or 'no ending'} is not known; expected .csv, .tsv, .arrow or .parquet.")
+    raise DataFormatError(
+        path, None, f"expected a file that ends in .csv, .tsv, .arrow or .parquet, found {ending or 'no ending'}."
+    )
 
 
-def _read_delimited(path: str, delimiter: str) -> Any:
-    from pyarrow import csv
+class _Dialect(NamedTuple):
+    """How a text file is written."""
 
+    encoding: str
+    delimiter: str
+    decimal_point: str
+    header: list[str]
+
+
+def _dialect_of(path: str, usual: str) -> _Dialect:
+    """Return how a file is written, by its first lines; ``usual`` is the delimiter of its ending."""
     with open_bytes(path) as file:
-        return csv.read_csv(
+        start = file.read(BYTES_EXAMINED)
+    encoding = "utf-16" if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
+    text = start.decode(encoding, "replace").lstrip("\r\n")
+
+    def rows_by(delimiter: str) -> Iterator[list[str]]:
+        return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+
+    # the usual one comes first: it wins if another gives as many fields
+    counts = {one: len(next(rows_by(one), [])) for one in (usual, *",;\t|")}
+    delimiter = max(counts, key=counts.__getitem__)
+    rows = list(rows_by(delimiter))
+    values = [value for row in (rows[1:-1] if len(start) == BYTES_EXAMINED else rows[1:]) for value in row]
+    has_commas = any(re.fullmatch(r"[-+]?\d+,\d+", value) for value in values)
+    has_points = any(re.fullmatch(r"[-+]?\d*\.\d+", value) for value in values)
+    decimal = "," if delimiter != "," and has_commas and not has_points else "."
+    return _Dialect(encoding.removesuffix("-sig"), delimiter, decimal, rows[0] if rows else [])
+
+
+def _read_delimited(path: str, usual: str, ids: Sequence[str], pa: Any) -> Any:
+    from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
+
+    dialect = _dialect_of(path, usual)
+    names = [name.strip() for name in dialect.header]
+    if names and all(re.fullmatch(r"[-+]?\d*\.?\d+", name) for name in names):
+        raise DataFormatError(path, 1, f"expected the names of the columns, found numbers ({names[0]}, ...).")
+    twice = next((name for name in names if name and names.count(name) > 1), None)
+    if twice is not None:
+        raise DataFormatError(path, 1, f"the column {twice!r} occurs {names.count(twice)} times. Rename all but one.")
+    with open_bytes(path) as file:
+        table = read_csv(
             file,
-            parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            convert_options=csv.ConvertOptions(null_values=list(NULLS), strings_can_be_null=True),
+            read_options=ReadOptions(encoding=dialect.encoding),
+            parse_options=ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
+            convert_options=ConvertOptions(
+                null_values=list(NULLS),
+                strings_can_be_null=True,
+                decimal_point=dialect.decimal_point,
+                column_types={name: pa.string() for name in dialect.header if name.strip() in ids},
+            ),
         )
+    for field in table.schema:
+        if pa.types.is_binary(field.type):
+            raise DataFormatError(
+                path, None, f"column {field.name!r} is not UTF-8. Convert the file: iconv -f latin1 -t utf-8 {path}"
+            )
+    blank = (place for place, name in enumerate(names) if not name)  # a name for each, to tell them apart
+    unnamed = {place: f"Unnamed: {place}" for place in blank}
+    return table.rename_columns([unnamed.get(place, name.strip()) for place, name in enumerate(table.column_names)])
+
+
+def _as_integers(column: Any, pa: Any) -> Any:
+    """Return ids as integers if these are written in the same way, without zeros in front or rounding; else as text."""
+    from pyarrow import compute
+
+    try:
+        numbers = column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return column
+    return numbers if compute.all(compute.equal(numbers.cast(pa.string()), column)).as_py() else column

@@ -17,7 +17,7 @@ from plackett.data.frames import from_frame, is_frame
 from plackett.data.list_warnings import warn_of_one_list
 from plackett.data.queries import Queries
 from plackett.data.sources import read_queries
-from plackett.data.tables import as_queries, read_columns
+from plackett.data.tables import as_queries, id_columns, is_file_of_columns, read_columns
 from plackett.data.trec import Qrels, Run, join
 from plackett.evaluation.reference_scores import (
     BEST_FEATURE,
@@ -272,7 +272,7 @@ def evaluate(
     """
     rules = get_convention(convention)
     measures, names = parse_metrics(metrics)
-    if is_frame(labels) or is_table(labels):
+    if is_frame(labels) or is_table(labels) or (y is not None and is_file_of_columns(labels)):
         labels, scores = _of_frame(labels, scores, qid, y, docid, with_features=reference_scores)
         qid = y = docid = None
     _refuse("y names a column of a data frame", y=y)
@@ -379,15 +379,27 @@ def _of_frame(
     frame: Any, scores: Any, qid: Any, y: str | None, docid: Any, *, with_features: bool
 ) -> tuple[Queries, Any]:
     """Return the queries of a data frame or a table, and the scores, which may be one of its columns."""
-    if is_table(frame):
-        frame = read_columns(frame)
-    others: dict[str, Any] = (
-        {"drop": [scores] if isinstance(scores, str) else ()} if with_features else {"features": []}
-    )
+    if not is_frame(frame):
+        frame = read_columns(frame, ids=id_columns(qid, docid))
+    has_column = isinstance(scores, str) and scores != (y or "label")
+    others: dict[str, Any] = {"drop": [scores] if has_column else ()} if with_features else {"features": []}
     queries = as_queries(frame, qid=qid, y=y, docid=docid, **others)
     if not isinstance(scores, str):
+        _check_index(frame, scores)
         return queries, scores
     return queries, from_frame(frame, qid=qid or "qid", label=scores, docid=None, features=[]).y
+
+
+def _check_index(frame: Any, scores: Any) -> None:
+    """Raise if scores of pandas have the index of the frame in another order: they would be taken by position."""
+    index, own = getattr(frame, "index", None), getattr(scores, "index", None)
+    if not (hasattr(index, "equals") and hasattr(own, "equals")) or index.equals(own):
+        return
+    if len(index) == len(own) and index.is_unique and own.isin(index).all():
+        raise ValueError(
+            "scores has the index of the frame in another order. Pass scores.loc[frame.index], or scores.to_numpy() if "
+            "its order is that of the rows."
+        )
 
 
 def _as_trec(labels: Any, scores: Any) -> tuple[Any, Any]:

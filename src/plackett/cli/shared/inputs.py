@@ -66,7 +66,7 @@ def _load_table(
     names: list, columns: Columns, *, cache: bool, needs_labels: bool, features: list[str] | None
 ) -> Queries:
     from plackett.data.frames import from_frame
-    from plackett.data.tables import read_columns
+    from plackett.data.tables import id_columns, read_columns
 
     other = [name for name in names if not (is_table(name) or is_parquet_name(name))]
     if other:
@@ -75,7 +75,7 @@ def _load_table(
         )
     if cache:
         raise typer.BadParameter("--cache takes LETOR and Parquet files, without --drop and --categorical.")
-    table, given = read_columns(names), columns.given()
+    table, given = read_columns(names, ids=id_columns(columns.qid, columns.docid)), columns.given()
     if not needs_labels and columns.label is None and "label" not in table.column_names:
         given["label"] = None
     if features is not None and not columns.drop:

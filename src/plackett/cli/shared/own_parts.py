@@ -6,6 +6,7 @@ Only the command reads such names. A data or model file never makes plackett imp
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import sys
 from typing import Any
@@ -40,7 +41,7 @@ def load(text: str, option: str) -> Any:
             f"{option} {text}: importing {module} failed with {type(error).__name__}: {error}"
         ) from error
     if not hasattr(found, name):
-        public = [one for one in vars(found) if not one.startswith("_")]
+        public = [one for one, value in vars(found).items() if not (one.startswith("_") or inspect.ismodule(value))]
         raise typer.BadParameter(
             f"{option} {text}: {module} has no {name}; it has {', '.join(public) or 'no public names'}."
         )

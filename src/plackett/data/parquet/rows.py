@@ -118,7 +118,7 @@ class ParquetRows:
     def _choose(self, path: str, schema: Any, features: Sequence[str] | None) -> None:
         if self.qid not in schema.names:
             self._folder_ids = _ids_of_folders(self._files, self.qid)
-        self.docid = docid_column(self.docid, schema.names)
+        self.docid = docid_column(self.docid, [name for name in schema.names if name not in (self.qid, self.label)])
         named = [name for name in (self.label, self.qid, self.docid) if name is not None]
         if isinstance(features, str):
             raise TypeError(f"features is one text, {features!r}; expected a list of column names.")
