@@ -151,6 +151,14 @@ def test_an_empty_column_of_text_is_missing_and_has_no_categories():
     assert np.isnan(data.X).all()
 
 
+def test_flags_with_missing_values_are_numbers():
+    flags = pd.DataFrame({"qid": 1, "label": [0, 1, 2], "flag": [True, None, False]})
+    assert str(flags["flag"].dtype) == "object"
+    for data in (pk.from_frame(flags), pk.Queries(flags[["flag"]])):
+        assert data.categories is None
+        np.testing.assert_array_equal(data.X.ravel(), [1, np.nan, 0])
+
+
 def test_letor_files_hold_no_categories(tmp_path):
     with pytest.raises(ValueError, match="Use write_parquet, which keeps them"):
         pk.write_letor(pk.from_frame(make_frame()), tmp_path / "x.txt")

@@ -196,6 +196,16 @@ def test_a_missing_category_is_no_missing_value():
     assert np.isfinite(ranker.predict(frame)).all()
 
 
+@pytest.mark.parametrize("backend", ["polars", "pyarrow"])
+def test_frames_of_other_packages_are_the_same(backend):
+    pytest.importorskip(backend)
+    frames = [pk.to_frame(pk.Queries(frame, qid=0), backend) for frame in (FRAME, NEW)]
+    frames = [frame.drop("qid") if backend == "polars" else frame.drop_columns(["qid"]) for frame in frames]
+    ranker = pk.LinearRanker(missing="min", categorical="one-hot").fit(frames[0], Y, qid=QID)
+    expected = pk.LinearRanker(missing="min", categorical="one-hot").fit(FRAME, Y, qid=QID).predict(NEW)
+    np.testing.assert_allclose(ranker.predict(frames[1]), expected, rtol=1e-12)
+
+
 def test_queries_and_frames_are_the_same():
     data = pk.Queries(FRAME, Y, QID)
     params = {"missing": "min", "categorical": "target"}

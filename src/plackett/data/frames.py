@@ -112,6 +112,8 @@ def from_frame(
     unnamed = [name for name in others if is_unnamed(name)]
     chosen = [name for name in others if name not in ids + times + unnamed] if features is None else list(features)
     _check_columns(named + chosen, list(schema))
+    table = _objects_as_numbers(table, [name for name in chosen if str(schema[name]) == "Object"], nw)
+    schema = dict(table.collect_schema())
     _check_types(chosen, schema, features is None)
     table = table.select(list(dict.fromkeys(named + chosen)))
     if isinstance(table, nw.LazyFrame):
@@ -391,6 +393,17 @@ def _check_types(features: list[str], schema: dict, chosen_by_us: bool) -> None:
         raise ValueError(
             f"features must be numbers, text or categories, but these columns are not: {listed}{more}.{hint}"
         )
+
+
+def _objects_as_numbers(table: Any, names: list[str], nw: Any) -> Any:
+    """Return the table with floats in columns of objects that are all numbers, booleans or None, as pandas has them."""
+    columns = []
+    for name in names:
+        values = table[name].to_list()
+        if all(value is None or isinstance(value, (bool, int, float, np.number, np.bool_)) for value in values):
+            floats = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+            columns.append(nw.new_series(name, floats, backend=table.implementation))
+    return table.with_columns(*columns) if columns else table
 
 
 def _is_number(dtype: Any) -> bool:

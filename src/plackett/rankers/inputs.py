@@ -123,6 +123,8 @@ class QueryInputs(BaseEstimator):
             check_is_no_column(qid, X)
             if qid is None and not reset:
                 self._refuse_missing_qid()
+            if hasattr(X, "column_names") and hasattr(X, "to_pandas"):  # scikit-learn knows no tables of pyarrow
+                X = X.to_pandas()
             X, categories = encode_frame(X)
         if needs_labels and y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
