@@ -25,6 +25,10 @@ RNG = np.random.default_rng(0)
 QID = np.repeat([1, 2, 3], 6)
 X = RNG.integers(1, 4, size=(18, 4)) / 2.0
 Y = RNG.integers(0, 3, size=18)
+CODED = pk.Queries(
+    np.column_stack([np.where(X[:, 0] > 1, np.nan, X[:, 0]), 2 * X[:, 1] - 1, X[:, 2:]]),
+    Y, QID, categories={1: ["a", "b", "c"]},
+)  # fmt: skip
 RATINGS = {user: {item: float((user * item) % 5) for item in range(user % 3, 6)} for user in range(5)}
 
 
@@ -49,6 +53,9 @@ def fitted():
         for refiner in (pk.LinearRefiner(n_rounds=2), pk.MultiplicativeRefiner(n_rounds=2), pk.RocchioRefiner()):
             models.append(refiner.fit(X, Y, qid=QID, base_score=X[:, 0]))
         models.append(pk.PersonalityDiagnosis().fit(RATINGS))
+        rules = {"missing": "median", "missing_indicator": True}
+        models += [pk.LinearRanker(categorical=encoding, **rules).fit(CODED) for encoding in ("one-hot", "target")]
+        models.append(pk.RankBoost(n_rounds=2, categorical="one-hot").fit(CODED))
     return models
 
 

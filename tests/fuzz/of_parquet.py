@@ -24,7 +24,8 @@ def seeds():
     X = rng.normal(size=(40, 3)).astype(np.float32)
     data = pk.Queries(X, y=y, qid=qid, docid=[f"d{k}" for k in range(40)], feature_names=["a", "b", "c"])
     texts = pk.Queries(X.astype(np.float64).round(), y=y, qid=[f"q{k}" for k in qid])
-    options = [(data, {}), (data, {"rows_per_group": 10}), (texts, {"compression": "none"}), (texts, {})]
+    coded = pk.Queries(np.where(X < -1, np.nan, X > 0), y=y, qid=qid, categories={1: ["a", "b"]})
+    options = [(data, {}), (coded, {}), (data, {"rows_per_group": 10}), (texts, {"compression": "none"}), (texts, {})]
     contents = []
     with tempfile.TemporaryDirectory() as folder:
         for queries, given in options:
@@ -40,7 +41,7 @@ def mutate(seeds, rng):
 def read(path):
     with our_errors():
         queries = pk.read_parquet(path)
-    content = [queries.X, queries.y, queries.qid, queries.docid, queries.feature_names]
+    content = [queries.X, queries.y, queries.qid, queries.docid, queries.feature_names, queries.categories]
     found = hashlib.sha256(repr([None if part is None else np.asarray(part).tolist() for part in content]).encode())
     if len(_known()) < len(seeds()):  # read the seeds themselves first
         _known().append(found.hexdigest())
