@@ -249,6 +249,17 @@ def test_ranklib_s_lines_of_numbers_are_read(text, expected):
     assert ranker.explain(np.array([[0.6, 0.4, 2.0], [0.1, 0.0, 3.0]]), qid=0).top(0)[0].feature.startswith("feature ")
 
 
+def test_ranklib_s_thresholds_are_double_in_rankboost_and_single_in_trees():
+    ranker = loaded("## RankBoost\n1:0.1:1.0\n")
+    single = float(np.float32(0.1))  # above 0.1
+    np.testing.assert_array_equal(ranker.predict([[single], [0.1], [np.nextafter(np.float32(0.1), 0)]]), [1, 1, 0])
+    head = "<ensemble><tree weight='1'><split><feature>1</feature><threshold>0.1</threshold>"
+    sides = "<split pos='left'><output>0.1</output></split><split pos='right'><output>2</output></split>"
+    np.testing.assert_array_equal(
+        loaded(f"{head}{sides}</split></tree></ensemble>").predict([[single], [0.2]]), [single, 2.0]
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "match"),
     [

@@ -46,7 +46,7 @@ def _ensembles(name: str, text: str) -> ImportedTrees:
     n_features = max(int(tree["features"].max()) for tree in found.trees) + 1
     trees = FlatTrees.of(found.trees, max(n_features, 1))
     if is_forest:
-        trees.values_ = trees.values_.astype(np.float32).astype(np.float64)
+        trees.values_ = _as_single(trees.values_)
     return ImportedTrees.of(
         trees, "RankLib", name, first_index=1, is_single=not is_forest, ignores_further_columns=True,
         scale=1.0 / found.n_ensembles if is_forest else 1.0,
@@ -136,10 +136,15 @@ class _Ensembles:
             "thresholds": np.where(is_leaf, 0.0, last_at_most(numbers("threshold", 0.0))),
             "left": children("left"),
             "right": children("right"),
-            "values": numbers("output", 0.0) * self._weight,
+            "values": _as_single(numbers("output", 0.0)) * self._weight,
             "counts": nothing,
             "gains": nothing,
         }
+
+
+def _as_single(numbers: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):  # what is infinite is refused later
+        return numbers.astype(np.float32).astype(np.float64)
 
 
 def _refuse_doctype(*_: Any) -> None:
@@ -178,13 +183,17 @@ def _rankboost(content: list[str]) -> ImportedTrees:
     features, thresholds, alphas = _numbers(content, 3, RANKBOOST).T
     _check_features(features)
     places, nothing = (features - 1).astype(np.int64), np.zeros(3)
+    rounded = _as_single(thresholds)  # which are double, but are compared with features in single precision
+    with np.errstate(over="ignore"):
+        below = np.nextafter(rounded.astype(np.float32), np.float32(-np.inf))
+    limits = last_at_most(np.where(rounded > thresholds, below, rounded))
     stumps = [
         {
             "features": np.array([feature, LEAF, LEAF]), "thresholds": np.array([threshold, 0.0, 0.0]),
             "left": np.array([1, 0, 0]), "right": np.array([2, 0, 0]), "values": np.array([0.0, 0.0, alpha]),
             "counts": nothing, "gains": nothing,
         }
-        for feature, threshold, alpha in zip(places, last_at_most(thresholds), alphas, strict=True)
+        for feature, threshold, alpha in zip(places, limits, alphas, strict=True)
     ]  # fmt: skip
     return ImportedTrees.of(
         FlatTrees.of(stumps, int(features.max())), "RankLib", RANKBOOST, first_index=1, ignores_further_columns=True
