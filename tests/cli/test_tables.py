@@ -75,3 +75,30 @@ def test_a_parquet_table_may_be_cached(run, log):
     log.sort_values("query").drop(columns="timestamp").to_parquet("sorted.parquet", index=False)
     done = run("info", "sorted.parquet", *COLUMNS[:-2], "--cache")
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["log.csv", "log.parquet"])
+def test_evaluate_measures_columns_and_models(run, log, name, lists):
+    column = log.columns[3]
+    expected = pk.evaluate(log, column, qid="query", y="grade").mean()["ndcg@10"]
+    done = run("evaluate", name, column, *COLUMNS[:4], "--json")
+    assert done.returncode == 0, done.stderr
+    assert f"{expected:.9f}"[:9] in done.stdout
+    ranker = pk.ranker("listmle").fit(lists)
+    pk.LinearRanker().fit(pk.from_frame(log, qid="query", label="grade", docid="product", drop="timestamp")).save(
+        "m.pk"
+    )
+    done = run("evaluate", name, column, "m.pk", *COLUMNS[:4], "--json")
+    assert done.returncode == 0, done.stderr
+    for value in (expected, pk.evaluate(lists, ranker.predict(lists)).mean()["ndcg@10"]):
+        assert f"{value:.6f}"[:7] in done.stdout
+    done = run("evaluate", name, column, *COLUMNS, "--reference-scores")
+    assert "best feature" in done.stdout
+
+
+def test_evaluate_names_what_is_neither_column_nor_file(run, log):
+    done = run("evaluate", "log.csv", "prodct", *COLUMNS[:4])
+    assert done.returncode == 2
+    assert "prodct is neither a column of log.csv nor a file" in " ".join(done.stderr.replace("│", " ").split())
+    done = run("evaluate", "log.csv", "product", *COLUMNS[:4], "--cache")
+    assert done.returncode == 2

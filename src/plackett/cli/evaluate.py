@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from plackett.cli.shared import columns
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,13 +20,16 @@ if TYPE_CHECKING:
 
 def evaluate(
     data: Annotated[
-        str, typer.Argument(metavar="DATA_OR_QRELS", help="A LETOR file with labels, a known set's name, or qrels.")
+        str,
+        typer.Argument(
+            metavar="DATA_OR_QRELS", help="A LETOR file or table with labels, a known set's name, or qrels."
+        ),
     ],
     scores: Annotated[
         list[str],
         typer.Argument(
             metavar="SCORES_OR_RUN",
-            help="One score per row of DATA, a model that scores them, or a TREC run; several are compared.",
+            help="One score per row of DATA, a column of a table, a model, or a TREC run; several are compared.",
         ),
     ],
     metrics: Annotated[
@@ -57,6 +63,11 @@ def evaluate(
         str | None, typer.Option("--report", metavar="FILE.html", help="Of several: also write an HTML report.")
     ] = None,
     per_query: Annotated[bool, typer.Option("--per-query", "-q", help="Also print one line per query.")] = False,
+    qid: columns.Qid = None,
+    label: columns.Label = None,
+    docid: columns.Docid = None,
+    drop: columns.Drop = None,
+    categorical: columns.Categorical = None,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers of DATA start at 0.")] = False,
     cache: Annotated[bool, typer.Option("--cache", help="Cache the parsed DATA.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -64,7 +75,7 @@ def evaluate(
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
     as_latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table.")] = False,
 ) -> None:
-    """Measure a ranking: a LETOR file and scores, or qrels and a TREC run. Several rankings are compared."""
+    """Measure a ranking: a LETOR file and scores, a table and a column, or qrels and a run. Several are compared."""
     from plackett.cli.shared import comparisons, inputs, measures, output
 
     form = output.chosen_format(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
@@ -85,13 +96,22 @@ def evaluate(
     if per_query and form in ("markdown", "latex"):
         raise typer.BadParameter("--markdown and --latex show the summary; for all queries use --csv or --json.")
     is_name = inputs.is_known_name(data)
-    inputs.check_exists(*(scores if is_name else [data, *scores]))
+    named = columns.columns_of(qid, label, docid, drop, categorical)
+    is_table = not is_name and _is_table(data, scores, named)
+    inputs.check_exists(*([data] if is_table else scores if is_name else [data, *scores]))
     measures.check_convention(convention)
     wanted = measures.parse_measures(metrics or "ndcg@10,map,mrr")
     with_subtopics = measures.need_subtopics(wanted)
-    labels, rankings = _load(
-        data, scores, is_name=is_name, zero_based=zero_based, cache=cache, subtopics=with_subtopics
-    )
+    if is_table:
+        if cache:
+            raise typer.BadParameter("--cache takes LETOR and Parquet files, without columns of a table.")
+        labels, rankings = _load_table(data, scores, named, with_features=reference_scores)
+    else:
+        if named.given():
+            raise typer.BadParameter(f"--{next(iter(named.given()))} names a column, but {data} is not a table.")
+        labels, rankings = _load(
+            data, scores, is_name=is_name, zero_based=zero_based, cache=cache, subtopics=with_subtopics
+        )
     from plackett.data.trec import Qrels
 
     if complete is not None and not isinstance(labels, Qrels):
@@ -100,12 +120,12 @@ def evaluate(
         from plackett.evaluation.compare.comparison import BEST
         from plackett.evaluation.compare.runs import compare_runs
 
-        named = dict(zip(_names(scores, rankings), rankings, strict=True))
-        if baseline not in (None, BEST, *named):
-            raise typer.BadParameter(f"--baseline {baseline} is not one of the runs {', '.join(named)}.")
+        runs = dict(zip(_names(scores, rankings), rankings, strict=True))
+        if baseline not in (None, BEST, *runs):
+            raise typer.BadParameter(f"--baseline {baseline} is not one of the runs {', '.join(runs)}.")
         compared = compare_runs(
             labels,
-            named,
+            runs,
             metrics=wanted,
             convention=convention,
             complete=complete is not False,
@@ -142,14 +162,55 @@ def _load(
     source = rereadable(data)
     if is_name or inputs.is_letor(source):
         queries = inputs.load_queries([source], zero_based=zero_based, cache=cache)
-        columns = [_scores(name, queries, data) for name in scores]
-        for name, values in zip(scores, columns, strict=True):
+        found = [_scores(name, queries, data) for name in scores]
+        for name, values in zip(scores, found, strict=True):
             if values.size != queries.n_docs:
                 raise ValueError(f"{name} has {values.size:,} scores but {data} has {queries.n_docs:,} rows.")
-        return queries, columns
+        return queries, found
     from plackett.data.trec import read_qrels, read_trec_run
 
     return read_qrels(source, subtopics=subtopics), [read_trec_run(name) for name in scores]
+
+
+def _is_table(data: str, scores: list[str], named: columns.Columns) -> bool:
+    """Return whether columns of a CSV, TSV, Arrow or Parquet file are needed."""
+    from plackett.data.tables import is_file_of_columns
+    from plackett.storage import file_names
+
+    if file_names.is_table(data):
+        return True
+    return bool(named.given() or not all(map(os.path.exists, scores))) and is_file_of_columns(data)
+
+
+def _load_table(
+    data: str, scores: list[str], named: columns.Columns, *, with_features: bool
+) -> tuple[Queries, list[np.ndarray]]:
+    """Return the queries of a table and the scores: columns of it, models, or files."""
+    from plackett.cli.shared import models
+    from plackett.data.frames import columns_in_words, from_frame
+    from plackett.data.tables import id_columns, read_columns
+
+    table, given = read_columns(data, ids=id_columns(named.qid, named.docid)), named.given()
+    for name in scores:
+        if name not in table.column_names and not os.path.exists(name):
+            hint = columns_in_words(name, table.column_names)
+            raise typer.BadParameter(f"{name} is neither a column of {data} nor a file. {hint}")
+    dropped = dict.fromkeys([*given.pop("drop", ()), *(name for name in scores if name in table.column_names)])
+    labels = given.get("label", "label")
+    features = {"drop": [name for name in dropped if name != labels]}
+    queries = from_frame(table, **given, **(features if with_features else {"features": []}))
+    rankings = []
+    for name in scores:
+        if name in table.column_names:
+            rankings.append(from_frame(table, qid=given.get("qid", "qid"), label=name, docid=None, features=[]).labels)
+        elif models.is_model(name):
+            ranker = models.load_ranker(name)
+            known = ranker.feature_names_
+            rows = from_frame(table, **given, **(features if known is None else {"features": known}))
+            rankings.append(ranker.predict(models.for_model(rows, ranker, data, name)))
+        else:
+            rankings.append(_scores(name, queries, data))
+    return queries, rankings
 
 
 def _scores(name: str, queries: Queries, data: str) -> np.ndarray:
