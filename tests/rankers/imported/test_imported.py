@@ -220,7 +220,8 @@ def test_ranklib_s_trees_are_added_in_single_precision():
     assert (ranker.n_features_in_, ranker.first_index_) == (5, 1)
     wide = np.column_stack([X, np.full(4, 7.0)])  # the file does not say how many features there are
     np.testing.assert_array_equal(ranker.predict(wide), expected)
-    np.testing.assert_array_equal(ranker.predict(pk.Queries(wide)), expected)
+    np.testing.assert_array_equal(ranker.predict(pk.Queries(wide, categories={5: list("abcdefgh")})), expected)
+    np.testing.assert_array_equal(ranker.predict(wide.tolist()), expected)
     with pytest.raises(ValueError, match="X has 4 features, but ImportedTrees is expecting 5"):
         ranker.predict(X[:, :4])
 

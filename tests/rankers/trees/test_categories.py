@@ -168,3 +168,16 @@ def test_a_model_of_another_tool_keeps_the_categories_of_its_frame(tmp_path):
         np.testing.assert_array_equal(ranker.predict(other), own)
         ranker.save(tmp_path / "model.plackett")
         np.testing.assert_array_equal(pk.load(tmp_path / "model.plackett").predict(other), own)
+
+
+def test_categories_of_lightgbm_may_be_numbers(tmp_path):
+    pandas, lightgbm = pytest.importorskip("pandas"), pytest.importorskip("lightgbm")
+    sizes = np.random.default_rng(0).choice([38, 40, 42], N)
+    frame = pandas.DataFrame({"price": TRAIN.X[:, 0], "size": pandas.Categorical(sizes)})
+    params = {"objective": "lambdarank", "num_leaves": 5, "min_data_per_group": 5, "verbosity": -1}
+    data = lightgbm.Dataset(frame, TRAIN.y + (sizes == 40), group=[LENGTH] * (N // LENGTH))
+    booster = lightgbm.train(params, data, 5)
+    booster.save_model(tmp_path / "model.txt")
+    ranker = pk.load(tmp_path / "model.txt")
+    assert ranker.trees_.has_categories
+    np.testing.assert_array_equal(ranker.predict(frame), booster.predict(frame, raw_score=True))

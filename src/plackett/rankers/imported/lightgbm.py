@@ -53,6 +53,10 @@ def _categories(text: str, about: dict[str, str], n_features: int) -> dict[int, 
         return None
     lists = json.loads(found[1])
     is_list = all(isinstance(names, list) and names for names in lists)
-    if not is_list or len(lists) != len(columns) or not all(isinstance(one, str) for names in lists for one in names):
+    if (
+        not is_list
+        or len(lists) != len(columns)
+        or not all(type(one) in (str, int) for names in lists for one in names)
+    ):
         return None
-    return {column: np.array(names, dtype=str) for column, names in zip(columns, lists, strict=True)}
+    return {column: np.array([str(one) for one in names]) for column, names in zip(columns, lists, strict=True)}

@@ -123,7 +123,7 @@ class ImportedTrees(ImportedRanker, TreeScores):
         return ranker
 
     @property
-    def intercept_(self) -> float:
+    def intercept_(self) -> float:  # type: ignore[override]
         """What is added to the sum of the scaled trees."""
         return self.start_ * self.scale_ + self.bias_
 
@@ -182,7 +182,8 @@ def _first_columns(X: Any, n_features: int) -> Any:
         if X.n_features <= n_features:
             return X
         names = None if X.feature_names is None else X.feature_names[:n_features]
-        return X.replace(X=X.X[:, :n_features], feature_names=names)
+        kept = {column: known for column, known in (X.categories or {}).items() if column < n_features}
+        return X.replace(X=X.X[:, :n_features], feature_names=names, categories=kept or None)
     if hasattr(X, "iloc"):
         return X.iloc[:, :n_features]
     rows = X if hasattr(X, "shape") else np.asarray(X)
