@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import plackett as pk
+from plackett.data.categories import recode
 from plackett.exceptions import DataWarning
 
 KINDS = ["pandas", "polars", "pyarrow"]
@@ -87,6 +88,18 @@ def test_concat_extends_the_names_and_keeps_what_codes_mean():
     np.testing.assert_array_equal(both.X.ravel(), [0, 1, 2, 0, np.nan])
     with pytest.raises(ValueError, match="column 0 holds categories in only one of parts 0 and 1"):
         pk.Queries.concat([first, second.replace(categories=None)])
+
+
+def test_mapped_rows_stay_mapped_when_codes_change(tmp_path, monkeypatch):
+    monkeypatch.setattr("plackett.storage.mapped.SPILL_ABOVE", 1 << 10)
+    monkeypatch.setattr("plackett.data.categories.BLOCK_BYTES", 1 << 10)
+    codes = np.random.default_rng(0).integers(0, 3, size=(500, 2)).astype(float)
+    np.save(tmp_path / "X.npy", codes)
+    known, given = {1: np.array(["c", "a"])}, {1: np.array(["a", "b", "c"])}
+    found = recode(np.load(tmp_path / "X.npy", mmap_mode="c"), given, known)
+    assert isinstance(found.base, np.memmap)
+    np.testing.assert_array_equal(found[:, 0], codes[:, 0])
+    np.testing.assert_array_equal(found[:, 1], np.array([1, np.nan, 0])[codes[:, 1].astype(int)])
 
 
 @pytest.mark.parametrize("cache", [False, True], ids=["read", "cached"])

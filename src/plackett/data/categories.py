@@ -14,6 +14,7 @@ import numpy as np
 from plackett._optional import import_optional
 from plackett.data.column_roles import warn_of_texts
 from plackett.data.text_column import as_str_array
+from plackett.storage.mapped import BLOCK_BYTES, RowSpill, folder_of, is_large
 from plackett.validation import count_of, feature_number, is_sparse
 
 Categories = dict[int, np.ndarray]
@@ -193,7 +194,7 @@ def merge_categories(parts: Sequence[Categories | None]) -> Categories | None:
 def recode(X: Any, given: Categories, known: Categories) -> Any:
     """Return X with the codes of ``known`` in place of those of ``given``; NaN where a name is not known.
 
-    X is copied if a code changes.
+    X is copied if a code changes, to a mapped file if X is large and mapped.
     """
     changes = {}
     for column, names in given.items():
@@ -204,6 +205,15 @@ def recode(X: Any, given: Categories, known: Categories) -> Any:
         return X
     if is_sparse(X):
         return _recode_sparse(X, changes)
+    if not is_large(X):
+        return _recode_rows(X, changes)
+    spill, step = RowSpill(folder_of(X)), max(1, BLOCK_BYTES // max(1, X.shape[1] * X.itemsize))
+    for start in range(0, X.shape[0], step):
+        spill.append(_recode_rows(X[start : start + step], changes))
+    return spill.finish()
+
+
+def _recode_rows(X: np.ndarray, changes: dict[int, np.ndarray]) -> np.ndarray:
     rows = np.array(X)
     for column, codes in changes.items():
         found = rows[:, column]

@@ -153,7 +153,6 @@ class QueryInputs(BaseEstimator):
         if not reset:
             rows = align_categories(self, rows, categories, is_array=is_array)
             categories = getattr(self, "categories_", None)
-            has_missing = has_missing or categories is not None  # of categories that are not known
         labels = check_labels(y, rows.shape[0], row_numbers=numbers) if needs_labels else None
         if given is not None:
             rows_of = given.grouped
