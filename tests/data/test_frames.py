@@ -268,3 +268,11 @@ def test_a_column_has_one_role(arguments, message):
 
 def test_the_query_ids_are_not_the_document_names_too():
     assert from_frame(frame_of().rename(columns={"qid": "id"}), qid="id").docid is None
+
+
+def test_a_long_table_cannot_have_a_feature_with_the_name_of_its_ids():
+    frame = pd.DataFrame(
+        {"qid": [1, 1], "docid": ["a", "b"], "label": [1, 0], "name": ["qid", "qid"], "value": [1.0, 2]}
+    )
+    with pytest.raises(ValueError, match="a feature is called 'qid', like the column of ids or labels"):
+        from_frame(frame, long=("name", "value"))

@@ -368,3 +368,8 @@ def test_columns_of_a_parquet_file_and_scores_with_an_index(tmp_path):
     assert pk.evaluate(mixed, mixed["bm25"], qid="query", y="grade").mean() == expected
     with pytest.raises(ValueError, match=r"index of the frame in another order. Pass scores.loc\[frame.index\]"):
         pk.evaluate(mixed, frame["bm25"], qid="query", y="grade")
+
+
+def test_a_ranker_in_place_of_scores_is_named():
+    with pytest.raises(TypeError, match=r"scores is a LinearRanker; pass its scores: evaluate\(data, ranker\.predict"):
+        pk.evaluate([1, 0], pk.LinearRanker(), qid=[1, 1])

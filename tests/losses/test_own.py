@@ -225,3 +225,14 @@ def test_a_wrong_ignores_shifts_is_an_error():
 
     with pytest.raises(ValueError, match=r"ignores_shifts of Forgotten\(\) is True.*Set ignores_shifts = False"):
         pk.LinearRanker(loss=Forgotten()).fit(DATA)
+
+
+def test_selections_name_plain_losses_and_say_how_they_get_parameters():
+    class Scaled(PlainSquared):
+        def __init__(self, scale=1.0):
+            self.scale = scale
+
+    found = pk.select(pk.LinearRanker(), DATA, {"loss": [PlainSquared()]}, cv=2)
+    assert "loss=PlainSquared()" in repr(found)
+    with pytest.raises(ValueError, match=r"no parameter 'loss__scale'.*derives from plackett\.losses\.Loss"):
+        pk.select(pk.LinearRanker(loss=Scaled()), DATA, {"loss__scale": [1.0, 2.0]}, cv=2)

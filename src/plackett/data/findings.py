@@ -112,7 +112,8 @@ def _about_leaks(queries: Queries, constant: list[int]) -> Iterator[Finding]:
         if np.array_equal(column_of(queries.X, column)[is_judged], queries.labels[is_judged].astype(queries.X.dtype))
     ]
     if copies:
-        yield Finding("label", copies, f"{_named(queries, copies)} is a copy of the label.", "Drop it.")
+        what, what_to_drop = ("is a copy", "it") if len(copies) == 1 else ("are copies", "them")
+        yield Finding("label", copies, f"{_named(queries, copies)} {what} of the label.", f"Drop {what_to_drop}.")
     for column in suspects:
         if column not in copies:
             share = max(alone[column], 1.0 - alone[column])
@@ -129,10 +130,11 @@ def _about_values(queries: Queries) -> Iterator[Finding]:
     n_docs = max(1, queries.n_docs)
     infinite, missing = np.flatnonzero(n_infinite).tolist(), np.flatnonzero(n_nan).tolist()
     if infinite:
+        has = "has" if len(infinite) == 1 else "have"
         yield Finding(
             "infinite",
             infinite,
-            f"{_named(queries, infinite)} has infinite values ({int(n_infinite.sum()):,}).",
+            f"{_named(queries, infinite)} {has} infinite values ({int(n_infinite.sum()):,}).",
             "Replace them; rankers refuse them.",
         )
     if missing:

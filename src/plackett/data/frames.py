@@ -314,6 +314,9 @@ def _one_row_per_document(
         if differs.any():
             at = int(np.argmax(differs))
             raise ValueError(f"{document(at)} has several labels, {labels[rows][row][at]:g} and {labels[at]:g}.")
+    taken = next((str(feature) for feature in features.names if str(feature) in keys), None)
+    if taken is not None:
+        raise ValueError(f"a feature is called {taken!r}, like the column of ids or labels. Rename it.")
     columns |= {str(feature): X[:, place] for place, feature in enumerate(features.names)}
     return nw.from_dict(columns, backend=table.implementation)
 

@@ -276,6 +276,9 @@ def evaluate(
         labels, scores = _of_frame(labels, scores, qid, y, docid, with_features=reference_scores)
         qid = y = docid = None
     _refuse("y names a column of a data frame", y=y)
+    if callable(getattr(scores, "predict", None)):
+        name = type(scores).__name__
+        raise TypeError(f"scores is a {name}; pass its scores: evaluate(data, ranker.predict(data)).")
     labels, scores = _as_trec(labels, scores)
     if isinstance(labels, (str, os.PathLike)) and not isinstance(scores, Run):
         _refuse(

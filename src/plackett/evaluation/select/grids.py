@@ -155,6 +155,9 @@ def check_names(estimator: Any, names: Any) -> None:
             continue
         inside = [other for other in own if other.endswith(f"__{name}")]
         hint = f" Did you mean {' or '.join(inside)}?" if inside else ""
+        loss = own.get("loss", "")
+        if full.startswith("loss__") and not (isinstance(loss, str) or hasattr(loss, "get_params")):
+            hint = " A loss whose parameters are in a grid derives from plackett.losses.Loss."
         own_names = ", ".join(other for other in own if "__" not in other)
         raise ValueError(f"{type(estimator).__name__} has no parameter {name!r}; it has {own_names}.{hint}")
 

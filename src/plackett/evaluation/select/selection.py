@@ -129,6 +129,8 @@ def words(value: Any) -> str:
     value = plain(value)
     if isinstance(value, float):
         return f"{value:.6g}"
+    if type(value).__repr__ is object.__repr__:  # an address in memory
+        return f"{type(value).__name__}()"
     return (
         value if isinstance(value, str) else " ".join(repr(value).split())
     )  # the repr of a pipeline has several lines
