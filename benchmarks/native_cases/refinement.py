@@ -34,14 +34,6 @@ def _predict() -> Callable[[], object]:
     return lambda: refiner.predict(X, base_score=base)
 
 
-def _products() -> Callable[[], object]:
-    from plackett.rankers.refinement.weak_learners import BasePairs
-
-    rng = np.random.default_rng(0)
-    pairs, vector = BasePairs(rng.normal(size=100_000)), rng.random(100_000)
-    return lambda: pairs.times(vector)
-
-
 def _powers() -> Callable[[], object]:
     from plackett.rankers.refinement.weak_learners import BasePairs
 
@@ -70,7 +62,6 @@ CASES: dict[str, Callable[[], Callable[[], object]]] = {
     "LRR, 1,000 documents, 100 rounds": lambda: _fit(pk.LinearRefiner(n_rounds=100), 1_000),
     "MRR with decision trees": _classifier,
     "MRR, predict": _predict,
-    "products with W": _products,
     "powers of W": _powers,
     "personality diagnosis, expected": lambda: _diagnosis("predict"),
     "personality diagnosis, most probable": lambda: _diagnosis("predict_rating"),

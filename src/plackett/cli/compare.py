@@ -17,6 +17,7 @@ from plackett.cli.shared.columns import (
     Missing,
     MissingIndicator,
     Qid,
+    Sql,
     columns_of,
 )
 
@@ -76,6 +77,7 @@ def compare(
     docid: Docid = None,
     drop: Drop = None,
     categorical: Categorical = None,
+    sql: Sql = None,
     missing: Missing = None,
     missing_indicator: MissingIndicator = False,
     encoding: Encoding = None,
@@ -106,7 +108,7 @@ def compare(
     if model is not None:
         models.check_target(model)
     source, cv = _source(
-        data, folds, columns_of(qid, label, docid, drop, categorical), zero_based=zero_based, cache=cache
+        data, folds, columns_of(qid, label, docid, drop, categorical, sql), zero_based=zero_based, cache=cache
     )
 
     from plackett.evaluation.compare.compare import compare as run

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from plackett.cli.shared.columns import Categorical, Docid, Drop, Label, Qid, columns_of
+from plackett.cli.shared.columns import Categorical, Docid, Drop, Label, Qid, Sql, columns_of
 
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
@@ -26,6 +26,7 @@ def explain(
     docid: Docid = None,
     drop: Drop = None,
     categorical: Categorical = None,
+    sql: Sql = None,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers start at 0.")] = False,
     cache: Annotated[bool, typer.Option("--cache", help="Cache the parsed DATA.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -44,7 +45,7 @@ def explain(
         data,
         zero_based=zero_based,
         cache=cache,
-        columns=columns_of(qid, label, docid, drop, categorical),
+        columns=columns_of(qid, label, docid, drop, categorical, sql),
         needs_labels=False,
         features=ranker.feature_names_,
     )

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from plackett.cli.shared.columns import Categorical, Docid, Drop, Label, Qid, columns_of
+from plackett.cli.shared.columns import Categorical, Docid, Drop, Label, Qid, Sql, columns_of
 
 
 def info(
@@ -18,6 +18,7 @@ def info(
     docid: Docid = None,
     drop: Drop = None,
     categorical: Categorical = None,
+    sql: Sql = None,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers start at 0.")] = False,
     relevant_from: Annotated[float, typer.Option(help="Smallest label that counts as relevant.")] = 1.0,
     cache: Annotated[bool, typer.Option("--cache", help="Cache the parsed DATA.")] = False,
@@ -41,7 +42,7 @@ def info(
         sources,
         zero_based=zero_based,
         cache=cache,
-        columns=columns_of(qid, label, docid, drop, categorical),
+        columns=columns_of(qid, label, docid, drop, categorical, sql),
         needs_labels=label is not None,
     )
     if columns:

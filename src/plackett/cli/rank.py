@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from plackett.cli.shared.columns import Categorical, Docid, Drop, Label, Qid, columns_of
+from plackett.cli.shared.columns import Categorical, Docid, Drop, Label, Qid, Sql, columns_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +30,7 @@ def rank(
     docid: Docid = None,
     drop: Drop = None,
     categorical: Categorical = None,
+    sql: Sql = None,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers start at 0.")] = False,
     cache: Annotated[bool, typer.Option("--cache", help="Cache the parsed DATA.")] = False,
 ) -> None:
@@ -46,7 +47,7 @@ def rank(
         data,
         zero_based=zero_based,
         cache=cache,
-        columns=columns_of(qid, label, docid, drop, categorical),
+        columns=columns_of(qid, label, docid, drop, categorical, sql),
         needs_labels=wanted is not None,
         features=ranker.feature_names_,
     )

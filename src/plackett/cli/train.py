@@ -18,6 +18,7 @@ from plackett.cli.shared.columns import (
     Missing,
     MissingIndicator,
     Qid,
+    Sql,
     columns_of,
 )
 from plackett.rankers.registry import ENTRIES
@@ -96,6 +97,7 @@ def train(
     docid: Docid = None,
     drop: Drop = None,
     categorical: Categorical = None,
+    sql: Sql = None,
     missing: Missing = None,
     missing_indicator: MissingIndicator = False,
     encoding: Encoding = None,
@@ -171,7 +173,7 @@ def train(
     queries: Any
     with clusters.connection(cluster, local_cluster) as client:
         if client is None:
-            columns = columns_of(qid, label, docid, drop, categorical)
+            columns = columns_of(qid, label, docid, drop, categorical, sql)
             queries, held_back, note = inputs.load_sets(
                 data, validation, zero_based=zero_based, cache=cache, columns=columns
             )

@@ -16,6 +16,7 @@ from plackett.cli.shared.columns import (
     Missing,
     MissingIndicator,
     Qid,
+    Sql,
     columns_of,
 )
 
@@ -65,6 +66,7 @@ def tune(
     docid: Docid = None,
     drop: Drop = None,
     categorical: Categorical = None,
+    sql: Sql = None,
     missing: Missing = None,
     missing_indicator: MissingIndicator = False,
     encoding: Encoding = None,
@@ -98,7 +100,11 @@ def tune(
         _check_can_be_saved(contestant)
 
     queries, held_back, note = inputs.load_sets(
-        data, validation, zero_based=zero_based, cache=cache, columns=columns_of(qid, label, docid, drop, categorical)
+        data,
+        validation,
+        zero_based=zero_based,
+        cache=cache,
+        columns=columns_of(qid, label, docid, drop, categorical, sql),
     )
     if note is not None and not quiet:
         output.note(note)

@@ -14,6 +14,7 @@ from plackett._optional import import_optional
 from plackett.data.column_roles import DOCID, ID_NAMES
 from plackett.data.frames import from_frame, is_frame
 from plackett.data.queries import Queries
+from plackett.data.sqlite import is_database, read_sqlite
 from plackett.exceptions import DataFormatError
 from plackett.storage.file_names import ARROW, DELIMITED, files_of, is_parquet, is_table, table_ending
 from plackett.storage.opening import open_bytes
@@ -32,8 +33,9 @@ def read_table(
     drop: Sequence[str] | str = (),
     categorical: Sequence[str] | str = (),
     long: tuple[str, str] | None = None,
+    sql: str | None = None,
 ) -> Queries:
-    r"""Read queries from a CSV, TSV, Arrow or Parquet file with a header, columns selected by name.
+    r"""Read queries from a CSV, TSV, Arrow, Parquet or SQLite file, columns selected by name.
 
     Empty fields, ``NULL``, ``NA``, ``NaN`` and ``\N`` are missing values. Columns of text become categories. Ids in
     text files are compared as text if they are not all plain integers: "007" and "7" are different queries.
@@ -48,6 +50,9 @@ def read_table(
         same columns are read as one.
     label, qid, docid, features, drop, categorical, long
         As in ``from_frame``.
+    sql : str, default=None
+        The query whose rows are read from an SQLite database (``.db``, ``.sqlite``, ``.sqlite3``); None takes its only
+        table. For other databases, pass a frame to ``from_frame``: ``pandas.read_sql(query, connection)``.
 
     Returns
     -------
@@ -63,7 +68,7 @@ def read_table(
            [nan, 1. ]]), {1: array(['acme', 'zeta'], dtype='<U4')})
     """
     return from_frame(
-        read_columns(source, ids=id_columns(qid, docid)),
+        read_columns(source, ids=id_columns(qid, docid), sql=sql),
         label=label,
         qid=qid,
         docid=docid,
@@ -74,9 +79,16 @@ def read_table(
     )
 
 
-def read_columns(source: str | os.PathLike | Sequence[str | os.PathLike], *, ids: Sequence[str] = ()) -> Any:
+def read_columns(
+    source: str | os.PathLike | Sequence[str | os.PathLike], *, ids: Sequence[str] = (), sql: str | None = None
+) -> Any:
     """Return the columns of files as a table of pyarrow; ``ids`` are columns of which "007" and "7" are different."""
     pa = import_optional("pyarrow", extra="frames", needed_for="read_table")
+    only = source if isinstance(source, (str, os.PathLike)) or len(source) != 1 else source[0]
+    if is_database(only):
+        return read_sqlite(only, sql, pa)
+    if sql is not None:
+        raise ValueError("sql was given, but the data are not an SQLite database (.db, .sqlite, .sqlite3).")
     paths = files_of(source)
     tables = [_read(path, ids, pa) for path in paths]
     for path, table in zip(paths, tables, strict=True):
@@ -119,7 +131,7 @@ def as_queries(
     if is_frame(data):
         return from_frame(data, **given)
     is_path = isinstance(data, (str, os.PathLike))
-    if is_table(data) or (given and is_file_of_columns(data)):
+    if is_table(data) or is_database(data) or (given and is_file_of_columns(data)):
         return read_table(data, **given)
     if given:
         what = "a Queries, which has its columns" if isinstance(data, Queries) else f"{type(data).__name__}"

@@ -17,9 +17,8 @@ Qid = Annotated[str | None, _option("--qid", "Query ids. Default: qid.")]
 Label = Annotated[str | None, _option("--label", "Labels. Default: label.")]
 Docid = Annotated[str | None, _option("--docid", "Names of documents. Default: docid.")]
 Drop = Annotated[list[str] | None, _option("--drop", "Not features. Several with commas.")]
+Sql = Annotated[str | None, _option("--sql", "Query of an SQLite database: SELECT ...", "QUERY")]
 Categorical = Annotated[list[str] | None, _option("--categorical", "Numbers that are names.")]
-
-
 Missing = Annotated[str | None, _option("--missing", "zero, mean, median, min or query-median.", "RULE")]
 MissingIndicator = Annotated[bool, _option("--missing-indicator", "Also a column for what was NaN.", None)]
 Encoding = Annotated[str | None, _option("--encoding", "Encode text: one-hot, target.", "HOW")]
@@ -33,6 +32,7 @@ class Columns(NamedTuple):
     docid: str | None = None
     drop: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
+    sql: str | None = None
 
     def given(self) -> dict[str, Any]:
         """Return the arguments of ``read_table`` that differ from its defaults."""
@@ -40,8 +40,13 @@ class Columns(NamedTuple):
 
 
 def columns_of(
-    qid: str | None, label: str | None, docid: str | None, drop: list[str] | None, categorical: list[str] | None
+    qid: str | None,
+    label: str | None,
+    docid: str | None,
+    drop: list[str] | None,
+    categorical: list[str] | None,
+    sql: str | None,
 ) -> Columns:
     """Return the columns that options name; several names may be separated by commas."""
     several = [tuple(name.strip() for text in one or [] for name in text.split(",")) for one in (drop, categorical)]
-    return Columns(qid, label, docid, *several)
+    return Columns(qid, label, docid, *several, sql)

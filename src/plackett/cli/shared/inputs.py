@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from plackett.cli.shared.columns import Columns
+from plackett.data.sqlite import is_database
 from plackett.exceptions import DataFormatError
 from plackett.storage.file_names import is_parquet, is_table, parquet_in_pipe
 from plackett.storage.opening import Stream, name_of, open_to_examine, rereadable
@@ -45,7 +46,7 @@ def load_queries(
             raise ValueError(f"{names[0]} holds {type(loaded).__name__}, not judged lists of feature vectors.")
         return loaded
     names = [rereadable(name) for name in names]
-    if any(is_table(name) for name in names) or (columns.drop or columns.categorical):
+    if any(is_table(name) or is_database(name) for name in names) or columns.drop or columns.categorical or columns.sql:
         return _load_table(names, columns, cache=cache, needs_labels=needs_labels, features=features)
     if any(is_parquet_name(name) for name in names):
         return _load_parquet(names, columns, cache=cache, needs_labels=needs_labels, features=features)
@@ -68,14 +69,15 @@ def _load_table(
     from plackett.data.frames import from_frame
     from plackett.data.tables import id_columns, read_columns
 
-    other = [name for name in names if not (is_table(name) or is_parquet_name(name))]
+    other = [name for name in names if not (is_table(name) or is_database(name) or is_parquet_name(name))]
     if other:
         raise typer.BadParameter(
             f"{name_of(other[0])} is not a table (CSV, TSV, Arrow or Parquet), but options ask for one."
         )
     if cache:
         raise typer.BadParameter("--cache takes LETOR and Parquet files, without --drop and --categorical.")
-    table, given = read_columns(names, ids=id_columns(columns.qid, columns.docid)), columns.given()
+    given = columns.given()
+    table = read_columns(names, ids=id_columns(columns.qid, columns.docid), sql=given.pop("sql", None))
     if not needs_labels and columns.label is None and "label" not in table.column_names:
         given["label"] = None
     if features is not None and not columns.drop:
