@@ -98,7 +98,7 @@ def test_thresholds_of_rankboost_add_up_by_their_size(run):
     done = run("train", "train.txt", "-r", "rankboost", "--set", "n_rounds=30", "-o", "model", "--json")
     expected = pk.RankBoost(n_rounds=30).fit(pk.read_letor("train.txt"))
     sums = {}
-    for column, alpha, _ in expected.steps_.tolist():
+    for column, alpha, _, _ in expected.steps_.tolist():
         sums[f"feature {column + 1}"] = sums.get(f"feature {column + 1}", 0.0) + abs(alpha)
     found = {one["feature"]: one["weight"] for one in json.loads(done.stdout)["feature_weights"]}
     assert found == pytest.approx(sums)
