@@ -197,7 +197,7 @@ def _load_table(
             raise typer.BadParameter(f"{name} is neither a column of {data} nor a file. {hint}")
     dropped = dict.fromkeys([*given.pop("drop", ()), *(name for name in scores if name in table.column_names)])
     labels = given.get("label", "label")
-    features = {"drop": [name for name in dropped if name != labels]}
+    features: dict[str, Any] = {"drop": [name for name in dropped if name != labels]}
     queries = from_frame(table, **given, **(features if with_features else {"features": []}))
     rankings = []
     for name in scores:

@@ -100,7 +100,7 @@ class PartitionedObjective(LossTraits):
     def smoothed(self, width: float) -> PartitionedObjective:
         """Return the objective with its loss smoothed over ``width``."""
         other = copy.copy(self)
-        other.loss, other._form = self.loss.smoothed(width), self._form._replace(width=width)  # type: ignore[attr-defined]
+        other.loss, other._form = self.loss.smoothed(width), self._form._replace(width=width)
         return other
 
     def with_loss(self, loss: Loss) -> PartitionedObjective:

@@ -395,7 +395,8 @@ def _of_frame(
 
 def _check_index(frame: Any, scores: Any) -> None:
     """Raise if scores of pandas have the index of the frame in another order: they would be taken by position."""
-    index, own = getattr(frame, "index", None), getattr(scores, "index", None)
+    index: Any = getattr(frame, "index", None)
+    own: Any = getattr(scores, "index", None)
     if not (hasattr(index, "equals") and hasattr(own, "equals")) or index.equals(own):
         return
     if len(index) == len(own) and index.is_unique and own.isin(index).all():

@@ -28,7 +28,7 @@ def load(text: str, option: str) -> Any:
     try:
         found = importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name is None or not module.startswith(error.name):
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise typer.BadParameter(
                 f"{option} {text}: the module {module} needs {error.name}, which is missing."
             ) from error

@@ -118,7 +118,7 @@ def select(
     contestant = with_preparation(_contestant(ranker, grid), missing, missing_indicator, encoding)
     random_state = check_seed(random_state)
     candidates = search_candidates(contestant.estimator, contestant.grid, method, n_trials, measure, random_state)
-    columns = {"qid": qid, "y": y, "docid": docid, "drop": drop, "categorical": categorical}
+    columns: dict[str, Any] = {"qid": qid, "y": y, "docid": docid, "drop": drop, "categorical": categorical}
     data = as_queries(data, **columns)
     validation = None if validation is None else as_queries(validation, **columns)
     judge = _judge(data, validation, cv, measure, rules)
