@@ -68,6 +68,7 @@ def evaluate(
     docid: columns.Docid = None,
     drop: columns.Drop = None,
     categorical: columns.Categorical = None,
+    sql: columns.Sql = None,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers of DATA start at 0.")] = False,
     cache: Annotated[bool, typer.Option("--cache", help="Cache the parsed DATA.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -96,7 +97,7 @@ def evaluate(
     if per_query and form in ("markdown", "latex"):
         raise typer.BadParameter("--markdown and --latex show the summary; for all queries use --csv or --json.")
     is_name = inputs.is_known_name(data)
-    named = columns.columns_of(qid, label, docid, drop, categorical)
+    named = columns.columns_of(qid, label, docid, drop, categorical, sql)
     is_table = not is_name and _is_table(data, scores, named)
     inputs.check_exists(*([data] if is_table else scores if is_name else [data, *scores]))
     measures.check_convention(convention)
@@ -174,10 +175,11 @@ def _load(
 
 def _is_table(data: str, scores: list[str], named: columns.Columns) -> bool:
     """Return whether columns of a CSV, TSV, Arrow or Parquet file are needed."""
+    from plackett.data.sqlite import is_database
     from plackett.data.tables import is_file_of_columns
     from plackett.storage import file_names
 
-    if file_names.is_table(data):
+    if file_names.is_table(data) or is_database(data):
         return True
     return bool(named.given() or not all(map(os.path.exists, scores))) and is_file_of_columns(data)
 
@@ -190,7 +192,8 @@ def _load_table(
     from plackett.data.frames import columns_in_words, from_frame
     from plackett.data.tables import id_columns, read_columns
 
-    table, given = read_columns(data, ids=id_columns(named.qid, named.docid)), named.given()
+    given = named.given()
+    table = read_columns(data, ids=id_columns(named.qid, named.docid), sql=given.pop("sql", None))
     for name in scores:
         if name not in table.column_names and not os.path.exists(name):
             hint = columns_in_words(name, table.column_names)

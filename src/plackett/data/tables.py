@@ -84,7 +84,7 @@ def read_columns(
 ) -> Any:
     """Return the columns of files as a table of pyarrow; ``ids`` are columns of which "007" and "7" are different."""
     pa = import_optional("pyarrow", extra="frames", needed_for="read_table")
-    only = source if isinstance(source, (str, os.PathLike)) or len(source) != 1 else source[0]
+    only: Any = source if isinstance(source, (str, os.PathLike)) or len(source) != 1 else source[0]
     if is_database(only):
         return read_sqlite(only, sql, pa)
     if sql is not None:
@@ -143,10 +143,10 @@ def as_queries(
 
 
 def is_file_of_columns(data: Any) -> bool:
-    """Return whether data is the path of a CSV, TSV, Arrow or Parquet file."""
+    """Return whether data is the path of a CSV, TSV, Arrow, Parquet or SQLite file."""
     if not isinstance(data, (str, os.PathLike)):
         return False
-    return is_table(data) or (os.path.isfile(data) and is_parquet(data))
+    return is_table(data) or is_database(data) or (os.path.isfile(data) and is_parquet(data))
 
 
 def _read(path: str, ids: Sequence[str], pa: Any) -> Any:

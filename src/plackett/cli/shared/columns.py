@@ -48,5 +48,8 @@ def columns_of(
     sql: str | None,
 ) -> Columns:
     """Return the columns that options name; several names may be separated by commas."""
-    several = [tuple(name.strip() for text in one or [] for name in text.split(",")) for one in (drop, categorical)]
-    return Columns(qid, label, docid, *several, sql)
+    return Columns(qid, label, docid, _split(drop), _split(categorical), sql)
+
+
+def _split(texts: list[str] | None) -> tuple[str, ...]:
+    return tuple(name.strip() for text in texts or [] for name in text.split(","))
