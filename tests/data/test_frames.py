@@ -276,3 +276,12 @@ def test_a_long_table_cannot_have_a_feature_with_the_name_of_its_ids():
     )
     with pytest.raises(ValueError, match="a feature is called 'qid', like the column of ids or labels"):
         from_frame(frame, long=("name", "value"))
+
+
+@pytest.mark.parametrize("names", [["b", "a", "c"], [10, 9, 2]], ids=["text", "numbers"])
+def test_the_columns_of_a_long_table_do_not_depend_on_the_order_of_its_rows(names):
+    frame = pd.DataFrame({"qid": 1, "docid": "d", "label": 1, "name": names, "value": [1.0, 2.0, 3.0]})
+    for rows in (frame, frame[::-1]):
+        data = from_frame(rows, long=("name", "value"))
+        assert data.feature_names == list(map(str, sorted(names)))
+        assert data.X.tolist() == [[value for _, value in sorted(zip(names, [1.0, 2.0, 3.0], strict=True))]]

@@ -72,8 +72,8 @@ def from_frame(
         Columns of numbers that are names, such as the number of a shop, and become categories.
     long : (name, value), default=None
         The frame has one row per feature of a document: these two columns hold the name of the feature and its value,
-        and ``docid`` tells the documents of a query apart. A feature that a document does not have is missing. None:
-        one row per document, one column per feature.
+        and ``docid`` tells the documents of a query apart. A feature that a document does not have is missing. The
+        features are sorted by name. None: one row per document, one column per feature.
 
     Returns
     -------
@@ -317,7 +317,12 @@ def _one_row_per_document(
     taken = next((str(feature) for feature in features.names if str(feature) in keys), None)
     if taken is not None:
         raise ValueError(f"a feature is called {taken!r}, like the column of ids or labels. Rename it.")
-    columns |= {str(feature): X[:, place] for place, feature in enumerate(features.names)}
+    # sorted, so that tables with rows in another order give the same columns; numbers come before texts
+    places = sorted(
+        range(len(features.names)),
+        key=lambda at: (isinstance(features.names[at], str), features.names[at]),
+    )
+    columns |= {str(features.names[place]): X[:, place] for place in places}
     return nw.from_dict(columns, backend=table.implementation)
 
 
