@@ -30,7 +30,7 @@ def test_train_without_a_rule_names_the_options(run, log):
 def test_train_rank_and_explain_prepare_the_rows(run, log):
     assert run("train", "log.csv", *COLUMNS, *RULES, "-o", "log.plackett", "-q").returncode == 0
     ranker = pk.load("log.plackett")
-    assert (ranker.missing, ranker.missing_indicator, ranker.categorical) == ("median", True, "one-hot")
+    assert (ranker.missing, ranker.missing_indicator, ranker.encoding) == ("median", True, "one-hot")
     done = run("explain", "log.plackett", "log.csv", *COLUMNS, "--query", "3")
     assert done.returncode == 0, done.stderr
     assert "brand=" in done.stdout

@@ -52,7 +52,7 @@ def test_each_kind_of_column_is_named(frame):
     )
     assert 'missing="median"' in str(found["missing"])
     assert str(found["id"]).startswith("Column 'epoch' holds whole numbers that look like times.")
-    assert "categorical=" in str(found["categories"])
+    assert "encoding=" in str(found["categories"])
 
 
 def test_infinite_values_and_labels_are_named():

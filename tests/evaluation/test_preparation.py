@@ -21,9 +21,9 @@ RULES = {"missing": "median", "missing_indicator": True, "encoding": "one-hot"}
 def test_rules_go_to_contestants_that_have_the_parameters():
     linear, boosted = as_contestants({"linear": pk.LinearRanker(), "boost": pk.RankBoost()})
     found = with_preparation(linear, "mean", True, "target").estimator
-    assert (found.missing, found.missing_indicator, found.categorical) == ("mean", True, "target")
+    assert (found.missing, found.missing_indicator, found.encoding) == ("mean", True, "target")
     assert linear.estimator.missing == "error"
-    assert with_preparation(boosted, "mean", True, "target").estimator.categorical == "target"
+    assert with_preparation(boosted, "mean", True, "target").estimator.encoding == "target"
     (chosen,) = as_contestants({"chosen": (pk.LinearRanker(), {"missing": ["zero", "min"]})})
     assert with_preparation(chosen, "mean").estimator.missing == "error"
 
@@ -38,7 +38,7 @@ def test_compare_takes_a_frame_with_missing_values_and_text():
 
 
 def test_a_contestant_without_a_rule_is_reported():
-    result = pk.compare({"a": pk.LinearRanker(), "b": pk.PRank(missing="zero", categorical="target", random_state=0)},
+    result = pk.compare({"a": pk.LinearRanker(), "b": pk.PRank(missing="zero", encoding="target", random_state=0)},
                         TABLE, qid="query", y="grade", cv=3, metrics="ndcg@5")  # fmt: skip
     assert list(result.tables) == ["b"]
     assert "text or categories in brand" in result.failures["a"][0]
@@ -58,7 +58,7 @@ def test_what_is_learned_in_a_fold_does_not_depend_on_its_test_queries():
     X = np.array(test.X)
     X[test.query_of_row == 0] = np.nan
     poisoned = test.replace(X=X, y=np.where(test.query_of_row == 0, 2.0 - test.y, test.y))
-    ranker = pk.LinearRanker(missing="query-median", missing_indicator=True, categorical="target").fit(train)
+    ranker = pk.LinearRanker(missing="query-median", missing_indicator=True, encoding="target").fit(train)
     kept = test.query_of_row != 0
     np.testing.assert_array_equal(ranker.predict(test)[kept], ranker.predict(poisoned)[kept])
 

@@ -14,9 +14,9 @@ from tests.rankers.test_preparation import FRAME, NEW, NEW_QID, NUMBERS, QID, Y
 NUMERIC = NEW[["bm25", "price", "age"]]
 UNKNOWN = NEW.assign(brand=["new", *NEW["brand"][1:]])
 RULES = [
-    {"missing": "mean", "missing_indicator": True, "categorical": "one-hot"},
-    {"missing": "median", "categorical": "target", "normalize": "zscore"},
-    {"missing": "min", "missing_indicator": True, "categorical": "target"},
+    {"missing": "mean", "missing_indicator": True, "encoding": "one-hot"},
+    {"missing": "median", "encoding": "target", "normalize": "zscore"},
+    {"missing": "min", "missing_indicator": True, "encoding": "target"},
 ]
 
 
@@ -25,7 +25,7 @@ def make_all(params):
     yield pk.PRank(n_epochs=2, random_state=0, **params)
 
 
-@pytest.mark.parametrize("params", RULES, ids=lambda params: f"{params['missing']}, {params['categorical']}")
+@pytest.mark.parametrize("params", RULES, ids=lambda params: f"{params['missing']}, {params['encoding']}")
 @pytest.mark.parametrize("target", ["json", "onnx"])
 def test_exported_models_prepare_the_features(params, target):
     if target == "onnx":
@@ -44,10 +44,10 @@ def test_exported_models_prepare_the_features(params, target):
 
 def test_nets_and_stumps_prepare_the_features():
     pytest.importorskip("torch")
-    params = {"missing": "mean", "missing_indicator": True, "categorical": "one-hot"}
+    params = {"missing": "mean", "missing_indicator": True, "encoding": "one-hot"}
     net = pk.NeuralRanker(n_epochs=1, hidden=(4,), random_state=0, **params).fit(FRAME, Y, qid=QID)
     assert pk.export(net, "json", check=UNKNOWN)
-    boosted = pk.RankBoost(n_rounds=5, categorical="one-hot").fit(FRAME, Y, qid=QID)
+    boosted = pk.RankBoost(n_rounds=5, encoding="one-hot").fit(FRAME, Y, qid=QID)
     assert pk.export(boosted, "json", check=UNKNOWN)
 
 
@@ -77,8 +77,8 @@ def test_what_a_target_cannot_express_is_refused(params, target, message):
 
 
 def test_categories_do_not_go_into_a_feature_store():
-    ranker = pk.LinearRanker(missing="zero", categorical="one-hot").fit(FRAME, Y, qid=QID)
-    with pytest.raises(ValueError, match=r"categorical='one-hot' cannot be exported to elasticsearch.*not text"):
+    ranker = pk.LinearRanker(missing="zero", encoding="one-hot").fit(FRAME, Y, qid=QID)
+    with pytest.raises(ValueError, match=r"encoding='one-hot' cannot be exported to elasticsearch.*not text"):
         pk.export(ranker, "elasticsearch")
 
 
@@ -91,7 +91,7 @@ def test_stumps_with_defaults_are_exported():
 def test_scores_of_json_are_those_of_the_ranker():
     from plackett.exports.plain_json import score_linear
 
-    ranker = pk.LinearRanker(missing="mean", categorical="one-hot").fit(FRAME, Y, qid=QID)
+    ranker = pk.LinearRanker(missing="mean", encoding="one-hot").fit(FRAME, Y, qid=QID)
     content = pk.export(ranker, "json")
     rows = ranker.check(UNKNOWN, qid=NEW_QID).X
     np.testing.assert_allclose(score_linear(content, rows), ranker.predict(UNKNOWN, qid=NEW_QID), rtol=1e-12)

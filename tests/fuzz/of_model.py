@@ -54,8 +54,8 @@ def fitted():
             models.append(refiner.fit(X, Y, qid=QID, base_score=X[:, 0]))
         models.append(pk.PersonalityDiagnosis().fit(RATINGS))
         rules = {"missing": "median", "missing_indicator": True}
-        models += [pk.LinearRanker(categorical=encoding, **rules).fit(CODED) for encoding in ("one-hot", "target")]
-        models.append(pk.RankBoost(n_rounds=2, categorical="one-hot").fit(CODED))
+        models += [pk.LinearRanker(encoding=encoding, **rules).fit(CODED) for encoding in ("one-hot", "target")]
+        models.append(pk.RankBoost(n_rounds=2, encoding="one-hot").fit(CODED))
     return models
 
 

@@ -217,7 +217,7 @@ def test_masked_cells_are_not_used_as_values(call):
 @pytest.mark.parametrize("values", [["a"] * 30, pd.Categorical(["a", "b"] * 15)], ids=["text", "category"])
 def test_a_column_of_categories_is_named(values):
     frame = pd.DataFrame(X, columns=list("abcd")).assign(brand=values)
-    with pytest.raises(ValueError, match=r'holds text or categories in brand \(.*Set categorical="one-hot"'):
+    with pytest.raises(ValueError, match=r'holds text or categories in brand \(.*Set encoding="one-hot"'):
         pk.LinearRanker().fit(frame, Y, qid=QID)
     with pytest.raises(ValueError, match=r'column 4 \("brand"\) of X has values that are not numbers but text'):
         QueryZScore().fit(frame, Y, qid=QID)

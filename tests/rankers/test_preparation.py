@@ -81,23 +81,23 @@ def test_a_fit_is_that_on_rows_filled_before(make, missing, indicator):
 
 
 @pytest.mark.parametrize("make", RANKERS.values(), ids=RANKERS)
-@pytest.mark.parametrize("categorical", ["one-hot", "target"])
-def test_categories_are_encoded_first(make, categorical):
-    encoder = {"one-hot": OneHotCategories, "target": TargetCategories}[categorical]()
+@pytest.mark.parametrize("encoding", ["one-hot", "target"])
+def test_categories_are_encoded_first(make, encoding):
+    encoder = {"one-hot": OneHotCategories, "target": TargetCategories}[encoding]()
     rows, new = encoder.fit_transform(FRAME, Y, qid=QID), encoder.transform(NEW)
     imputer = MissingValues("mean", indicator=True)
     expected = make().fit(imputer.fit_transform(rows), Y, qid=QID).predict(imputer.transform(new), qid=NEW_QID)
-    ranker = make(missing="mean", missing_indicator=True, categorical=categorical).fit(FRAME, Y, qid=QID)
+    ranker = make(missing="mean", missing_indicator=True, encoding=encoding).fit(FRAME, Y, qid=QID)
     np.testing.assert_allclose(ranker.predict(NEW, qid=NEW_QID), expected, rtol=1e-9)
     np.testing.assert_array_equal(reloaded(ranker).predict(NEW, qid=NEW_QID), ranker.predict(NEW, qid=NEW_QID))
-    names = {"one-hot": ["brand=acme", "brand=beta", "brand=zeta"], "target": ["brand"]}[categorical]
+    names = {"one-hot": ["brand=acme", "brand=beta", "brand=zeta"], "target": ["brand"]}[encoding]
     labels = ["bm25", "price", "age", *names, "price is missing", "age is missing"]
     assert ranker.feature_labels == reloaded(ranker).feature_labels == labels
 
 
 @pytest.mark.parametrize("make", [pk.LinearRanker, pk.DiffRank, pk.AdaRank])
 def test_explanations_name_the_columns_and_sum_up(make):
-    ranker = make(missing="median", missing_indicator=True, categorical="one-hot").fit(FRAME, Y, qid=QID)
+    ranker = make(missing="median", missing_indicator=True, encoding="one-hot").fit(FRAME, Y, qid=QID)
     found = ranker.explain(NEW, qid=NEW_QID)
     assert "brand=acme" in found.feature_names
     assert "price is missing" in found.feature_names
@@ -119,7 +119,7 @@ def test_sparse_rows_with_stored_nan():
 
 def test_what_is_learned_does_not_depend_on_other_rows_or_labels():
     """Poisoned labels and rows of the validation set change neither the encoding nor the imputation."""
-    make = lambda: pk.LinearRanker(missing="median", missing_indicator=True, categorical="target", patience=None)  # noqa: E731
+    make = lambda: pk.LinearRanker(missing="median", missing_indicator=True, encoding="target", patience=None)  # noqa: E731
     ranker = make().fit(FRAME, Y, qid=QID, eval_set=(NEW, NEW_Y, NEW_QID))
     poisoned = NEW.assign(price=1e6, age=np.nan, brand="zeta")
     other = make().fit(FRAME, Y, qid=QID, eval_set=(poisoned, 2 - NEW_Y, NEW_QID))
@@ -141,7 +141,7 @@ def test_a_random_column_of_many_categories_does_not_help():
     data = pk.Queries(np.column_stack([signal, codes]), labels, qid, categories={1: names})
     train, test = data[:90], data[90:]
     alone = pk.LinearRanker().fit(train.replace(X=train.X[:, :1], categories=None))
-    crossed = pk.LinearRanker(categorical="target").fit(train)
+    crossed = pk.LinearRanker(encoding="target").fit(train)
     leaky = TargetCategories()
     leaky.fit_queries(train)
     leaked = pk.LinearRanker().fit(leaky.transform_queries(train), train.y, qid=train.qid)
@@ -153,9 +153,9 @@ def test_a_random_column_of_many_categories_does_not_help():
     assert of_leaked < of_crossed - 0.02
 
 
-@pytest.mark.parametrize("categorical", ["one-hot", "target"])
-def test_the_order_of_rows_does_not_matter(categorical):
-    params = {"missing": "query-median", "missing_indicator": True, "categorical": categorical, "tol": 1e-9}
+@pytest.mark.parametrize("encoding", ["one-hot", "target"])
+def test_the_order_of_rows_does_not_matter(encoding):
+    params = {"missing": "query-median", "missing_indicator": True, "encoding": encoding, "tol": 1e-9}
     ranker = pk.LinearRanker(**params).fit(FRAME, Y, qid=QID)
     order = np.random.default_rng(0).permutation(QID.size)
     moved = pk.LinearRanker(**params).fit(FRAME.iloc[order].reset_index(drop=True), Y[order], qid=QID[order])
@@ -166,7 +166,7 @@ def test_the_order_of_rows_does_not_matter(categorical):
 
 
 def test_categories_are_found_by_name():
-    ranker = pk.LinearRanker(missing="zero", categorical="one-hot").fit(FRAME, Y, qid=QID)
+    ranker = pk.LinearRanker(missing="zero", encoding="one-hot").fit(FRAME, Y, qid=QID)
     some = NEW[NEW["brand"] == "zeta"].reset_index(drop=True)
     scores = ranker.predict(NEW)[(NEW["brand"] == "zeta").to_numpy()]
     np.testing.assert_array_equal(ranker.predict(some), scores)  # its only category has the code 0
@@ -178,7 +178,7 @@ def test_categories_are_found_by_name():
 
 
 def test_columns_of_another_kind_are_rejected():
-    ranker = pk.LinearRanker(missing="zero", categorical="one-hot").fit(FRAME, Y, qid=QID)
+    ranker = pk.LinearRanker(missing="zero", encoding="one-hot").fit(FRAME, Y, qid=QID)
     with pytest.raises(
         ValueError, match=r'column 3 \("brand"\) of X holds numbers, but in fit it held categories such as'
     ):
@@ -191,7 +191,7 @@ def test_columns_of_another_kind_are_rejected():
 
 def test_a_missing_category_is_no_missing_value():
     frame = FRAME[["bm25", "brand"]]
-    ranker = pk.LinearRanker(categorical="one-hot").fit(frame, Y, qid=QID)
+    ranker = pk.LinearRanker(encoding="one-hot").fit(frame, Y, qid=QID)
     assert ranker.imputer_ is None
     assert np.isfinite(ranker.predict(frame)).all()
 
@@ -201,14 +201,14 @@ def test_frames_of_other_packages_are_the_same(backend):
     pytest.importorskip(backend)
     frames = [pk.to_frame(pk.Queries(frame, qid=0), backend) for frame in (FRAME, NEW)]
     frames = [frame.drop("qid") if backend == "polars" else frame.drop_columns(["qid"]) for frame in frames]
-    ranker = pk.LinearRanker(missing="min", categorical="one-hot").fit(frames[0], Y, qid=QID)
-    expected = pk.LinearRanker(missing="min", categorical="one-hot").fit(FRAME, Y, qid=QID).predict(NEW)
+    ranker = pk.LinearRanker(missing="min", encoding="one-hot").fit(frames[0], Y, qid=QID)
+    expected = pk.LinearRanker(missing="min", encoding="one-hot").fit(FRAME, Y, qid=QID).predict(NEW)
     np.testing.assert_allclose(ranker.predict(frames[1]), expected, rtol=1e-12)
 
 
 def test_queries_and_frames_are_the_same():
     data = pk.Queries(FRAME, Y, QID)
-    params = {"missing": "min", "categorical": "target"}
+    params = {"missing": "min", "encoding": "target"}
     ranker = pk.LinearRanker(**params).fit(data)
     np.testing.assert_array_equal(ranker.predict(data), pk.LinearRanker(**params).fit(FRAME, Y, qid=QID).predict(FRAME))
     assert ranker.score(data) == ranker.score(FRAME, Y, qid=QID)
@@ -219,10 +219,10 @@ def test_wrong_parameters_are_said():
         pk.LinearRanker(missing="fill").fit(NUMBERS, Y, qid=QID)
     with pytest.raises(ValueError, match="missing_indicator=True needs a rule"):
         pk.LinearRanker(missing_indicator=True).fit(NUMBERS, Y, qid=QID)
-    with pytest.raises(ValueError, match="categorical='hot' is not known"):
-        pk.LinearRanker(categorical="hot").fit(NUMBERS, Y, qid=QID)
+    with pytest.raises(ValueError, match="encoding='hot' is not known"):
+        pk.LinearRanker(encoding="hot").fit(NUMBERS, Y, qid=QID)
     with pytest.raises(ValueError, match=r'a refiner learns each query.*"one-hot"'):
-        pk.RocchioRefiner(categorical="target").fit(FRAME, Y, qid=QID, base_score="bm25")
+        pk.RocchioRefiner(encoding="target").fit(FRAME, Y, qid=QID, base_score="bm25")
     with pytest.raises(ValueError, match="kernel='precomputed' X holds kernel values"):
         pk.KernelRanker(kernel="precomputed", missing="zero").fit(np.eye(4), [0, 1, 0, 1])
 
@@ -235,12 +235,12 @@ def test_a_ranker_that_needs_the_list_for_its_medians_needs_qid():
 
 
 def test_refiners_fill_and_encode():
-    params = {"missing": "median", "missing_indicator": True, "categorical": "one-hot"}
+    params = {"missing": "median", "missing_indicator": True, "encoding": "one-hot"}
     for refiner in (pk.MultiplicativeRefiner(**params), pk.LinearRefiner(**params), pk.RocchioRefiner(**params)):
         refiner.fit(FRAME, Y, qid=QID, base_score="price")
         np.testing.assert_allclose(refiner.predict(FRAME, qid=QID), refiner.scores_, rtol=1e-12)
         np.testing.assert_array_equal(reloaded(refiner).predict(FRAME, qid=QID), refiner.predict(FRAME, qid=QID))
-    base = pk.LinearRanker(missing="zero", categorical="target").fit(FRAME, Y, qid=QID)
+    base = pk.LinearRanker(missing="zero", encoding="target").fit(FRAME, Y, qid=QID)
     data = pk.Queries(FRAME, Y, QID)
     refiner = pk.RocchioRefiner(**params).fit(data, base_score=base)
     np.testing.assert_array_equal(refiner.base_scores_, base.predict(data))
@@ -248,7 +248,7 @@ def test_refiners_fill_and_encode():
 
 
 def test_damaged_preparations_are_rejected_when_loading():
-    ranker = pk.LinearRanker(missing="median", missing_indicator=True, categorical="one-hot").fit(FRAME, Y, qid=QID)
+    ranker = pk.LinearRanker(missing="median", missing_indicator=True, encoding="one-hot").fit(FRAME, Y, qid=QID)
     for change in (
         lambda: setattr(ranker.imputer_, "fill_", ranker.imputer_.fill_[:2]),
         lambda: setattr(ranker.imputer_, "indicated_", np.array([99])),

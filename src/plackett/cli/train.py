@@ -37,7 +37,7 @@ FLAGS = {  # parameters of rankers with their own options
     "normalize": "--normalize",
     "missing": "--missing",
     "missing_indicator": "--missing-indicator",
-    "categorical": "--encoding",
+    "encoding": "--encoding",
     "patience": "--patience",
     "random_state": "--seed",
     "verbose": "--quiet",
@@ -125,7 +125,7 @@ def train(
         "normalize": normalize,
         "missing": missing,
         "missing_indicator": missing_indicator or None,
-        "categorical": encoding,
+        "encoding": encoding,
         "patience": patience,
         "random_state": seed,
     }

@@ -166,7 +166,7 @@ def _about_roles(queries: Queries) -> Iterator[Finding]:
             "categories",
             list(known),
             f"{_named(queries, list(known))} {'holds' if len(known) == 1 else 'hold'} categories.",
-            'Trees split by them; other rankers encode them: categorical="one-hot" or "target".',
+            'Trees split by them; other rankers encode them: encoding="one-hot" or "target".',
         )
 
 

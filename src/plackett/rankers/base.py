@@ -388,9 +388,9 @@ check_argument_names(Ranker)
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Encoded(Ranker):
-    """A ranker with the parameter ``categorical``: the template encodes categories."""
+    """A ranker with the parameter ``encoding``: the template encodes categories."""
 
-    categorical: str = "error"
+    encoding: str = "error"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -25,15 +25,15 @@ def fills_missing(ranker: Any) -> bool:
 
 
 def check_parameters(ranker: Any) -> None:
-    """Reject parameters ``missing``, ``missing_indicator`` and ``categorical`` without a meaning."""
+    """Reject parameters ``missing``, ``missing_indicator`` and ``encoding`` without a meaning."""
     params = ranker.get_params(deep=False)
     if "missing" in params:
         check_rule(ranker.missing, "missing", also=("error",))
         check_choice(ranker.missing_indicator, "missing_indicator", (False, True))
         if ranker.missing_indicator and not fills_missing(ranker):
             raise ValueError(f"missing_indicator=True needs a rule for the missing values: missing={RULES}.")
-    if "categorical" in params:
-        check_choice(ranker.categorical, "categorical", ("error", "one-hot", "target"))
+    if "encoding" in params:
+        check_choice(ranker.encoding, "encoding", ("error", "one-hot", "target"))
 
 
 def fit_preparation(ranker: Any, queries: Queries, *, has_missing: bool) -> Queries:
@@ -68,10 +68,10 @@ def apply_preparation(ranker: Any, queries: Queries, *, has_missing: bool) -> Qu
 
 
 def _new_encoder(ranker: Any, queries: Queries) -> CategoryEncoder:
-    rule = getattr(ranker, "categorical", None)
+    rule = getattr(ranker, "encoding", None)
     if rule in (None, "error"):
         advice = (
-            'Set categorical="one-hot" (a column for each category) or "target" (the mean label of a category, '
+            'Set encoding="one-hot" (a column for each category) or "target" (the mean label of a category, '
             "cross-fitted by query), on the command line --encoding. Or use a tree ranker, which takes categories as "
             "they are, or leave these columns out."
             if rule == "error"

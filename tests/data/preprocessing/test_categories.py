@@ -106,7 +106,7 @@ def test_what_cannot_be_encoded_is_said():
     with pytest.raises(ValueError, match="needs at least 2 queries"):
         TargetCategories().fit_transform(frame, labels, qid=np.zeros(len(frame)))
     many = pd.DataFrame({"brand": [f"b{n // 3}" for n in range(3300)]})
-    with pytest.raises(ValueError, match=r'brand has 1,100 categories.*Choose categorical="target"'):
+    with pytest.raises(ValueError, match=r'brand has 1,100 categories.*Choose encoding="target"'):
         OneHotCategories().fit(many)
 
 

@@ -186,7 +186,7 @@ class OneHotCategories(CategoryEncoder):
             if names.size > MOST_CATEGORIES and not is_sparse(queries.X):
                 raise ValueError(
                     f"{queries.feature_labels[column]} has {names.size:,} categories, which would be as many columns; "
-                    f'categorical="one-hot" takes at most {MOST_CATEGORIES:,}. Choose categorical="target", which '
+                    f'encoding="one-hot" takes at most {MOST_CATEGORIES:,}. Choose encoding="target", which '
                     "makes one column of them, or leave the column out."
                 )
         self.n_columns_out_ = self.n_features_in_ + self._n_more()
@@ -324,7 +324,7 @@ class TargetCategories(CategoryEncoder):
         """Return the rows of ``fit``, each encoded by the labels of the queries in other parts."""
         if queries.n_queries < 2:
             raise ValueError(
-                'categorical="target" is cross-fitted by query and needs at least 2 queries, but there is 1. Choose '
+                'encoding="target" is cross-fitted by query and needs at least 2 queries, but there is 1. Choose '
                 '"one-hot".'
             )
         labels = check_labels(queries.labels, allow_nan=True)

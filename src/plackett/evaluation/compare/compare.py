@@ -86,7 +86,7 @@ def compare(
     missing_indicator : bool, default=None
         ``missing_indicator`` of the same rankers.
     encoding : {"one-hot", "target"}, default=None
-        Encoding of text and categories, for rankers with the parameter ``categorical``; trees take them as they are.
+        Encoding of text and categories, for rankers with the parameter ``encoding``; trees take them as they are.
     cv : int, "letor", splitter or list of folds, default=5
         As for ``as_folds``. If folds have no validation queries and a ranker has several candidates, a quarter of the
         training queries is used for validation.

@@ -106,7 +106,7 @@ def with_preparation(
     ----------
     contestant : Contestant
     missing, missing_indicator, encoding
-        ``missing``, ``missing_indicator`` and ``categorical`` of rankers; None changes nothing.
+        ``missing``, ``missing_indicator`` and ``encoding`` of rankers; None changes nothing.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def with_preparation(
         check_rule(missing, "missing", also=("error",))
     if encoding is not None:
         check_choice(encoding, "encoding", ENCODINGS)
-    wanted = {"missing": missing, "missing_indicator": missing_indicator, "categorical": encoding}
+    wanted = {"missing": missing, "missing_indicator": missing_indicator, "encoding": encoding}
     wanted = {name: value for name, value in wanted.items() if value is not None}
     known = contestant.estimator.get_params(deep=False) if wanted else {}
     in_grid = {name for candidate in contestant.candidates() for name in candidate} if wanted else set()

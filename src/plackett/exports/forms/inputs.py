@@ -159,7 +159,7 @@ def check_target(ranker: Any, inputs: Inputs, target: str) -> None:
     name = type(ranker).__name__
     if getattr(ranker, "encoder_", None) is not None:
         raise ValueError(
-            f"{name} with categorical={ranker.categorical!r} cannot be exported to {target}, whose features are "
+            f"{name} with encoding={ranker.encoding!r} cannot be exported to {target}, whose features are "
             f"numbers and not text ({count_of(len(inputs.categories), 'column')} of categories). Export it to onnx or "
             "json, or encode the categories as features of their own before training."
         )

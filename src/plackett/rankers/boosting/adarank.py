@@ -66,7 +66,7 @@ class AdaRank(Boosted, LinearScores):
         How columns are scaled first, as for ``LinearRanker``.
     verbose : bool, default=False
         Whether to show a progress bar on standard error.
-    missing, missing_indicator, categorical : as in ``LinearRanker``
+    missing, missing_indicator, encoding : as in ``LinearRanker``
 
     Attributes
     ----------

@@ -47,7 +47,7 @@ class DiffRank(FeatureSteps):
         The steps up to the best one are kept.
     verbose : bool, default=False
         Whether to show a progress bar on standard error.
-    missing, missing_indicator, categorical : as in ``LinearRanker``
+    missing, missing_indicator, encoding : as in ``LinearRanker``
 
     Attributes
     ----------
@@ -89,13 +89,13 @@ class DiffRank(FeatureSteps):
         verbose: bool = False,
         missing: Any = "error",
         missing_indicator: bool = False,
-        categorical: str = "error",
+        encoding: str = "error",
     ):
         super().__init__(n_intervals, discovery, centre, cycles, patience, verbose)
         self.top_k = top_k
         self.missing = missing
         self.missing_indicator = missing_indicator
-        self.categorical = categorical
+        self.encoding = encoding
 
     def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None) -> Explanation:
         """Return what each feature adds to each document's score, ``α_m h_m``, relative to the mean of its list.

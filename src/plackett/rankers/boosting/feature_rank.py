@@ -60,7 +60,7 @@ class FeatureRank(FeatureSteps):
         The steps up to the best one are kept.
     verbose : bool, default=False
         Whether to show a progress bar on standard error.
-    missing, missing_indicator, categorical : as in ``LinearRanker``
+    missing, missing_indicator, encoding : as in ``LinearRanker``
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class BLFeatureRank(FeatureRank):
         ``"global"`` trains with the choice of most lists, as ``predict`` does. ``"query"`` chooses for every training
         list separately, as in the paper. It uses the labels of the list that it ranks, so that ``history_`` is
         optimistic and ``predict`` on the training lists does not reach it.
-    missing, missing_indicator, categorical : as in ``LinearRanker``
+    missing, missing_indicator, encoding : as in ``LinearRanker``
 
     Attributes
     ----------
@@ -186,11 +186,11 @@ class BLFeatureRank(FeatureRank):
         verbose: bool = False,
         missing: Any = "error",
         missing_indicator: bool = False,
-        categorical: str = "error",
+        encoding: str = "error",
     ):
         super().__init__(
             n_intervals, discovery, centre, cycles, patience, verbose,
-            missing=missing, missing_indicator=missing_indicator, categorical=categorical,
+            missing=missing, missing_indicator=missing_indicator, encoding=encoding,
         )  # fmt: skip
         self.balance = balance
 

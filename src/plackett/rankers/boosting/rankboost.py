@@ -65,7 +65,7 @@ class RankBoost(Boosted, Normalized, Encoded):
         rows, changes nothing.
     verbose : bool, default=False
         Whether to show a progress bar on standard error.
-    categorical : as in ``LinearRanker``
+    encoding : as in ``LinearRanker``
 
     Attributes
     ----------

@@ -94,7 +94,7 @@ class KernelRanker(LinearRanker):
         For landmarks, ``solver="sgd"`` and random losses.
     warm_start : bool, default=False
         Start from the scoring function of the last fit, projected to the new documents.
-    missing, missing_indicator, categorical : as in ``LinearRanker``
+    missing, missing_indicator, encoding : as in ``LinearRanker``
 
     Attributes
     ----------
@@ -152,12 +152,12 @@ class KernelRanker(LinearRanker):
         warm_start: bool = False,
         missing: Any = "error",
         missing_indicator: bool = False,
-        categorical: str = "error",
+        encoding: str = "error",
     ):
         super().__init__(
             loss, l2=l2, solver=solver, max_iter=max_iter, tol=tol, normalize=normalize, patience=patience,
             random_state=random_state, verbose=verbose, warm_start=warm_start, missing=missing,
-            missing_indicator=missing_indicator, categorical=categorical,
+            missing_indicator=missing_indicator, encoding=encoding,
         )  # fmt: skip
         self.kernel = kernel
         self.gamma = gamma

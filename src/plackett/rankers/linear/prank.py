@@ -51,7 +51,7 @@ class PRank(LinearScores):
         For the order of the documents. The result depends on it, and on the order of the rows.
     verbose : bool, default=False
         A progress bar on standard error.
-    missing, missing_indicator, categorical : as in ``LinearRanker``
+    missing, missing_indicator, encoding : as in ``LinearRanker``
 
     Attributes
     ----------

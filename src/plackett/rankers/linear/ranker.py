@@ -79,7 +79,7 @@ class LinearRanker(LinearScores):
         number to fill in depends on what the feature means.
     missing_indicator : bool, default=False
         Whether each feature with missing values in training gets a further column, 1 where it is missing.
-    categorical : {"error", "one-hot", "target"}, default="error"
+    encoding : {"error", "one-hot", "target"}, default="error"
         What text and categories become: a column for each category, or the mean label of a category, cross-fitted by
         query in training (:class:`~plackett.preprocessing.TargetCategories`). A category that was not in training is
         0 in all columns, or the mean of all labels. Categories are encoded first, then missing values are filled, then

@@ -98,7 +98,7 @@ class SVMMap(LinearScores):
         unchanged, so that early stopping is uninformative here; use C against overfitting.
     verbose : bool, default=False
         A progress bar on standard error.
-    missing, missing_indicator, categorical : as in ``LinearRanker``
+    missing, missing_indicator, encoding : as in ``LinearRanker``
 
     Attributes
     ----------

@@ -81,7 +81,7 @@ class NeuralRanker(Normalized, Prepared):
         A progress bar on standard error.
     warm_start : bool, default=False
         Start from the weights of the last fit.
-    missing, missing_indicator, categorical : as in ``LinearRanker``
+    missing, missing_indicator, encoding : as in ``LinearRanker``
 
     Attributes
     ----------

@@ -108,7 +108,7 @@ class QueryDependentRanker(QueryModels):
         For landmarks and random orders.
     verbose : bool, default=False
         Whether to show a progress bar over the queries on standard error.
-    missing, missing_indicator, categorical : as in ``LinearRanker``
+    missing, missing_indicator, encoding : as in ``LinearRanker``
 
     Attributes
     ----------

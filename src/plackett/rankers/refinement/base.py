@@ -79,10 +79,10 @@ class Refiner(Prepared):
     def check_parameters(self) -> None:
         """Raise a ``ValueError`` for parameters without a meaning."""
         super().check_parameters()
-        if self.get_params(deep=False).get("categorical") == "target":
+        if self.get_params(deep=False).get("encoding") == "target":
             raise ValueError(
-                'categorical="target" learns from the labels of many queries, but a refiner learns each query from its '
-                'own judgements. Choose categorical="one-hot".'
+                'encoding="target" learns from the labels of many queries, but a refiner learns each query from its '
+                'own judgements. Choose encoding="one-hot".'
             )
 
     def _prepare_fit(

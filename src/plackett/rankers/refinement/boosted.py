@@ -302,7 +302,7 @@ class MultiplicativeRefiner(BoostedRefiner):
         a fifth of them and at least 20. None fits to all documents.
     random_state : int, RandomState or None, default=None
         Seed of the samples and of estimators with a ``random_state``.
-    missing, missing_indicator, categorical : as in ``LinearRanker``
+    missing, missing_indicator, encoding : as in ``LinearRanker``
 
     Attributes
     ----------
@@ -362,7 +362,7 @@ class LinearRefiner(BoostedRefiner):
         γ ≥ 0, the weight of the base ranker. The paper tries 0.1 to 10; with ten judgements of a list of 100 or more
         documents, 0.1 is the best of these.
     n_rounds, eta, confidence, estimator, sample_size, random_state : as in ``MultiplicativeRefiner``
-    missing, missing_indicator, categorical : as in ``LinearRanker``
+    missing, missing_indicator, encoding : as in ``LinearRanker``
 
     Attributes
     ----------
@@ -395,13 +395,13 @@ class LinearRefiner(BoostedRefiner):
         random_state: Any = None,
         missing: Any = "error",
         missing_indicator: bool = False,
-        categorical: str = "error",
+        encoding: str = "error",
     ):
         super().__init__(n_rounds, eta, confidence, estimator, sample_size, random_state)
         self.gamma = gamma
         self.missing = missing
         self.missing_indicator = missing_indicator
-        self.categorical = categorical
+        self.encoding = encoding
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

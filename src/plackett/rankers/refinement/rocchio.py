@@ -32,7 +32,7 @@ class RocchioRefiner(Refiner):
         judged rank worse with ``alpha = beta``; more than ``alpha = 2 beta`` changes little.
     relevant_from : float, default=1.0
         Smallest relevant label.
-    missing, missing_indicator, categorical : as in ``LinearRanker``
+    missing, missing_indicator, encoding : as in ``LinearRanker``
 
     Attributes
     ----------
