@@ -10,14 +10,14 @@ from plackett.data import datasets as datasets
 from plackett.data import preprocessing as preprocessing
 from plackett.data.feedback.feedback import Feedback as Feedback
 from plackett.data.feedback.log import read_feedback as read_feedback
-from plackett.data.frames import from_frame as from_frame
-from plackett.data.frames import to_frame as to_frame
 from plackett.data.letor.read import read_letor as read_letor
 from plackett.data.letor.write import write_letor as write_letor
 from plackett.data.parquet.read import read_parquet as read_parquet
 from plackett.data.parquet.write import write_parquet as write_parquet
 from plackett.data.queries import Queries as Queries
-from plackett.data.tables import read_table as read_table
+from plackett.data.tables.files import read_table as read_table
+from plackett.data.tables.frames import from_frame as from_frame
+from plackett.data.tables.frames import to_frame as to_frame
 from plackett.data.trec import Qrels as Qrels
 from plackett.data.trec import Run as Run
 from plackett.data.trec import read_qrels as read_qrels

@@ -175,8 +175,8 @@ def _load(
 
 def _is_table(data: str, scores: list[str], named: columns.Columns) -> bool:
     """Return whether columns of a CSV, TSV, Arrow or Parquet file are needed."""
-    from plackett.data.sqlite import is_database
-    from plackett.data.tables import is_file_of_columns
+    from plackett.data.tables.files import is_file_of_columns
+    from plackett.data.tables.sqlite import is_database
     from plackett.storage import file_names
 
     if file_names.is_table(data) or is_database(data):
@@ -189,8 +189,8 @@ def _load_table(
 ) -> tuple[Queries, list[np.ndarray]]:
     """Return the queries of a table and the scores: columns of it, models, or files."""
     from plackett.cli.shared import models
-    from plackett.data.frames import columns_in_words, from_frame
-    from plackett.data.tables import id_columns, read_columns
+    from plackett.data.tables.files import id_columns, read_columns
+    from plackett.data.tables.frames import columns_in_words, from_frame
 
     given = named.given()
     table = read_columns(data, ids=id_columns(named.qid, named.docid), sql=given.pop("sql", None))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from plackett._optional import import_optional
-from plackett.data.column_roles import warn_of_texts
+from plackett.data.tables.column_roles import warn_of_texts
 from plackett.data.text_column import as_str_array
 from plackett.storage.mapped import BLOCK_BYTES, RowSpill, folder_of, is_large
 from plackett.validation import count_of, feature_number, is_sparse

@@ -17,13 +17,13 @@ from plackett.data.categories import (
     recode,
     same_categories,
 )
-from plackett.data.column_roles import warn_of_frame
-from plackett.data.describe import Description, columns_table, describe
+from plackett.data.description.describe import Description, columns_table, describe
 from plackett.data.docids import docids_of_comments, titles_of_comments
 from plackett.data.grouping import as_objects, check_is_no_column, group_rows
 from plackett.data.query_lists import Levels as Levels
 from plackett.data.query_lists import QueryLists as QueryLists
 from plackett.data.subtopics import Subtopics, as_subtopics
+from plackett.data.tables.column_roles import warn_of_frame
 from plackett.data.text_column import TextColumn, as_str_array
 from plackett.storage.mapped import is_mapped, stack_rows, take_rows
 from plackett.validation import (

@@ -13,11 +13,11 @@ import numpy as np
 
 from plackett._optional import import_optional
 from plackett._tables import Column, Table, csv_text, json_value, notebook_html, plain_id
-from plackett.data.frames import from_frame, is_frame
 from plackett.data.list_warnings import warn_of_one_list
 from plackett.data.queries import Queries
 from plackett.data.sources import read_queries
-from plackett.data.tables import as_queries, id_columns, is_file_of_columns, read_columns
+from plackett.data.tables.files import as_queries, id_columns, is_file_of_columns, read_columns
+from plackett.data.tables.frames import from_frame, is_frame
 from plackett.data.trec import Qrels, Run, join
 from plackett.evaluation.reference_scores import (
     BEST_FEATURE,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from plackett._tables import Column, Estimate, Marked, Table
-from plackett.data.describe import Description
+from plackett.data.description.describe import Description
 from plackett.evaluation.compare.comparison import RUN, Comparison, HardQuery
 from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.select.selection import in_words

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from plackett.cli.shared.columns import Columns
-from plackett.data.sqlite import is_database
+from plackett.data.tables.sqlite import is_database
 from plackett.exceptions import DataFormatError
 from plackett.storage.file_names import is_parquet, is_table, parquet_in_pipe
 from plackett.storage.opening import Stream, name_of, open_to_examine, rereadable
@@ -66,8 +66,8 @@ def load_queries(
 def _load_table(
     names: list, columns: Columns, *, cache: bool, needs_labels: bool, features: list[str] | None
 ) -> Queries:
-    from plackett.data.frames import from_frame
-    from plackett.data.tables import id_columns, read_columns
+    from plackett.data.tables.files import id_columns, read_columns
+    from plackett.data.tables.frames import from_frame
 
     other = [name for name in names if not (is_table(name) or is_database(name) or is_parquet_name(name))]
     if other:

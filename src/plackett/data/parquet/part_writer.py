@@ -13,10 +13,10 @@ import numpy as np
 from plackett._optional import import_optional
 from plackett._threads import query_blocks
 from plackett.data.categories import as_dictionary
-from plackett.data.column_roles import check_feature_names
 from plackett.data.parquet.checksums import SummedFile
 from plackett.data.parquet.rows import METADATA
 from plackett.data.queries import Queries
+from plackett.data.tables.column_roles import check_feature_names
 from plackett.storage.atomic import new_folder
 from plackett.storage.decompression import COMPRESSED
 from plackett.storage.opening import name_of, write_bytes

@@ -15,7 +15,9 @@ import numpy as np
 
 from plackett._optional import import_optional
 from plackett.data.categories import Categories, as_names
-from plackett.data.column_roles import (
+from plackett.data.parquet.checksums import Sums
+from plackett.data.parquet.pages import check_pages, chunks_of
+from plackett.data.tables.column_roles import (
     ID_NAMES,
     OTHER_ROLES,
     ROWS_EXAMINED,
@@ -24,9 +26,7 @@ from plackett.data.column_roles import (
     resembles,
     warn_of_columns,
 )
-from plackett.data.frames import COLUMNS_LISTED, columns_in_words
-from plackett.data.parquet.checksums import Sums
-from plackett.data.parquet.pages import check_pages, chunks_of
+from plackett.data.tables.frames import COLUMNS_LISTED, columns_in_words
 from plackett.data.text_column import TextColumn
 from plackett.exceptions import DataFormatError
 from plackett.storage.file_names import parquet_in_pipe, value_in_path

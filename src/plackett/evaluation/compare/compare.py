@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from plackett._tables import json_value
-from plackett.data.frames import is_frame
 from plackett.data.queries import Queries
-from plackett.data.tables import as_queries
+from plackett.data.tables.files import as_queries
+from plackett.data.tables.frames import is_frame
 from plackett.evaluation.compare.comparison import BEST, Comparison
 from plackett.evaluation.compare.contestants import as_contestants, installed, with_preparation
 from plackett.evaluation.compare.folds import Setup, best_features_of, prepare, run

@@ -11,7 +11,7 @@ import numpy as np
 
 from plackett._tables import Column, Table, notebook_html
 from plackett.data.queries import Queries
-from plackett.data.tables import as_queries
+from plackett.data.tables.files import as_queries
 from plackett.evaluation.compare.comparison import FoldFit
 from plackett.evaluation.compare.contestants import contestant_of, with_preparation
 from plackett.evaluation.compare.folds import prepare, run

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from plackett.data.queries import Queries
-from plackett.data.tables import as_queries
+from plackett.data.tables.files import as_queries
 from plackett.evaluation import estimators
 from plackett.evaluation.compare.contestants import Contestant, contestant_of, with_preparation
 from plackett.evaluation.compare.progress import is_bar

@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 
 import plackett as pk
-from plackett.data.findings import concordance
+from plackett.data.description.findings import concordance
 
 
 def kinds(queries):

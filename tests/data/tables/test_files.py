@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import plackett as pk
-from plackett.data.tables import as_queries
+from plackett.data.tables.files import as_queries, read_columns
 from plackett.exceptions import DataFormatError, DataWarning
 
 ROWS = 'query,grade,price,brand\ncats,2,9.5,acme\ndogs,1,3,"a,b"\ncats,0,NULL,zeta\ndogs,0,\\N,\n'
@@ -40,7 +40,7 @@ def test_tabs_compression_arrow_and_parquet_give_the_same(csv, tmp_path):
 
     with gzip.open(tmp_path / "log.csv.gz", "wt") as file:
         file.write(ROWS)
-    table = pk.data.tables.read_columns(csv)
+    table = read_columns(csv)
     arrow_csv.write_csv(table, tmp_path / "log.tsv", arrow_csv.WriteOptions(delimiter="\t"))
     feather.write_feather(table, tmp_path / "log.arrow")
     parquet.write_table(table, tmp_path / "log.parquet")

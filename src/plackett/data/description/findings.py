@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from plackett.data.categories import column_of
-from plackett.data.column_roles import ROWS_EXAMINED, resembles, resembles_text
+from plackett.data.tables.column_roles import ROWS_EXAMINED, resembles, resembles_text
 from plackett.validation import count_of, is_sparse
 
 if TYPE_CHECKING:

@@ -10,7 +10,9 @@ import numpy as np
 
 from plackett._optional import import_optional
 from plackett.data.categories import Categories, decode_column, encode_column, is_category
-from plackett.data.column_roles import (
+from plackett.data.grouping import as_objects, is_missing
+from plackett.data.queries import Queries
+from plackett.data.tables.column_roles import (
     COMMENT,
     DOCID,
     ID_NAMES,
@@ -27,8 +29,6 @@ from plackett.data.column_roles import (
     resembles_text,
     warn_of_columns,
 )
-from plackett.data.grouping import as_objects, is_missing
-from plackett.data.queries import Queries
 from plackett.validation import check_csr, is_sparse
 
 COLUMNS_LISTED = 12

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from plackett.data.frames import from_frame, to_frame
 from plackett.data.queries import Queries
+from plackett.data.tables.frames import from_frame, to_frame
 from plackett.exceptions import DataWarning
 
 COLUMNS = {

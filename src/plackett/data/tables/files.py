@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from plackett._optional import import_optional
-from plackett.data.column_roles import DOCID, ID_NAMES
-from plackett.data.frames import from_frame, is_frame
 from plackett.data.queries import Queries
-from plackett.data.sqlite import is_database, read_sqlite
+from plackett.data.tables.column_roles import DOCID, ID_NAMES
+from plackett.data.tables.frames import from_frame, is_frame
+from plackett.data.tables.sqlite import is_database, read_sqlite
 from plackett.exceptions import DataFormatError
 from plackett.storage.file_names import ARROW, DELIMITED, files_of, is_parquet, is_table, table_ending
 from plackett.storage.opening import open_bytes

@@ -10,7 +10,7 @@ import numpy as np
 
 from plackett._tables import Column, Table, aligned
 from plackett._threads import query_blocks
-from plackett.data.findings import Finding, findings, summarize_columns
+from plackett.data.description.findings import Finding, findings, summarize_columns
 from plackett.validation import check_csr, feature_label, is_sparse
 
 if TYPE_CHECKING:
