@@ -231,25 +231,21 @@ def test_without_patience_all_trees_are_grown_and_the_best_are_kept():
     assert ranker.n_rounds_ == 1 + int(np.argmax(ranker.history_["ndcg@10"])) < 30
 
 
-class Interrupting(losses.ListMLE):
-    """Ctrl-C in the middle of the fourth tree."""
-
-    calls = 0
-    is_own = False  # fit would test the slope, with calls that are no trees
-
-    def query_values(self, scores, lists, slope):
-        type(self).calls += 1
-        if self.calls == 4:
-            raise KeyboardInterrupt
-        return super().query_values(scores, lists, slope)
-
-
 @pytest.mark.parametrize("eval_set", [None, HELD_BACK])
-def test_ctrl_c_keeps_the_trees_so_far(eval_set):
-    Interrupting.calls = 0
-    ranker = pk.TreeRanker(Interrupting(), **FEW)
+def test_ctrl_c_keeps_the_trees_so_far(eval_set, monkeypatch):
+    calls, evaluate = [], losses.ListMLE.query_values
+
+    def interrupt(*arguments):
+        calls.append(1)
+        if len(calls) == 4:  # in the middle of the fourth tree
+            raise KeyboardInterrupt
+        return evaluate(*arguments)
+
+    ranker = pk.TreeRanker("listmle", **FEW)
+    monkeypatch.setattr(losses.ListMLE, "query_values", interrupt)
     with pytest.raises(Interrupted, match="what it had found so far was kept"):
         ranker.fit(TRAIN, eval_set=eval_set)
+    monkeypatch.undo()
     assert (ranker.stop_reason_, ranker.n_iter_) == ("interrupted", 3)
     assert {len(values) for values in ranker.history_.values()} == {3}
     same = fitted(n_rounds=ranker.n_rounds_)

@@ -96,9 +96,11 @@ def _load_parquet(
     if other:
         raise ValueError(f"{name_of(other[0])} is not Parquet, but other files are; give files of one kind.")
     label = columns.label or "label"
-    has_labels = needs_labels or has_column(files_of(names)[0], label)
-    given = {**columns.given(), "label": label if has_labels else None}
-    return read_queries(names, cache=cache, **given, **({} if features is None else {"features": features}))
+    first = files_of(names)[0]
+    given = {**columns.given(), "label": label if needs_labels or has_column(first, label) else None}
+    if features and any(has_column(first, name) for name in features):  # columns may have numbers for names
+        given["features"] = features
+    return read_queries(names, cache=cache, **given)
 
 
 def is_parquet_name(name: str | Stream) -> bool:
