@@ -105,6 +105,12 @@ class Qrels:
         subtopics = Subtopics.of_entries(rows, topics, values, first.size)
         return cls._of_checked(queries[first], docs[first], best, np.full(first.size, "0"), subtopics)
 
+    @classmethod
+    def of_pool(cls, queries: Queries) -> Qrels:
+        """Return the judgements of queries with document ids, such as those of `pool`; NaN stays: not judged."""
+        qid, docid = as_text_ids(queries.qid, "qid"), as_text_ids(queries.docid, "docid")
+        return cls._of_checked(qid, docid, queries.labels, np.full(qid.size, "0"), queries.subtopics)
+
     @cached_property
     def groups(self) -> Groups:
         """The rows by query, queries in order of first appearance."""
@@ -459,12 +465,14 @@ def join(qrels: Qrels, run: Run) -> Judged:
     (array(['c', 'b', 'a'], dtype='<U1'), array([0., 2., 1.]), array([2]), 1)
     """
     run_rows, qrels_rows, n_retrieved, lengths = _pair_rows(qrels, run)
-    is_retrieved, is_judged = run_rows >= 0, qrels_rows >= 0
+    is_retrieved, is_listed = run_rows >= 0, qrels_rows >= 0
     labels, scores = np.zeros(run_rows.size), np.zeros(run_rows.size)
-    labels[is_judged] = qrels.labels[qrels_rows[is_judged]]
+    labels[is_listed] = qrels.labels[qrels_rows[is_listed]]
+    is_judged = is_listed & ~np.isnan(labels)
+    labels[~is_judged] = 0.0
     scores[is_retrieved] = run.scores[run_rows[is_retrieved]]
     docid = np.empty(run_rows.size, dtype=np.result_type(qrels.docid, run.docid))
-    docid[is_judged] = qrels.docid[qrels_rows[is_judged]]
+    docid[is_listed] = qrels.docid[qrels_rows[is_listed]]
     docid[is_retrieved] = run.docid[run_rows[is_retrieved]]
     indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     n_ignored = run.groups.ids.size - int((n_retrieved > 0).sum())

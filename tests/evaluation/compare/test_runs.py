@@ -50,6 +50,25 @@ def test_queries_are_aligned_by_id_and_missing_ones_count_as_the_worst():
     assert result.hardest(1, "map")[0].qid == "3"  # the only document is relevant, and one run does not find it
 
 
+@pytest.mark.parametrize("metric", ["auc", "average-rank", "kendall", "wpd", "own"])
+def test_retrieving_less_is_no_gain_in_measures_of_the_whole_list(metric):
+    if metric == "own":
+        metric = pk.metrics.make_measure(
+            lambda labels: float(np.argmax(labels > 0)), name="own", higher_is_better=False
+        )
+    qrels = {"1": {"a": 1, "b": 0}, "2": {"c": 1}, "3": {"d": 1}}
+    full = {"1": {"a": 2.0, "b": 1.0}, "2": {"x": 3.0, "c": 2.0, "y": 1.0}, "3": {"u": 4.0, "v": 3.0, "d": 1.0}}
+    result = pk.compare_runs(qrels, {"full": full, "short": {"1": full["1"]}}, metrics=[metric])
+    values = {name: table[metric] for name, table in result.tables.items()}
+    assert not np.isnan(np.concatenate(list(values.values()))).any()
+    worse = values["full"] - values["short"] if metric == "auc" else values["short"] - values["full"]
+    assert worse[0] == worse[2] == 0.0  # d is the last document of its list in both
+    assert worse[1] > 0.0
+    assert result.best() == "full"
+    for name, found in values.items():
+        np.testing.assert_array_equal(result.evaluate(name, [metric])[metric], found)
+
+
 def test_unanswered_queries_are_left_out_for_all_runs():
     result = pk.compare_runs(QRELS, {"bm25": BM25, "dense": DENSE}, metrics="map", complete=False)
     assert [len(table) for table in result.tables.values()] == [2, 2]

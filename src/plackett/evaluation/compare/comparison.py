@@ -237,14 +237,11 @@ class Comparison:
         Evaluation
         """
         queries, scores = self.queries, self.scores[name]
-        is_judged, is_retrieved = ~np.isnan(queries.labels), ~np.isnan(scores)
-        if is_judged.all() and is_retrieved.all():
+        is_retrieved = ~np.isnan(scores)
+        if is_retrieved.all() and not np.isnan(queries.labels).any():
             return evaluate(queries, scores, metrics=metrics, convention=self.convention)
-        qid, docid = queries.qid, np.asarray(queries.docid)
-        subtopics = None if queries.subtopics is None else queries.subtopics[is_judged]
-        qrels = Qrels(qid[is_judged], docid[is_judged], queries.labels[is_judged], subtopics=subtopics)
-        run = Run(qid[is_retrieved], docid[is_retrieved], scores[is_retrieved])
-        return evaluate(qrels, run, metrics=metrics, convention=self.convention, complete=True)
+        run = Run(queries.qid[is_retrieved], np.asarray(queries.docid)[is_retrieved], scores[is_retrieved])
+        return evaluate(Qrels.of_pool(queries), run, metrics=metrics, convention=self.convention, complete=True)
 
     def by_fold(self, metric: str | None = None) -> dict[str, list[float]]:
         """Return by contestant the mean in each fold; published LETOR tables give the means of these."""

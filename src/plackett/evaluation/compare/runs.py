@@ -45,6 +45,9 @@ def compare_runs(
     not relevant. The notes of the result count and name the queries that a run does not answer and those without
     judgements, and give the share of unjudged documents at the top of each run.
 
+    The list of a query has all documents that are judged or that any run retrieved; those that a run did not retrieve
+    are at its end. Measures of the whole list, such as ``average-rank``, are thus of the same documents for all runs.
+
     Parameters
     ----------
     qrels : Qrels, path, dict of dicts, or Queries
@@ -140,10 +143,11 @@ def _of_runs(
         raise ValueError("no judged query is answered by every run. Set complete=True, or leave a run out.")
     qrels = qrels.of_queries(kept)
     runs = {name: run.of_queries(kept) for name, run in runs.items()}
-    tables = {
-        name: evaluate(qrels, run, metrics=metrics, convention=rules, complete=True) for name, run in runs.items()
-    }
     queries, columns = pool(qrels, list(runs.values()))
+    pooled = Qrels.of_pool(queries)  # positions beyond the end of a run are then the same for all runs
+    tables = {
+        name: evaluate(pooled, run, metrics=metrics, convention=rules, complete=True) for name, run in runs.items()
+    }
     scores = dict(zip(runs, columns, strict=True))
     notes = _notes_on_queries(judged, answered, complete) + _notes_on_documents(queries, scores)
     return queries, tables, scores, notes
