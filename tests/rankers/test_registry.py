@@ -116,16 +116,16 @@ def test_any_loss_goes_with_the_linear_ranker():
         (
             "cs-listmle",
             {"kk": 5},
-            r"has no parameter 'kk'\. Did you mean k\? It has categorical, l2, .*, and k, weights of its loss",
+            r"has no parameter 'kk'\. Did you mean k\? It has encoding, l2, .*, and k, weights of its loss",
         ),
         ("listnet", {"loss__kk": 5}, "has no parameter 'loss__kk'"),
         (
             "svm-map",
             {"c": 5},
-            r"'svm-map' has no parameter 'c'\. Did you mean C\? It has C, categorical, .*, verbose\.$",
+            r"'svm-map' has no parameter 'c'\. Did you mean C\? It has C, encoding, .*, verbose\.$",
         ),
         ("rankboost", {"rounds": 5}, r"no parameter 'rounds'\. Did you mean n_rounds\? It has alpha, "),
-        ("diffrank", {"loss": "hinge"}, r"'diffrank' has no parameter 'loss'\. It has categorical, centre, cycles, "),
+        ("diffrank", {"loss": "hinge"}, r"'diffrank' has no parameter 'loss'\. It has centre, cycles, "),
         ("prank", {"loss__normalize": "all"}, r"'prank' has no parameter 'loss__normalize'"),
     ],
 )
