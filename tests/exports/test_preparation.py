@@ -51,6 +51,17 @@ def test_nets_and_stumps_prepare_the_features():
     assert pk.export(boosted, "json", check=UNKNOWN)
 
 
+@pytest.mark.parametrize("encoding", ["one-hot", "target"])
+@pytest.mark.parametrize("target", ["json", "onnx"])
+def test_missing_numbers_stay_missing_for_stumps_with_categories(target, encoding):
+    if target == "onnx":
+        pytest.importorskip("onnxruntime")
+    boosted = pk.RankBoost(n_rounds=40, encoding=encoding).fit(FRAME, Y, qid=QID)
+    bare = FRAME.assign(bm25=np.nan, price=np.nan, age=np.nan)
+    assert np.abs(boosted.predict(bare) - boosted.predict(FRAME.assign(bm25=0.0, price=0.0, age=0.0))).min() > 0.1
+    assert pk.export(boosted, target, check=bare)
+
+
 @pytest.mark.parametrize("target", ["elasticsearch", "solr", "ranklib", "json"])
 def test_a_missing_feature_is_zero_in_engines(target):
     ranker = pk.LinearRanker(missing="zero").fit(FRAME[["bm25", "price", "age"]], Y, qid=QID)

@@ -14,7 +14,8 @@ from plackett.validation import count_of
 FORMULA = (
     "first compute the columns of inputs, which take the place of the features: with category, 1 if the code of the "
     "feature is that number, else 0; with is_missing, 1 if the feature is missing, else 0; with means, the number at "
-    "the code of the feature; else the value of the feature; in place of a missing or unknown value the number missing"
+    "the code of the feature; else the value of the feature; in place of a missing or unknown value the number missing "
+    "if there is one"
 )
 
 
@@ -27,7 +28,7 @@ class Column:
     feature : int
         Column of X.
     missing : float
-        In place of a missing value.
+        In place of a missing value; NaN leaves it missing, as for rankers that take missing values.
     category : int or None
         The column is 1 where the feature has this code, and 0 elsewhere.
     means : ndarray or None
@@ -37,7 +38,7 @@ class Column:
     """
 
     feature: int
-    missing: float = 0.0
+    missing: float = np.nan
     category: int | None = None
     means: np.ndarray | None = None
     is_missing: bool = False
@@ -60,8 +61,8 @@ class Column:
             return {"feature": self.feature, "is_missing": True}
         if self.category is not None:
             return {"feature": self.feature, "category": self.category}
-        rest = {} if self.means is None else {"means": self.means.tolist()}
-        return {"feature": self.feature, "missing": self.missing, **rest}
+        fill = {} if np.isnan(self.missing) else {"missing": self.missing}
+        return {"feature": self.feature, **fill, **({} if self.means is None else {"means": self.means.tolist()})}
 
     @classmethod
     def of(cls, described: dict[str, Any]) -> Column:
