@@ -6,7 +6,7 @@ holds the position of the name, 0, 1, ..., and NaN where the value is missing, s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -189,6 +189,22 @@ def merge_categories(parts: Sequence[Categories | None]) -> Categories | None:
         names = dict.fromkeys(name for part in parts if part is not None for name in part[column].tolist())
         merged[column] = as_str_array(list(names))
     return merged
+
+
+def align(X: Any, given: Categories | None, known: Categories, named: Callable[[int], str]) -> Any:
+    """Return X with the codes of ``known``; a name that is not known becomes missing.
+
+    Raises a ``ValueError`` where one side has categories and the other numbers, with the column as ``named`` calls it.
+    """
+    given = given or {}
+    for column in sorted(set(known) ^ set(given)):
+        if column in given:
+            raise ValueError(f"{named(column)} of X holds text or categories, but in fit it held numbers.")
+        values = column_of(X, column)
+        if (values == values).any():
+            one = str(known[column][0])
+            raise ValueError(f"{named(column)} of X holds numbers, but in fit it held categories such as {one!r}.")
+    return recode(X, given, known)
 
 
 def recode(X: Any, given: Categories, known: Categories) -> Any:

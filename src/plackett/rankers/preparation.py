@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from plackett.data.categories import Categories, column_of, recode
+from plackett.data.categories import Categories, align
 from plackett.data.preprocessing.categories import CategoryEncoder, TargetCategories, categories_in_words, get_encoder
 from plackett.data.preprocessing.missing import MissingValues, check_rule, missing_in_words
 from plackett.data.queries import Queries
@@ -124,15 +124,8 @@ def align_categories(ranker: Any, X: Any, given: Categories | None, *, is_array:
     known: Categories = getattr(ranker, "categories_", None) or {}
     if is_array or (not known and not given):
         return X
-    given = given or {}
-    for column in sorted(set(known) ^ set(given)):
-        which = feature_number(column, getattr(ranker, "first_index_", None), ranker.feature_names_)
-        if column in given:
-            raise ValueError(f"{which} of X holds text or categories, but in fit it held numbers.")
-        values = column_of(X, column)
-        if (values == values).any():
-            raise ValueError(f"{which} of X holds numbers, but in fit it held categories such as {known[column][0]!r}.")
-    return recode(X, given, known)
+    first_index, names = getattr(ranker, "first_index_", None), ranker.feature_names_
+    return align(X, given, known, lambda column: feature_number(column, first_index, names))
 
 
 def prepared_labels(ranker: Any) -> list[str] | None:

@@ -126,3 +126,19 @@ def test_mapped_rows_stay_mapped(tmp_path, monkeypatch):
         assert isinstance(found.base, np.memmap)
         np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(encoder.cross_fitted(mapped), encoder.cross_fitted(in_memory))
+
+
+@pytest.mark.parametrize("make", [OneHotCategories, TargetCategories])
+def test_transform_rejects_other_columns_than_those_of_fit(make):
+    frame = pd.DataFrame(
+        {"brand": ["acme", "zeta", "acme"], "shop": ["zeta", "acme", "zeta"], "price": [1.0, 2.0, 3.0]}
+    )
+    encoder = make().fit(frame, [0, 1, 2], qid=[1, 1, 2])
+    assert encoder.get_feature_names_out()[2] == "price"
+    with pytest.raises(ValueError, match="must be in the same order"):
+        encoder.transform(frame[["shop", "brand", "price"]])
+    with pytest.raises(ValueError, match=r'column 0 \("brand"\) of X holds numbers, but in fit .* such as \'acme\''):
+        encoder.transform(frame.assign(brand=[1.0, 0.0, 1.0]))
+    with pytest.raises(ValueError, match=r'column 2 \("price"\) of X holds text'):
+        encoder.transform(frame.assign(price="cheap"))
+    assert np.array_equal(encoder.transform(frame.assign(shop=np.nan))[:, 2], frame["price"])

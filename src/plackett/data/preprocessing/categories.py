@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from plackett.data.categories import Categories, column_of, recode
+from plackett.data.categories import Categories, align, column_of
 from plackett.data.queries import Queries
 from plackett.data.query_blocks import rows_from
 from plackett.validation import (
@@ -20,6 +20,7 @@ from plackett.validation import (
     check_positive_int,
     count_of,
     feature_labels,
+    feature_number,
     is_sparse,
     plain,
 )
@@ -43,6 +44,8 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, ABC):
         The categories of each of these.
     n_features_in_, n_columns_out_ : int
         Columns of X, and those that ``transform`` returns.
+    feature_names_in_ : ndarray of str
+        Names of the columns of X, if ``fit`` had a data frame.
     """
 
     __metadata_request__fit: ClassVar = {"qid": True}
@@ -67,8 +70,15 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, ABC):
         -------
         self
         """
-        self.fit_queries(self._queries(X, y, qid))
+        self._fit(X, y, qid)
         return self
+
+    def _fit(self, X: Any, y: Any, qid: Any) -> Queries:
+        """Learn from X; return its checked and grouped rows."""
+        queries = self._queries(X, y, qid)
+        validate_data(self, X, reset=True, skip_check_array=True)
+        self.fit_queries(queries)
+        return queries
 
     def transform(self, X: Any) -> Any:
         """Return X with numbers in place of the categories.
@@ -85,8 +95,11 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, ABC):
         queries = self._queries(X, None, None)
         if queries.n_features != self.n_features_in_:
             raise ValueError(f"X has {queries.n_features} columns, but {self.n_features_in_} in fit.")
-        if queries.categories is not None:
-            queries = queries.replace(X=recode(queries.X, queries.categories, self.known), categories=self.known)
+        names = queries.feature_names
+        if names is not None:  # a data frame; an array has the codes of fit
+            validate_data(self, X, reset=False, skip_check_array=True)
+            rows = align(queries.X, queries.categories, self.known, lambda column: feature_number(column, None, names))
+            queries = queries.replace(X=rows, categories=self.known)
         return self.transform_queries(queries)
 
     def _queries(self, X: Any, y: Any, qid: Any) -> Queries:
@@ -99,14 +112,15 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, ABC):
         Parameters
         ----------
         input_features : sequence of str, default=None
-            Names of the columns of X; None takes "column 0", "column 1", ...
+            Names of the columns of X; None takes those of ``fit``, or "column 0", "column 1", ...
 
         Returns
         -------
         ndarray of str
         """
         check_is_fitted(self)
-        return np.array(self.labels(feature_labels(self.n_features_in_, input_features)), dtype=object)
+        given = getattr(self, "feature_names_in_", None) if input_features is None else input_features
+        return np.array(self.labels(feature_labels(self.n_features_in_, given)), dtype=object)
 
     @property
     def known(self) -> Categories:
@@ -299,8 +313,7 @@ class TargetCategories(CategoryEncoder):
         -------
         ndarray, or CSR matrix where X is sparse, of the shape of X
         """
-        queries = self._queries(X, y, qid)
-        self.fit_queries(queries)
+        queries = self._fit(X, y, qid)
         encoded = self.cross_fitted(queries)
         return encoded if queries.row_order is None else encoded[queries.in_row_order(np.arange(queries.n_docs))]
 
