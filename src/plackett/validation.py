@@ -134,6 +134,19 @@ def check_not_masked(values: object, name: str) -> None:
         )
 
 
+def check_index(values: Any, name: str, frame: Any, frame_name: str = "X") -> None:
+    """Raise if ``values`` of pandas have the index of the frame in another order: they would be taken by position."""
+    index: Any = getattr(frame, "index", None)
+    own: Any = getattr(values, "index", None)
+    if not (hasattr(index, "equals") and hasattr(own, "equals")) or index.equals(own):
+        return
+    if len(index) == len(own) and index.is_unique and own.isin(index).all():
+        raise ValueError(
+            f"{name} has the index of {frame_name} in another order. Pass {name}.loc[{frame_name.split()[-1]}.index], "
+            f"or {name}.to_numpy() if its order is that of the rows."
+        )
+
+
 def check_labels(
     labels: Any,
     n_docs: int | None = None,

@@ -278,3 +278,21 @@ def test_scores_and_labels_are_asked_for_with_rows_too():
             method("lists")
     with pytest.raises(ValueError, match="X is an empty list; LinearRanker needs rows"):
         ranker.fit([])
+
+
+def test_series_in_another_order_than_the_frame_are_errors():
+    frame = pd.DataFrame({"a": [0.1, 0.5, 0.3, 0.9], "y": [0, 1, 0, 1], "q": [1, 1, 2, 2], "doc": list("wxyz")})
+    mixed = frame.iloc[::-1]
+    ranker = pk.LinearRanker(loss="squared").fit(mixed[["a"]], mixed["y"], qid=mixed["q"])
+    with pytest.raises(ValueError, match=r"y has the index of X in another order. Pass y.loc\[X.index\]"):
+        ranker.fit(mixed[["a"]], frame["y"], qid=mixed["q"])
+    with pytest.raises(ValueError, match="qid has the index of X in another order"):
+        ranker.predict(mixed[["a"]], qid=frame["q"])
+    with pytest.raises(ValueError, match="docid has the index of X in another order"):
+        ranker.rank(mixed[["a"]], qid=mixed["q"], docid=frame["doc"])
+    with pytest.raises(ValueError, match="qid has the index of X in another order"):
+        pk.Queries(mixed[["a"]], mixed["y"], frame["q"])
+    ranking = ranker.rank(mixed[["a"]], qid=mixed["q"], docid=mixed["doc"])
+    assert [documents[0][0] for _, documents in ranking] == ["z", "x"]
+    other = frame["y"].iloc[::-1].reset_index(drop=True)  # another index: by position
+    ranker.fit(mixed[["a"]].set_axis(list("abcd")), other, qid=mixed["q"].to_numpy())

@@ -28,6 +28,7 @@ from plackett.data.text_column import TextColumn, as_str_array
 from plackett.storage.mapped import is_mapped, stack_rows, take_rows
 from plackett.validation import (
     as_csr,
+    check_index,
     check_labels,
     check_not_masked,
     count_of,
@@ -115,6 +116,8 @@ class Queries:
         categories: Mapping[Any, Any] | None = None,
     ):
         check_is_no_column(qid, X)
+        for name, values in (("y", y), ("qid", qid), ("docid", docid)):
+            check_index(values, name, X)
         X, found = encode_frame(X)
         rows, names = as_rows(X)
         feature_names = _check_names(feature_names if feature_names is not None else names, rows.shape[1])

@@ -31,7 +31,7 @@ from plackett.metrics.conventions import CONVENTIONS, Convention, get_convention
 from plackett.metrics.judged_lists import JudgedLists, judge, mean_of_counted
 from plackett.metrics.measure import Measure, split_measures
 from plackett.storage.file_names import is_table
-from plackett.validation import check_labels, check_scores, count_of
+from plackett.validation import check_index, check_labels, check_scores, count_of
 
 DEFAULT_METRICS = ("ndcg@10", "map", "mrr")
 
@@ -388,22 +388,9 @@ def _of_frame(
     others: dict[str, Any] = {"drop": [scores] if has_column else ()} if with_features else {"features": []}
     queries = as_queries(frame, qid=qid, y=y, docid=docid, **others)
     if not isinstance(scores, str):
-        _check_index(frame, scores)
+        check_index(scores, "scores", frame, "the frame")
         return queries, scores
     return queries, from_frame(frame, qid=qid or "qid", label=scores, docid=None, features=[]).y
-
-
-def _check_index(frame: Any, scores: Any) -> None:
-    """Raise if scores of pandas have the index of the frame in another order: they would be taken by position."""
-    index: Any = getattr(frame, "index", None)
-    own: Any = getattr(scores, "index", None)
-    if not (hasattr(index, "equals") and hasattr(own, "equals")) or index.equals(own):
-        return
-    if len(index) == len(own) and index.is_unique and own.isin(index).all():
-        raise ValueError(
-            "scores has the index of the frame in another order. Pass scores.loc[frame.index], or scores.to_numpy() if "
-            "its order is that of the rows."
-        )
 
 
 def _as_trec(labels: Any, scores: Any) -> tuple[Any, Any]:

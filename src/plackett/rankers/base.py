@@ -49,7 +49,7 @@ from plackett.rankers.inputs import QueryInputs, check_argument_names, check_que
 from plackett.rankers.monitor import DEFAULT_METRIC, FitMonitor, ValidationSet
 from plackett.storage import models
 from plackett.storage.models.sklearn_estimators import is_sklearn, n_columns_of
-from plackett.validation import check_positive_int, check_scores
+from plackett.validation import check_index, check_positive_int, check_scores
 
 NO_LABELS = QueryLists(np.zeros(0), np.zeros(1, dtype=np.int64))  # for checks of the parameters of a loss alone
 
@@ -312,6 +312,7 @@ class Ranker(QueryInputs, ABC):
         >>> [(qid, documents[0][0]) for qid, documents in ranking]
         [(7, 'b'), (8, 'd')]
         """
+        check_index(docid, "docid", X)
         scores = self.predict(X, qid=qid, **predict_params)
         if isinstance(X, Queries):
             qid, docid = X.qid, X.docid if docid is None else docid

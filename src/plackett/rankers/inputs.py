@@ -29,6 +29,7 @@ from plackett.rankers.preparation import (
 from plackett.validation import (
     as_csr,
     check_finite,
+    check_index,
     check_labels,
     check_not_masked,
     check_numbers,
@@ -121,6 +122,8 @@ class QueryInputs(BaseEstimator):
             check_is_loaded(X, type(self).__name__, is_fit=reset)
             check_not_masked(X, "X")
             check_is_no_column(qid, X)
+            for name, values in (("y", y), ("qid", qid)):
+                check_index(values, name, X)
             if qid is None and not reset:
                 self._refuse_missing_qid()
             if hasattr(X, "column_names") and hasattr(X, "to_pandas"):  # scikit-learn knows no tables of pyarrow
