@@ -56,7 +56,7 @@ def _categories(text: str, about: dict[str, str], n_features: int) -> dict[int, 
     if (
         not is_list
         or len(lists) != len(columns)
-        or not all(type(one) in (str, int) for names in lists for one in names)
+        or not all(type(one) in (str, int, float, bool) for names in lists for one in names)
     ):
         return None
     return {column: np.array([str(one) for one in names]) for column, names in zip(columns, lists, strict=True)}

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett.exceptions import DataWarning, warn
 from plackett.rankers.imported.rankers import ImportedTrees
 from plackett.rankers.trees.xgboost_json import base_score, trees_of
 from plackett.scorers.trees import MOST_FEATURES, NUMBER
@@ -50,17 +51,32 @@ def read_model(document: dict[str, Any]) -> ImportedTrees:
 
 
 def _categories(learner: dict[str, Any], n_features: int) -> dict[int, np.ndarray] | None:
-    """Return the names of categories by column, where XGBoost was trained with a data frame; None without names."""
+    """Return the names of categories by column, where XGBoost was trained with a data frame; None without names.
+
+    Names of a pandas frame are cut by their numbers of letters from a text in UTF-8, so that others than ASCII are
+    wrong in the file, without a sign by which to tell.
+    """
     parts = learner["gradient_booster"]["model"].get("cats", {}).get("enc", ())
-    found = {}
+    found, doubtful = {}, []
     for column, part in enumerate(parts if len(parts) == n_features else ()):
-        bounds, letters = (np.asarray(part.get(key, ()), dtype=np.int64) for key in ("offsets", "values"))
-        if bounds.size < 2:  # numbers, or categories that are numbers
+        bounds, values = (np.asarray(part.get(key, ()), dtype=np.int64) for key in ("offsets", "values"))
+        if "offsets" not in part and values.size:  # categories that are whole numbers
+            found[column] = values.astype(str)
+        if bounds.size < 2:
             continue
-        if bounds[0] != 0 or bounds[-1] != letters.size or (np.diff(bounds) < 0).any():
+        if bounds[0] != 0 or bounds[-1] != values.size or (np.diff(bounds) < 0).any():
             raise ValueError("its names of categories must be parts of a text.")
-        text = (letters & 255).astype(np.uint8).tobytes()
-        found[column] = np.array([text[first:last].decode("utf-8") for first, last in pairwise(bounds.tolist())])
+        text = (values & 255).astype(np.uint8).tobytes()
+        if text.isascii():
+            found[column] = np.array([text[first:last].decode() for first, last in pairwise(bounds.tolist())])
+        else:
+            doubtful.append(column)
+    if doubtful:
+        warn(
+            f"XGBoost may have cut names of categories in column {', '.join(map(str, doubtful))}, as they have letters "
+            "beyond ASCII. They are not used: give the codes of training there, as numbers.",
+            DataWarning,
+        )
     return found or None
 
 
