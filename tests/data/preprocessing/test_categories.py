@@ -142,3 +142,8 @@ def test_transform_rejects_other_columns_than_those_of_fit(make):
     with pytest.raises(ValueError, match=r'column 2 \("price"\) of X holds text'):
         encoder.transform(frame.assign(price="cheap"))
     assert np.array_equal(encoder.transform(frame.assign(shop=np.nan))[:, 2], frame["price"])
+
+
+def test_a_code_between_two_categories_is_unknown():
+    encoder = TargetCategories(categories={0: ["acme", "zeta"]}).fit([[0.0], [1.0], [1.0]], [0, 1, 2], qid=[1, 1, 2])
+    assert encoder.transform([[0.5], [7.0], [-1.0]]).ravel().tolist() == [encoder.prior_] * 3

@@ -396,7 +396,7 @@ def folds_of(ids: np.ndarray, n_folds: int) -> np.ndarray:
 
 def _places(codes: np.ndarray, n_names: int) -> np.ndarray:
     """Return codes as whole numbers; ``n_names`` where a value is missing or not a known code."""
-    is_known = (codes >= 0) & (codes < n_names)
+    is_known = (codes >= 0) & (codes < n_names) & (codes == np.floor(codes))
     return np.where(is_known, codes, n_names).astype(np.int64)
 
 

@@ -51,7 +51,7 @@ class Column:
         if self.category is not None:
             return (x == self.category).astype(np.float64)
         if self.means is not None:
-            is_known = (x >= 0) & (x < self.means.size)
+            is_known = (x >= 0) & (x < self.means.size) & (x == np.floor(x))
             return np.where(is_known, np.append(self.means, 0.0)[np.where(is_known, x, 0).astype(int)], self.missing)
         return np.where(np.isnan(x), self.missing, x)
 
