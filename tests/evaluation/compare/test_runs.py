@@ -69,6 +69,22 @@ def test_retrieving_less_is_no_gain_in_measures_of_the_whole_list(metric):
         np.testing.assert_array_equal(result.evaluate(name, [metric])[metric], found)
 
 
+def test_notes_are_said_once_and_those_of_one_run_too():
+    assert str(pk.compare_runs(QRELS, {"dense": DENSE})).count("not answer") == 1
+    assert "not answered" not in str(pk.compare_runs(QRELS, {"dense": DENSE}))
+    docs = {f"d{i}": i % 3 for i in range(12)}
+    first = pk.metrics.make_measure(lambda labels: labels[0], name="first")
+    runs = {"ties": {"1": dict.fromkeys(docs, 1.0)}, "none": {"1": {doc: i for i, doc in enumerate(docs)}}}
+    note = "ties: first: the equal scores of 1 query are averaged over random orders"
+    assert note in str(pk.compare_runs({"1": docs}, runs, metrics=[first]))
+
+
+def test_equal_means_have_no_lead():
+    same = pk.compare_runs(QRELS, {"a": BM25, "b": BM25})
+    assert same.headline() == ["a and b are equally good by ndcg@10, with 0.7732."]
+    assert pk.compare_runs(QRELS, {"a": BM25, "b": BM25, "c": DENSE}).headline()[0].startswith("a is the best")
+
+
 def test_unanswered_queries_are_left_out_for_all_runs():
     result = pk.compare_runs(QRELS, {"bm25": BM25, "dense": DENSE}, metrics="map", complete=False)
     assert [len(table) for table in result.tables.values()] == [2, 2]

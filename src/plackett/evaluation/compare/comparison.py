@@ -397,9 +397,10 @@ class Comparison:
         if self.lower_is_better:
             lines.append(f"lower is better: {', '.join(self.lower_is_better)}")
         lines += [f"failed: {name}, {reason}" for name, reasons in self.failures.items() for reason in reasons]
-        notes = [table.notes for table in self.tables.values()]
-        of_all = [note for note in notes[0] if all(note in others for others in notes)] if notes else []
-        return [*lines, *of_all, *self.notes]
+        notes = {name: table.notes for name, table in self.tables.items()}
+        of_all = [note for note in next(iter(notes.values()), []) if all(note in others for others in notes.values())]
+        of_one = [f"{name}: {note}" for name, own in notes.items() for note in own if note not in of_all]
+        return [*lines, *of_all, *of_one, *self.notes]
 
     def headline(self) -> list[str]:
         """Return the result by the first measure in sentences: the best ranker, its lead, the best single feature."""
@@ -622,10 +623,13 @@ def headline(comparison: Comparison) -> list[str]:
         return [f"No {comparison.kind} finished."]
     metric, best = comparison.metrics[0], comparison.best()
     value = comparison.mean()[best][metric]
-    sentences = [f"{_cut(best)} is the best by {metric}" + ("." if math.isnan(value) else f", with {value:.4f}.")]
+    equals = [name for name, means in comparison.mean().items() if means[metric] == value]
+    is_equal = 1 < len(equals) == len(comparison.tables)
+    subject = f"{listed(equals)} are equally good" if is_equal else f"{_cut(best)} is the best"
+    sentences = [f"{subject} by {metric}" + ("." if math.isnan(value) else f", with {value:.4f}.")]
     if len(comparison.tables) == 1:
         sentences = [f"{_cut(best)} reaches {value:.4f} by {metric}."] if not math.isnan(value) else sentences
-    else:
+    elif not is_equal:
         sentences += _lead(comparison, best)
     return [*sentences, *_against_best_feature(comparison, metric)]
 

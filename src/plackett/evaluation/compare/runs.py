@@ -148,6 +148,9 @@ def _of_runs(
     tables = {
         name: evaluate(pooled, run, metrics=metrics, convention=rules, complete=True) for name, run in runs.items()
     }
+    for name, table in tables.items():
+        if not answered[name].issuperset(kept):
+            del table.notes[0]  # on unanswered queries; the notes of the comparison name them
     scores = dict(zip(runs, columns, strict=True))
     notes = _notes_on_queries(judged, answered, complete) + _notes_on_documents(queries, scores)
     return queries, tables, scores, notes
