@@ -62,8 +62,8 @@ def _alone(loss: Any, what: str, n_docs: int = 200_000, **options: int) -> Calla
         if what == "slope":
             return lambda: loss.query_values(scores, lists, slope)
         if what == "product":
-            product = loss.curvature_at(scores, lists)
-            return lambda: product(slope)
+            product, direction = loss.curvature_at(scores, lists), np.random.default_rng(4).normal(size=n_docs)
+            return lambda: product(direction)
         return lambda: loss.diagonal_at(scores, lists)
 
     return set_up
