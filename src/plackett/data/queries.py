@@ -581,9 +581,10 @@ def _as_floats(rows: np.ndarray, names: list[str] | None) -> np.ndarray:
             rows[:, column].astype(np.float64)
         except (TypeError, ValueError) as error:
             which = f"column {column}" if names is None else f'column {column} ("{names[column]}")'
+            advice = "pass a data frame with text" if names is None else "convert it to numbers or to text"
             raise ValueError(
-                f"{which} of X has values that are not numbers: {error}. Leave it out, or pass a data frame: its "
-                "columns of text become categories."
+                f"{which} of X has values that are not numbers: {str(error).rstrip('.')}. Leave it out, or {advice}: "
+                "text becomes categories."
             ) from None
     raise AssertionError("a table is numbers if all of its columns are")
 

@@ -147,3 +147,9 @@ def test_transform_rejects_other_columns_than_those_of_fit(make):
 def test_a_code_between_two_categories_is_unknown():
     encoder = TargetCategories(categories={0: ["acme", "zeta"]}).fit([[0.0], [1.0], [1.0]], [0, 1, 2], qid=[1, 1, 2])
     assert encoder.transform([[0.5], [7.0], [-1.0]]).ravel().tolist() == [encoder.prior_] * 3
+
+
+def test_a_frame_s_column_of_other_values_is_named_with_what_to_do():
+    frame = pd.DataFrame({"bm25": [1.0, 2.0], "kind": ["acme", 1]})
+    with pytest.raises(ValueError, match=r'"kind"\) of X has values .*convert it to numbers or to text: text'):
+        pk.LinearRanker().fit(frame, [0, 1], qid=[1, 1])
