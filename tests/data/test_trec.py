@@ -23,7 +23,7 @@ from plackett.data.trec import (
     write_qrels,
     write_trec_run,
 )
-from plackett.exceptions import DataFormatError
+from plackett.exceptions import DataFormatError, DataWarning
 
 RUN = b"301\tQ0\tFT-2\t1\t2.5\tbm25\n302 Q0 FT-2 1 0.25 bm25\n301  Q0 FT-9  2   -1e3\tbm25\n"
 QRELS = b"301 0 FT-2 1\n302 0 FT-7 0\n301 1 FT-9 -1\n"
@@ -482,3 +482,9 @@ def test_labels_are_rounded_to_the_nearest_whole_number_and_halves_down(tmp_path
     assert found.labels.tolist() == [0, 1, 1, 2, 0, -1, 0, 1]
     assert found.docid.tolist() == found.iteration.tolist() == docid
     assert not np.signbit(qrels.rounded().labels[[4, 6]]).any()
+
+
+def test_qrels_without_subtopics_are_noticed():
+    with pytest.warns(DataWarning, match="second column is 0 in all rows"):
+        qrels = read_qrels(io.StringIO("1 0 a 1\n1 0 b 0\n"), subtopics=True)
+    assert qrels.subtopics is not None

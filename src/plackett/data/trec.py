@@ -15,7 +15,7 @@ from plackett.data.grouping import Groups, group_rows, is_missing, ranked_rows
 from plackett.data.queries import Queries
 from plackett.data.subtopics import Subtopics, as_subtopics
 from plackett.data.text_table import MAX_WIDTH, UTF8_MARK, Words, as_numbers, as_text, collect, read_words
-from plackett.exceptions import DataFormatError
+from plackett.exceptions import DataFormatError, DataWarning, warn
 from plackett.storage.opening import name_of, open_bytes, write_bytes
 from plackett.validation import check_labels, check_scores, count_of, plain
 
@@ -304,8 +304,15 @@ def read_qrels(source: str | os.PathLike | IO, *, subtopics: bool = False) -> Qr
     if subtopics:
         if is_beir:
             raise ValueError(f"{name} is a BEIR file, which has no column of subtopics.")
+        ids = as_text(numbers[1])
+        if labels.size and (ids == "0").all():
+            warn(
+                f"{name}: the second column is 0 in all rows, as in files without subtopics. All judgements count as "
+                "one subtopic.",
+                DataWarning,
+            )
         try:
-            return Qrels.from_subtopics(as_text(qid), as_text(numbers[1]), as_text(docid), labels)
+            return Qrels.from_subtopics(as_text(qid), ids, as_text(docid), labels)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
     hint = "" if is_beir else " If the second column is a subtopic, read the file with subtopics=True."

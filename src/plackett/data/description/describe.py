@@ -208,7 +208,7 @@ def _count_values(values: np.ndarray) -> tuple[int, int, int]:
         if not np.isfinite(total):
             n_nan += int(np.isnan(block).sum())
             n_infinite += int(np.isinf(block).sum())
-    return n_nan, n_infinite, n_nonzero
+    return n_nan, n_infinite, n_nonzero - n_nan
 
 
 def _row_blocks(X) -> Iterator[slice]:
