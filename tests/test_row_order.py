@@ -6,7 +6,7 @@ from sklearn.base import BaseEstimator
 
 import plackett as pk
 from plackett.data.feedback.feedback import Feedback
-from plackett.data.trec import Run
+from plackett.data.trec.run import Run
 from plackett.evaluation.simulated_feedback import relevance_feedback
 from plackett.rankers.refinement.base_score import as_base_score
 

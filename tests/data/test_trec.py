@@ -12,17 +12,10 @@ from hypothesis import strategies as st
 
 from plackett.data import text_table as columns
 from plackett.data.queries import Queries
-from plackett.data.trec import (
-    LARGEST_LABEL,
-    Qrels,
-    Run,
-    join,
-    pool,
-    read_qrels,
-    read_trec_run,
-    write_qrels,
-    write_trec_run,
-)
+from plackett.data.trec.files import LARGEST_LABEL, read_qrels, read_trec_run, write_qrels, write_trec_run
+from plackett.data.trec.pool import join, pool
+from plackett.data.trec.qrels import Qrels
+from plackett.data.trec.run import Run
 from plackett.exceptions import DataFormatError, DataWarning
 
 RUN = b"301\tQ0\tFT-2\t1\t2.5\tbm25\n302 Q0 FT-2 1 0.25 bm25\n301  Q0 FT-9  2   -1e3\tbm25\n"

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.data.trec import Qrels, Run
+from plackett.data.trec.qrels import Qrels
+from plackett.data.trec.run import Run
 from plackett.evaluation.evaluate import evaluate_every_convention
 from plackett.metrics.conventions import CONVENTIONS
 from plackett.metrics.measure import Measure

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.data.trec import Qrels, Run
+from plackett.data.trec.qrels import Qrels
+from plackett.data.trec.run import Run
 from tests.metrics import literal
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.data.trec import Qrels, Run
+from plackett.data.trec.qrels import Qrels
+from plackett.data.trec.run import Run
 
 pytestmark = pytest.mark.peer
 

@@ -7,7 +7,7 @@ import pytest
 
 import plackett as pk
 from plackett.data.text_table import read_scores
-from plackett.data.trec import Run
+from plackett.data.trec.run import Run
 
 CUTOFFS = range(1, 11)
 LETOR_METRICS = [*(f"ndcg@{k}" for k in CUTOFFS), "mean-ndcg", *(f"p@{k}" for k in CUTOFFS), "map"]

@@ -7,7 +7,7 @@ import pytest
 
 from plackett.data.datasets.published import info
 from plackett.data.documents.collections import read_cranfield
-from plackett.data.trec import Qrels
+from plackett.data.trec.qrels import Qrels
 from plackett.text import (
     BM25,
     AbsoluteDiscounting,

@@ -113,7 +113,7 @@ def evaluate(
         labels, rankings = _load(
             data, scores, is_name=is_name, zero_based=zero_based, cache=cache, subtopics=with_subtopics
         )
-    from plackett.data.trec import Qrels
+    from plackett.data.trec.qrels import Qrels
 
     if complete is not None and not isinstance(labels, Qrels):
         raise typer.BadParameter("--complete and --answered require qrels and a run.")
@@ -168,7 +168,7 @@ def _load(
             if values.size != queries.n_docs:
                 raise ValueError(f"{name} has {values.size:,} scores but {data} has {queries.n_docs:,} rows.")
         return queries, found
-    from plackett.data.trec import read_qrels, read_trec_run
+    from plackett.data.trec.files import read_qrels, read_trec_run
 
     return read_qrels(source, subtopics=subtopics), [read_trec_run(name) for name in scores]
 

@@ -61,7 +61,7 @@ def search(
     from plackett.text import open_index
 
     if queries is not None:
-        from plackett.data.trec import write_trec_run
+        from plackett.data.trec.files import write_trec_run
 
         texts = _load_queries(queries)
         run = open_index(folder).run(texts, k or IN_RUN, ranker, field, tag)

@@ -9,7 +9,8 @@ import numpy as np
 
 from plackett._optional import import_optional
 from plackett.data.grouping import group_rows, ranked_rows
-from plackett.data.trec import Run, as_text_ids
+from plackett.data.trec.ids import as_text_ids
+from plackett.data.trec.run import Run
 from plackett.validation import check_positive_int, check_scores, count_of, plain
 
 

@@ -18,7 +18,9 @@ from plackett.data.queries import Queries
 from plackett.data.sources import read_queries
 from plackett.data.tables.files import as_queries, id_columns, is_file_of_columns, read_columns
 from plackett.data.tables.frames import from_frame, is_frame
-from plackett.data.trec import Qrels, Run, join
+from plackett.data.trec.pool import join
+from plackett.data.trec.qrels import Qrels
+from plackett.data.trec.run import Run
 from plackett.evaluation.reference_scores import (
     BEST_FEATURE,
     RANDOM_ORDER,

@@ -9,7 +9,8 @@ import numpy as np
 
 from plackett import _native
 from plackett.data.queries import Queries
-from plackett.data.trec import Qrels, Run
+from plackett.data.trec.qrels import Qrels
+from plackett.data.trec.run import Run
 from plackett.text.index import WHOLE, TextIndex, check_fields
 from plackett.text.links import link_degrees
 from plackett.text.search import PairTerms, QueryTerms, known_terms, pair_counts, pair_sums, terms_of

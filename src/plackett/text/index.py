@@ -15,7 +15,7 @@ import numpy as np
 
 from plackett import _native
 from plackett.data.text_column import TextColumn, as_str_array
-from plackett.data.trec import Run
+from plackett.data.trec.run import Run
 from plackett.exceptions import DataFormatError
 from plackett.storage.atomic import DRAFT
 from plackett.storage.container import MAGIC, ContainerError, open_container, write_container

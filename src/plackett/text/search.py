@@ -11,7 +11,7 @@ import numpy as np
 
 from plackett import _native
 from plackett._threads import map_blocks, query_blocks
-from plackett.data.trec import Run
+from plackett.data.trec.run import Run
 from plackett.text.analyse import Analyser
 from plackett.text.postings import Postings
 from plackett.text.weighting import Factors, Ranker, get_ranker

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 import plackett as pk
-from plackett.data.trec import Run
+from plackett.data.trec.run import Run
 from plackett.rankers.refinement.base_score import as_base_score
 from plackett.rankers.refinement.boosted import MultiplicativeRefiner
 from plackett.rankers.refinement.rocchio import RocchioRefiner

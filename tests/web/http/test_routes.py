@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import plackett as pk
 from plackett import Queries
-from plackett.data.trec import read_qrels
+from plackett.data.trec.files import read_qrels
 from plackett.exceptions import StoreError
 from plackett.web.collections.base import make_hits
 from plackett.web.collections.letor import LetorCollection

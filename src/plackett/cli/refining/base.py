@@ -38,7 +38,7 @@ def read_base(base: str, data: list[str], *, zero_based: bool, cache: bool) -> t
     if models.is_model(source):
         return _scored_by_model(source, queries, name)
     if _n_words(source) == WORDS_OF_RUN:
-        from plackett.data.trec import read_trec_run
+        from plackett.data.trec.files import read_trec_run
         from plackett.rankers.refinement.base_score import as_base_score
 
         return queries, as_base_score(read_trec_run(source), queries)

@@ -52,7 +52,7 @@ def _read_one(path: str, strategy: str | None) -> Feedback:
         if judged.docid is None:
             raise ValueError(f"{path} has no document names (# docid = NAME) to match its labels with.")
         return Feedback.from_judgements(judged.qid, judged.docid, judged.labels)
-    from plackett.data.trec import read_qrels
+    from plackett.data.trec.files import read_qrels
 
     qrels = read_qrels(source)
     return Feedback.from_judgements(qrels.qid, qrels.docid, qrels.labels)

@@ -30,7 +30,8 @@ def write(queries: Queries, scores: np.ndarray, target: str, tag: str | None) ->
         with write_bytes(target) as file:
             file.write("".join(f"{score!r}\n" for score in scores.tolist()).encode("ascii"))
         return
-    from plackett.data.trec import Run, write_trec_run
+    from plackett.data.trec.files import write_trec_run
+    from plackett.data.trec.run import Run
 
     write_trec_run(Run.from_scores(_all_named(queries), scores), target, tag=tag)
 

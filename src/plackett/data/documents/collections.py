@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from plackett.data.trec import Qrels
+from plackett.data.trec.qrels import Qrels
 from plackett.exceptions import DataFormatError, DatasetNotFoundError
 from plackett.storage.file_names import find_file
 from plackett.storage.opening import open_bytes

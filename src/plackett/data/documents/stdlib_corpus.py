@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett.data.documents.collections import TextCollection
-from plackett.data.trec import Qrels
+from plackett.data.trec.qrels import Qrels
 from plackett.validation import check_positive_int
 
 # modules without side effects of their import: no windows, no tests, no debugger, nothing deprecated

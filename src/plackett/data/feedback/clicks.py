@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from plackett.data.trec import as_text_ids
+from plackett.data.trec.ids import as_text_ids
 from plackett.validation import check_numbers
 
 CLICKED_ABOVE_SKIPPED = "clicked-above-skipped"

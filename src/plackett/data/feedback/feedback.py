@@ -10,7 +10,7 @@ import numpy as np
 
 from plackett.data.feedback.clicks import CLICKED_ABOVE_SKIPPED, STRATEGIES, preferences_of_clicks, sessions_of_rows
 from plackett.data.queries import Queries
-from plackett.data.trec import as_text_ids
+from plackett.data.trec.ids import as_text_ids
 from plackett.validation import check_choice, check_labels, check_number, count_of
 
 # Twice the share of preferences that are wrong, as measured by Joachims et al. (joachims2005): two judges agree on

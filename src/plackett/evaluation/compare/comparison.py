@@ -15,7 +15,8 @@ from plackett._tables import BETTER, LEVEL, WORSE, Column, Marked, Table, json_v
 from plackett.data.grouping import as_objects
 from plackett.data.queries import Queries
 from plackett.data.subtopics import Subtopics
-from plackett.data.trec import Qrels, Run
+from plackett.data.trec.qrels import Qrels
+from plackett.data.trec.run import Run
 from plackett.evaluation.evaluate import Evaluation, evaluate, find_metric
 from plackett.evaluation.reference_scores import BEST_FEATURE
 from plackett.evaluation.significance import Difference, corrected, differences

@@ -11,7 +11,10 @@ import numpy as np
 
 import plackett
 from plackett.data.queries import Queries
-from plackett.data.trec import Qrels, Run, pool, read_qrels, read_trec_run
+from plackett.data.trec.files import read_qrels, read_trec_run
+from plackett.data.trec.pool import pool
+from plackett.data.trec.qrels import Qrels
+from plackett.data.trec.run import Run
 from plackett.evaluation.compare.comparison import BEST, RUN, Comparison, listed
 from plackett.evaluation.evaluate import (
     DEFAULT_METRICS,

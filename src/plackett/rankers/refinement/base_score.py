@@ -9,7 +9,7 @@ import numpy as np
 
 from plackett._warnings import without
 from plackett.data.queries import Queries
-from plackett.data.trec import Run
+from plackett.data.trec.run import Run
 from plackett.rankers.base import Ranker
 from plackett.validation import check_numbers, count_of, find_column, is_sparse, plain
 

@@ -18,7 +18,9 @@ import numpy as np
 
 from plackett.data.letor.write import write_letor
 from plackett.data.queries import Queries
-from plackett.data.trec import Qrels, Run, write_qrels, write_trec_run
+from plackett.data.trec.files import write_qrels, write_trec_run
+from plackett.data.trec.qrels import Qrels
+from plackett.data.trec.run import Run
 from plackett.validation import check_choice
 from plackett.web.collections.base import Collection
 from plackett.web.records import Judged, Judgement, Preference

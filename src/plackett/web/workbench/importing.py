@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from plackett.data.docids import docids_of_comments
 from plackett.data.documents.read import as_text
 from plackett.data.text_column import TextColumn
-from plackett.data.trec import read_qrels
+from plackett.data.trec.files import read_qrels
 from plackett.exceptions import DataFormatError
 from plackett.validation import check_choice, count_of
 from plackett.web.collections.base import Collection

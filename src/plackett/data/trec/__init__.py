@@ -1,0 +1,1 @@
+"""Judgements (qrels) and runs in the formats of TREC."""

@@ -1,0 +1,153 @@
+"""Judgements of documents: qrels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from plackett.data.grouping import Groups, group_rows
+from plackett.data.queries import Queries
+from plackett.data.subtopics import Subtopics, as_subtopics
+from plackett.data.trec.ids import as_text_ids, check_ids, check_length, check_repeats, dict_of_rows, rows_of_dict
+from plackett.validation import check_labels, count_of
+
+
+class Qrels:
+    """Judgements: one row per judged document of a query. Ids are text, as in the files.
+
+    Parameters
+    ----------
+    qid, docid : array-like of shape (n_rows,)
+        Anything that is not text becomes text by ``str``.
+    labels : array-like of shape (n_rows,)
+        Finite numbers, larger is better.
+    iteration : array-like of shape (n_rows,), default=None
+        The second column of a qrels file, which nothing reads; kept for writing. None means ``"0"``.
+    subtopics : array, scipy sparse matrix of shape (n_rows, n_subtopics), or Subtopics; default=None
+        Labels by subtopic, which measures of diversity such as ``alpha-ndcg`` need. Files have a subtopic in the second
+        column: see ``read_qrels``.
+
+    Examples
+    --------
+    >>> qrels = Qrels(["301", "301", "302"], ["d7", "d2", "d7"], [1, 0, 2])
+    >>> qrels
+    Qrels(2 queries, 3 judgements, labels 0..2)
+    >>> qrels.to_dict()
+    {'301': {'d7': 1, 'd2': 0}, '302': {'d7': 2}}
+    """
+
+    def __init__(
+        self, qid: object, docid: object, labels: object, iteration: object = None, *, subtopics: object = None
+    ):
+        self.qid, self.docid = check_ids(qid, docid)
+        self.labels = check_labels(labels, name="labels")
+        check_length(self.labels, "labels", self.qid.size)
+        self.iteration = np.full(self.qid.size, "0") if iteration is None else as_text_ids(iteration, "iteration")
+        check_length(self.iteration, "iteration", self.qid.size)
+        self.subtopics = None if subtopics is None else as_subtopics(subtopics, self.qid.size)
+        check_repeats(self.groups, self.docid, "judges")
+
+    @classmethod
+    def from_dict(cls, judgements: Mapping[str, Mapping[str, float]]) -> Qrels:
+        """Return judgements from ``{qid: {docid: label}}``, the form of pytrec_eval and ranx."""
+        return cls(*rows_of_dict(judgements))
+
+    @classmethod
+    def _of_checked(cls, qid, docid, labels, iteration, subtopics=None) -> Qrels:
+        qrels = cls.__new__(cls)
+        qrels.qid, qrels.docid, qrels.labels, qrels.iteration = qid, docid, labels, iteration
+        qrels.subtopics = subtopics
+        return qrels
+
+    @classmethod
+    def from_subtopics(cls, qid: object, subtopic: object, docid: object, labels: object) -> Qrels:
+        """Return judgements of one row per query, subtopic and document; a document has its largest label as a whole.
+
+        Examples
+        --------
+        >>> qrels = Qrels.from_subtopics([1, 1, 1], ["a", "b", "a"], ["d7", "d7", "d2"], [1, 2, 0])
+        >>> qrels
+        Qrels(1 query, 2 judgements, labels 0..2, 2 subtopics)
+        >>> qrels.to_dict()
+        {'1': {'d7': 2, 'd2': 0}}
+        """
+        queries, docs = check_ids(qid, docid)
+        topics, values = as_text_ids(subtopic, "subtopic"), check_labels(labels, name="labels")
+        for column, name in ((topics, "subtopic"), (values, "labels")):
+            check_length(column, name, queries.size)
+        first, rows = _distinct_rows(queries, docs)
+        _, row_of_entry = _distinct_rows(rows, topics)
+        if (repeated := np.flatnonzero(np.bincount(row_of_entry) > 1)).size:
+            earlier, later = np.flatnonzero(row_of_entry == repeated[0])[:2].tolist()
+            raise ValueError(
+                f"query {str(queries[later])!r} judges document {str(docs[later])!r} twice for subtopic "
+                f"{str(topics[later])!r}: rows {earlier} and {later}."
+            )
+        best = np.full(first.size, -np.inf)
+        np.maximum.at(best, rows, values)
+        subtopics = Subtopics.of_entries(rows, topics, values, first.size)
+        return cls._of_checked(queries[first], docs[first], best, np.full(first.size, "0"), subtopics)
+
+    @classmethod
+    def of_pool(cls, queries: Queries) -> Qrels:
+        """Return the judgements of queries with document ids, such as those of `pool`; NaN stays: not judged."""
+        qid, docid = as_text_ids(queries.qid, "qid"), as_text_ids(queries.docid, "docid")
+        return cls._of_checked(qid, docid, queries.labels, np.full(qid.size, "0"), queries.subtopics)
+
+    @cached_property
+    def groups(self) -> Groups:
+        """The rows by query, queries in order of first appearance."""
+        return group_rows(self.qid, self.qid.size)
+
+    @property
+    def judged(self) -> np.ndarray:
+        """Whether each row is judged: a negative label means in the pool, but not judged, as in trec_eval."""
+        return self.labels >= 0.0
+
+    def rounded(self) -> Qrels:
+        """Return the same judgements with labels rounded to the nearest whole number, halves down.
+
+        The mean label of several judges can be a fraction, which qrels files cannot hold. Of an even split between
+        relevant and not relevant (0.5) nothing becomes relevant; a majority decides.
+
+        Examples
+        --------
+        >>> Qrels(["301"] * 3, ["d7", "d2", "d5"], [0.5, 2 / 3, 2.5]).rounded().labels
+        array([0., 1., 2.])
+        """
+        return self._of_checked(self.qid, self.docid, np.ceil(self.labels - 0.5) + 0.0, self.iteration, self.subtopics)
+
+    def of_queries(self, ids: Sequence[str] | np.ndarray) -> Qrels:
+        """Return the judgements of these queries, in the same order."""
+        rows = np.isin(self.qid, ids)
+        subtopics = None if self.subtopics is None else self.subtopics[rows]
+        return self._of_checked(self.qid[rows], self.docid[rows], self.labels[rows], self.iteration[rows], subtopics)
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Return ``{qid: {docid: label}}``; the labels are ints if all of them are whole, as pytrec_eval needs them."""
+        is_whole = bool((self.labels == np.floor(self.labels)).all()) and bool((np.abs(self.labels) < 2**53).all())
+        return dict_of_rows(self.groups, self.docid, self.labels.astype(np.int64) if is_whole else self.labels)
+
+    def __len__(self) -> int:
+        return self.qid.size
+
+    def __repr__(self) -> str:
+        parts = [count_of(self.groups.ids.size, "query", "queries"), count_of(len(self), "judgement")]
+        if len(self):
+            parts.append(f"labels {self.labels.min():g}..{self.labels.max():g}")
+        if self.subtopics is not None:
+            parts.append(count_of(self.subtopics.names.size, "subtopic"))
+        return f"Qrels({', '.join(parts)})"
+
+
+def _distinct_rows(*columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first row of every distinct combination, in order of appearance, and the combination of each row."""
+    codes = [np.unique(column, return_inverse=True)[1].reshape(-1) for column in columns]
+    pairs = codes[0] * (int(codes[1].max(initial=0)) + 1) + codes[1]
+    _, first, found = np.unique(pairs, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    return first[order], place[found.reshape(-1)]
