@@ -177,7 +177,7 @@ class OneHotCategories(CategoryEncoder):
 
     Attributes
     ----------
-    columns_, names_, n_features_in_, n_columns_out_ : as in ``CategoryEncoder``
+    columns_, names_, n_features_in_, feature_names_in_, n_columns_out_ : as in ``CategoryEncoder``
 
     Examples
     --------
@@ -280,7 +280,7 @@ class TargetCategories(CategoryEncoder):
         What the categories of each column become in ``transform``.
     prior_ : float
         The mean label of ``fit``.
-    columns_, names_, n_features_in_, n_columns_out_ : as in ``CategoryEncoder``
+    columns_, names_, n_features_in_, feature_names_in_, n_columns_out_ : as in ``CategoryEncoder``
 
     Examples
     --------
