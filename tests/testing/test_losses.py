@@ -6,6 +6,7 @@ import pytest
 import plackett as pk
 from plackett.losses import Loss, loss_names
 from plackett.testing import check_loss
+from tests.losses.moving_weights import LiteralLambda
 
 
 @pytest.mark.parametrize("name", loss_names())
@@ -30,6 +31,21 @@ class Logit(Loss):
 
 def test_an_own_loss_passes():
     check_loss(Logit())
+
+
+def test_weights_may_move_with_the_ranks():
+    check_loss(LiteralLambda())
+
+
+def test_moving_weights_need_held_at():
+    with pytest.raises(NotImplementedError, match="has moving weights but no held_at"):
+        check_loss(changed(has_moving_weights=True))
+
+
+def test_held_weights_must_give_the_same_value():
+    loss = type("Other", (LiteralLambda,), {"held_at": lambda self, scores, lists: Logit()})()
+    with pytest.raises(AssertionError, match="with the weights held at the same scores"):
+        check_loss(loss)
 
 
 def changed(**methods):
@@ -91,6 +107,7 @@ def mixes_queries(self, scores, lists, slope):
         (changed(value_and_slope=squared), "ignores_shifts is set, but 3 added"),
         (changed(value_and_slope=squared, ignores_shifts=False, is_scale_free=True), "is_scale_free is set"),
         (changed(value_and_slope=bent, ignores_shifts=False), "is_convex is set"),
+        (changed(is_linear_in_labels=True), "is_linear_in_labels is set"),
         (changed(value_and_slope=failing), "raised ZeroDivisionError: no documents"),
         (changed(query_values=mixes_queries, ignores_shifts=False), "queries together|beside it|query_values gives"),
         (changed(curvature_at=lambda self, scores, lists: lambda direction: 0 * direction), "curvature_at is not"),

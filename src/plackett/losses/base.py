@@ -56,6 +56,13 @@ class Loss(Parameters, ABC):
     is_scale_free : bool
         Whether the loss is invariant to a positive factor of all scores. A penalty on the coefficients would then only
         shrink them towards 0, so rankers omit it.
+    is_linear_in_labels : bool
+        Whether the loss is linear in the labels, up to a constant, so that labels may be any real numbers, such as
+        relevance that was estimated from clicks without bias.
+    has_moving_weights : bool
+        Whether pairs are weighted by the ranks of the current scores, and the slope is the derivative only with these
+        weights held, as in LambdaRank. Other attributes and the curvature are then those with the weights held.
+        ``held_at`` returns that loss.
     """
 
     name: ClassVar[str]
@@ -67,6 +74,8 @@ class Loss(Parameters, ABC):
     is_pointwise: bool = False
     is_flat_at_zero: bool = False
     is_scale_free: bool = False
+    is_linear_in_labels: bool = False
+    has_moving_weights: bool = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -74,7 +83,8 @@ class Loss(Parameters, ABC):
         if "value_and_slope" in defined or ("query_values" in defined and not cls.__module__.startswith("plackett.")):
             # what a base class computes in other ways is about another function
             for name in ("query_values", "curvature_at", "diagonal_at", "bound_at", "smoothed", "has_curvature_product",
-                         "has_curvature_bound"):  # fmt: skip
+                         "has_curvature_bound", "has_positive_diagonal", "has_moving_weights",
+                         "held_at"):  # fmt: skip
                 if name not in defined:
                     setattr(cls, name, vars(Loss)[name])
 
@@ -169,6 +179,23 @@ class Loss(Parameters, ABC):
         """Return the loss with its kinks smoothed over ``width``."""
         raise self._lacks("smoothed")
 
+    def held_at(self, scores: np.ndarray, lists: QueryLists) -> Loss:
+        """Return the loss with its weights held at the ranks of ``scores``, for these ``lists`` only.
+
+        Its slope is the derivative of its value. A loss without moving weights is returned as it is.
+        """
+        if self.has_moving_weights:
+            raise NotImplementedError(f"{self!r} has moving weights but no held_at.")
+        return self
+
+    @property
+    def has_positive_diagonal(self) -> bool:
+        """Whether ``curvature_diagonal`` is never negative, so that boosted trees can use it.
+
+        A loss that is not convex sets it if its diagonal is a positive estimate.
+        """
+        return self.is_convex and type(self).diagonal_at is not Loss.diagonal_at
+
     @property
     def has_smoothing(self) -> bool:
         """Whether the loss has kinks and ``smoothed``, so that Newton's method can minimise it."""
@@ -205,7 +232,9 @@ class Loss(Parameters, ABC):
         return value, in_row_order(slope, queries)
 
     def curvature_diagonal(self, scores: Any, queries: Queries | QueryLists) -> np.ndarray:
-        """Return the exact diagonal of the second derivative by the scores, which boosted trees use.
+        """Return the diagonal of the second derivative by the scores, which boosted trees use.
+
+        It is exact for convex losses. Others may have a positive estimate (``has_positive_diagonal``).
 
         Parameters
         ----------
@@ -316,9 +345,9 @@ def check_slope(loss: Loss, lists: QueryLists) -> None:
             continue
         scores, slope = rng.normal(size=alone.n_docs), np.empty(alone.n_docs)
         value = float(loss.query_values(scores, alone, slope)[0])
-        direction = rng.normal(size=alone.n_docs)
+        direction, held = rng.normal(size=alone.n_docs), loss.held_at(scores, alone)
         ends = [
-            float(loss.query_values(scores + side * STEP * direction, alone, np.empty(alone.n_docs))[0])
+            float(held.query_values(scores + side * STEP * direction, alone, np.empty(alone.n_docs))[0])
             for side in (-1, 1)
         ]
         measured, told = (ends[1] - ends[0]) / (2 * STEP), float(slope @ direction)

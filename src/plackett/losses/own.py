@@ -9,7 +9,10 @@ import numpy as np
 from plackett.data.queries import QueryLists
 from plackett.losses.base import Loss
 
-TRAITS = ("ignores_shifts", "is_convex", "is_smooth", "is_random", "is_pointwise", "is_flat_at_zero", "is_scale_free")
+TRAITS = (
+    "ignores_shifts", "is_convex", "is_smooth", "is_random", "is_pointwise", "is_flat_at_zero", "is_scale_free",
+    "is_linear_in_labels",
+)  # fmt: skip
 
 
 class OwnLoss(Loss):

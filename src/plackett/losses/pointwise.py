@@ -25,6 +25,7 @@ class Squared(CompiledCurvature):
     name = "squared"
     ignores_shifts = False
     is_pointwise = True
+    is_linear_in_labels = True  # f y is all that depends on both
 
     def native(self, lists: QueryLists) -> Any:
         return lists.keep("squared compiled", lambda: _native.losses.squared(lists.indptr, lists.labels))

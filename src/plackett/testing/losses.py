@@ -34,10 +34,10 @@ def check_loss(loss: Any, *, random_state: int = 0) -> None:
     The tests run on lists of 1 to 40 documents with labels from 0 to 4, ties in labels and scores included:
 
     - value and slope are finite, of the right shape, the same at a second call, and the arguments stay as they were;
-    - the slope is the derivative of the value, by differences;
+    - the slope is the derivative of the value, by differences; with the weights held, if they move;
     - values and slopes of several queries are those of the queries one by one;
     - the order of the documents does not matter;
-    - ``ignores_shifts``, ``is_scale_free`` and ``is_convex`` are true where they are set;
+    - ``ignores_shifts``, ``is_scale_free``, ``is_convex`` and ``is_linear_in_labels`` are true where they are set;
     - curvature, where the loss has it, is the derivative of the slope, and the bound is one;
     - the loss can be copied and pickled, as worker processes need.
 
@@ -71,10 +71,14 @@ def check_loss(loss: Any, *, random_state: int = 0) -> None:
         if loss.is_random:
             continue
         _check_repeats(loss, case)
-        _check_slope(loss, case)
+        held = loss.held_at(case.scores, case.lists)
+        _check_held(loss, held, case)
+        _check_slope(held, case)
         _check_order(loss, case, rng)
-        _check_traits(loss, case, rng)
-        _check_curvature(loss, case, rng)
+        _check_traits(held, case, rng)
+        if loss.is_linear_in_labels:
+            _check_linear(loss, case, rng)
+        _check_curvature(held, case, rng)
     if not loss.is_random:
         _check_sum(loss, rng)
     _check_copies(loss, rng)
@@ -151,6 +155,17 @@ def _check_repeats(loss: Loss, case: _Case) -> None:
         )
 
 
+def _check_held(loss: Loss, held: Loss, case: _Case) -> None:
+    value, slope = _evaluate(loss, case.scores, case.lists)
+    other, of_held = (value, slope) if held is loss else _evaluate(held, case.scores, case.lists)
+    if not (_is_close(value, other) and _is_close(slope, of_held)):
+        _fail(
+            loss, case,
+            f"the value is {value[0]:.9g}, but {other[0]:.9g} with the weights held at the same scores, or the slopes "
+            f"differ.\nslope {_shown(slope)}\nheld  {_shown(of_held)}",
+        )  # fmt: skip
+
+
 def _check_slope(loss: Loss, case: _Case) -> None:
     value, slope = _evaluate(loss, case.scores, case.lists)
     step = STEP * max(1e-3, float(np.abs(case.scores).max()))
@@ -204,6 +219,20 @@ def _check_traits(loss: Loss, case: _Case, rng: np.random.Generator) -> None:
             loss, case,
             f"is_convex is set, but the value in the middle of a line, {middle:.9g}, is above the mean of its ends, "
             f"{(value[0] + at_end) / 2:.9g}. Set is_convex = False.",
+        )  # fmt: skip
+
+    if loss.is_linear_in_labels:
+        _check_linear(loss, case, rng)
+
+
+def _check_linear(loss: Loss, case: _Case, rng: np.random.Generator) -> None:
+    ends = [rng.normal(size=case.scores.size) for _ in range(2)]  # negative ones, too
+    slopes = [_evaluate(loss, case.scores, _lists(labels))[1] for labels in (*ends, (ends[0] + ends[1]) / 2)]
+    if not _is_close((slopes[0] + slopes[1]) / 2, slopes[2]):
+        _fail(
+            loss, case,
+            "is_linear_in_labels is set, but the slope with the mean of two vectors of labels is not the mean of their "
+            f"slopes.\nslope {_shown(slopes[2])}\nmean  {_shown((slopes[0] + slopes[1]) / 2)}",
         )  # fmt: skip
 
 

@@ -27,9 +27,9 @@ DOCS_PER_BLOCK = 4096  # worth the overhead of a thread
 class TreeObjective:
     """A loss over judged lists as an objective of boosted trees.
 
-    A convex loss with ``curvature_diagonal`` uses that. Any other loss (hinge, psi, RankCosine, a φ other than exp)
-    uses a constant: the mean absolute slope of the query at equal scores. The first trees then move scores by about the
-    learning rate, later ones by less as slopes fall.
+    A loss whose ``curvature_diagonal`` is never negative uses that. Any other loss (hinge, psi, RankCosine, a φ other
+    than exp) uses a constant: the mean absolute slope of the query at equal scores. The first trees then move scores by
+    about the learning rate, later ones by less as slopes fall.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class TreeObjective:
         self._sizes = np.diff(lists.indptr)
         self._weights = weights
         self._mixed = queries if isinstance(queries, Queries) and not queries.is_grouped else None
-        has_diagonal = loss.is_convex and type(loss).diagonal_at is not Loss.diagonal_at
+        has_diagonal = loss.has_positive_diagonal
         self._blocks = []
         for first, last in query_blocks(lists.indptr, DOCS_PER_BLOCK):
             part = lists.part(first, last)
