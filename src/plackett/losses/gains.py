@@ -1,0 +1,117 @@
+"""The gains of documents, as the losses that follow NDCG weigh them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from plackett import _native
+from plackett.data.queries import QueryLists
+from plackett.metrics.discounts import discounts
+from plackett.metrics.graded import GAINS, LARGEST_EXPONENT
+from plackett.validation import check_choice
+
+
+def gains_of(gain: Any, lists: QueryLists, k: int | None = None, *, normalize: bool = True) -> np.ndarray:
+    """Return the gain of each document; with ``normalize`` over the ideal DCG of its query, cached on the lists.
+
+    A label of 0 or less has gain 0, and a query without gains keeps 0, as in the metrics. The exception is
+    ``gain="linear"`` with ``normalize=False``: labels as they are, of any sign.
+
+    Parameters
+    ----------
+    gain : {"exponential", "linear"}, array-like or callable
+        ``2**label - 1``, the label, the gains of the labels 0, 1, 2, …, or a function of the array of labels.
+    lists : QueryLists
+    k : int, default=None
+        Cut-off of the ideal DCG; None counts all positions.
+    normalize : bool, default=True
+
+    Returns
+    -------
+    ndarray of shape (n_docs,)
+
+    Examples
+    --------
+    >>> lists = QueryLists(np.array([1.0, 2.0]), np.array([0, 2]))
+    >>> gains_of("linear", lists, k=1), gains_of([0, 1, 10], lists, normalize=False)
+    (array([0.5, 1. ]), array([ 1., 10.]))
+    """
+    key = ("gains", gain_key(gain), k if normalize else None, bool(normalize))
+    return lists.keep(key, lambda: _ideal_shares(gain, lists, k) if normalize else _gains(gain, lists))
+
+
+def gain_key(gain: Any) -> Hashable:
+    """Return the gain as a key for what is cached on lists."""
+    return gain if isinstance(gain, str) or callable(gain) else tuple(np.ravel(gain).tolist())
+
+
+def _gains(gain: Any, lists: QueryLists) -> np.ndarray:
+    if callable(gain):
+        return _checked(gain(lists.labels), lists, "gain(labels)")
+    if not isinstance(gain, str):
+        return _from_table(gain, lists)
+    check_choice(gain, "gain", GAINS)
+    if gain == "linear":
+        return lists.labels
+    if lists.labels.max(initial=0.0) > LARGEST_EXPONENT:
+        raise ValueError(
+            f"labels go up to {lists.labels.max():g}, and the gain 2**label overflows above {LARGEST_EXPONENT}. Set "
+            'normalize=True, or gain="linear".'
+        )
+    labels = np.maximum(lists.labels, 0.0)
+    return np.where(labels < 1.0, np.expm1(labels * np.log(2.0)), np.exp2(labels) - 1.0)  # exact for whole labels
+
+
+def _from_table(gain: Any, lists: QueryLists) -> np.ndarray:
+    table = np.asarray(gain, dtype=np.float64)
+    if table.ndim != 1 or not np.isfinite(table).all():
+        raise ValueError(f"gain has shape {table.shape}; give one finite number per label, from 0 on.")
+    places = lists.labels.astype(np.int64)
+    is_known = (places == lists.labels) & (places >= 0) & (places < table.size)
+    if not is_known.all():
+        row = int(np.argmin(is_known))
+        raise ValueError(
+            f"gain has the gains of the labels 0 to {table.size - 1}, but the label in row {row} is "
+            f"{lists.labels[row]:g}. Give more gains, or a function of the labels."
+        )
+    return table[places]
+
+
+def _checked(gains: Any, lists: QueryLists, name: str) -> np.ndarray:
+    gains = np.array(gains, dtype=np.float64)
+    if gains.shape != (lists.n_docs,) or not np.isfinite(gains).all():
+        raise ValueError(f"{name} has shape {gains.shape}; it must be one finite number per label: ({lists.n_docs},).")
+    return gains
+
+
+def _ideal_shares(gain: Any, lists: QueryLists, k: int | None) -> np.ndarray:
+    """Return gains over the ideal DCG; those of a name are relative to the largest first, so that none overflows."""
+    sizes = np.diff(lists.indptr)
+    queries = np.repeat(np.arange(lists.n_queries), sizes)
+    if isinstance(gain, str):
+        check_choice(gain, "gain", GAINS)
+        order, ranked = lists.order, np.zeros(lists.n_docs)
+        if lists.n_queries:
+            _native.metrics.relative_gains(
+                lists.labels[order], lists.indptr, gain == "linear", 0, lists.n_queries, ranked
+            )
+    else:
+        gains = _gains(gain, lists)
+        if gains.min(initial=0.0) < 0.0:
+            row = int(np.argmin(gains))
+            raise ValueError(
+                f"the gain of the label {lists.labels[row]:g} in row {row} is {gains[row]:g}, but gains over the ideal "
+                "DCG must be at least 0. Set normalize=False, or give other gains."
+            )
+        order = np.lexsort((-gains, queries))
+        ranked = gains[order]
+    places = np.arange(lists.n_docs) - lists.indptr[queries]
+    weights = discounts("log2", int(sizes.max(initial=0)))[places]
+    weights[places >= (lists.n_docs if k is None else k)] = 0.0
+    ideal = np.bincount(queries, weights=ranked * weights, minlength=lists.n_queries)[queries]
+    shares = np.empty(lists.n_docs)
+    shares[order] = np.divide(ranked, ideal, out=np.zeros(lists.n_docs), where=ideal > 0.0)
+    return shares
