@@ -37,6 +37,7 @@ ORDER = [
     {"explain"},
     {"rankers"},
     {"evaluation"},
+    {"clicks"},
     {"exports", "report", "testing"},
     {"reproductions"},
     {"web"},

@@ -55,7 +55,7 @@ _names, __getattr__, __dir__ = attach(
         "plackett.exports.targets": "export",
         "plackett.report.html": "write_report",
     },
-    modules="plackett.data.datasets plackett.data.preprocessing plackett.evaluation plackett.exceptions "
-    "plackett.losses plackett.metrics plackett.solvers plackett.testing plackett.text",
+    modules="plackett.clicks plackett.data.datasets plackett.data.preprocessing plackett.evaluation "
+    "plackett.exceptions plackett.losses plackett.metrics plackett.solvers plackett.testing plackett.text",
 )
 __all__ = ["__version__", *_names]

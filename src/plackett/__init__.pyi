@@ -1,3 +1,4 @@
+from plackett import clicks as clicks
 from plackett import evaluation as evaluation
 from plackett import exceptions as exceptions
 from plackett import losses as losses

@@ -1,0 +1,14 @@
+"""Clicks: logs of ranked lists and clicks, click models, propensities and judgements from them.
+
+``plackett.Feedback.from_clicks`` is something else: it makes preferences for ``refine`` from a few clicks of one user.
+"""
+
+from plackett._lazy import attach
+
+__all__, __getattr__, __dir__ = attach(
+    __name__,
+    {
+        "plackett.clicks.log": "ClickLog",
+        "plackett.clicks.pairs": "Pairs",
+    },
+)

@@ -1,0 +1,510 @@
+"""Logs of ranked lists and the clicks on them, as flat arrays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from plackett.clicks.names import code_names, names_as_arrays, stored_names
+from plackett.clicks.pairs import Pairs
+from plackett.data.text_column import TextColumn
+from plackett.exceptions import DataFormatError
+from plackett.storage.container import ContainerError, open_container, write_container
+from plackett.storage.mapped import take_rows
+from plackett.validation import check_choice, check_finite, check_number, check_seed, count_of
+
+KIND, VERSION = "plackett click log", 1
+_DTYPES = {
+    "indptr": np.int64,
+    "pair": np.int32,
+    "click": np.bool_,
+    "session_query": np.int32,
+    "times": np.float64,
+    "ranker": np.int32,
+    "is_random": np.bool_,
+}
+_PER_SESSION = ("times", "ranker", "is_random")
+
+
+class ClickLog:
+    """Sessions: each showed one ranked list for a query, and some of its documents were clicked.
+
+    Session ``i`` owns the rows ``indptr[i]:indptr[i + 1]`` of ``pair`` and ``click``, from rank 1 down. All arrays are
+    read-only, and those of a loaded log are mapped from its file. Use ``read_clicks``, ``from_arrays`` or ``load``.
+
+    Slices and parts of a log keep its pairs and their codes, so that results for pairs can be compared between them.
+
+    Attributes
+    ----------
+    indptr : ndarray of int64 of shape (n_sessions + 1,)
+        Bounds of the sessions.
+    pair : ndarray of int32 of shape (n_shown,)
+        Code of the pair of query and document in each row.
+    click : ndarray of bool of shape (n_shown,)
+        Whether it was clicked.
+    session_query : ndarray of int32 of shape (n_sessions,)
+        Code of the query of each session.
+    pairs : Pairs
+        The query and the document of each pair, by codes and names.
+    session_ids : TextColumn or None
+        Names of the sessions.
+    times : ndarray of float64 of shape (n_sessions,) or None
+        When the list was shown, in seconds.
+    ranker : ndarray of int32 of shape (n_sessions,) or None
+        Which ranker made the list, as a position in ``rankers``.
+    rankers : TextColumn or None
+        Names of the rankers.
+    is_random : ndarray of bool of shape (n_sessions,) or None
+        Whether the list was shuffled.
+    features : ndarray of shape (n_pairs, n_features) or None
+        Features of each pair.
+    feature_names : list of str or None
+        Their names.
+    cleaning : Cleaning or None
+        What ``read_clicks`` found damaged, and what it did about it.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> log = pk.clicks.ClickLog.from_arrays(
+    ...     ["shoe", "shoe"], ["a", "b", "b", "a", "c"], [0, 1, 1, 0, 0], indptr=[0, 2, 5]
+    ... )
+    >>> log
+    ClickLog(2 sessions of 1 query, 5 shown, 2 clicks, 3 pairs)
+    >>> log.rank
+    array([1, 2, 1, 2, 3], dtype=int32)
+    """
+
+    may_hold_mapped_arrays = True
+
+    def __init__(
+        self,
+        indptr: np.ndarray,
+        pair: np.ndarray,
+        click: np.ndarray,
+        session_query: np.ndarray,
+        pairs: Pairs,
+        *,
+        session_ids: TextColumn | None = None,
+        times: np.ndarray | None = None,
+        ranker: np.ndarray | None = None,
+        rankers: TextColumn | None = None,
+        is_random: np.ndarray | None = None,
+        features: np.ndarray | None = None,
+        feature_names: Sequence[str] | None = None,
+        cleaning: Any = None,
+    ):
+        # Internal: arrays are trusted. ``from_arrays`` and ``load`` check them.
+        self.indptr, self.pair, self.click = _read_only(indptr), _read_only(pair), _read_only(click)
+        self.session_query, self.pairs, self.session_ids = _read_only(session_query), pairs, session_ids
+        self.times, self.ranker, self.rankers = _read_only(times), _read_only(ranker), rankers
+        self.is_random, self.features = _read_only(is_random), _read_only(features)
+        self.feature_names = None if feature_names is None else list(feature_names)
+        self.cleaning = cleaning
+
+    @classmethod
+    def from_arrays(
+        cls,
+        query: Any,
+        docid: Any,
+        click: Any,
+        *,
+        indptr: Any,
+        session_ids: Any = None,
+        times: Any = None,
+        ranker: Any = None,
+        is_random: Any = None,
+        features: Any = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> ClickLog:
+        """Return a log of the given lists. Sessions keep their order.
+
+        Parameters
+        ----------
+        query : array-like of shape (n_sessions,)
+            Name of the query of each session; numbers become text.
+        docid : array-like of shape (n_shown,)
+            Names of the shown documents, session by session, from rank 1 down.
+        click : array-like of shape (n_shown,)
+            Whether each document was clicked: booleans, or 0 and 1.
+        indptr : array-like of shape (n_sessions + 1,)
+            Bounds of the sessions; each shows at least one document.
+        session_ids, ranker : array-like of shape (n_sessions,), default=None
+            Names of the sessions, and of the rankers that made the lists.
+        times : array-like of shape (n_sessions,), default=None
+            In seconds.
+        is_random : array-like of shape (n_sessions,), default=None
+            Whether the list was shuffled.
+        features : array-like of shape (n_pairs, n_features), default=None
+            Features of the pairs, in the order of their codes (by name of the query, then of the document).
+        feature_names : sequence of str, default=None
+
+        Returns
+        -------
+        ClickLog
+
+        Raises
+        ------
+        ValueError
+            If lengths differ, a session is empty, or shows a document twice. ``read_clicks`` repairs such logs.
+        """
+        queries, session_query = code_names(query, "query")
+        docids, doc = code_names(docid, "docid")
+        bounds = _checked_bounds(indptr, session_query.size, doc.size)
+        clicks = _flags(click, "click", doc.size, "docid")
+        pairs, pair = _coded_pairs(queries, docids, np.repeat(session_query, np.diff(bounds)), doc)
+        log = cls(bounds, pair, clicks, session_query, pairs)
+        _check_repeats(log)
+        n_sessions = len(log)
+        if session_ids is not None:
+            log.session_ids = _names_of(session_ids, "session_ids", n_sessions)
+        if ranker is not None:
+            log.rankers, codes = code_names(ranker, "ranker")
+            log.ranker = _read_only(_of_length(codes, "ranker", n_sessions))
+        if times is not None:
+            seconds = _of_length(np.asarray(times, dtype=np.float64), "times", n_sessions)
+            if not np.isfinite(seconds).all():
+                raise ValueError(f"times is {seconds[~np.isfinite(seconds)][0]} in one session; seconds are needed.")
+            log.times = _read_only(seconds)
+        if is_random is not None:
+            log.is_random = _read_only(_flags(is_random, "is_random", n_sessions, "query"))
+        return log if features is None else log.with_features(features, feature_names)
+
+    def with_features(self, features: Any, feature_names: Sequence[str] | None = None) -> ClickLog:
+        """Return the same log with features of its pairs.
+
+        Parameters
+        ----------
+        features : array-like of shape (n_pairs, n_features)
+            In the order of ``pairs``.
+        feature_names : sequence of str, default=None
+
+        Returns
+        -------
+        ClickLog
+        """
+        values = np.asarray(features)
+        values = values.astype(np.float64) if values.dtype.kind != "f" else values
+        if values.ndim != 2 or values.shape[0] != self.n_pairs:
+            raise ValueError(
+                f"features has shape {values.shape}; a row for each of the {self.n_pairs:,} pairs is needed."
+            )
+        if feature_names is not None and len(feature_names) != values.shape[1]:
+            raise ValueError(f"there are {len(feature_names)} feature names but {values.shape[1]} features.")
+        check_finite(values, feature_names)
+        return self._with(features=values, feature_names=feature_names)
+
+    # --- Sizes --------------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return self.indptr.size - 1
+
+    @property
+    def n_sessions(self) -> int:
+        """Number of sessions."""
+        return len(self)
+
+    @property
+    def n_shown(self) -> int:
+        """Number of rows: documents shown in all sessions."""
+        return self.pair.size
+
+    @property
+    def n_clicks(self) -> int:
+        """Number of clicked rows."""
+        return int(np.count_nonzero(self.click))
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs, those without a session in a part of a log included."""
+        return len(self.pairs)
+
+    @property
+    def longest(self) -> int:
+        """Length of the longest list."""
+        return int(np.diff(self.indptr).max(initial=0))
+
+    @property
+    def rank(self) -> np.ndarray:
+        """Rank of each row, from 1."""
+        places = np.arange(1, self.n_shown + 1)
+        places -= np.repeat(self.indptr[:-1], np.diff(self.indptr))
+        return places.astype(np.int32)
+
+    # --- Names --------------------------------------------------------------------------------------------------------
+
+    @property
+    def queries(self) -> TextColumn:
+        """Names of the queries, sorted."""
+        return self.pairs.queries
+
+    @property
+    def docids(self) -> TextColumn:
+        """Names of the documents, sorted."""
+        return self.pairs.docids
+
+    @property
+    def pair_query(self) -> np.ndarray:
+        """Code of the query of each pair."""
+        return self.pairs.pair_query
+
+    @property
+    def pair_doc(self) -> np.ndarray:
+        """Code of the document of each pair."""
+        return self.pairs.pair_doc
+
+    # --- Parts --------------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, which: Any) -> ClickLog:
+        """Return some sessions: a slice, a mask or positions. Pairs keep their codes."""
+        if isinstance(which, slice):
+            start, stop, step = which.indices(len(self))
+            if step == 1:
+                return self._between(start, max(start, stop))
+        elif np.ndim(which) == 0:
+            raise TypeError(f"log[{which!r}]: a slice, a mask or positions of sessions are needed, such as log[:1000].")
+        return self._take(np.arange(len(self))[which])
+
+    def _between(self, start: int, stop: int) -> ClickLog:
+        first, last = self.indptr[start], self.indptr[stop]
+        part = slice(start, stop)
+        return self._with(
+            indptr=self.indptr[start : stop + 1] - first,
+            pair=self.pair[first:last],
+            click=self.click[first:last],
+            session_query=self.session_query[part],
+            session_ids=None if self.session_ids is None else self.session_ids[part],
+            **{name: values[part] for name, values in self._by_session().items()},
+        )
+
+    def _take(self, sessions: np.ndarray) -> ClickLog:
+        lengths = np.diff(self.indptr)[sessions]
+        indptr = np.append(0, np.cumsum(lengths))
+        rows = np.arange(indptr[-1]) + np.repeat(self.indptr[sessions] - indptr[:-1], lengths)
+        return self._with(
+            indptr=indptr,
+            pair=take_rows(self.pair, rows),
+            click=take_rows(self.click, rows),
+            session_query=self.session_query[sessions],
+            session_ids=None if self.session_ids is None else self.session_ids[sessions],
+            **{name: values[sessions] for name, values in self._by_session().items()},
+        )
+
+    def _by_session(self) -> dict[str, np.ndarray]:
+        return {name: getattr(self, name) for name in _PER_SESSION if getattr(self, name) is not None}
+
+    def _with(self, **changed: Any) -> ClickLog:
+        return ClickLog(**{**vars(self), **changed})
+
+    def split(self, share: float = 0.8, *, by: str = "session", random_state: int = 0) -> tuple[ClickLog, ClickLog]:
+        """Return two parts, drawn at random; sessions keep their order.
+
+        Parameters
+        ----------
+        share : float, default=0.8
+            Share of the sessions, or queries, in the first part.
+        by : {"session", "query"}, default="session"
+            Whether sessions are drawn, or queries with all their sessions.
+        random_state : int, default=0
+
+        Returns
+        -------
+        tuple of two ClickLog
+
+        Examples
+        --------
+        >>> import plackett as pk
+        >>> log = pk.clicks.ClickLog.from_arrays(list("abcd"), list("wxyz"), [1, 0, 0, 1], indptr=range(5))
+        >>> train, test = log.split(0.75)
+        >>> len(train), len(test)
+        (3, 1)
+        """
+        if check_number(share, "share", above=0) >= 1:
+            raise ValueError(f"share={share}; it must be below 1.")
+        check_choice(by, "by", ("session", "query"))
+        rng = np.random.default_rng(check_seed(random_state))
+        of_session = self.session_query if by == "query" else np.arange(len(self))
+        units = np.unique(of_session) if by == "query" else of_session
+        is_first = np.zeros(int(units.max(initial=-1)) + 1, dtype=bool)
+        is_first[units[rng.permutation(units.size)[: round(share * units.size)]]] = True
+        chosen = is_first[of_session]
+        return self[chosen], self[~chosen]
+
+    def compact(self) -> ClickLog:
+        """Return the log without pairs that none of its sessions shows; codes change.
+
+        Returns
+        -------
+        ClickLog
+        """
+        is_shown = np.zeros(self.n_pairs, dtype=bool)
+        is_shown[self.pair] = True
+        kept = np.flatnonzero(is_shown)
+        if kept.size == self.n_pairs:
+            return self
+        place = np.cumsum(is_shown, dtype=np.int32) - 1
+        pairs, pair = self.pairs.subset(kept), place[self.pair]
+        return self._with(
+            pair=pair,
+            pairs=pairs,
+            session_query=pairs.pair_query[pair[self.indptr[:-1]]],
+            features=None if self.features is None else self.features[kept],
+        )
+
+    # --- Files --------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the log to a file that ``load`` maps into memory. Nothing in it is executable.
+
+        Parameters
+        ----------
+        path : path
+            Replaced only when everything was written.
+        """
+        with write_container(path, KIND, VERSION) as writer:
+            for name, values in self._stored().items():
+                writer.add(name, values)
+            cleaning = None if self.cleaning is None else self.cleaning.to_dict()
+            writer.finish({"feature_names": self.feature_names, "cleaning": cleaning})
+
+    def _stored(self) -> dict[str, np.ndarray]:
+        arrays = {name: getattr(self, name) for name in _DTYPES if getattr(self, name) is not None}
+        for name in ("session_ids", "rankers"):
+            names = getattr(self, name)
+            if names is not None:
+                arrays |= names_as_arrays(name, names)
+        return {**arrays, **self.pairs.arrays(), **({} if self.features is None else {"features": self.features})}
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> ClickLog:
+        """Return the log in a file of ``save``, mapped into memory.
+
+        Parameters
+        ----------
+        path : path
+
+        Returns
+        -------
+        ClickLog
+
+        Raises
+        ------
+        DataFormatError
+            If the file is damaged, or is not a click log.
+        """
+        try:
+            with open_container(path, KIND, VERSION) as container:
+                arrays = {name: container.mapped(name, "r") for name in container.arrays}
+                header = container.header
+            return _checked_log(arrays, header)
+        except (ContainerError, ValueError, KeyError, TypeError) as error:
+            raise DataFormatError(os.fspath(path), None, f"this click log cannot be read: {error}") from error
+
+    def __repr__(self) -> str:
+        sessions = count_of(len(self), "session")
+        queries = count_of(np.unique(self.session_query).size, "query", "queries")
+        clicks, pairs = count_of(self.n_clicks, "click"), count_of(self.n_pairs, "pair")
+        return f"ClickLog({sessions} of {queries}, {self.n_shown:,} shown, {clicks}, {pairs})"
+
+
+def _read_only(values: Any) -> Any:
+    if values is None:
+        return None
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
+# --- Checks -----------------------------------------------------------------------------------------------------------
+
+
+def _checked_bounds(indptr: Any, n_sessions: int, n_shown: int) -> np.ndarray:
+    bounds = np.asarray(indptr, dtype=np.int64)
+    if bounds.shape != (n_sessions + 1,):
+        wanted = f"{n_sessions + 1:,} bounds for {count_of(n_sessions, 'session')}"
+        raise ValueError(f"indptr has shape {bounds.shape}; it must have {wanted}.")
+    if bounds[0] != 0 or bounds[-1] != n_shown:
+        raise ValueError(f"indptr goes from {bounds[0]} to {bounds[-1]:,}, but there are {n_shown:,} shown documents.")
+    empty = np.flatnonzero(np.diff(bounds) <= 0)
+    if empty.size:
+        raise ValueError(f"session {empty[0]} shows no document (indptr). Leave it out.")
+    return bounds
+
+
+def _of_length(values: np.ndarray, name: str, n: int, other: str = "query") -> np.ndarray:
+    if values.shape != (n,):
+        raise ValueError(f"{name} has shape {values.shape} but {other} has {n:,} values.")
+    return values
+
+
+def _flags(values: Any, name: str, n: int, other: str) -> np.ndarray:
+    flags = _of_length(np.asarray(values), name, n, other)
+    if flags.dtype == bool:
+        return flags
+    is_wrong = (flags != 0) & (flags != 1) if flags.dtype.kind in "iuf" else np.ones(n, dtype=bool)
+    if is_wrong.any():
+        row = int(np.argmax(is_wrong))
+        raise ValueError(f"{name} is {flags[row]} in row {row}; booleans, or 0 and 1, are needed.")
+    return flags.astype(bool)
+
+
+def _names_of(names: Any, what: str, n: int) -> TextColumn:
+    column = names if isinstance(names, TextColumn) else TextColumn.from_strings(map(str, names))
+    if len(column) != n:
+        raise ValueError(f"{what} has {len(column):,} names but query has {n:,} values.")
+    return column
+
+
+def _coded_pairs(
+    queries: TextColumn, docids: TextColumn, query: np.ndarray, doc: np.ndarray
+) -> tuple[Pairs, np.ndarray]:
+    n_docs = max(1, len(docids))
+    key = query.astype(np.int64) * n_docs + doc
+    different, pair = np.unique(key, return_inverse=True)
+    if different.size > np.iinfo(np.int32).max:
+        raise ValueError(f"there are {different.size:,} pairs of query and document; at most 2**31 - 1 are possible.")
+    pair_query, pair_doc = (different // n_docs).astype(np.int32), (different % n_docs).astype(np.int32)
+    return Pairs(queries, docids, pair_query, pair_doc), pair.reshape(-1).astype(np.int32)
+
+
+def _check_repeats(log: ClickLog) -> None:
+    session = np.repeat(np.arange(len(log)), np.diff(log.indptr))
+    order = np.lexsort((log.pair, session))
+    pair, session = log.pair[order], session[order]
+    repeats = np.flatnonzero((pair[1:] == pair[:-1]) & (session[1:] == session[:-1]))
+    if repeats.size:
+        doc = log.pairs[int(pair[repeats[0]])][1]
+        raise ValueError(f"session {session[repeats[0]]} shows document {doc!r} twice. Keep the first of the two.")
+
+
+def _checked_log(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> ClickLog:
+    """Return the log of a file; compiled code trusts bounds and codes."""
+    for name, dtype in _DTYPES.items():
+        if name in arrays and (arrays[name].dtype != dtype or arrays[name].ndim != 1):
+            raise ValueError(f"{name} has another type.")
+    pairs, optional = Pairs.from_stored(arrays), dict[str, Any]()
+    n_sessions = arrays["session_query"].size
+    indptr = _checked_bounds(arrays["indptr"], n_sessions, arrays["pair"].size)
+    _of_length(arrays["click"], "click", arrays["pair"].size, "pair")
+    _check_codes(arrays["pair"], len(pairs), "pair")
+    session = np.repeat(arrays["session_query"], np.diff(indptr))
+    if (pairs.pair_query[arrays["pair"]] != session).any():
+        raise ValueError("session_query does not agree with the pairs.")
+    for name in ("session_ids", "rankers"):
+        if f"{name}.bytes" in arrays:
+            optional[name] = stored_names(name, arrays)
+    if "session_ids" in optional and len(optional["session_ids"]) != n_sessions:
+        raise ValueError("session_ids has another length.")
+    if "ranker" in arrays:
+        _check_codes(arrays["ranker"], len(optional["rankers"]), "ranker")
+    optional |= {name: _of_length(arrays[name], name, n_sessions) for name in _PER_SESSION if name in arrays}
+    log = ClickLog(indptr, arrays["pair"], arrays["click"], arrays["session_query"], pairs, **optional)
+    return log.with_features(arrays["features"], header.get("feature_names")) if "features" in arrays else log
+
+
+def _check_codes(codes: np.ndarray, n: int, name: str) -> None:
+    if codes.size and not 0 <= codes.min() <= codes.max() < n:
+        raise ValueError(f"{name} holds a code outside of 0 to {n - 1}.")
