@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from plackett.data.queries import QueryLists
-from plackett.losses import Loss, PairwiseHinge, PairwiseSmoothedHinge, get_loss
+from plackett.losses import Loss, Pairwise, get_loss
 from plackett.objective.objective import Objective
 from plackett.objective.penalties import L2
 from plackett.scorers.linear import LinearScorer
@@ -18,7 +18,7 @@ SIZES = {"1500 lists of 20": (1500, 20), "300 lists of 100": (300, 100), "30 lis
 
 
 def _loss(name: str) -> Loss:
-    return PairwiseSmoothedHinge(0.3) if name == "smoothed-hinge" else get_loss(name)
+    return get_loss("listmle") if name == "listmle" else Pairwise(name, width=0.3 if name == "smoothed-hinge" else 1.0)
 
 
 def _lists(n_queries: int, n_docs: int) -> tuple[QueryLists, np.ndarray, np.ndarray]:
@@ -61,7 +61,7 @@ def _strict_order(name: str) -> Callable[[], object]:
 
 def _dual_sums() -> Callable[[], object]:
     lists, scores, _ = _lists(300, 100)
-    return lambda: PairwiseHinge().dual_sums(scores, lists, 0.1)
+    return lambda: Pairwise("hinge").dual_sums(scores, lists, 0.1)
 
 
 def _objective(name: str) -> tuple[Objective, np.ndarray]:

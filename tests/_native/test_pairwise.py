@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from plackett.losses import PairwiseSmoothedHinge, get_loss
+from plackett.losses import Pairwise, get_loss
 from plackett.objective.objective import Objective
 from plackett.objective.penalties import L2
 from plackett.scorers.linear import LinearScorer
@@ -12,7 +12,7 @@ from tests.losses import literal
 from tests.losses import literal_pairwise as loops
 
 LOSSES = [get_loss(name) for name in ("hinge", "squared-hinge", "psi", "logistic", "exponential")]
-LOSSES.append(PairwiseSmoothedHinge(0.3))
+LOSSES.append(Pairwise("smoothed-hinge", width=0.3))
 
 
 def some_lists():

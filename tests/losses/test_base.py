@@ -23,10 +23,10 @@ ALL_LOSSES = [
     pk.losses.RankCosine(transform="exp"),
     pk.losses.CSListMLE(k=2),
     pk.losses.CSListMLE(weights="label"),
-    pk.losses.PairwiseHinge(normalize="all"),
-    pk.losses.PairwiseSquaredHinge(normalize="none"),
-    pk.losses.PairwiseLogistic(normalize="all"),
-    pk.losses.PairwiseExponential(normalize="none"),
+    pk.losses.Pairwise("hinge", normalize="all"),
+    pk.losses.Pairwise("squared-hinge", normalize="none"),
+    pk.losses.Pairwise("logistic", normalize="all"),
+    pk.losses.Pairwise("exponential", normalize="none"),
 ]
 SMOOTH = [loss for loss in ALL_LOSSES if loss.is_smooth]
 SINGLE_LEVEL_MATTERS = ("listnet", "rankcosine", "squared")

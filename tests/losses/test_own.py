@@ -174,7 +174,10 @@ class PlainHinge:
         return [(short * is_active).sum(), is_active.sum(axis=0) - is_active.sum(axis=1)]
 
 
-class DoubledHinge(pk.losses.PairwiseHinge):
+class DoubledHinge(pk.losses.Pairwise):
+    def __init__(self):
+        super().__init__("hinge")
+
     def value_and_slope(self, scores, queries):
         value, slope = super().value_and_slope(scores, queries)
         return 2 * value, 2 * slope
@@ -208,7 +211,7 @@ def test_a_plain_loss_sees_one_query_at_a_time():
     order = np.random.default_rng(0).permutation(DATA.n_docs)
     mixed = pk.Queries(DATA.X[order], DATA.labels[order], DATA.qid[order])
     scores = np.random.default_rng(1).normal(size=DATA.n_docs)
-    ours = pk.losses.PairwiseHinge(normalize="none")
+    ours = pk.losses.Pairwise("hinge", normalize="none")
     for data, given in ((DATA, scores), (mixed, scores[order])):
         (value, slope), (expected, expected_slope) = (
             get_loss(loss).value_and_slope(given, data) for loss in (PlainHinge(), ours)

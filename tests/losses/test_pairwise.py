@@ -3,6 +3,7 @@
 Long lists are there because pairs are met in another way in them: sorted halves cross each other.
 """
 
+import itertools
 import time
 
 import numpy as np
@@ -11,32 +12,37 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plackett.data.queries import QueryLists
-from plackett.losses import (
-    PairwiseExponential,
-    PairwiseHinge,
-    PairwiseLogistic,
-    PairwisePsi,
-    PairwiseSmoothedHinge,
-    PairwiseSquaredHinge,
-    get_loss,
-)
-from plackett.losses.pairwise import pair_counts, pair_plan
+from plackett.losses import Pairwise, get_loss
+from plackett.losses.pair_plans import pair_counts, pair_plan
 from tests.losses import literal
 from tests.losses import literal_pairwise as loops
 
 DIRECT = 96  # pairs per document that a plan lets be met one by one
 
-LOSSES = [
-    (PairwiseHinge, loops.hinge),
-    (PairwiseSquaredHinge, loops.squared_hinge),
-    (PairwiseLogistic, loops.logistic),
-    (PairwiseExponential, loops.exponential),
-    (PairwisePsi, loops.psi),
-    (PairwiseSmoothedHinge, loops.smoothed_hinge(1.0)),
-]
-CURVED = [PairwiseSquaredHinge, PairwiseLogistic, PairwiseExponential, PairwiseSmoothedHinge]
+
+def kind_of(name):
+    """Return a function of the other parameters that returns this pairwise loss."""
+
+    def make(**options):
+        return Pairwise(name, **options)
+
+    make.__name__ = name
+    return make
+
+
+LOOPS = {
+    "hinge": loops.hinge,
+    "squared-hinge": loops.squared_hinge,
+    "logistic": loops.logistic,
+    "exponential": loops.exponential,
+    "psi": loops.psi,
+    "smoothed-hinge": loops.smoothed_hinge(1.0),
+}
+KINDS = {name: kind_of(name) for name in LOOPS}
+LOSSES = [(KINDS[name], loop) for name, loop in LOOPS.items()]
+CURVED = [KINDS[name] for name in ("squared-hinge", "logistic", "exponential", "smoothed-hinge")]
 each_loss = pytest.mark.parametrize(("kind", "loop"), LOSSES, ids=lambda part: part.__name__)
-each_curved = pytest.mark.parametrize("kind", CURVED)
+each_curved = pytest.mark.parametrize("kind", CURVED, ids=lambda kind: kind.__name__)
 
 # labels and scores that make many ties, and margins that are exactly 0 and 1
 documents = st.lists(
@@ -103,7 +109,7 @@ def test_a_hand_sum(kind, loop):
         "psi": 0.25,
         "smoothed-hinge": 0.03125,
     }
-    assert value == pytest.approx(by_hand[kind.name], rel=1e-14)
+    assert value == pytest.approx(by_hand[kind.__name__], rel=1e-14)
 
 
 @pytest.mark.parametrize("kind", [kind for kind, _ in LOSSES])
@@ -118,7 +124,7 @@ def test_slopes_match_differences_of_values(kind, is_long):
 
 
 @pytest.mark.parametrize(
-    ("kind", "spread"), [*((kind, 1.0) for kind in CURVED), (PairwiseSquaredHinge, 300.0), (PairwiseLogistic, 300.0)]
+    ("kind", "spread"), [*((kind, 1.0) for kind in CURVED), (KINDS["squared-hinge"], 300.0), (KINDS["logistic"], 300.0)]
 )
 def test_products_match_differences_of_slopes(kind, spread):
     lists = literal.lists_of([2, 0, 1, 1, 4], [], [1], [0, 0, 0], [-1, 3, 3, 0])
@@ -221,7 +227,7 @@ def test_scores_far_apart_keep_value_and_slope_finite(kind, loop):
 
 
 @pytest.mark.parametrize(
-    ("kind", "loop"), [pair for pair in LOSSES if pair[0] is not PairwiseExponential], ids=lambda part: part.__name__
+    ("kind", "loop"), [pair for pair in LOSSES if pair[0].__name__ != "exponential"], ids=lambda part: part.__name__
 )
 def test_scores_far_apart_cost_no_accuracy(kind, loop):
     lists = literal.lists_of(np.random.default_rng(11).permutation(400))
@@ -238,18 +244,18 @@ def test_exponential_of_far_but_well_ordered_scores_is_exact():
     scores = np.repeat([6000.0, 3000.0, 0.0, -3000.0], 3) + np.tile([0.0, 1.0, 0.5], 4)
     lists = literal.lists_of(labels)
     values, slope = loops.query_sums(loops.exponential, scores, lists)
-    value, found = PairwiseExponential().value_and_slope(scores, lists)
+    value, found = Pairwise("exponential").value_and_slope(scores, lists)
     assert value == pytest.approx(values[0], rel=1e-13)
     np.testing.assert_allclose(found, slope, rtol=1e-12)
     unit = np.eye(12)[4]
-    row = PairwiseExponential().curvature_product(scores, lists, unit)
-    assert row[4] == pytest.approx(PairwiseExponential().curvature_diagonal(scores, lists)[4], rel=1e-13)
+    row = Pairwise("exponential").curvature_product(scores, lists, unit)
+    assert row[4] == pytest.approx(Pairwise("exponential").curvature_diagonal(scores, lists)[4], rel=1e-13)
     assert row[3] == pytest.approx(-np.exp(1.0) / 66, rel=1e-12)
 
 
 def test_small_logistic_losses_keep_their_digits():
     # margins of 40 and more: 1 + e^-40 is 1
-    value, slope = PairwiseLogistic("none").value_and_slope([80.0, 40.0, 0.0], literal.lists_of([2, 1, 0]))
+    value, slope = Pairwise(normalize="none").value_and_slope([80.0, 40.0, 0.0], literal.lists_of([2, 1, 0]))
     assert value == pytest.approx(2 * np.exp(-40.0) + np.exp(-80.0), rel=1e-13)
     np.testing.assert_allclose(slope[0], -np.exp(-40.0), rtol=1e-13)
 
@@ -262,7 +268,9 @@ def test_the_smoothed_hinge_is_its_definition_at_every_width(width, grid):
     scores = scores if grid is None else np.round(scores * grid) / grid
     values, slope = loops.query_sums(loops.smoothed_hinge(width), scores, lists)
     found = np.empty(lists.n_docs)
-    np.testing.assert_allclose(PairwiseSmoothedHinge(width).query_values(scores, lists, found), values, rtol=1e-11)
+    np.testing.assert_allclose(
+        Pairwise("smoothed-hinge", width=width).query_values(scores, lists, found), values, rtol=1e-11
+    )
     np.testing.assert_allclose(found, slope, atol=1e-10)
 
 
@@ -272,7 +280,9 @@ def test_many_pairs_within_a_small_width_are_summed_as_exactly():
     scores = np.where(np.arange(600) < 300, 1.0, 0.0) + rng.uniform(-0.4, 0.4, 600) * width
     values, slope = loops.query_sums(loops.smoothed_hinge(width), scores, lists)
     found = np.empty(600)
-    np.testing.assert_allclose(PairwiseSmoothedHinge(width).query_values(scores, lists, found), values, rtol=1e-7)
+    np.testing.assert_allclose(
+        Pairwise("smoothed-hinge", width=width).query_values(scores, lists, found), values, rtol=1e-7
+    )
     np.testing.assert_allclose(found, slope, rtol=1e-7)
 
 
@@ -280,7 +290,7 @@ def test_many_pairs_within_a_small_width_are_summed_as_exactly():
 @given(queries=documents, width=st.sampled_from([1e-6, 0.01, 0.25, 1.0, 3.0]))
 def test_smoothing_costs_at_most_half_the_width_a_pair(queries, width):
     lists, scores = literal.split(queries)
-    hinge = PairwiseHinge(normalize="none")
+    hinge = Pairwise("hinge", normalize="none")
     below = literal.values_of(hinge, scores, lists) - literal.values_of(hinge.smoothed(width), scores, lists)
     assert (below >= -1e-12).all()
     assert (below <= width / 2 * pair_counts(lists) + 1e-12).all()
@@ -291,12 +301,14 @@ def test_dual_sums_are_those_of_a_loop_over_pairs(width, normalize):
     lists = long_lists(16)
     scores = np.random.default_rng(17).normal(size=lists.n_docs)
     expected, _ = loops.query_sums(lambda m: (min(1.0, max(0.0, 1 - m) / width), 0.0), scores, lists, normalize)
-    np.testing.assert_allclose(PairwiseHinge(normalize).dual_sums(scores, lists, width), expected, rtol=1e-10)
+    np.testing.assert_allclose(
+        Pairwise("hinge", normalize=normalize).dual_sums(scores, lists, width), expected, rtol=1e-10
+    )
 
 
 def test_the_dual_variables_give_a_lower_bound_that_closes():
     # min over s of hinge(s) + s²/2, one pair with margin s: s = 1 costs 1/2, and the dual value is alpha - alpha²/2
-    lists, hinge = literal.lists_of([1, 0]), PairwiseHinge()
+    lists, hinge = literal.lists_of([1, 0]), Pairwise("hinge")
     for width in (0.1, 1e-3, 1e-6):
         margin = 1 / (1 + width)  # the minimum with the smoothed hinge
         alpha = hinge.dual_sums(np.array([margin, 0.0]), lists, width)[0]
@@ -305,7 +317,7 @@ def test_the_dual_variables_give_a_lower_bound_that_closes():
 
 
 def test_a_hundred_thousand_documents_take_no_list_of_pairs():
-    kinds = (PairwiseHinge, PairwiseSquaredHinge, PairwisePsi, PairwiseExponential, PairwiseSmoothedHinge)
+    kinds = [kind for name, kind in KINDS.items() if name != "logistic"]
     rng = np.random.default_rng(18)
     for n in (4, 100_000):  # the short list loads what is loaded once
         lists, scores = QueryLists(rng.permutation(n).astype(float), np.array([0, n])), rng.normal(size=n)
@@ -314,7 +326,7 @@ def test_a_hundred_thousand_documents_take_no_list_of_pairs():
             value, slope = kind().value_and_slope(scores, lists)
             assert value > 0
             assert slope.sum() == pytest.approx(0, abs=1e-9)
-        assert PairwiseSquaredHinge().curvature_product(scores, lists, scores) @ scores >= 0
+        assert Pairwise("squared-hinge").curvature_product(scores, lists, scores) @ scores >= 0
     assert time.process_time() - start < 10  # pairs would take 5e9 steps for each
 
 
@@ -335,28 +347,76 @@ def test_the_plan_meets_every_pair_once():
         np.testing.assert_array_equal(met, labels[:, None] > labels[None, :])
 
 
+@pytest.mark.parametrize("sigma", [1e-6, 0.3, 2.0, 1e6])
+def test_sigma_multiplies_the_margins(sigma):
+    lists = long_lists(20)
+    scores, direction = np.random.default_rng(21).normal(size=(2, lists.n_docs)) / 40
+    loss, plain = Pairwise(sigma=sigma), Pairwise()
+    value, slope = loss.value_and_slope(scores, lists)
+    expected, expected_slope = plain.value_and_slope(sigma * scores, lists)
+    assert value == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_allclose(slope, sigma * expected_slope, rtol=1e-9, atol=1e-13 * sigma)
+    for found, wanted in (
+        (loss.curvature_product(scores, lists, direction), plain.curvature_product(sigma * scores, lists, direction)),
+        (loss.curvature_diagonal(scores, lists), plain.curvature_diagonal(sigma * scores, lists)),
+        (loss.curvature_bound(scores, lists), plain.curvature_bound(sigma * scores, lists)),
+    ):
+        np.testing.assert_allclose(found, sigma**2 * wanted, rtol=1e-7, atol=1e-13 * sigma**2)
+
+
+@pytest.mark.parametrize("normalize", ["pairs", "all", "none"])
+def test_squared_differences_are_those_of_a_loop_over_all_pairs(normalize):
+    lists = literal.lists_of([2, 0, 1, 1, 4], [], [1], [0.5, 0.5, 0.5], [-1, 3, 3, 0])
+    loss, rng = Pairwise("squared", normalize=normalize), np.random.default_rng(22)
+    scores = rng.normal(size=lists.n_docs)
+    value, slope, hessian = 0.0, np.zeros(lists.n_docs), np.zeros((lists.n_docs, lists.n_docs))
+    for start, stop in itertools.pairwise(lists.indptr):
+        n = stop - start
+        for i, j in itertools.combinations(range(start, stop), 2):
+            error = (scores[i] - scores[j]) - (lists.labels[i] - lists.labels[j])
+            unit = (np.eye(lists.n_docs)[i] - np.eye(lists.n_docs)[j]) / (1 if normalize == "none" else n * (n - 1) / 2)
+            value += error**2 * unit[i]
+            slope += 2 * error * unit
+            hessian += 2 * np.outer(unit, unit) / unit[i]
+    found, found_slope = loss.value_and_slope(scores, lists)
+    assert found == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(found_slope, slope, atol=1e-12)
+    np.testing.assert_allclose(matrix_of(loss.curvature_at(scores, lists), lists.n_docs), hessian, atol=1e-12)
+    np.testing.assert_allclose(loss.curvature_diagonal(scores, lists), hessian.diagonal(), atol=1e-12)
+    assert np.linalg.eigvalsh(np.diag(loss.curvature_bound(scores, lists)) - hessian).min() > -1e-12
+    assert np.isfinite(loss.value_and_slope(1e300 * scores, lists)[0])
+
+
 def test_names_and_errors():
     names = ["hinge", "squared-hinge", "logistic", "exponential", "psi"]
-    assert [type(get_loss(name)).name for name in names] == names
+    assert [get_loss(name).name for name in names] == names
     lists = literal.lists_of([1, 0])
-    with pytest.raises(ValueError, match="normalize='mean' is not known; choose one of pairs, all, none"):
-        PairwiseHinge("mean").value_and_slope([0.0, 0.0], lists)
+    with pytest.raises(ValueError, match="normalize='mean' is not known; choose one of 'pairs', 'all', 'none'"):
+        Pairwise("hinge", normalize="mean").value_and_slope([0.0, 0.0], lists)
     with pytest.raises(ValueError, match="width=0 must be a number above 0"):
-        PairwiseHinge().smoothed(0).value_and_slope([0.0, 0.0], lists)
-    with pytest.raises(NotImplementedError, match=r"PairwisePsi\(\) has no curvature_product \(it is not convex\)"):
-        PairwisePsi().curvature_product([0.0, 0.0], lists, [1.0, 0.0])
-    with pytest.raises(NotImplementedError, match=r"PairwiseHinge\(\) has no curvature_bound"):
-        PairwiseHinge().curvature_bound([0.0, 0.0], lists)
-    assert not PairwiseHinge().has_curvature_bound
-    assert PairwiseHinge("all").smoothed(0.5) == PairwiseSmoothedHinge(0.5, "all")
+        Pairwise("hinge").smoothed(0).value_and_slope([0.0, 0.0], lists)
+    with pytest.raises(ValueError, match="loss='log' is not known; choose one of 'hinge'"):
+        Pairwise("log").value_and_slope([0.0, 0.0], lists)
+    with pytest.raises(ValueError, match="weight='even' is not known; choose one of 'uniform'"):
+        Pairwise("hinge", "even").value_and_slope([0.0, 0.0], lists)
+    with pytest.raises(ValueError, match=r'sigma=2\.0 has no meaning with loss="hinge"; sigma is a'):
+        Pairwise("hinge", sigma=2.0).value_and_slope([0.0, 0.0], lists)
+    with pytest.raises(
+        NotImplementedError, match=r"Pairwise\(loss='psi'\) has no curvature_product \(it is not convex\)"
+    ):
+        Pairwise("psi").curvature_product([0.0, 0.0], lists, [1.0, 0.0])
+    with pytest.raises(NotImplementedError, match=r"Pairwise\(loss='hinge'\) has no curvature_bound"):
+        Pairwise("hinge").curvature_bound([0.0, 0.0], lists)
+    assert not Pairwise("hinge").has_curvature_bound
+    assert Pairwise("hinge", normalize="all").smoothed(0.5) == Pairwise("smoothed-hinge", width=0.5, normalize="all")
 
 
-@pytest.mark.parametrize("cls", [PairwiseHinge, PairwiseSquaredHinge, PairwisePsi])
-def test_minus_zero_is_zero(cls):
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "psi"])
+def test_minus_zero_is_zero(loss):
     rng = np.random.default_rng(0)
     lists = QueryLists(rng.integers(0, 5, 2000).astype(float), np.array([0, 2000]))
     mixed = np.where(rng.random(2000) < 0.5, -0.0, 0.0)
     for got, wanted in zip(
-        cls().value_and_slope(mixed, lists), cls().value_and_slope(np.zeros(2000), lists), strict=True
+        Pairwise(loss).value_and_slope(mixed, lists), Pairwise(loss).value_and_slope(np.zeros(2000), lists), strict=True
     ):
         np.testing.assert_array_equal(got, wanted)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from plackett._plugins import load_plugin, plugins
@@ -11,14 +13,7 @@ from plackett.losses.cost_sensitive import CSListMLE
 from plackett.losses.listmle import ListMLE, PListMLE
 from plackett.losses.listwise import ListNet, RankCosine
 from plackett.losses.own import AbsentLoss
-from plackett.losses.pairwise import (
-    PairwiseExponential,
-    PairwiseHinge,
-    PairwiseLogistic,
-    PairwisePsi,
-    PairwiseSmoothedHinge,
-    PairwiseSquaredHinge,
-)
+from plackett.losses.pairwise import Pairwise
 from plackett.losses.pointwise import Squared
 from plackett.losses.transforms import Linear
 
@@ -30,31 +25,19 @@ __all__ = [
     "ListNet",
     "Loss",
     "PListMLE",
-    "PairwiseExponential",
-    "PairwiseHinge",
-    "PairwiseLogistic",
-    "PairwisePsi",
-    "PairwiseSmoothedHinge",
-    "PairwiseSquaredHinge",
+    "Pairwise",
     "RankCosine",
     "Squared",
     "get_loss",
     "loss_names",
 ]
 
-_CLASSES: list[type[Loss]] = [
-    ListMLE,
-    PListMLE,
-    ListNet,
-    RankCosine,
-    CSListMLE,
-    PairwiseHinge,
-    PairwiseSquaredHinge,
-    PairwiseLogistic,
-    PairwiseExponential,
-    PairwisePsi,
-    Squared,
-]
+_PAIRWISE = ("hinge", "squared-hinge", "logistic", "exponential", "psi")
+_BY_NAME: dict[str, Callable[[], Loss]] = {
+    **{loss.name: loss for loss in (ListMLE, PListMLE, ListNet, RankCosine, CSListMLE)},
+    **{name: functools.partial(Pairwise, name) for name in _PAIRWISE},
+    Squared.name: Squared,
+}
 
 
 def _torch_form(loss: Loss) -> Any:
@@ -71,8 +54,6 @@ def _tree_form(loss: Loss, queries: Any) -> Any:
 
 # a loss does not import its backends: they import the losses, and PyTorch may not be installed
 Loss.backends.update(torch=_torch_form, trees=_tree_form)
-
-_BY_NAME = {loss.name: loss for loss in _CLASSES}
 
 
 def loss_names() -> list[str]:

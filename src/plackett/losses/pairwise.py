@@ -1,7 +1,4 @@
-"""Pairwise losses: sums over pairs of documents of a query with different labels.
-
-Each is a sum over pairs ``y_i > y_j`` of a function of the margin ``m = f_i - f_j``; no list of pairs is built.
-"""
+"""Pairwise losses: sums over pairs of documents of a query, of a function of the margin."""
 
 from __future__ import annotations
 
@@ -12,43 +9,188 @@ import numpy as np
 
 from plackett import _native
 from plackett.data.queries import QueryLists
-from plackett.losses.base import CompiledCurvature, CompiledLoss, CurvatureProduct, evaluate
+from plackett.losses.base import CompiledCurvature, CurvatureProduct, Loss, evaluate
+from plackett.losses.pair_plans import NORMALIZERS, native_plan, pair_counts
+from plackett.validation import check_choice, plain
 
-NORMALIZERS = ("pairs", "all", "none")
+
+class _Kind(NamedTuple):
+    """A loss of one pair: its properties, and the parameter that it has beside the margin."""
+
+    is_convex: bool
+    is_smooth: bool
+    is_curved: bool
+    parameter: str | None = None
 
 
-class _Pairwise(CompiledLoss):
-    """A sum over pairs, normalised by ``normalize``."""
+KINDS = {
+    "hinge": _Kind(is_convex=True, is_smooth=False, is_curved=False),
+    "smoothed-hinge": _Kind(is_convex=True, is_smooth=True, is_curved=True, parameter="width"),
+    "squared-hinge": _Kind(is_convex=True, is_smooth=True, is_curved=True),
+    "logistic": _Kind(is_convex=True, is_smooth=True, is_curved=True, parameter="sigma"),
+    "exponential": _Kind(is_convex=True, is_smooth=True, is_curved=True),
+    "psi": _Kind(is_convex=False, is_smooth=False, is_curved=False),
+    "squared": _Kind(is_convex=True, is_smooth=True, is_curved=True),
+}
+WEIGHTS = ("uniform",)
+_HINGES = ("squared-hinge", "smoothed-hinge")  # the active pairs, which alone have curvature, are found once
 
-    def __init__(self, normalize: str = "pairs"):
-        self.normalize = normalize
+
+class Pairwise(CompiledCurvature):
+    """A sum over pairs of documents of a query: a loss of the margin times a weight.
+
+    With ``m = s_i - s_j``, the margin by which a document i is above a document j with a lower label, the loss of a
+    pair is
+
+    - ``"hinge"``: ``max(0, 1 - m)`` (RankSVM). It has kinks: at a margin of exactly 1 the slope is 0. It has no
+      curvature; ``smoothed`` returns a loss that has.
+    - ``"smoothed-hinge"``: with ``z = 1 - m``, 0 for z below 0, ``z² / (2 width)`` up to ``width``, ``z - width/2``
+      beyond. Where the second derivative jumps, products use the parabola's side at ``1 - width`` and the flat side
+      at 1.
+    - ``"squared-hinge"``: ``max(0, 1 - m)²``. Where the second derivative jumps, at a margin of 1, products use the
+      flat side.
+    - ``"logistic"``: ``log(1 + e^(-sigma m))`` (RankNet).
+    - ``"exponential"``: ``e^-m`` (RankBoost). A margin below -600 counts as about -600, so that value and slope stay
+      finite (around 1e260).
+    - ``"psi"``: ``min(1, max(0, 1 - m))``, a hinge loss of at most 1; not convex. At the kinks the slope is that of the
+      right-hand side: 0 at a margin of 1, and not 0 at a margin of 0, so that a fit can start with equal scores.
+    - ``"squared"``: ``(m - (y_i - y_j))²``, over all pairs, those with equal labels included (rax's pairwise MSE).
+
+    No list of pairs is built. A query of n documents costs O(n log n) with the hinges and psi, O(n) with
+    ``"exponential"`` and ``"squared"``, and O(n²) in time and O(n) in memory with ``"logistic"``.
+
+    Parameters
+    ----------
+    loss : str, default="logistic"
+        The loss of a pair, as above.
+    weight : {"uniform"}, default="uniform"
+        The weight of a pair.
+    sigma : float, default=1.0
+        Factor of the margin in ``"logistic"``, above 0.
+    width : float, default=1.0
+        Width of the parabola of ``"smoothed-hinge"``, above 0.
+    normalize : {"pairs", "all", "none"}, default=None
+        Divisor of the sum of a query: the number of its pairs in the sum; the number of all pairs, ``n (n - 1) / 2``;
+        or 1. None means ``"pairs"``. A query without pairs counts 0.
+
+    Examples
+    --------
+    >>> from plackett import Queries
+    >>> data = Queries([[0.0]] * 3, y=[2, 1, 0])
+    >>> value, slope = Pairwise("hinge", normalize="none").value_and_slope([3.0, 1.0, 0.25], data)
+    >>> value, slope  # of the margins 2, 2.75 and 0.75 the last alone is below 1
+    (0.25, array([ 0., -1.,  1.]))
+    >>> value, slope = Pairwise("logistic", normalize="none").value_and_slope([0.0, 0.0, 0.0], data)
+    >>> round(value, 4), slope  # three pairs with margin 0: 3 log 2
+    (2.0794, array([-1.,  0.,  1.]))
+    """
+
+    def __init__(
+        self,
+        loss: str = "logistic",
+        weight: str = "uniform",
+        *,
+        sigma: float = 1.0,
+        width: float = 1.0,
+        normalize: str | None = None,
+    ):
+        self.loss, self.weight = loss, weight
+        self.sigma, self.width, self.normalize = sigma, width, normalize
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The name for users: that of the pair loss."""
+        return "pairwise-squared" if self.loss == "squared" else self.loss
+
+    @property
+    def _kind(self) -> _Kind:
+        check_choice(self.loss, "loss", KINDS)
+        return KINDS[self.loss]
+
+    @property
+    def is_convex(self) -> bool:  # type: ignore[override]
+        return self._kind.is_convex
+
+    @property
+    def is_smooth(self) -> bool:  # type: ignore[override]
+        return self._kind.is_smooth
+
+    @property
+    def is_linear_in_labels(self) -> bool:  # type: ignore[override]
+        return self.loss == "squared"  # but for a constant
+
+    @property
+    def has_curvature_product(self) -> bool:
+        return self._kind.is_curved
+
+    @property
+    def has_positive_diagonal(self) -> bool:
+        return self._kind.is_curved
+
+    @property
+    def has_curvature_bound(self) -> bool:
+        return self._kind.is_curved
+
+    @property
+    def has_smoothing(self) -> bool:
+        return self.loss == "hinge" and super().has_smoothing
 
     def check_labels(self, lists: QueryLists) -> None:
-        if self.normalize not in NORMALIZERS:
-            raise ValueError(f"normalize={self.normalize!r} is not known; choose one of {', '.join(NORMALIZERS)}.")
+        check_choice(self.weight, "weight", WEIGHTS)
+        if self.normalize is not None:
+            check_choice(self.normalize, "normalize", NORMALIZERS)
+        for name, default in (("sigma", 1.0), ("width", 1.0)):
+            value = getattr(self, name)
+            if self._kind.parameter != name and value != default:
+                users = [loss for loss, kind in KINDS.items() if kind.parameter == name]
+                raise ValueError(
+                    f'{name}={plain(value)!r} has no meaning with loss="{self.loss}"; {name} is a parameter of '
+                    f"{', '.join(users)}."
+                )
+            if not 0 < value < np.inf:
+                raise ValueError(f"{name}={plain(value)!r} must be a number above 0.")
 
     def native(self, lists: QueryLists) -> Any:
-        return lists.keep((self.name, self.normalize), lambda: self._compiled(lists))
+        if self.loss == "smoothed-hinge":
+            return self._compiled(lists)  # not cached: solvers use many widths
+        return lists.keep(("Pairwise", self.loss, self.sigma, self.normalize), lambda: self._compiled(lists))
 
     def _compiled(self, lists: QueryLists) -> Any:
-        raise NotImplementedError
+        plan, weights = native_plan(lists), self.query_weights(lists)
+        match self.loss:
+            case "hinge":
+                return _native.losses.hinge(plan, weights)
+            case "smoothed-hinge":
+                return _native.losses.bend(plan, weights / self.width, self.width)
+            case "squared-hinge":
+                return _native.losses.squared_hinge(plan, 2.0 * weights)  # the kernel sums z²/2
+            case "logistic":
+                return _native.losses.logistic(plan, weights, self.sigma)
+            case "exponential":
+                return _native.losses.exponential(lists.order, lists.indptr, *lists.levels, weights)
+            case "psi":
+                return _native.losses.ramp(plan, weights, 1.0)
+            case _:
+                return _native.losses.squared_pairs(lists.indptr, lists.labels, weights)
 
-    def _weights(self, lists: QueryLists) -> np.ndarray:
-        """Return the weight of a pair of each query; 0 for queries without pairs."""
-        return lists.keep(("pair weights", self.normalize), lambda: _pair_weights(lists, self.normalize))
+    def native_curvature(self, lists: QueryLists, scores: Callable[[], np.ndarray]) -> Any:
+        if self.loss not in _HINGES:
+            return self.native(lists)
+        plan, weights = native_plan(lists), self.query_weights(lists)
+        if self.loss == "squared-hinge":
+            return _native.losses.squared_hinge_curvature(plan, 2.0 * weights, scores())
+        return _native.losses.bend_curvature(plan, weights / self.width, self.width, scores())
 
-
-def _pair_weights(lists: QueryLists, normalize: str) -> np.ndarray:
-    counts = pair_counts(lists)
-    n_docs = np.diff(lists.indptr).astype(np.float64)
-    divisors = {"pairs": counts, "all": 0.5 * n_docs * (n_docs - 1.0), "none": np.ones_like(counts)}[normalize]
-    return np.divide(1.0, divisors, out=np.zeros_like(counts), where=counts > 0)
-
-
-class _CurvedHinge(_Pairwise, CompiledCurvature):
-    """Squared and smoothed hinge: the second derivative is equal for all active pairs, which are found once."""
+    def query_weights(self, lists: QueryLists) -> np.ndarray:
+        """Return the number that the pairs of each query are multiplied by; 0 for queries without pairs."""
+        normalize = self.normalize or "pairs"
+        all_pairs = self.loss == "squared"
+        return lists.keep(("pair weights", normalize, all_pairs), lambda: _query_weights(lists, normalize, all_pairs))
 
     def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
+        self._check_curvature("curvature_product")
+        if self.loss not in _HINGES:
+            return super().curvature_at(scores, lists)
         found = self.native_curvature(lists, lambda: scores)
 
         def product(direction: np.ndarray) -> np.ndarray:
@@ -58,248 +200,37 @@ class _CurvedHinge(_Pairwise, CompiledCurvature):
 
         return product
 
+    def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
+        self._check_curvature("curvature_diagonal")
+        return super().diagonal_at(scores, lists)
 
-class PairwiseHinge(_Pairwise):
-    """Hinge loss, ``max(0, 1 - m)``, over every pair of documents with different labels: RankSVM.
+    def bound_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
+        self._check_curvature("curvature_bound")
+        return super().bound_at(scores, lists)
 
-    O(n log n) per query. The loss has kinks: at a margin of exactly 1 the slope is 0. It has no curvature;
-    ``smoothed`` returns a loss that has.
+    def _check_curvature(self, method: str) -> None:
+        if not self._kind.is_curved:
+            raise self._lacks(method)
 
-    Parameters
-    ----------
-    normalize : {"pairs", "all", "none"}, default="pairs"
-        Divisor of the sum of a query: its number of pairs with different labels; the number of all pairs,
-        ``n (n - 1) / 2``; or 1. A query without pairs counts 0.
-
-    Examples
-    --------
-    >>> from plackett import Queries
-    >>> data = Queries([[0.0]] * 3, y=[2, 1, 0])
-    >>> value, slope = PairwiseHinge(normalize="none").value_and_slope([3.0, 1.0, 0.25], data)
-    >>> value, slope  # of the margins 2, 2.75 and 0.75 the last alone is below 1
-    (0.25, array([ 0., -1.,  1.]))
-    """
-
-    name = "hinge"
-    is_smooth = False
-
-    def _compiled(self, lists: QueryLists) -> Any:
-        return _native.losses.hinge(_native_plan(lists), self._weights(lists))
-
-    def smoothed(self, width: float) -> PairwiseSmoothedHinge:
-        """Return the loss with a parabola of this width in place of its kink: lower by at most width/2 per pair."""
-        return PairwiseSmoothedHinge(width, self.normalize)
+    def smoothed(self, width: float) -> Loss:
+        """Return the hinge loss with a parabola of this width for its kink: lower by at most width/2 per pair."""
+        if self.loss != "hinge":
+            raise self._lacks("smoothed")
+        return Pairwise("smoothed-hinge", width=width, normalize=self.normalize)
 
     def dual_sums(self, scores: np.ndarray, lists: QueryLists, width: float) -> np.ndarray:
         """Return the sum over each query's pairs of ``c * min(1, max(0, 1 - m) / width)``, c their weight.
 
-        These are the dual variables of the slope of ``smoothed(width)``. Their sum minus the conjugate of the penalty
-        is a lower bound of the minimum.
+        These are the dual variables of the slope of ``smoothed(width)`` of the hinge loss. Their sum minus the
+        conjugate of the penalty is a lower bound of the minimum.
         """
-        ramp = _native.losses.ramp(_native_plan(lists), self._weights(lists) / width, width)
+        ramp = _native.losses.ramp(native_plan(lists), self.query_weights(lists) / width, width)
         return evaluate(ramp, scores, lists, np.empty(lists.n_docs))
 
 
-class PairwiseSmoothedHinge(_CurvedHinge):
-    """Smoothed hinge loss: 0 above a margin of 1, a parabola down to ``1 - width``, linear below.
-
-    With ``z = 1 - m``: ``z² / (2 width)`` for z up to ``width``, ``z - width/2`` beyond. At the jumps of the second
-    derivative, products use the parabola's side at ``1 - width`` and the flat side at 1.
-
-    Parameters
-    ----------
-    width : float, default=1.0
-        Width of the parabola, above 0.
-    normalize : {"pairs", "all", "none"}, default="pairs"
-        As in :class:`PairwiseHinge`.
-
-    Examples
-    --------
-    >>> from plackett import Queries
-    >>> data = Queries([[0.0]] * 3, y=[2, 1, 0])
-    >>> value, slope = PairwiseSmoothedHinge(normalize="none").value_and_slope([3.0, 1.0, 0.25], data)
-    >>> value, slope  # of the margins 2, 2.75 and 0.75 the last alone is below 1: 0.25² / 2
-    (0.03125, array([ 0.  , -0.25,  0.25]))
-    """
-
-    name = "smoothed-hinge"
-
-    def __init__(self, width: float = 1.0, normalize: str = "pairs"):
-        self.width, self.normalize = width, normalize
-
-    def check_labels(self, lists: QueryLists) -> None:
-        super().check_labels(lists)
-        if not 0 < self.width < np.inf:
-            raise ValueError(f"width={self.width!r} must be a number above 0.")
-
-    def native(self, lists: QueryLists) -> Any:
-        return self._compiled(lists)  # not cached: solvers use many widths
-
-    def _compiled(self, lists: QueryLists) -> Any:
-        return _native.losses.bend(_native_plan(lists), self._weights(lists) / self.width, self.width)
-
-    def native_curvature(self, lists: QueryLists, scores: Callable[[], np.ndarray]) -> Any:
-        weights = self._weights(lists) / self.width
-        return _native.losses.bend_curvature(_native_plan(lists), weights, self.width, scores())
-
-
-class PairwiseSquaredHinge(_CurvedHinge):
-    """Squared hinge loss, ``max(0, 1 - m)²``, over every pair of documents with different labels.
-
-    O(n log n) per query. The second derivative jumps at a margin of 1, where products use the flat side.
-
-    Parameters
-    ----------
-    normalize : {"pairs", "all", "none"}, default="pairs"
-        As in :class:`PairwiseHinge`.
-
-    Examples
-    --------
-    >>> from plackett import Queries
-    >>> data = Queries([[0.0]] * 3, y=[2, 1, 0])
-    >>> value, slope = PairwiseSquaredHinge(normalize="none").value_and_slope([3.0, 1.0, 0.25], data)
-    >>> value, slope  # of the margins 2, 2.75 and 0.75 the last alone is below 1: 0.25²
-    (0.0625, array([ 0. , -0.5,  0.5]))
-    """
-
-    name = "squared-hinge"
-
-    def _compiled(self, lists: QueryLists) -> Any:
-        return _native.losses.squared_hinge(_native_plan(lists), 2.0 * self._weights(lists))  # the kernel sums z²/2
-
-    def native_curvature(self, lists: QueryLists, scores: Callable[[], np.ndarray]) -> Any:
-        weights = 2.0 * self._weights(lists)
-        return _native.losses.squared_hinge_curvature(_native_plan(lists), weights, scores())
-
-
-class PairwiseLogistic(_Pairwise, CompiledCurvature):
-    """Logistic loss, ``log(1 + e^-m)``, over every pair of documents with different labels: RankNet.
-
-    O(n²) per query in time, O(n) in memory.
-
-    Parameters
-    ----------
-    normalize : {"pairs", "all", "none"}, default="pairs"
-        As in :class:`PairwiseHinge`.
-
-    Examples
-    --------
-    >>> from plackett import Queries
-    >>> data = Queries([[0.0]] * 3, y=[2, 1, 0])
-    >>> value, slope = PairwiseLogistic(normalize="none").value_and_slope([0.0, 0.0, 0.0], data)
-    >>> round(value, 4), slope  # three pairs with margin 0: 3 log 2
-    (2.0794, array([-1.,  0.,  1.]))
-    """
-
-    name = "logistic"
-
-    def _compiled(self, lists: QueryLists) -> Any:
-        return _native.losses.logistic(_native_plan(lists), self._weights(lists))
-
-
-class PairwiseExponential(_Pairwise, CompiledCurvature):
-    """Exponential loss, ``e^-m``, over every pair of documents with different labels: RankBoost.
-
-    O(n) per query, because ``e^(f_j - f_i)`` is a product. A margin below -600 counts as about -600, so that value and
-    slope stay finite (around 1e260).
-
-    Parameters
-    ----------
-    normalize : {"pairs", "all", "none"}, default="pairs"
-        As in :class:`PairwiseHinge`.
-
-    Examples
-    --------
-    >>> from plackett import Queries
-    >>> data = Queries([[0.0]] * 3, y=[2, 1, 0])
-    >>> value, slope = PairwiseExponential(normalize="none").value_and_slope([0.0, 0.0, 0.0], data)
-    >>> value, slope  # three pairs with margin 0: 3 e^0
-    (3.0, array([-2.,  0.,  2.]))
-    """
-
-    name = "exponential"
-
-    def _compiled(self, lists: QueryLists) -> Any:
-        return _native.losses.exponential(lists.order, lists.indptr, *lists.levels, self._weights(lists))
-
-
-class PairwisePsi(_Pairwise):
-    """Psi loss, a hinge loss of at most 1 per pair, ``min(1, max(0, 1 - m))``, over pairs with different labels.
-
-    O(n log n) per query; not convex. At the kinks the slope is that of the right-hand side: 0 at a margin of 1, and not
-    0 at a margin of 0, so that a fit can start with equal scores.
-
-    Parameters
-    ----------
-    normalize : {"pairs", "all", "none"}, default="pairs"
-        As in :class:`PairwiseHinge`.
-
-    Examples
-    --------
-    >>> from plackett import Queries
-    >>> data = Queries([[0.0]] * 3, y=[2, 1, 0])
-    >>> value, slope = PairwisePsi(normalize="none").value_and_slope([3.0, 1.0, 1.25], data)
-    >>> value, slope  # of the margins 2, 1.75 and -0.25 the last alone is below 1, and counts 1
-    (1.0, array([0., 0., 0.]))
-    """
-
-    name = "psi"
-    is_convex = False
-    is_smooth = False
-
-    def _compiled(self, lists: QueryLists) -> Any:
-        return _native.losses.ramp(_native_plan(lists), self._weights(lists), 1.0)
-
-
-class PairPlan(NamedTuple):
-    """Steps that visit all pairs of every query without listing them.
-
-    They are defined in ``_native/losses/pairwise/divide_and_conquer.hpp``.
-
-    Query ``q`` owns ``steps[indptr[q]:indptr[q + 1]]``.
-
-    ``run_end`` says, for each place of the label order, where its run of equal labels ends; ``n_stored`` is the number
-    of entries that all crossings keep together.
-    """
-
-    steps: np.ndarray
-    indptr: np.ndarray
-    run_end: np.ndarray
-    n_stored: int
-
-
-def pair_plan(lists: QueryLists) -> PairPlan:
-    """Return the plan of these lists, made once."""
-    return lists.keep("pair plan", lambda: _make_plan(lists))
-
-
-def _native_plan(lists: QueryLists) -> Any:
-    """Return the plan as a compiled object bound to the label order of these lists, made once."""
-    plan = pair_plan(lists)
-    return lists.keep(
-        "native pair plan",
-        lambda: _native.losses.pair_plan(lists.order, lists.indptr, plan.run_end, plan.steps, plan.indptr),
-    )
-
-
-def pair_counts(lists: QueryLists) -> np.ndarray:
-    """Return the number of pairs with different labels in each query, counted once."""
-    return lists.keep("pair counts", lambda: _count_pairs(lists))
-
-
-def _count_pairs(lists: QueryLists) -> np.ndarray:
-    squares = np.concatenate([[0.0], np.cumsum(np.diff(lists.levels.bounds).astype(np.float64) ** 2)])
+def _query_weights(lists: QueryLists, normalize: str, all_pairs: bool) -> np.ndarray:
     n_docs = np.diff(lists.indptr).astype(np.float64)
-    return 0.5 * (n_docs**2 - np.diff(squares[lists.levels.indptr]))
-
-
-def _make_plan(lists: QueryLists) -> PairPlan:
-    bounds, of_queries = lists.levels.bounds, lists.levels.indptr
-    sizes = np.diff(bounds)
-    starts = np.repeat(lists.indptr[:-1], np.diff(lists.indptr))
-    run_end = (np.repeat(bounds[1:], sizes) - starts).astype(np.int32)
-    squares = np.concatenate([[0], np.cumsum(sizes.astype(np.int64) ** 2)])
-    steps = np.empty((2 * sizes.size, 4), dtype=np.int64)
-    indptr = np.zeros(lists.n_queries + 1, dtype=np.int64)
-    n_stored = _native.losses.plan_steps(bounds, of_queries, lists.indptr, squares, steps, indptr)
-    return PairPlan(steps[: indptr[-1]].copy(), indptr, run_end, n_stored)
+    every = 0.5 * n_docs * (n_docs - 1.0)
+    counts = every if all_pairs else pair_counts(lists)
+    divisors = {"pairs": counts, "all": every, "none": np.ones_like(counts)}[normalize]
+    return np.divide(1.0, divisors, out=np.zeros_like(counts), where=counts > 0)

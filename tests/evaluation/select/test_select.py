@@ -83,7 +83,7 @@ def test_parameters_of_the_loss_reach_the_loss():
         assert with_params(given, {name: 3, "l2": 0.5}).loss == pk.losses.CSListMLE(k=3)
     assert given.loss == "cs-listmle"
     changed = with_params(pk.ranker("linear"), {"loss": "hinge", "loss__normalize": "all", "normalize": None})
-    assert changed.loss == pk.losses.PairwiseHinge(normalize="all")
+    assert changed.loss == pk.losses.Pairwise("hinge", normalize="all")
     kept = pk.losses.CSListMLE(k=7)
     assert with_params(pk.LinearRanker(loss=kept), {"k": 2}).loss.k == 2
     assert kept.k == 7

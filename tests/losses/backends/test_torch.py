@@ -33,8 +33,8 @@ ALL_LOSSES = [
     L.CSListMLE(k=2),
     L.CSListMLE(k=None),
     L.CSListMLE(weights="label"),
-    L.PairwiseExponential(normalize="none"),
-    L.PairwiseSmoothedHinge(0.5, normalize="all"),
+    L.Pairwise("exponential", normalize="none"),
+    L.Pairwise("smoothed-hinge", width=0.5, normalize="all"),
 ]
 ON_DEVICE = [loss for loss in ALL_LOSSES if on_device.has_terms(loss)]
 every_loss = pytest.mark.parametrize("loss", ALL_LOSSES, ids=repr)
@@ -329,7 +329,7 @@ def test_functions_of_torch_func_differentiate_a_loss():
 
 
 @pytest.mark.filterwarnings("ignore:The .grad attribute")  # that the compiler itself looks at
-@pytest.mark.parametrize("loss", [L.PairwiseLogistic(), L.ListMLE()], ids=repr)
+@pytest.mark.parametrize("loss", [L.Pairwise("logistic"), L.ListMLE()], ids=repr)
 def test_what_calls_a_loss_can_be_compiled(loss):
     """NumPy's part is left alone: PyTorch would take it for its own."""
     f, net = loss.as_torch(), torch.nn.Linear(3, 1).double()

@@ -76,7 +76,7 @@ def test_hinge_reaches_the_value_of_a_support_vector_machine_on_pairs():
     rows = X[: small.n_docs]
     margins = np.array(list(pairs_of(rows, small.y, small.qid)))
     l2 = 0.5
-    ranker = LinearRanker(loss=pk.losses.PairwiseHinge(normalize="none"), l2=l2, tol=1e-4).fit(
+    ranker = LinearRanker(loss=pk.losses.Pairwise("hinge", normalize="none"), l2=l2, tol=1e-4).fit(
         rows, small.y, qid=small.qid
     )
     signs = np.where(np.arange(len(margins)) % 2, 1, -1)
@@ -236,11 +236,11 @@ def test_too_few_iterations_are_warned_of():
 def test_losses_and_solvers_that_do_not_fit_say_so_at_once():
     with pytest.raises(
         ValueError,
-        match=r'solver="newton" needs a loss with curvature_product; PairwisePsi\(\) has none .*Try solver="sgd"',
+        match=r'solver="newton" needs a loss with curvature_product; Pairwise\(.*psi.*\) has none .*Try solver="sgd"',
     ):
         fitted(loss="psi", solver="newton")
     with pytest.raises(
-        ValueError, match=r'solver="lbfgs" needs a smooth loss; PairwiseHinge\(\) has kinks. Try solver="newton"'
+        ValueError, match=r'solver="lbfgs" needs a smooth loss; Pairwise\(loss=.hinge.\) has kinks. Try solver="newton"'
     ):
         fitted(loss="hinge", solver="lbfgs")
     with pytest.raises(ValueError, match=r'solver="lbfgs" needs a deterministic loss'):
@@ -469,14 +469,14 @@ def test_what_is_kept_after_early_stopping_is_what_is_reported():
     ranker.fit(TRAIN, eval_set=HELD_BACK, eval_metric="map")
     at_end = LinearRanker(loss="hinge", l2=0.01, normalize="query-zscore").fit(TRAIN)
     scores = ranker.predict(TRAIN)
-    value = pk.losses.PairwiseHinge().value_and_slope(scores, TRAIN)[0] / TRAIN.n_queries
+    value = pk.losses.Pairwise("hinge").value_and_slope(scores, TRAIN)[0] / TRAIN.n_queries
     assert ranker.objective_ == pytest.approx(value + 0.005 * ranker.coef_ @ ranker.coef_, rel=1e-6)
     assert ranker.objective_ - at_end.objective_ <= ranker.duality_gap_ * 1.001
 
 
 def test_the_hinge_needs_a_penalty():
     with pytest.raises(
-        ValueError, match=r"PairwiseHinge\(\) needs l2 above 0: without a penalty there is no duality gap"
+        ValueError, match=r"Pairwise\(loss='hinge'\) needs l2 above 0: without a penalty there is no duality gap"
     ):
         fitted(loss="hinge", l2=0)
 

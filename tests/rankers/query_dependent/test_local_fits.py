@@ -377,7 +377,8 @@ def test_batches_cover_all_targets_once(n_targets, n_jobs):
 def test_uniform_is_the_linear_ranker_with_all_pairs():
     X, labels, indptr = make_lists(21)
     qid = np.repeat(np.arange(8), np.diff(indptr))
-    for loss, kind in (("hinge", pk.losses.PairwiseHinge("all")), ("logistic", pk.losses.PairwiseLogistic("all"))):
+    for loss in ("hinge", "logistic"):
+        kind = pk.losses.Pairwise(loss, normalize="all")
         found = LocalFits(X, labels, indptr).solve_uniform(loss, np.array([0.1]), tol=1e-5)
         ranker = pk.LinearRanker(loss=kind, l2=0.1, tol=1e-6, max_iter=1000).fit(X, labels, qid=qid)
         differences, counts = pair_differences(X, labels, indptr, np.ones(8))

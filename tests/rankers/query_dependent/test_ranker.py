@@ -13,12 +13,13 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 
 import plackett as pk
 from plackett.exceptions import ConvergenceWarning, DataWarning
-from plackett.losses import PairwiseHinge
+from plackett.losses import Pairwise
 from plackett.rankers.query_dependent import models as query_models
 from plackett.rankers.query_dependent.local_fits import LocalFits
 from plackett.rankers.query_dependent.ranker import QueryDependentRanker
 from plackett.rankers.query_dependent.weights import QueryWeights
 
+RANK_SVM = Pairwise("hinge", normalize="all")
 LOSSES = {
     "hinge": lambda u: np.maximum(0.0, 1.0 - u),
     "logistic": lambda u: np.logaddexp(0.0, -u),
@@ -74,7 +75,7 @@ def fit(X=X, labels=LABELS, qid=QID, query_features=FEATURES, fit_options=(), **
 @pytest.mark.parametrize("l2", [0.01, 1.0])
 def test_uniform_is_rank_svm(l2):
     ranker = fit(weights="uniform", query_features=None, l2=l2, tol=1e-5)
-    told = pk.LinearRanker(loss=PairwiseHinge("all"), l2=l2, tol=1e-6, max_iter=1000).fit(X, LABELS, qid=QID)
+    told = pk.LinearRanker(loss=RANK_SVM, l2=l2, tol=1e-6, max_iter=1000).fit(X, LABELS, qid=QID)
     value = objective(told.coef_, np.ones(N), l2)
     assert objective(ranker.coef_[3], np.ones(N), l2) == pytest.approx(value, rel=1e-4)
     np.testing.assert_allclose(ranker.objective_, value, rtol=1e-4)
@@ -88,7 +89,7 @@ def test_individual_is_one_ranker_per_query():
     ranker = fit(weights="individual", query_features=None, l2=0.1, tol=1e-5)
     for place, query in enumerate(IDS):
         own = query == QID
-        alone = pk.LinearRanker(loss=PairwiseHinge("all"), l2=0.1 / 1, tol=1e-7, max_iter=1000)
+        alone = pk.LinearRanker(loss=RANK_SVM, l2=0.1 / 1, tol=1e-7, max_iter=1000)
         alone.fit(X[own], LABELS[own], qid=QID[own])
         weights = np.where(query == IDS, float(N), 0.0)
         assert ranker.objective_[place] == pytest.approx(objective(alone.coef_, weights, 0.1), rel=1e-4)
@@ -121,7 +122,7 @@ def test_queries_of_two_kinds_are_told_apart():
 
 def test_a_uniform_rbf_model_is_the_kernel_ranker_s():
     ranker = fit(weights="uniform", query_features=None, kernel="rbf", gamma=0.3, l2=0.05, tol=1e-5)
-    told = pk.KernelRanker(loss=PairwiseHinge("all"), kernel="rbf", gamma=0.3, l2=0.05, tol=1e-6, max_iter=1000)
+    told = pk.KernelRanker(loss=RANK_SVM, kernel="rbf", gamma=0.3, l2=0.05, tol=1e-6, max_iter=1000)
     told.fit(X, LABELS, qid=QID)
     one, other = ranker.predict(X, qid=QID), told.predict(X, qid=QID)
     for query in IDS:

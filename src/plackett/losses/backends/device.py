@@ -43,9 +43,11 @@ def device_form(loss: type[Loss]) -> Callable[[DeviceForm], DeviceForm]:
 
 
 def has_terms(loss: Loss) -> bool:
-    """Return whether the loss, with its φ, has a device form."""
+    """Return whether the loss, with its parameters, has a device form."""
     if type(loss) not in _FORMS:
         return False
+    if isinstance(loss, pairwise.Pairwise):
+        return loss.loss == "exponential"
     return not hasattr(loss, "transform") or type(transforms.get_transform(loss.transform)) in _TRANSFORMS
 
 
@@ -242,11 +244,11 @@ def _steps(weights: Any) -> np.ndarray:
 # ---- pairs and single documents ----------------------------------------------------------------------------------
 
 
-@device_form(pairwise.PairwiseExponential)
-def _exponential(loss: pairwise.PairwiseExponential, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
+@device_form(pairwise.Pairwise)
+def _exponential(loss: pairwise.Pairwise, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
     """The term of a document is e^f times the sum of e^−f over the better ones."""
     key = ("pair weights", loss.normalize, "rows")
-    weight = _kept(lists, scores, key, lambda: np.repeat(loss._weights(lists), np.diff(lists.indptr)))
+    weight = _kept(lists, scores, key, lambda: np.repeat(loss.query_weights(lists), np.diff(lists.indptr)))
     levels = _levels(lists, scores)
     chains, runs = levels.chains, levels.runs
     ranked = levels.ranked(scores)

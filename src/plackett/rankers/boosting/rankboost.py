@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from plackett import _native
 from plackett._threads import map_blocks
 from plackett.data.queries import Queries
-from plackett.losses.pairwise import NORMALIZERS, pair_counts
+from plackett.losses.pair_plans import NORMALIZERS, pair_counts
 from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
 from plackett.rankers.base import Encoded, Normalized, TrainingSet, check_loaded_columns

@@ -17,8 +17,8 @@ import numpy as np
 from plackett import _native
 from plackett._threads import n_threads, one_blas_thread, query_blocks, results
 from plackett.data.queries import QueryLists
-from plackett.losses import PairwiseHinge, PairwiseLogistic
-from plackett.losses.pairwise import pair_plan
+from plackett.losses import Pairwise
+from plackett.losses.pair_plans import pair_plan
 from plackett.objective.objective import Objective
 from plackett.objective.penalties import L2
 from plackett.rankers.query_dependent.neighbors import Neighbors
@@ -248,8 +248,9 @@ class LocalFits:
         alike = uniform_neighbors(self.n_queries)
         if loss == "psi":
             return self.solve(alike, loss, strengths, start=start, **options)
-        kind = PairwiseHinge("all") if loss == "hinge" else PairwiseLogistic("all")
-        objective = Objective(kind, LinearScorer(self.X), self.lists, L2(1.0), weights=self.shares)
+        objective = Objective(
+            Pairwise(loss, normalize="all"), LinearScorer(self.X), self.lists, L2(1.0), weights=self.shares
+        )
         coef = np.zeros(self.size) if start is None else start
         found = []
         with one_blas_thread():

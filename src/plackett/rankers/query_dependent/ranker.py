@@ -32,7 +32,8 @@ class QueryDependentRanker(QueryModels):
         (1/n) Σ_i π_i 2 / (N_i (N_i - 1)) Σ L(s(x_ij) - s(x_il)) + (l2 / 2) ‖s‖²
 
     where the inner sum is over the pairs of query i in which document j is better than l, and π are the weights of the
-    n training queries, which sum to n. ``weights="uniform"`` is RankSVM, ``LinearRanker(loss=PairwiseHinge("all"))``;
+    n training queries, which sum to n. ``weights="uniform"`` is RankSVM,
+    ``LinearRanker(loss=Pairwise("hinge", normalize="all"))``;
     ``"individual"`` fits each query alone; with the others, queries learn from queries with similar features.
 
     A query is *observed* if its id was in ``fit``: its model is stored. The model of another query is fitted in

@@ -33,11 +33,17 @@ Loss* find_bend(const PairPlan& plan, View<const double> weights, double width, 
     return new PairCurvature<Bend>({width}, plan, weights, scores);
 }
 
-Loss* make_logistic(const PairPlan& plan, View<const double> weights) { return new LogisticLoss(plan, weights); }
+Loss* make_logistic(const PairPlan& plan, View<const double> weights, double sigma) {
+    return new LogisticLoss(plan, weights, sigma);
+}
 
 Loss* make_exponential(View<const Index> order, View<const Index> indptr, View<const Index> bounds,
                        View<const Index> level_indptr, View<const double> weights) {
     return new ExponentialLoss({order, indptr, bounds, level_indptr}, weights);
+}
+
+Loss* make_squared_pairs(View<const Index> indptr, View<const double> labels, View<const double> weights) {
+    return new SquaredPairs(indptr, labels, weights);
 }
 
 }  // namespace
@@ -52,8 +58,9 @@ void bind_pairwise(nb::module_& module) {
     define<&make_bend>(module, "bend", "plan weights width");
     define<&find_squared_hinge>(module, "squared_hinge_curvature", "plan weights scores");
     define<&find_bend>(module, "bend_curvature", "plan weights width scores");
-    define<&make_logistic>(module, "logistic", "plan weights");
+    define<&make_logistic>(module, "logistic", "plan weights sigma");
     define<&make_exponential>(module, "exponential", "order indptr bounds level_indptr weights");
+    define<&make_squared_pairs>(module, "squared_pairs", "indptr labels weights");
 }
 
 }  // namespace plackett

@@ -1,4 +1,6 @@
-// The logistic loss of pairs, log(1 + e^-m), which enumerates all pairs of a query.
+// The logistic loss of pairs, log(1 + e^(-sigma m)), which enumerates all pairs of a query.
+//
+// Scores are multiplied by sigma first; sigma is 1 in the following.
 //
 // A pair costs log(1 + r) with r = e^(f_j - f_i) = up_j * down_i. The factors 1 + r are multiplied, minus 1 so that small r
 // keep their precision: `excess`, one product per worse document, whose logarithm is taken before it can overflow. The
@@ -29,8 +31,8 @@ inline double take_logs(View<double> excess) {
 
 class LogisticPairs {  // work space for queries of up to `longest` documents
 public:
-    explicit LogisticPairs(Index longest)
-        : f(longest + PAD), up(longest + PAD), down(longest + PAD), along(longest + PAD), excess(longest + PAD),
+    explicit LogisticPairs(Index longest, double sigma = 1.0)
+        : sigma(sigma), f(longest + PAD), up(longest + PAD), down(longest + PAD), along(longest + PAD), excess(longest + PAD),
           out(longest + PAD) {}
 
     // The loss of a query times a weight, and the slope of its documents.
@@ -60,7 +62,7 @@ public:
                 loss += take_logs(excess.slice(block, stop));
             }
         }
-        put(weight, out, pairs.rows, slope);
+        put(sigma * weight, out, pairs.rows, slope);
         return weight * loss;
     }
 
@@ -87,7 +89,7 @@ public:
                 each_group(pairs.run_end, 0, block, stop, is_wide ? 1 : 4, row, group);
             }
         }
-        put(weight, out, pairs.rows, product);
+        put(sigma * sigma * weight, out, pairs.rows, product);
     }
 
 private:
@@ -96,7 +98,13 @@ private:
     // Exponentials of one query, followed by padding that is never a partner. Return the range of the scores.
     double prepare(const QueryPairs& pairs, View<const double> scores) const {
         const Index n = pairs.n_docs();
-        const auto [middle, range] = gather(scores, pairs.rows, f);
+        auto [middle, range] = gather(scores, pairs.rows, f);
+        if (sigma != 1.0) {
+            centre(f.slice(0, n), middle);
+            for (double& value : f.slice(0, n)) value *= sigma;
+            middle = 0.0;
+            range *= sigma;
+        }
         if (is_tight(range))
             exponentials(f.slice(0, n), middle, up, down);
         else
@@ -199,27 +207,29 @@ private:
         out[i] += total;
     }
 
+    double sigma;
     Scratch<double> f, up, down, along, excess, out;
 };
 
 // The logistic loss of queries first to last and the slope of their documents, times the queries' weights.
 inline void logistic(const PairPlan& plan, View<const double> weights, View<const double> scores, View<double> slope,
-                     View<double> losses, Index first, Index last) {
-    const LogisticPairs pairs(plan.longest(first, last));
+                     View<double> losses, Index first, Index last, double sigma = 1.0) {
+    const LogisticPairs pairs(plan.longest(first, last), sigma);
     for (Index q = first; q < last; ++q) losses[q] = pairs.evaluate(plan.query(q), weights[q], scores, slope);
 }
 
 // Its second derivative times a direction.
 inline void logistic_product(const PairPlan& plan, View<const double> weights, View<const double> scores,
-                             View<const double> direction, View<double> product, Index first, Index last) {
-    const LogisticPairs pairs(plan.longest(first, last));
+                             View<const double> direction, View<double> product, Index first, Index last,
+                             double sigma = 1.0) {
+    const LogisticPairs pairs(plan.longest(first, last), sigma);
     for (Index q = first; q < last; ++q) pairs.multiply<false>(plan.query(q), weights[q], scores, direction, product);
 }
 
 // The diagonal of its second derivative, times a number.
 inline void logistic_diagonal(const PairPlan& plan, View<const double> weights, View<const double> scores,
-                              View<double> diagonal, double times, Index first, Index last) {
-    const LogisticPairs pairs(plan.longest(first, last));
+                              View<double> diagonal, double times, Index first, Index last, double sigma = 1.0) {
+    const LogisticPairs pairs(plan.longest(first, last), sigma);
     for (Index q = first; q < last; ++q) pairs.multiply<true>(plan.query(q), times * weights[q], scores, scores, diagonal);
 }
 

@@ -5,6 +5,7 @@
 #include "losses/pairwise/exponential.hpp"
 #include "losses/pairwise/logistic.hpp"
 #include "losses/pairwise/hinge_sums.hpp"
+#include "losses/pairwise/squared_pairs.hpp"
 
 namespace plackett {
 
@@ -80,27 +81,29 @@ private:
 
 class LogisticLoss : public Loss {
 public:
-    LogisticLoss(const PairPlan& plan, View<const double> weights) : plan(plan), weights(weights) {}
+    LogisticLoss(const PairPlan& plan, View<const double> weights, double sigma)
+        : plan(plan), weights(weights), sigma(sigma) {}
 
     View<const Index> indptr() const override { return plan.indptr; }
     void evaluate(View<const double> scores, View<double> slope, View<double> values, Index first,
                   Index last) const override {
-        logistic(plan, weights, scores, slope, values, first, last);
+        logistic(plan, weights, scores, slope, values, first, last, sigma);
     }
     void multiply(View<const double> scores, View<const double> direction, View<double> product, Index first,
                   Index last) const override {
-        logistic_product(plan, weights, scores, direction, product, first, last);
+        logistic_product(plan, weights, scores, direction, product, first, last, sigma);
     }
     void diagonal(View<const double> scores, View<double> diagonal, Index first, Index last) const override {
-        logistic_diagonal(plan, weights, scores, diagonal, 1.0, first, last);
+        logistic_diagonal(plan, weights, scores, diagonal, 1.0, first, last, sigma);
     }
     void bound(View<const double> scores, View<double> bounds, Index first, Index last) const override {
-        logistic_diagonal(plan, weights, scores, bounds, 2.0, first, last);
+        logistic_diagonal(plan, weights, scores, bounds, 2.0, first, last, sigma);
     }
 
 private:
     PairPlan plan;
     View<const double> weights;
+    double sigma;
 };
 
 class ExponentialLoss : public Loss {
