@@ -21,6 +21,9 @@ class LiteralLambda(Loss):
             for start, stop in pairwise(lists.indptr)
         ])  # fmt: skip
 
+    def curvature_at(self, scores, lists):
+        return self.held_at(scores, lists).curvature_at(scores, lists)
+
 
 class _Held(Loss):
     def __init__(self, *weights):

@@ -103,6 +103,12 @@ class PartitionedObjective(LossTraits):
         other.loss, other._form = self.loss.smoothed(width), self._form._replace(width=width)
         return other
 
+    def held_at(self, coef: np.ndarray) -> PartitionedObjective:
+        """Return the objective with the weights of its loss held at the ranks by ``coef``."""
+        other = copy.copy(self)
+        other._form = self._form._replace(held=self._checked(coef).tobytes())
+        return other
+
     def with_loss(self, loss: Loss) -> PartitionedObjective:
         """Return the objective with another loss."""
         other = copy.copy(self)

@@ -42,6 +42,7 @@ class Partition:
         self.queries, self.weights, self.share, self.plan = queries, weights, share, plan
         self._objective: Objective | None = None
         self._products: tuple[Any, Callable[[np.ndarray], np.ndarray]] | None = None
+        self._held: tuple[Form, Objective] | None = None
 
     def __sizeof__(self) -> int:
         return n_bytes(self.queries)
@@ -61,6 +62,10 @@ class Partition:
                 weights=self.weights,
             )  # fmt: skip
         whole = self._objective if form.loss is None else self._objective.with_loss(form.loss)
+        if form.held is not None:
+            if self._held is None or self._held[0] != form:
+                self._held = form, whole.held_at(np.frombuffer(form.held))
+            return self._held[1]
         return whole if form.width is None else whole.smoothed(form.width)
 
     def curvature_at(self, form: Form, coef: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
@@ -73,10 +78,11 @@ class Partition:
 
 
 class Form(NamedTuple):
-    """The loss of an evaluation: that of the plan, another one, or one smoothed over a width."""
+    """The loss of an evaluation: that of the plan, another one, one smoothed over a width, or with held weights."""
 
     loss: Loss | None = None
     width: float | None = None
+    held: bytes | None = None  # the coefficients by whose ranks weights are held; bytes compare at once
 
 
 def partition_of(part: LoadedPart, plan: Plan) -> Partition:

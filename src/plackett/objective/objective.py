@@ -131,7 +131,7 @@ class Objective(LossTraits):
         rng = None if seed is None else np.random.default_rng(seed)
         weights = self._weights[first:last] if self._weights.size else self._weights
         lists = self.lists.part(first, last, rng)
-        return _Part(slice(first, last), slice(start, stop), self.scorer.part(start, stop), lists, weights)
+        return _Part(slice(first, last), slice(start, stop), self.scorer.part(start, stop), lists, weights, self.loss)
 
     def _docs_of(self, n_bytes: int) -> int:
         bytes_per_doc = self.scorer.n_bytes // max(1, self.lists.n_docs)
@@ -170,10 +170,10 @@ class Objective(LossTraits):
         """Return the mean loss at ``coef`` and its gradient, without the penalty."""
         coef = np.require(coef, np.float64, ["C", "A"])  # arrays from a network may be unaligned
         values = np.empty(self.lists.n_queries)
-        evaluate = self._evaluate_fused if self.loss.has_native else self._evaluate
 
         def work(share: int, number: int, gradient: np.ndarray) -> None:
             part = self._shares[share][number]
+            evaluate = self._evaluate_fused if part.loss.has_native else self._evaluate
             evaluate(part, coef, values[part.queries], gradient)
 
         gradient = self._add_up(work)
@@ -181,7 +181,7 @@ class Objective(LossTraits):
 
     def _evaluate(self, part: _Part, coef: np.ndarray, values: np.ndarray, gradient: np.ndarray) -> None:
         slope = np.empty(part.n_docs)
-        values[:] = self.loss.query_values(part.scores(coef), part.lists, slope)
+        values[:] = part.loss.query_values(part.scores(coef), part.lists, slope)
         part.weigh(slope)
         part.scorer.pull_back(slope, gradient)
 
@@ -190,7 +190,7 @@ class Objective(LossTraits):
         kernel = _native.objective.evaluate_sparse if part.scorer.is_sparse else _native.objective.evaluate
         part.scorer.check(coef)
         at_once = self._docs_of(BYTES_IN_CACHE)
-        kernel(*part.scorer.matrix, coef, self.loss.native(part.lists), part.weights, at_once, values, gradient)
+        kernel(*part.scorer.matrix, coef, part.loss.native(part.lists), part.weights, at_once, values, gradient)
 
     def _mean(self, values: np.ndarray) -> float:
         return float(values @ self._weights) if self._weights.size else float(values.sum()) * self._factor
@@ -201,15 +201,16 @@ class Objective(LossTraits):
         """Return a function that multiplies the second derivative at ``coef`` by a vector, in one pass over X."""
         coef = np.array(coef, dtype=np.float64)
         held = self.penalty.curvature_diagonal(self.size)
-        is_fused = self.loss.has_native
-        products = self._each(lambda part: (self._native_curvature if is_fused else self._product)(part, coef))
+        products = self._each(
+            lambda part: (self._native_curvature if part.loss.has_native else self._product)(part, coef)
+        )
 
         def multiply(direction: np.ndarray) -> np.ndarray:
             direction = np.require(direction, np.float64, ["C", "A"])
 
             def work(share: int, number: int, out: np.ndarray) -> None:
                 part = self._shares[share][number]
-                if is_fused:
+                if part.loss.has_native:
                     self._multiply_fused(part, coef, direction, products[share][number], out)
                 else:
                     self._multiply(part, products[share][number], direction, out)
@@ -219,10 +220,10 @@ class Objective(LossTraits):
         return multiply
 
     def _native_curvature(self, part: _Part, coef: np.ndarray) -> Any:
-        return self.loss.native_curvature(part.lists, lambda: part.scores(coef))
+        return part.loss.native_curvature(part.lists, lambda: part.scores(coef))
 
     def _product(self, part: _Part, coef: np.ndarray) -> CurvatureProduct:
-        return self.loss.curvature_at(part.scores(coef), part.lists)
+        return part.loss.curvature_at(part.scores(coef), part.lists)
 
     def _multiply(self, part: _Part, product: CurvatureProduct, direction: np.ndarray, out: np.ndarray) -> None:
         slope = np.array(product(part.scores(direction)), dtype=np.float64)  # a user's loss may return another dtype
@@ -315,10 +316,21 @@ class Objective(LossTraits):
 
     def with_loss(self, loss: Loss) -> Objective:
         """Return the objective with another loss; data, parts and label orders are shared where both can use them."""
+        if loss.has_native != self.loss.has_native or loss.is_random:
+            other = copy.copy(self)
+            other.__dict__.pop("_shares", None)
+            other.loss = loss
+            return other
+        return self._with_losses(loss, lambda part: loss)
+
+    def held_at(self, coef: np.ndarray) -> Objective:
+        """Return the objective with the weights of its loss held at the ranks by ``coef``."""
+        return self._with_losses(self.loss, lambda part: part.loss.held_at(part.scores(coef), part.lists))
+
+    def _with_losses(self, loss: Loss, loss_of: Callable[[_Part], Loss]) -> Objective:
         other = copy.copy(self)
         other.loss = loss
-        if loss.has_native != self.loss.has_native or loss.is_random:
-            other.__dict__.pop("_shares", None)
+        other._shares = self._each(lambda part: part._replace(loss=loss_of(part)))
         return other
 
     def duality_gap(self, coef: np.ndarray, width: float) -> float:
@@ -354,13 +366,14 @@ def gap_of(parts: GapParts, coef: np.ndarray, penalty: L2) -> float:
 
 
 class _Part(NamedTuple):
-    """Some queries: their ranges among all queries and rows, their rows, labels, and weights (empty if equal)."""
+    """Some queries: their ranges among all queries and rows, their rows, labels, weights (empty if equal) and loss."""
 
     queries: slice
     docs: slice
     scorer: LinearScorer
     lists: QueryLists
     weights: np.ndarray
+    loss: Loss
 
     @property
     def n_docs(self) -> int:

@@ -64,6 +64,9 @@ class Minimizable(Protocol):
 
     def term_value_and_gradient(self, coef: np.ndarray, term: int) -> tuple[float, np.ndarray]: ...
 
+    def held_at(self, coef: np.ndarray) -> Minimizable:
+        """Return the objective with its pair weights held at the ranks by ``coef``; for losses with moving weights."""
+
     def smoothed(self, width: float) -> Minimizable:
         """Return the objective with the kinks of its loss rounded off over ``width``; for losses with kinks."""
 

@@ -29,7 +29,9 @@ from plackett.validation import check_number, check_positive_int
 class LinearRanker(LinearScores):
     """Ranks by ``X @ coef_``, with the coefficients that minimise a loss over judged lists.
 
-    Minimises ``(1 / Σ s_q) Σ_q s_q loss_q + (l2 / 2) ‖coef‖²`` over all queries, s being the weight of a query. An
+    Minimises ``(1 / Σ s_q) Σ_q s_q loss_q + (l2 / 2) ‖coef‖²`` over all queries, s being the weight of a query. Losses
+    that are not convex start at the minimum of ListMLE. So do losses that weigh pairs by the ranks of the scores
+    (``"lambdarank"``): they are minimised in rounds, each with the weights held at the ranks so far. An
     intercept, which is not penalised, is fitted for losses that depend on a constant added to all scores
     (``"squared"``, ``"rankcosine"``, and φ other than exp); for the others it is 0.
 
@@ -53,7 +55,7 @@ class LinearRanker(LinearScores):
         takes ``"newton"`` for losses with a curvature product and for the hinge, ``"sgd"`` for losses that are
         random or neither convex nor smooth, ``"lbfgs"`` for the rest.
     max_iter : int, default=500
-        Iterations of the solver, passes over the queries for ``"sgd"``.
+        Iterations of the solver, passes over the queries for ``"sgd"``; rounds for losses that follow ranks.
     tol : float, default=1e-4
         The fit ends when the norm of the gradient is at most this, both by the coefficients and relative to the
         curvature; for the hinge, when the duality gap is at most this share of the objective.

@@ -8,13 +8,18 @@ import numpy as np
 
 from plackett._threads import one_blas_thread
 from plackett.exceptions import ConvergenceWarning, warn
+from plackett.losses import ListMLE
 from plackett.losses.base import Loss
 from plackett.losses.pointwise import Squared
 from plackett.objective.objective import Objective
 from plackett.rankers.monitor import NO_IMPROVEMENT, FitMonitor
 from plackett.scorers.linear import LinearScorer
 from plackett.solvers import Result, Solver, Step, get_solver
+from plackett.solvers.newton import Newton
+from plackett.solvers.rounds import Rounds
 from plackett.solvers.scaling import Scaling
+
+MAX_ITER_OF_START = 100
 
 
 def choose_solver(solver: Any, loss: Loss) -> Solver:
@@ -39,7 +44,12 @@ def minimize(
     tol: float,
     random_state: Any,
 ) -> Result:
-    """Minimise the objective; return the coefficients that were best on the validation set, if there is one."""
+    """Minimise the objective; return the coefficients that were best on the validation set, if there is one.
+
+    A start of 0 is replaced for losses that have more than one minimum: see ``_start_of``.
+    """
+    if objective.loss.has_moving_weights and solver.is_exact:
+        solver = Rounds(solver)
     solver.check(objective)
     if objective.is_convex and objective.has_smoothing and solver.is_exact and objective.penalty.l2 == 0:
         raise ValueError(
@@ -57,8 +67,8 @@ def minimize(
 
     result = None
     with one_blas_thread(), monitor.run("max_iter", max_iter, ("objective", "gradient_norm"), shown=("objective",)):
-        if objective.loss.is_flat_at_zero and not start.any():
-            start = _step_to_labels(objective)
+        if not start.any():
+            start = _start_of(objective, start, tol)
         result = solver.minimize(
             objective, start, max_iter=max_iter, tol=tol, callback=record, random_state=random_state
         )
@@ -93,6 +103,20 @@ def _unfinished(solver: Solver, result: Result, tol: float) -> str:
             f"{start} at gradient norm {result.gradient_norm:.0e}, above tol={tol:g} ({result.stop_reason}). {advice}"
         )
     return f"{start}: {result.stop_reason}. Raise max_iter, or set other parameters of {type(solver).__name__}."
+
+
+def _start_of(objective: Objective, zeros: np.ndarray, tol: float) -> np.ndarray:
+    """Return the start of a loss: 0 if it is convex, else one from which a good minimum is reached.
+
+    Losses that follow ranks, and others of ours that are not convex, start at the minimum of ListMLE.
+    """
+    loss = objective.loss
+    if loss.is_flat_at_zero:
+        return _step_to_labels(objective)
+    if loss.has_moving_weights or (not (loss.is_convex or loss.is_own or loss.is_random) and loss.ignores_shifts):
+        listmle = objective.with_loss(ListMLE())
+        return Newton().minimize(listmle, zeros, max_iter=MAX_ITER_OF_START, tol=tol).coef
+    return zeros
 
 
 def _step_to_labels(objective: Objective) -> np.ndarray:
