@@ -166,3 +166,15 @@ def cslistmle_by_label(scores, labels):
 
 def squared(scores, labels):
     return sum((score - label) ** 2 for score, label in zip(scores, labels, strict=True)) / 2
+
+
+def binary_cross_entropy(scores, labels):
+    return sum(
+        -label * math.log(1 / (1 + math.exp(-score))) - (1 - label) * math.log(1 / (1 + math.exp(score)))
+        for score, label in zip(scores, labels, strict=True)
+    )
+
+
+def softmax_loss(scores, labels):
+    """Cross entropy with the labels as they are."""
+    return -sum(label * math.log(p) for label, p in zip(labels, softmax(scores), strict=True))

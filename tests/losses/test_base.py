@@ -29,7 +29,7 @@ ALL_LOSSES = [
     pk.losses.Pairwise("exponential", normalize="none"),
 ]
 SMOOTH = [loss for loss in ALL_LOSSES if loss.is_smooth]
-SINGLE_LEVEL_MATTERS = ("listnet", "rankcosine", "squared")
+SINGLE_LEVEL_MATTERS = ("listnet", "softmax", "rankcosine", "squared", "binary-cross-entropy")
 every_loss = pytest.mark.parametrize("loss", ALL_LOSSES, ids=repr)
 every_smooth_loss = pytest.mark.parametrize("loss", SMOOTH, ids=repr)
 
@@ -46,7 +46,8 @@ def small_lists(seed=0, levels=4):
 
 
 def test_every_promised_name_is_there():
-    names = "listmle p-listmle listnet rankcosine cs-listmle hinge squared-hinge logistic exponential psi squared"
+    names = "listmle p-listmle listnet rankcosine cs-listmle hinge squared-hinge logistic exponential psi squared "
+    names += "softmax binary-cross-entropy"
     assert set(loss_names()) == set(names.split())
 
 
@@ -103,7 +104,7 @@ def test_a_constant_added_to_a_query_s_scores_changes_nothing_where_that_is_prom
     moved = scores.copy()
     moved[: lists.indptr[1]] += shift
     if not loss.ignores_shifts:
-        assert loss.name in ("squared", "rankcosine") or loss.transform != "exp"
+        assert loss.is_pointwise or loss.name == "rankcosine" or loss.transform != "exp"
         return
     value, slope = loss.value_and_slope(scores, lists)
     other_value, other_slope = loss.value_and_slope(moved, lists)
@@ -116,7 +117,7 @@ def test_single_documents_and_single_levels_contribute_nothing_where_that_is_pro
     scores = np.array([0.3, 2.0, -1.0, 0.4])
     alone = literal.lists_of([2], [1], [0], [5])
     value, slope = loss.value_and_slope(scores, alone)
-    if loss.name != "squared":
+    if not loss.is_pointwise:
         assert value == 0
         assert not slope.any()
     level = literal.lists_of([1, 1, 1, 1])

@@ -14,11 +14,13 @@ from plackett.losses.listmle import ListMLE, PListMLE
 from plackett.losses.listwise import ListNet, RankCosine
 from plackett.losses.own import AbsentLoss
 from plackett.losses.pairwise import Pairwise
-from plackett.losses.pointwise import Squared
+from plackett.losses.pointwise import BinaryCrossEntropy, Squared
+from plackett.losses.softmax import Softmax
 from plackett.losses.transforms import Linear
 
 __all__ = [
     "AbsentLoss",
+    "BinaryCrossEntropy",
     "CSListMLE",
     "Linear",
     "ListMLE",
@@ -27,6 +29,7 @@ __all__ = [
     "PListMLE",
     "Pairwise",
     "RankCosine",
+    "Softmax",
     "Squared",
     "get_loss",
     "loss_names",
@@ -34,9 +37,9 @@ __all__ = [
 
 _PAIRWISE = ("hinge", "squared-hinge", "logistic", "exponential", "psi")
 _BY_NAME: dict[str, Callable[[], Loss]] = {
-    **{loss.name: loss for loss in (ListMLE, PListMLE, ListNet, RankCosine, CSListMLE)},
+    **{loss.name: loss for loss in (ListMLE, PListMLE, ListNet, Softmax, RankCosine, CSListMLE)},
     **{name: functools.partial(Pairwise, name) for name in _PAIRWISE},
-    Squared.name: Squared,
+    **{loss.name: loss for loss in (Squared, BinaryCrossEntropy)},
 }
 
 

@@ -126,6 +126,17 @@ class Loss(Parameters, ABC):
     def check_labels(self, lists: QueryLists) -> None:
         """Raise for parameters and labels that the loss is not defined for; called once before a fit."""
 
+    def is_convex_on(self, lists: QueryLists) -> bool:
+        """Return whether the loss of these labels is convex: negative ones may make a convex loss lose that."""
+        return self.is_convex
+
+    def is_bounded_on(self, lists: QueryLists) -> bool:
+        """Return whether the loss of these labels is bounded below.
+
+        If not, only a penalty (``l2`` above 0) or early stopping keeps scores finite.
+        """
+        return True
+
     def check_fit(self, lists: QueryLists) -> None:
         """Raise for parameters and labels without a meaning, and for a slope of a user's class that is wrong."""
         self.check_labels(lists)

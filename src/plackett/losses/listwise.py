@@ -69,7 +69,7 @@ class ListNet(TransformedLoss):
 
     def _compiled(self, lists: QueryLists) -> Any:
         key = ("ListNet compiled", self.transform)
-        return lists.keep(key, lambda: _native.losses.listnet(lists.indptr, self._target(lists)))
+        return lists.keep(key, lambda: _native.losses.cross_entropy(lists.indptr, self._target(lists)))
 
     def _target(self, lists: QueryLists) -> np.ndarray:
         transform = get_transform(self.transform)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from plackett import _native
 from plackett.data.queries import QueryLists
 from plackett.losses.base import CompiledCurvature
+from plackett.validation import check_number
 
 
 class Squared(CompiledCurvature):
@@ -29,3 +32,56 @@ class Squared(CompiledCurvature):
 
     def native(self, lists: QueryLists) -> Any:
         return lists.keep("squared compiled", lambda: _native.losses.squared(lists.indptr, lists.labels))
+
+
+class BinaryCrossEntropy(CompiledCurvature):
+    """``Σ [log(1 + exp(f)) − y f]``: logistic regression of single documents.
+
+    For a label between 0 and 1 this is ``−y log σ(f) − (1 − y) log(1 − σ(f))``, the negative log-likelihood of a
+    document that is relevant with probability σ(f). The slope is ``σ(f) − y``. Labels may be any real numbers, and the
+    loss is convex for all of them, but bounded below only for labels between 0 and 1: for others use ``l2`` above 0, or
+    give a threshold.
+
+    Parameters
+    ----------
+    threshold : float, default=None
+        Labels of at least this count as 1, others as 0. None takes the labels as they are.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> value, slope = BinaryCrossEntropy().value_and_slope([0.0, 0.0], pk.Queries([[1], [2]], y=[1, 0]))
+    >>> round(value, 4), slope  # 2 log 2
+    (1.3863, array([-0.5,  0.5]))
+    """
+
+    name = "binary-cross-entropy"
+    ignores_shifts = False
+    is_pointwise = True
+
+    def __init__(self, threshold: float | None = None):
+        self.threshold = threshold
+
+    @property
+    def is_linear_in_labels(self) -> bool:  # type: ignore[override]
+        return self.threshold is None
+
+    def is_bounded_on(self, lists: QueryLists) -> bool:
+        labels = self.targets(lists)
+        return bool(labels.min(initial=0.0) >= 0.0 and labels.max(initial=1.0) <= 1.0)
+
+    def check_labels(self, lists: QueryLists) -> None:
+        if self.threshold is not None:
+            check_number(self.threshold, "threshold")
+
+    def targets(self, lists: QueryLists) -> np.ndarray:
+        """Return the labels, or whether they reach the threshold."""
+        if self.threshold is None:
+            return lists.labels
+        return (lists.labels >= self.threshold).astype(np.float64)
+
+    def native(self, lists: QueryLists) -> Any:
+        return lists.keep(
+            ("binary cross-entropy compiled", self.threshold),
+            lambda: _native.losses.binary_cross_entropy(lists.indptr, self.targets(lists)),
+        )

@@ -8,7 +8,18 @@ from plackett import losses
 from plackett.losses.backends.trees import SMALLEST, TreeObjective
 
 DATA = pk.datasets.make_web_like(40, 12, 5, random_state=3)
-CURVED = ["listmle", "p-listmle", "cs-listmle", "listnet", "squared-hinge", "logistic", "exponential", "squared"]
+CURVED = [
+    "listmle",
+    "p-listmle",
+    "cs-listmle",
+    "listnet",
+    "softmax",
+    "binary-cross-entropy",
+    "squared-hinge",
+    "logistic",
+    "exponential",
+    "squared",
+]
 OTHERS = ["hinge", "psi", "rankcosine"]
 
 

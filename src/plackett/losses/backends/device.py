@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from plackett.data.queries import QueryLists
-from plackett.losses import cost_sensitive, listmle, listwise, pairwise, pointwise, transforms
+from plackett.losses import cost_sensitive, listmle, listwise, pairwise, pointwise, softmax, transforms
 from plackett.losses.backends.segments import NOTHING, Chains, RankedLevels, Runs, to_device, to_index
 from plackett.losses.base import Loss
 
@@ -129,19 +129,32 @@ def _shares_of_places(bounds: np.ndarray) -> np.ndarray:
     return (np.arange(bounds[-1]) - np.repeat(bounds[:-1], sizes)) / np.repeat(sizes, sizes)
 
 
-# ---- ListNet and RankCosine --------------------------------------------------------------------------------------
+# ---- ListNet, softmax and RankCosine -----------------------------------------------------------------------------
 
 
 @device_form(listwise.ListNet)
 def _listnet(loss: listwise.ListNet, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
-    """The term of a document is its target times the negative logarithm of its share."""
     transform = transforms.get_transform(loss.transform)
-    runs = _runs_of_queries(lists, scores)
     target = _kept(lists, scores, ("ListNet", transform, "target"), lambda: loss._target(lists))
-    logs, inner = (scores, None) if loss._is_exp else _log_and_slope(transform, scores)
-    cost = runs.spread(runs.log_sums(logs)) - logs
-    slope = (-cost).exp_() - target
-    return cost * target, slope if inner is None else slope * inner
+    if loss._is_exp:
+        return _cross_entropy(scores, lists, target, 1.0)
+    logs, inner = _log_and_slope(transform, scores)
+    terms, slope = _cross_entropy(logs, lists, target, 1.0)
+    return terms, slope * inner
+
+
+@device_form(softmax.Softmax)
+def _softmax(loss: softmax.Softmax, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
+    target = _kept(lists, scores, "labels", lambda: lists.labels)
+    total = _kept(lists, scores, "sums of labels", lambda: softmax.sums_for_rows(lists.labels, lists))
+    return _cross_entropy(scores, lists, target, total)
+
+
+def _cross_entropy(scores: torch.Tensor, lists: QueryLists, target: torch.Tensor, total: Any) -> TermsAndSlope:
+    """The term of a document is its target times the negative logarithm of its share; targets sum to ``total``."""
+    runs = _runs_of_queries(lists, scores)
+    cost = runs.spread(runs.log_sums(scores)) - scores
+    return cost * target, (-cost).exp_() * total - target
 
 
 @device_form(listwise.RankCosine)
@@ -271,6 +284,13 @@ def _cut_exp(values: torch.Tensor, runs: Runs, log_sums: torch.Tensor, largest: 
 def _squared(loss: pointwise.Squared, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
     slope = scores - _kept(lists, scores, "labels", lambda: lists.labels)
     return 0.5 * slope * slope, slope
+
+
+@device_form(pointwise.BinaryCrossEntropy)
+def _binary_cross_entropy(loss: pointwise.BinaryCrossEntropy, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
+    labels = _kept(lists, scores, ("binary cross-entropy", loss.threshold), lambda: loss.targets(lists))
+    cost = torch.nn.functional.softplus(-scores.abs()) + scores * torch.where(scores > 0.0, 1.0 - labels, -labels)
+    return cost, torch.sigmoid(scores) - labels
 
 
 # ---- one Triton kernel for ListMLE and p-ListMLE --------------------------------------------------------------------

@@ -2,9 +2,10 @@
 #include "core/bind.hpp"
 #include "losses/listwise/cosine.hpp"
 #include "losses/listwise/cost_sensitive.hpp"
+#include "losses/listwise/cross_entropy.hpp"
 #include "losses/listwise/listmle_curvature.hpp"
-#include "losses/listwise/listnet.hpp"
 #include "losses/loss.hpp"
+#include "losses/binary_cross_entropy.hpp"
 #include "losses/squared.hpp"
 
 namespace plackett {
@@ -41,7 +42,7 @@ void bind_listwise(nb::module_& module) {
     define<&make_listmle>(module, "listmle", "indptr order bounds level_indptr weights is_efron");
     define<&shuffle_levels>(module, "shuffle_levels", "order bounds draws shuffled");
 
-    define<&make_listnet>(module, "listnet", "indptr target");
+    define<&make_cross_entropy>(module, "cross_entropy", "indptr target");
     define<&softmax>(module, "softmax", "values indptr out");
     define<&softmax_product>(module, "softmax_product", "share direction indptr out");
 
@@ -61,6 +62,7 @@ void bind_listwise(nb::module_& module) {
                           "labels order indptr bounds level_indptr is_label k strength norm scale");
 
     define<&make_squared>(module, "squared", "indptr labels");
+    define<&make_binary_cross_entropy>(module, "binary_cross_entropy", "indptr labels");
 }
 
 }  // namespace plackett

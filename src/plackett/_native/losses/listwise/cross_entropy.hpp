@@ -1,5 +1,7 @@
-// ListNet: the cross entropy −Σ target · log softmax(f) of each query.
+// Cross entropies −Σ target · log softmax(f) of each query, for ListNet, the softmax loss and XE-NDCG.
 #pragma once
+#include <vector>
+
 #include "losses/loss.hpp"
 #include "core/vector_ops.hpp"
 
@@ -41,9 +43,20 @@ inline void softmax_product(View<const double> share, View<const double> directi
                          out.slice(indptr[q], indptr[q + 1]));
 }
 
-class ListNet final : public Loss {
+// Targets are any real numbers. With T = Σ target the slope is T softmax(f) − target and the second derivative T times that
+// of the log-sum, so that a query is convex iff T ≥ 0.
+class CrossEntropy final : public Loss {
 public:
-    ListNet(View<const Index> bounds, View<const double> target) : bounds(bounds), target(target) {}
+    CrossEntropy(View<const Index> bounds, View<const double> target)
+        : bounds(bounds), target(target), totals(static_cast<std::size_t>(bounds.size - 1)), sizes(totals.size()) {
+        for (Index q = 0; q < bounds.size - 1; ++q) {
+            const auto at = static_cast<std::size_t>(q);
+            for (const double wanted : target.slice(bounds[q], bounds[q + 1])) {
+                totals[at] += wanted;
+                sizes[at] += std::abs(wanted);
+            }
+        }
+    }
 
     View<const Index> indptr() const override { return bounds; }
 
@@ -55,14 +68,14 @@ public:
             values[q] = 0.0;
             if (here.size == 0) continue;
             const auto softmax = softmax_of(here, pull);
-            const double top = softmax.top;
-            double below = 0.0;  // the mean of top − f; the targets sum to 1
+            const double top = softmax.top, total = total_of(q);
+            double below = 0.0;
 #pragma omp simd reduction(+ : below)
             for (Index i = 0; i < here.size; ++i) {
                 below += wanted[i] * (top - here[i]);
-                pull[i] -= wanted[i];
+                pull[i] = total * pull[i] - wanted[i];
             }
-            values[q] = std::log(softmax.total) + below;
+            values[q] = total * std::log(softmax.total) + below;
         }
     }
 
@@ -71,27 +84,39 @@ public:
         for (Index q = first; q < last; ++q) {
             const auto out = shares_of(scores, product, q);
             multiply_softmax(out, direction.slice(bounds[q], bounds[q + 1]), out);
+            scale(out, total_of(q));
         }
     }
 
+    // Exact without negative targets, which make T small or negative while slopes are not. Σ |target| in the place of T is
+    // positive.
     void diagonal(View<const double> scores, View<double> diagonal, Index first, Index last) const override {
         for (Index q = first; q < last; ++q) {
             const auto out = shares_of(scores, diagonal, q);
-            for (Index i = 0; i < out.size; ++i) out[i] *= 1.0 - out[i];
+            const double size = sizes[static_cast<std::size_t>(q)];
+            for (Index i = 0; i < out.size; ++i) out[i] *= size * (1.0 - out[i]);
         }
     }
 
-    // The shares: the second derivative is their diagonal minus their outer product.
+    // T times the shares, whose diagonal minus their outer product is the second derivative of the log-sum; 0 if T < 0.
     void bound(View<const double> scores, View<double> limits, Index first, Index last) const override {
         for (Index q = first; q < last; ++q) {
             const auto out = shares_of(scores, limits, q);
-            if (out.size == 1) out[0] = 0.0;
+            scale(out, out.size == 1 ? 0.0 : std::max(total_of(q), 0.0));
         }
     }
 
 private:
     View<const Index> bounds;
     View<const double> target;
+    std::vector<double> totals, sizes;  // Σ target and Σ |target| of each query
+
+    double total_of(Index q) const { return totals[static_cast<std::size_t>(q)]; }
+
+    static void scale(View<double> values, double factor) {
+#pragma omp simd
+        for (Index i = 0; i < values.size; ++i) values[i] *= factor;
+    }
 
     View<double> shares_of(View<const double> scores, View<double> out, Index q) const {
         const auto here = out.slice(bounds[q], bounds[q + 1]);
@@ -100,6 +125,8 @@ private:
     }
 };
 
-inline Loss* make_listnet(View<const Index> indptr, View<const double> target) { return new ListNet(indptr, target); }
+inline Loss* make_cross_entropy(View<const Index> indptr, View<const double> target) {
+    return new CrossEntropy(indptr, target);
+}
 
 }  // namespace plackett
