@@ -30,6 +30,7 @@ class Plan(NamedTuple):
     n_features: int  # as loaded
     normalizer: Any  # fitted to all rows, or None
     total_weight: float
+    is_penalised: bool = True
 
 
 class Partition:
@@ -94,7 +95,7 @@ def partition_of(part: LoadedPart, plan: Plan) -> Partition:
     if plan.normalizer is not None:
         scaled.X = transform(plan.normalizer, scaled)
     try:
-        plan.loss.check_fit(scaled.lists)
+        plan.loss.check_fit(scaled.lists, is_penalised=plan.is_penalised)
     except ValueError as error:
         raise ValueError(f"{part.name}: {error}") from error
     if part.weight == 0.0:  # its share is 0; equal weights avoid a division by 0

@@ -137,9 +137,18 @@ class Loss(Parameters, ABC):
         """
         return True
 
-    def check_fit(self, lists: QueryLists) -> None:
-        """Raise for parameters and labels without a meaning, and for a slope of a user's class that is wrong."""
+    def check_fit(self, lists: QueryLists, *, is_penalised: bool = True) -> None:
+        """Raise for parameters and labels without a meaning, and for a slope of a user's class that is wrong.
+
+        Without a penalty, labels with which the loss is unbounded below are an error, too.
+        """
         self.check_labels(lists)
+        if not (is_penalised or self.is_bounded_on(lists)):
+            low, high = lists.labels.min(), lists.labels.max()
+            raise ValueError(
+                f"{self!r} is unbounded below for labels from {low:g} to {high:g}: without a penalty its scores grow "
+                "without end. Give l2 above 0."
+            )
         if self.is_own:
             check_slope(self, lists)
 

@@ -55,7 +55,7 @@ class AbsentLoss(Loss):
     def __init__(self, description: str):
         self.description = description
 
-    def check_fit(self, lists: QueryLists) -> None:
+    def check_fit(self, lists: QueryLists, *, is_penalised: bool = True) -> None:
         raise ValueError(
             f"this ranker was fitted with the loss {self.description}, which a model file does not contain. To fit "
             "again, import its class and call ranker.set_params(loss=...)."

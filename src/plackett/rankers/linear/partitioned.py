@@ -60,7 +60,7 @@ def prepare_parts(ranker: LinearRanker, parts: PartitionedInput) -> PartitionedO
     if isinstance(ranker.normalizer_, QueryNormalizer):
         ranker.normalizer_.n_queries_ = ranker.n_queries_
     has_intercept = not loss.ignores_shifts
-    plan = Plan(loss, has_intercept, n_features, ranker.normalizer_, total_weight)
+    plan = Plan(loss, has_intercept, n_features, ranker.normalizer_, total_weight, is_penalised=ranker.l2 > 0)
     partitions.replace(places, partition_of, plan)
     penalty = L2(0.0 if loss.is_scale_free else ranker.l2, n_free=int(has_intercept))
     return PartitionedObjective(

@@ -198,7 +198,7 @@ class LinearRanker(LinearScores):
         if isinstance(training, PartitionedObjective):
             return training
         loss, queries = get_loss(self.loss), training.queries
-        loss.check_fit(queries.lists)
+        loss.check_fit(queries.lists, is_penalised=self.l2 > 0)
         has_intercept = not loss.ignores_shifts
         return Objective(
             loss,
