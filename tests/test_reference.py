@@ -114,12 +114,22 @@ def test_the_reference_lists_what_a_fit_leaves_and_nothing_else(name, conf, list
 
 
 def test_every_estimator_of_the_reference_is_compared():
-    estimators = {cls.__name__ for cls in map(resolve_name, class_names()) if hasattr(cls, "fit")}
+    classes = [cls for cls in map(resolve_name, class_names()) if not issubclass(cls, pk.clicks.ClickModel)]
+    estimators = {cls.__name__ for cls in classes if hasattr(cls, "fit")}
     assert estimators - {"QueryNormalizer", "CategoryEncoder", "ImportedTrees", "ImportedLinear"} == set(SETTINGS)
 
 
+@pytest.mark.filterwarnings("ignore::plackett.exceptions.DataWarning")
+@pytest.mark.parametrize("name", ["gctr", "rctr", "dctr", "pbm", "cm", "dcm", "ccm", "dbn", "sdbn", "ubm"])
+def test_the_reference_lists_what_a_fit_of_a_click_model_leaves(name, conf):
+    log = pk.clicks.ClickLog.from_arrays(["a", "b"], list("wxyz"), [1, 0, 1, 1], indptr=[0, 2, 4])
+    model = pk.clicks.get_click_model(name).fit(log)
+    documented = {*attributes_of(pk.clicks.ClickModel, conf), *attributes_of(type(model), conf)}
+    assert documented == {name for name in vars(model) if name.endswith("_")}
+
+
 def public_functions():
-    spaces = (pk, pk.metrics, pk.datasets, pk.preprocessing, pk.evaluation, pk.losses, pk.solvers, pk.text)
+    spaces = (pk, pk.metrics, pk.datasets, pk.preprocessing, pk.evaluation, pk.losses, pk.solvers, pk.text, pk.clicks)
     for space in spaces:
         for name in space.__all__:
             if inspect.isfunction(getattr(space, name)):

@@ -41,4 +41,4 @@ build, _module = _load()
 path: str = _module.__file__  # type: ignore[assignment]
 data, text, metrics, evaluation = _module.data, _module.text, _module.metrics, _module.evaluation
 losses, scorers, objective, solvers = _module.losses, _module.scorers, _module.objective, _module.solvers
-rankers = _module.rankers
+rankers, clicks = _module.rankers, _module.clicks

@@ -9,6 +9,10 @@ __all__, __getattr__, __dir__ = attach(
     __name__,
     {
         "plackett.clicks.log": "ClickLog",
+        "plackett.clicks.models.base": "ClickModel",
+        "plackett.clicks.models.cells": "DCTR GCTR PBM RCTR UBM",
+        "plackett.clicks.models.chain": "CCM CM DBN DCM SDBN",
+        "plackett.clicks.models.registry": "get_click_model",
         "plackett.clicks.pairs": "Pairs",
     },
 )

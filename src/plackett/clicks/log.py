@@ -197,6 +197,20 @@ class ClickLog:
         check_finite(values, feature_names)
         return self._with(features=values, feature_names=feature_names)
 
+    def with_clicks(self, click: Any) -> ClickLog:
+        """Return the same sessions with other clicks.
+
+        Parameters
+        ----------
+        click : array-like of shape (n_shown,)
+            Booleans, or 0 and 1.
+
+        Returns
+        -------
+        ClickLog
+        """
+        return self._with(click=_flags(click, "click", self.n_shown, "pair"))
+
     # --- Sizes --------------------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:

@@ -1,0 +1,221 @@
+// Models in which a click depends on the pair and on a cell, independently of all else: the rank (PBM), or the rank and
+// the rank of the last click above (UBM). P(click) = chance[cell] · attraction[pair].
+//
+// The likelihood depends only on the clicks and skips of each pair in each cell, so the log is collapsed to these.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "clicks/models/sessions.hpp"
+#include "core/exp.hpp"
+
+namespace plackett::clicks {
+
+constexpr double LEAST = 1e-6;  // probabilities stay within [LEAST, 1 - LEAST]
+
+inline double clipped(double p) { return std::clamp(p, LEAST, 1.0 - LEAST); }
+
+// The cell of a rank (from 0) after a last click at rank `last` (from 1; 0 for none).
+inline Index cell_of(Index rank, Index last, bool by_last) { return by_last ? rank * (rank + 1) / 2 + last : rank; }
+
+struct Count {
+    std::uint64_t key;
+    Code clicks, skips;
+};
+
+// Count the clicks and skips of the pairs of queries `first` to `last` by cell. Pairs are counted from `first_pair`, and
+// cells of pair p are cell[indptr[p]] to cell[indptr[p + 1] - 1], in order. Returns the number of cells; the outputs
+// have room for one cell per row.
+inline Index collapse_cells(View<const Index> session_indptr, View<const Code> pair, View<const bool> click,
+                            View<const Index> bounds, View<const Code> order, Index first, Index last, Index first_pair,
+                            bool by_last, View<Index> indptr, View<Code> cell, View<Code> clicks, View<Code> skips) {
+    const Sessions sessions{session_indptr, pair, click};
+    std::vector<Count> counts;
+    Table table;
+    Index n_cells = 0;
+    indptr.fill(0);
+    for (Index q = first; q < last; ++q) {
+        Index n_rows = 0;
+        for (Index i = bounds[q]; i < bounds[q + 1]; ++i) n_rows += sessions.length(order[i]);
+        counts.clear();
+        table.reset(n_rows);
+        for (Index i = bounds[q]; i < bounds[q + 1]; ++i) {
+            const auto pairs = sessions.pairs_of(order[i]);
+            const auto clicked = sessions.clicks_of(order[i]);
+            Index above = 0;
+            for (Index r = 0; r < pairs.size; ++r) {
+                const auto key = static_cast<std::uint64_t>(pairs[r] - first_pair) << 32 |
+                                 static_cast<std::uint64_t>(cell_of(r, above, by_last));
+                const auto next = static_cast<Index>(counts.size());
+                const Index place = table.find(mixed(key), next, [&](Index p) { return counts[p].key == key; });
+                if (place == next) counts.push_back({key, 0, 0});
+                ++(clicked[r] ? counts[place].clicks : counts[place].skips);
+                if (clicked[r]) above = r + 1;
+            }
+        }
+        std::sort(counts.begin(), counts.end(), [](const Count& one, const Count& other) { return one.key < other.key; });
+        for (const Count& count : counts) {
+            ++indptr[static_cast<Index>(count.key >> 32) + 1];
+            cell[n_cells] = static_cast<Code>(count.key & 0xFFFFFFFFu);
+            clicks[n_cells] = count.clicks;
+            skips[n_cells++] = count.skips;
+        }
+    }
+    for (Index p = 1; p < indptr.size; ++p) indptr[p] += indptr[p - 1];
+    return n_cells;
+}
+
+// The attraction of one pair that maximises Σ clicks log p + Σ skips log(1 - chance p) + yes log p + no log(1 - p):
+// concave in p, so Newton's method within a shrinking bracket.
+inline double best_attraction(double p, double yes, double no, View<const double> chance, View<const Code> skips) {
+    double low = LEAST, high = 1.0 - LEAST, curvature = 0.0;
+    const auto slope_at = [&](double at) {
+        double slope = yes / at - no / (1.0 - at);
+        curvature = yes / (at * at) + no / ((1.0 - at) * (1.0 - at));
+        for (Index c = 0; c < chance.size; ++c) {
+            const double ratio = chance[c] / (1.0 - chance[c] * at);
+            slope -= skips[c] * ratio;
+            curvature += skips[c] * ratio * ratio;
+        }
+        return slope;
+    };
+    for (int step = 0; step < 100; ++step) {
+        const double slope = slope_at(p);
+        (slope > 0.0 ? low : high) = p;
+        double next = p + slope / std::max(curvature, 1e-300);
+        if (next <= LEAST && slope_at(LEAST) <= 0.0) return LEAST;
+        if (next >= 1.0 - LEAST && slope_at(1.0 - LEAST) >= 0.0) return 1.0 - LEAST;
+        if (!(next >= low && next <= high)) next = 0.5 * (low + high);
+        const double move = std::abs(next - p);
+        p = next;
+        if (move <= 1e-11 * p * (1.0 - p)) break;
+    }
+    return p;
+}
+
+// One pass over the pairs of a block: set each attraction to its maximum given the chances of the cells, or leave it
+// (`moves` false), and add up the expected looks in each cell after skips and clicks. Returns the log-likelihood plus
+// Σ yes log p + no log(1 - p) of the attractions.
+inline double cells_pass(View<const Index> indptr, View<const Code> cell, View<const Code> clicks, View<const Code> skips,
+                         View<const double> chance, View<const double> prior_yes, View<const double> prior_no, bool moves,
+                         View<double> attraction, View<double> looks) {
+    double value = 0.0;
+    std::vector<double> own;
+    for (Index p = 0; p < attraction.size; ++p) {
+        const Index begin = indptr[p], size = indptr[p + 1] - begin;
+        own.resize(static_cast<std::size_t>(size));
+        const View<double> chances{own.data(), size};
+        const auto skipped = skips.slice(begin, begin + size);
+        double n_clicks = 0.0;
+        for (Index c = 0; c < size; ++c) {
+            chances[c] = chance[cell[begin + c]];
+            n_clicks += clicks[begin + c];
+        }
+        const double yes = prior_yes[p] + n_clicks, no = prior_no[p];
+        if (moves) attraction[p] = best_attraction(attraction[p], yes, no, chances, skipped);
+        const double a = attraction[p];
+        value += yes * std::log(a) + no * std::log1p(-a);
+        for (Index c = 0; c < size; ++c) {
+            const double skip = 1.0 - chances[c] * a;
+            looks[cell[begin + c]] += clicks[begin + c] + skipped[c] * chances[c] * (1.0 - a) / skip;
+            if (skipped[c] > 0) value += skipped[c] * log(skip);
+            if (clicks[begin + c] > 0) value += clicks[begin + c] * log(chances[c]);
+        }
+    }
+    return value;
+}
+
+// The observed information of the logits of attractions (diagonal) and of the logits of the chances, less what the
+// attractions take away from it (Schur complement), in the order of `free` cells (-1 for a fixed one); the coupling of
+// pair p with its cells is written to `coupling`, aligned with the cells. Everything includes the priors of attractions.
+inline void cells_information(View<const Index> indptr, View<const Code> cell, View<const Code> clicks,
+                              View<const Code> skips, View<const double> chance, View<const double> prior_yes,
+                              View<const double> prior_no, View<const double> attraction, View<const Code> free,
+                              View<double> information, View<double> coupling, Rows<double> schur) {
+    for (Index p = 0; p < attraction.size; ++p) {
+        const double a = attraction[p];
+        double own = (prior_yes[p] + prior_no[p]) * a * (1.0 - a);
+        for (Index c = indptr[p]; c < indptr[p + 1]; ++c) {
+            const double t = chance[cell[c]], skip = 1.0 - t * a, n = static_cast<double>(clicks[c]) + skips[c];
+            const double attracted = (1.0 - t) * a / skip, looked = t * (1.0 - a) / skip;  // given a skip
+            own += n * a * (1.0 - a) - skips[c] * attracted * (1.0 - attracted);
+            coupling[c] = skips[c] * attracted * looked;
+            const Code f = free[cell[c]];
+            if (f >= 0) schur(f, f) += n * t * (1.0 - t) - skips[c] * looked * (1.0 - looked);
+        }
+        information[p] = own;
+        for (Index c = indptr[p]; c < indptr[p + 1]; ++c) {
+            const Code f = free[cell[c]];
+            if (f < 0 || coupling[c] == 0.0) continue;
+            for (Index d = indptr[p]; d < indptr[p + 1]; ++d)
+                if (free[cell[d]] >= 0) schur(f, free[cell[d]]) -= coupling[c] * coupling[d] / own;
+        }
+    }
+}
+
+// The variance that uncertain chances add to each logit: coupling' · covariance · coupling / information².
+inline void cells_added_variance(View<const Index> indptr, View<const Code> cell, View<const Code> free,
+                                 Rows<const double> covariance, View<const double> information,
+                                 View<const double> coupling, View<double> added) {
+    for (Index p = 0; p < information.size; ++p) {
+        double sum = 0.0;
+        for (Index c = indptr[p]; c < indptr[p + 1]; ++c)
+            for (Index d = indptr[p]; d < indptr[p + 1]; ++d)
+                if (free[cell[c]] >= 0 && free[cell[d]] >= 0)
+                    sum += coupling[c] * coupling[d] * covariance(free[cell[c]], free[cell[d]]);
+        added[p] = sum / (information[p] * information[p]);
+    }
+}
+
+// The chance of a click in each row of sessions first to last: given the clicks above, or before any was seen.
+inline void cells_chances(View<const Index> indptr, View<const Code> pair, View<const bool> click, Index first, Index last,
+                          View<const double> attraction, View<const double> chance, Index n_ranks, bool by_last,
+                          bool is_conditional, View<double> chances) {
+    const Sessions sessions{indptr, pair, click};
+    std::vector<double> at;  // chance that the last click was at rank j (from 1; 0 for none)
+    for (Index s = first; s < last; ++s) {
+        const auto pairs = sessions.pairs_of(s);
+        const auto out = chances.slice(indptr[s] - indptr[first], indptr[s + 1] - indptr[first]);
+        const auto cell = [&](Index rank, Index above) {  // ranks beyond those of the fit count as its last one
+            const Index r = std::min(rank, n_ranks - 1);
+            return cell_of(r, std::min(above, r), by_last);
+        };
+        if (is_conditional || !by_last) {
+            const auto clicked = sessions.clicks_of(s);
+            Index above = 0;
+            for (Index r = 0; r < pairs.size; ++r) {
+                out[r] = attraction[pairs[r]] * chance[cell(r, above)];
+                if (clicked[r]) above = r + 1;
+            }
+            continue;
+        }
+        at.assign(static_cast<std::size_t>(pairs.size) + 1, 0.0);
+        at[0] = 1.0;
+        for (Index r = 0; r < pairs.size; ++r) {
+            double now = 0.0;
+            for (Index j = 0; j <= r; ++j) {
+                const double here = at[j] * attraction[pairs[r]] * chance[cell(r, j)];
+                at[j] -= here;
+                now += here;
+            }
+            out[r] = at[r + 1] = now;
+        }
+    }
+}
+
+// Clicks of simulated users; a row is clicked if its draw is below its chance.
+inline void cells_simulate(View<const Index> indptr, View<const Code> pair, Index first, Index last,
+                           View<const double> attraction, View<const double> chance, Index n_ranks, bool by_last,
+                           View<const double> draws, View<bool> click) {
+    for (Index s = first; s < last; ++s) {
+        Index above = 0;
+        for (Index i = indptr[s]; i < indptr[s + 1]; ++i) {
+            const Index rank = i - indptr[s], r = std::min(rank, n_ranks - 1), place = i - indptr[first];
+            click[place] = draws[place] < attraction[pair[i]] * chance[cell_of(r, std::min(above, r), by_last)];
+            if (click[place]) above = rank + 1;
+        }
+    }
+}
+
+}  // namespace plackett::clicks

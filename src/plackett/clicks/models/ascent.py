@@ -1,0 +1,85 @@
+"""Maximisation over the few parameters that no pair owns, with those of the pairs inside each step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+LEAST = 1e-6  # probabilities stay within [LEAST, 1 - LEAST]
+MEMORY = 10  # steps that an extrapolation looks back
+ROUNDING = 1e-12  # relative; a likelihood that falls by less did not fall
+
+
+class Ascent(NamedTuple):
+    """The result of ``ascend``."""
+
+    globals: np.ndarray
+    history: list[float]
+    converged: bool
+
+
+def ascend(
+    step: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    start: np.ndarray,
+    state: Sequence[np.ndarray],
+    *,
+    max_iter: int,
+    tol: float,
+    least_gain: float,
+) -> Ascent:
+    """Maximise a likelihood by EM steps with Anderson acceleration (walker2011).
+
+    An extrapolated step is kept only if the likelihood does not fall; else the EM step is taken, after which it cannot
+    fall.
+
+    Parameters
+    ----------
+    step : callable
+        ``step(globals)`` improves the arrays of ``state`` in place, given the globals, and returns the likelihood and
+        the EM update of the globals.
+    start : ndarray
+        First globals.
+    state : sequence of ndarray
+        Parameters of the pairs, which ``step`` changes.
+    max_iter : int
+        Steps at most.
+    tol : float
+        Stop when an EM update moves no global by more than this,
+    least_gain : float
+        and the likelihood rises by less than this.
+
+    Returns
+    -------
+    Ascent
+    """
+    here, history = start, []
+    points: list[np.ndarray] = []
+    moves: list[np.ndarray] = []
+    value, update = step(here)
+    history.append(value)
+    converged = False
+    while len(history) < max_iter and not converged:
+        points, moves = [*points[-MEMORY:], here], [*moves[-MEMORY:], update - here]
+        there = np.clip(_extrapolate(points, moves), LEAST, 1 - LEAST)
+        before = [values.copy() for values in state]
+        new_value, new_update = step(there)
+        if new_value < value - ROUNDING * abs(value) and not np.array_equal(there, update):
+            for values, old in zip(state, before, strict=True):
+                values[...] = old
+            there, points, moves = update, [], []
+            new_value, new_update = step(there)
+        gain, here, value, update = new_value - value, there, new_value, new_update
+        history.append(value)
+        converged = gain <= least_gain and np.abs(update - here).max(initial=0.0) <= tol
+    return Ascent(here, history, converged)
+
+
+def _extrapolate(points: list[np.ndarray], moves: list[np.ndarray]) -> np.ndarray:
+    last, move = points[-1], moves[-1]
+    if len(points) == 1 or not last.size:
+        return last + move
+    past_points, past_moves = np.diff(points, axis=0).T, np.diff(moves, axis=0).T
+    weights = np.linalg.lstsq(past_moves, move, rcond=1e-10)[0]
+    return last + move - (past_points + past_moves) @ weights

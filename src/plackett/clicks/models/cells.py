@@ -1,0 +1,394 @@
+"""Models in which a click depends on the pair, and on the rank or the last click above: CTRs, PBM and UBM."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from plackett import _native
+from plackett._threads import map_blocks
+from plackett.clicks.log import ClickLog
+from plackett.clicks.models.ascent import LEAST, ascend
+from plackett.clicks.models.base import FIRST_CHANCE, ClickModel, Drawer, Filler
+from plackett.clicks.models.collapse import Cells, count_cells
+from plackett.clicks.models.priors import Prior
+
+MOST_COUPLED = 200  # free parameters of cells whose uncertainty enters the intervals; their matrix is dense
+_kernels = _native.clicks
+
+
+def log_prior(values: np.ndarray, a: float, b: float) -> float:
+    """Return Σ a log p + b log(1 - p)."""
+    return float(a * np.log(values).sum() + b * np.log1p(-values).sum())
+
+
+def mean_with_prior(yes: np.ndarray, total: np.ndarray, a: float, b: float, default: np.ndarray) -> np.ndarray:
+    """Return ``(a + yes) / (a + b + total)``, clipped; ``default`` where nothing is known."""
+    known = a + b + total
+    return np.clip(np.divide(a + yes, known, out=np.array(default), where=known > 0), LEAST, 1 - LEAST)
+
+
+class CellModel(ClickModel):
+    """Base class of models with P(click) = (chance of the cell) · (attractiveness of the pair)."""
+
+    by_last_click: ClassVar[bool] = False
+
+    def _collapse(self, log: ClickLog) -> list[Cells]:
+        return count_cells(log, by_last_click=self.by_last_click)
+
+    def _cell_chances(self) -> np.ndarray:
+        """Return the chance of each cell."""
+        return np.ones(self.n_ranks_)
+
+    def _pair_values(self, log: ClickLog) -> np.ndarray:
+        return self.attractiveness_of(log)
+
+    def _filler(self, log: ClickLog) -> Filler:
+        self._check_fitted()
+        values, chances, n_ranks = self._pair_values(log), self._cell_chances(), self.n_ranks_
+
+        def fill(first: int, last: int, is_conditional: bool, out: np.ndarray) -> None:
+            sessions = log.indptr, log.pair, log.click, first, last
+            _kernels.cells_chances(*sessions, values, chances, n_ranks, self.by_last_click, is_conditional, out)
+
+        return fill
+
+    def _drawer(self, log: ClickLog) -> Drawer:
+        self._check_fitted()
+        values, chances, n_ranks = self._pair_values(log), self._cell_chances(), self.n_ranks_
+
+        def draw(first: int, last: int, rng: np.random.Generator, click: np.ndarray) -> None:
+            sessions = log.indptr, log.pair, first, last
+            _kernels.cells_simulate(
+                *sessions, values, chances, n_ranks, self.by_last_click, rng.random(click.size), click
+            )
+
+        return draw
+
+
+def counts_by_pair(blocks: list[Cells], n_pairs: int) -> np.ndarray:
+    """Return the clicks and the skips of each pair."""
+    counts = np.zeros((n_pairs, 2))
+    for block in blocks:
+        for column, values in enumerate((block.clicks, block.skips)):
+            sums = np.append(0, np.cumsum(values, dtype=np.int64))[block.indptr]
+            counts[block.pairs, column] = np.diff(sums)
+    return counts
+
+
+def counts_by_cell(blocks: list[Cells], n_cells: int) -> np.ndarray:
+    """Return the clicks and the skips in each cell."""
+    counts = np.zeros((n_cells, 2))
+    for block in blocks:
+        for column, values in enumerate((block.clicks, block.skips)):
+            counts[:, column] += np.bincount(block.cell, values, n_cells)
+    return counts
+
+
+class _Rate(CellModel):
+    """Base class of the click-through rates of ranks and of the whole log, which know no pairs."""
+
+    has_attractiveness = False
+
+    def __init__(self, prior=(1.0, 1.0)):
+        super().__init__(prior)
+
+    def _pair_values(self, log: ClickLog) -> np.ndarray:
+        return np.ones(log.n_pairs)
+
+
+class GCTR(_Rate):
+    """Global click-through rate: one chance of a click for everything. A baseline.
+
+    Parameters
+    ----------
+    prior : tuple (a, b), default=(1, 1)
+        Added to clicks and skips.
+
+    Attributes
+    ----------
+    rate_ : float
+        The chance.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> log = pk.clicks.ClickLog.from_arrays(["shoe"], ["b", "a"], [0, 1], indptr=[0, 2])
+    >>> pk.clicks.GCTR().fit(log).rate_
+    0.5
+    """
+
+    name = "gctr"
+
+    def _learn(self, counts: list[Cells], prior: Prior) -> None:
+        clicks, skips = counts_by_cell(counts, self.n_ranks_).sum(axis=0)
+        self.rate_ = float(mean_with_prior(clicks, clicks + skips, prior.a, prior.b, np.array(FIRST_CHANCE)))
+
+    def _cell_chances(self) -> np.ndarray:
+        return np.full(self.n_ranks_, self.rate_)
+
+
+class RCTR(_Rate):
+    """Click-through rate of each rank. A baseline.
+
+    Parameters
+    ----------
+    prior : tuple (a, b), default=(1, 1)
+        Added to clicks and skips.
+
+    Attributes
+    ----------
+    rates_ : ndarray of shape (n_ranks,)
+        The chance of a click at each rank. Ranks below the longest list of the fit have that of its last one.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> log = pk.clicks.ClickLog.from_arrays(["shoe"], ["b", "a"], [0, 1], indptr=[0, 2])
+    >>> pk.clicks.RCTR().fit(log).rates_.round(2)
+    array([0.33, 0.67])
+    """
+
+    name = "rctr"
+
+    def _learn(self, counts: list[Cells], prior: Prior) -> None:
+        by_rank = counts_by_cell(counts, self.n_ranks_)
+        start = np.full(self.n_ranks_, FIRST_CHANCE)
+        self.rates_ = mean_with_prior(by_rank[:, 0], by_rank.sum(axis=1), prior.a, prior.b, start)
+
+    def _cell_chances(self) -> np.ndarray:
+        return self.rates_
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"rates_": (self.n_ranks_,)}
+
+
+class DCTR(CellModel):
+    """Click-through rate of each pair of query and document. A baseline.
+
+    Parameters
+    ----------
+    prior : tuple (a, b), "fitted" or "features", default=(1, 1)
+        As in ``PBM``.
+
+    Attributes
+    ----------
+    attractiveness_ : ndarray of shape (n_pairs,)
+        The rates.
+    evidence_ : ndarray of shape (n_pairs, 2)
+        Clicks and skips.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> log = pk.clicks.ClickLog.from_arrays(["shoe"], ["b", "a"], [0, 1], indptr=[0, 2])
+    >>> pk.clicks.DCTR().fit(log).attractiveness_.round(2)
+    array([0.67, 0.33])
+    """
+
+    name = "dctr"
+
+    def __init__(self, prior=(1.0, 1.0)):
+        super().__init__(prior)
+
+    def _learn(self, counts: list[Cells], prior: Prior) -> None:
+        self.evidence_ = counts_by_pair(counts, self.attractiveness_.size)
+        set_rates(self, prior)
+
+
+def set_rates(model: ClickModel, prior: Prior) -> None:
+    """Set the attractiveness of a model whose evidence is exact."""
+    yes, no = prior.counts(model.attractiveness_.size)
+    known = yes + no + model.evidence_.sum(axis=1)
+    rates = np.divide(yes + model.evidence_[:, 0], known, out=np.full(known.size, FIRST_CHANCE), where=known > 0)
+    model.attractiveness_ = np.clip(rates, LEAST, 1 - LEAST)
+
+
+class _Examination(CellModel):
+    """Base class of PBM and UBM: the chance of a cell is that of a look. That of the first rank is 1."""
+
+    def _start(self, log: ClickLog) -> None:
+        super()._start(log)
+        n_cells = self.n_ranks_ * (self.n_ranks_ + 1) // 2 if self.by_last_click else self.n_ranks_
+        self._looks = np.full(n_cells, np.nan)
+
+    def _learn(self, counts: list[Cells], prior: Prior) -> None:
+        yes, no = prior.counts(self.attractiveness_.size)
+        by_cell = counts_by_cell(counts, self._looks.size)
+        shown = by_cell.sum(axis=1)
+        if np.isnan(self._looks[0]):  # the rate of clicks, relative to that of the first rank
+            rates = mean_with_prior(by_cell[:, 0], shown, 1.0, 1.0, np.full(shown.size, FIRST_CHANCE))
+            self._looks = np.clip(rates / rates[0], 0.05, 0.95)
+
+        def step(looks: np.ndarray) -> tuple[float, np.ndarray]:
+            chances = np.append(1.0, looks)
+            value, expected = self._pass(counts, chances, yes, no, self.attractiveness_)
+            update = mean_with_prior(expected[1:], shown[1:], prior.a, prior.b, looks)
+            return value + log_prior(looks, prior.a, prior.b), update
+
+        found = ascend(
+            step,
+            self._looks[1:],
+            [self.attractiveness_],
+            max_iter=self.max_iter,
+            tol=self.tol,
+            least_gain=0.01 * self.tol * self.n_sessions_,
+        )
+        self._looks = np.append(1.0, found.globals)
+        self.converged_, self.n_iter_ = found.converged, self.n_iter_ + len(found.history)
+        self.history_ = [value / self.n_sessions_ for value in found.history]
+        self._keep_examination()
+        self._weigh(counts, prior, yes, no)
+
+    @staticmethod
+    def _pass(
+        blocks: list[Cells],
+        chances: np.ndarray,
+        yes: np.ndarray,
+        no: np.ndarray,
+        attraction: np.ndarray,
+        moves: bool = True,
+    ) -> tuple[float, np.ndarray]:
+        """Set every attractiveness to its best value given the chances, and return the value and expected looks."""
+
+        def work(block: Cells) -> tuple[float, np.ndarray]:
+            looks, own = np.zeros(chances.size), block.pairs
+            parts = chances, yes[own], no[own], moves, attraction[own], looks
+            return _kernels.cells_pass(block.indptr, block.cell, block.clicks, block.skips, *parts), looks
+
+        value, looks = 0.0, np.zeros(chances.size)
+        for part_value, part_looks in map_blocks(work, [(block,) for block in blocks]):
+            value += part_value
+            looks += part_looks
+        return value, looks
+
+    def _weigh(self, blocks: list[Cells], prior: Prior, yes: np.ndarray, no: np.ndarray) -> None:
+        """Set ``evidence_`` from the information about the log-odds, less what uncertain looks take away."""
+        attraction, chances = self.attractiveness_, self._looks
+        free = np.full(chances.size, -1, dtype=np.int32)
+        if chances.size <= MOST_COUPLED:
+            free[1:] = np.arange(chances.size - 1)
+        n_free = int(free.max(initial=-1)) + 1
+
+        def work(block: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            own = block.pairs
+            information, coupling = np.empty(own.stop - own.start), np.empty(block.cell.size)
+            schur = np.zeros((n_free, n_free))
+            counts = block.indptr, block.cell, block.clicks, block.skips
+            parts = chances, yes[own], no[own], attraction[own], free, information, coupling, schur
+            _kernels.cells_information(*counts, *parts)
+            return information, coupling, schur
+
+        parts = map_blocks(work, [(block,) for block in blocks])
+        looks = chances[1 : n_free + 1]
+        schur = np.diag((prior.a + prior.b) * looks * (1 - looks))
+        for _, _, part in parts:
+            schur += part
+        covariance = np.linalg.pinv(schur, rcond=1e-12, hermitian=True)
+
+        def add(block: Cells, information: np.ndarray, coupling: np.ndarray, _: np.ndarray) -> np.ndarray:
+            added = np.empty(information.size)
+            _kernels.cells_added_variance(block.indptr, block.cell, free, covariance, information, coupling, added)
+            return 1 / (1 / information + added)
+
+        total = np.zeros(attraction.size)
+        blocks_and_parts = [(block, *part) for block, part in zip(blocks, parts, strict=True)]
+        for block, information in zip(blocks, map_blocks(add, blocks_and_parts), strict=True):
+            total[block.pairs] = information
+        self.evidence_ = evidence_of(attraction, total, yes, no)
+
+    def _keep_examination(self) -> None:
+        self.examination_ = self._looks
+
+    def _cell_chances(self) -> np.ndarray:
+        return self.examination_
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        shape = (self.n_ranks_, self.n_ranks_) if self.by_last_click else (self.n_ranks_,)
+        return {**super()._shapes(), "examination_": shape}
+
+
+def evidence_of(values: np.ndarray, information: np.ndarray, yes: np.ndarray, no: np.ndarray) -> np.ndarray:
+    """Return the clicks and skips that would give as much information about the log-odds, without the prior."""
+    worth = information / (values * (1 - values))
+    return np.maximum(np.stack([worth * values - yes, worth * (1 - values) - no], axis=1), 0.0)
+
+
+class PBM(_Examination):
+    """Position-based model: a click needs a look at the rank, and an attractive document.
+
+    Only products of the two chances show in a log. The chance of a look at the first rank is therefore fixed at 1.
+
+    Parameters
+    ----------
+    prior : tuple (a, b), "fitted" or "features", default=(1, 1)
+        The fit maximises the log-likelihood plus ``a log p + b log(1 - p)`` of every free parameter, which is the mode,
+        on the scale of log-odds, under a Beta(a, b) prior. ``(0, 0)`` is maximum likelihood. "fitted" estimates the
+        Beta prior of the attractiveness by marginal likelihood, "features" one whose mean is a logistic model of the
+        features of the log; all other parameters then have the prior (1, 1).
+    max_iter : int, default=200
+        Steps at most.
+    tol : float, default=1e-6
+        Stop when a step moves no shared parameter by more, and the mean log-likelihood rises by less than 0.01 ``tol``.
+
+    Attributes
+    ----------
+    attractiveness_ : ndarray of shape (n_pairs,)
+        Chance of a click on each pair if it is looked at, in the order of ``pairs``.
+    examination_ : ndarray of shape (n_ranks,)
+        Chance of a look at each rank. Ranks below the longest list of the fit have that of its last one.
+    evidence_ : ndarray of shape (n_pairs, 2)
+        Clicks and skips that what is known about each attractiveness is worth.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> log = pk.clicks.ClickLog.from_arrays(
+    ...     ["shoe", "shoe"], ["a", "b", "b", "a"], [0, 1, 1, 0], indptr=[0, 2, 4]
+    ... )
+    >>> model = pk.clicks.PBM().fit(log)
+    >>> model.attractiveness_.round(2)
+    array([0.28, 0.79])
+    """
+
+    name = "pbm"
+
+
+class UBM(_Examination):
+    """User browsing model: the chance of a look depends on the rank and on the rank of the last click above.
+
+    Parameters
+    ----------
+    prior, max_iter, tol
+        As in ``PBM``.
+
+    Attributes
+    ----------
+    attractiveness_ : ndarray of shape (n_pairs,)
+        Chance of a click on each pair if it is looked at, in the order of ``pairs``.
+    examination_ : ndarray of shape (n_ranks, n_ranks)
+        Chance of a look at a rank (row ``rank - 1``) by the rank of the last click above (column, 0 for none);
+        NaN where that cannot be.
+    evidence_ : ndarray of shape (n_pairs, 2)
+        Clicks and skips that what is known about each attractiveness is worth.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> log = pk.clicks.ClickLog.from_arrays(
+    ...     ["shoe", "shoe"], ["a", "b", "b", "a"], [0, 1, 1, 0], indptr=[0, 2, 4]
+    ... )
+    >>> pk.clicks.UBM().fit(log).examination_.shape
+    (2, 2)
+    """
+
+    name = "ubm"
+    by_last_click = True
+
+    def _keep_examination(self) -> None:
+        self.examination_ = np.full((self.n_ranks_, self.n_ranks_), np.nan)
+        self.examination_[np.tril_indices(self.n_ranks_)] = self._looks
+
+    def _cell_chances(self) -> np.ndarray:
+        return self.examination_[np.tril_indices(self.n_ranks_)]

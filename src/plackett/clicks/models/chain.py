@@ -1,0 +1,445 @@
+"""Models in which users look from the top down and stop at some rank: CM, DCM, CCM, DBN and SDBN."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from plackett import _native
+from plackett._threads import map_blocks
+from plackett.clicks.log import ClickLog
+from plackett.clicks.models.ascent import ascend
+from plackett.clicks.models.base import FIRST_CHANCE, ClickModel, Drawer, Filler
+from plackett.clicks.models.cells import (
+    counts_by_cell,
+    evidence_of,
+    log_prior,
+    mean_with_prior,
+    set_rates,
+)
+from plackett.clicks.models.collapse import Cells, Lists, count_cells, count_lists, session_blocks
+from plackett.clicks.models.priors import Prior
+from plackett.exceptions import DataWarning, warn
+from plackett.validation import check_choice, count_of
+
+CYCLES = 3  # of accelerated EM for each query in one step
+_kernels = _native.clicks
+
+
+class ChainModel(ClickModel):
+    """Base class of models with a chance to look on after a skip, and one after a click."""
+
+    by_rank: ClassVar[bool] = False  # whether the chance after a click depends on the rank, not on the pair
+
+    def _after_skip(self) -> float:
+        """Return the chance to look on after a skip."""
+        return 1.0
+
+    def _after_click(self, log: ClickLog, attraction: np.ndarray) -> np.ndarray:
+        """Return the chance to look on after a click, by pair or by rank."""
+        raise NotImplementedError
+
+    def _filler(self, log: ClickLog) -> Filler:
+        attraction = self.attractiveness_of(log)
+        look_on, after_skip = self._after_click(log, attraction), self._after_skip()
+
+        def fill(first: int, last: int, is_conditional: bool, out: np.ndarray) -> None:
+            sessions = log.indptr, log.pair, log.click, first, last
+            _kernels.chain_chances(*sessions, attraction, look_on, self.by_rank, after_skip, is_conditional, out)
+
+        return fill
+
+    def _drawer(self, log: ClickLog) -> Drawer:
+        attraction = self.attractiveness_of(log)
+        look_on, after_skip = self._after_click(log, attraction), self._after_skip()
+
+        def draw(first: int, last: int, rng: np.random.Generator, click: np.ndarray) -> None:
+            sessions = log.indptr, log.pair, first, last
+            draws = rng.random((click.size, 2))
+            _kernels.chain_simulate(*sessions, attraction, look_on, self.by_rank, after_skip, draws, click)
+
+        return draw
+
+
+class CM(ChainModel):
+    """Cascade model: users look until their first click, and stop there.
+
+    It cannot explain a second click. In the fit, sessions end with their first one.
+
+    Parameters
+    ----------
+    prior : tuple (a, b), "fitted" or "features", default=(1, 1)
+        As in ``PBM``.
+
+    Attributes
+    ----------
+    attractiveness_ : ndarray of shape (n_pairs,)
+        Chance of a click on each pair if it is looked at, in the order of ``pairs``.
+    evidence_ : ndarray of shape (n_pairs, 2)
+        Clicks and skips of looked-at documents.
+    n_cut_ : int
+        Number of sessions with a click below their first one.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> log = pk.clicks.ClickLog.from_arrays(["shoe"], ["b", "a"], [1, 0], indptr=[0, 2])
+    >>> pk.clicks.CM().fit(log).attractiveness_.round(2)
+    array([0.5 , 0.67])
+    """
+
+    name = "cm"
+    by_rank = True
+
+    def __init__(self, prior=(1.0, 1.0)):
+        super().__init__(prior)
+
+    def _collapse(self, log: ClickLog) -> list[Cells]:
+        self.n_cut_ = sum(
+            int(np.count_nonzero(np.add.reduceat(log.click[rows], log.indptr[first:last] - rows.start, dtype=int) > 1))
+            for first, last, rows in session_blocks(log)
+        )
+        if self.n_cut_:
+            warn(
+                f"cm: {count_of(self.n_cut_, 'session')} ({self.n_cut_ / len(log):.1%}) had a second click, "
+                "which the cascade model cannot explain, and ended with the first one in the fit.",
+                DataWarning,
+            )
+        return count_cells(log, by_last_click=True)
+
+    def _learn(self, counts: list[Cells], prior: Prior) -> None:
+        self.evidence_ = np.zeros((self.attractiveness_.size, 2))
+        ranks = np.arange(self.n_ranks_, dtype=np.int64)
+        is_first = np.zeros(self.n_ranks_ * (self.n_ranks_ + 1) // 2, dtype=bool)
+        is_first[ranks * (ranks + 1) // 2] = True  # cells without a click above
+        for block in counts:
+            looked = is_first[block.cell]
+            for column, values in enumerate((block.clicks, block.skips)):
+                sums = np.append(0, np.cumsum(values * looked, dtype=np.int64))[block.indptr]
+                self.evidence_[block.pairs, column] = np.diff(sums)
+        set_rates(self, prior)
+
+    def _after_click(self, log: ClickLog, attraction: np.ndarray) -> np.ndarray:
+        return np.zeros(1)
+
+
+class TailModel(ChainModel):
+    """Base class of models fitted by EM: users may look on after a click."""
+
+    has_satisfaction: ClassVar[bool] = False
+    pass_kernel: ClassVar[Any]
+
+    satisfaction_: np.ndarray
+
+    def _collapse(self, log: ClickLog) -> Any:
+        return count_lists(log)
+
+    def _start(self, log: ClickLog) -> None:
+        super()._start(log)
+        self._globals = self._first_globals()
+        self._satisfaction = np.full(log.n_pairs if self.has_satisfaction else 0, FIRST_CHANCE)
+
+    def _first_globals(self) -> np.ndarray:
+        """Return the first values of the parameters that no pair owns."""
+        return np.empty(0)
+
+    def _keep_globals(self) -> None:
+        """Set the learned attributes of the parameters that no pair owns."""
+
+    def _learn(self, counts: list[Lists], prior: Prior) -> None:
+        yes, no = prior.counts(self.attractiveness_.size)
+        passed_at = sum(block.passed_at for block in counts)
+
+        def step(shared: np.ndarray) -> tuple[float, np.ndarray]:
+            value, totals = self._pass(counts, shared, yes, no, prior, CYCLES)
+            if self.by_rank:
+                value += float(passed_at @ np.log(shared))
+                totals[:, 0] += passed_at
+            update = mean_with_prior(totals[:, 0], totals.sum(axis=1), prior.a, prior.b, shared)
+            return value + log_prior(shared, prior.a, prior.b), update
+
+        found = ascend(
+            step,
+            self._globals,
+            [self.attractiveness_, self._satisfaction],
+            max_iter=self.max_iter,
+            tol=self.tol,
+            least_gain=0.01 * self.tol * self.n_sessions_,
+        )
+        self._globals = found.globals
+        self.converged_, self.n_iter_ = found.converged, self.n_iter_ + len(found.history)
+        self.history_ = [value / self.n_sessions_ for value in found.history]
+        self._keep()
+        self._weigh(counts, yes, no)
+
+    def _keep(self) -> None:
+        if self.has_satisfaction:
+            self.satisfaction_ = self._satisfaction
+        self._keep_globals()
+
+    def _pass(
+        self, blocks: list[Lists], shared: np.ndarray, yes: np.ndarray, no: np.ndarray, prior: Prior, n_cycles: int
+    ) -> tuple[float, np.ndarray]:
+        """Improve the parameters of the pairs, and return the value and the expected counts of shared parameters."""
+        attraction, satisfaction, n_ranks = self.attractiveness_, self._satisfaction, self.n_ranks_
+
+        def work(block: Lists) -> tuple[float, np.ndarray]:
+            totals, own = np.zeros((shared.size, 2)), block.pairs
+            parts = yes[own], no[own], prior.a, prior.b, shared, n_ranks, n_cycles, 0.1 * self.tol
+            value = type(self).pass_kernel(*block[1:-1], *parts, attraction[own], satisfaction[own], totals)
+            return value, totals
+
+        value, totals = 0.0, np.zeros((shared.size, 2))
+        for part_value, part_totals in map_blocks(work, [(block,) for block in blocks]):
+            value += part_value
+            totals += part_totals
+        return value, totals
+
+    def _looks_below(self, blocks: list[Lists]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the expected looks at each pair below the last click, and the sum of their squared chances."""
+        attraction, after_skip = self.attractiveness_, self._after_skip()
+        look_on = self._look_on(attraction, self._satisfaction)
+        looks, squares = np.zeros((2, attraction.size))
+
+        def work(block: Lists) -> None:
+            own = block.pairs
+            lists = block.indptr, block.pair, block.ends, block.start, block.n_none
+            on = look_on if self.by_rank else look_on[own]
+            chances = attraction[own], on, self.by_rank, after_skip, self.n_ranks_
+            _kernels.hidden_looks(*lists, *chances, looks[own], squares[own])
+
+        map_blocks(work, [(block,) for block in blocks])
+        return looks, squares
+
+    def _weigh(self, blocks: list[Lists], yes: np.ndarray, no: np.ndarray) -> None:
+        """Set ``evidence_`` from the information about the log-odds, less what is hidden below the last click."""
+        looks, squares = self._looks_below(blocks)
+        values = self.attractiveness_
+        seen = np.concatenate([block.clicks + block.skips for block in blocks])
+        total = (yes + no + seen + looks) * values * (1 - values) - values**2 * (looks - squares)
+        self.evidence_ = evidence_of(values, total, yes, no)
+
+    def _look_on(self, attraction: np.ndarray, satisfaction: np.ndarray) -> np.ndarray:
+        """Return the chance to look on after a click, by pair or by rank."""
+        raise NotImplementedError
+
+    def _after_click(self, log: ClickLog, attraction: np.ndarray) -> np.ndarray:
+        satisfaction = np.empty(0)
+        if self.has_satisfaction:
+            mean = 0.5 if isinstance(self.prior, str) else self.prior_mean_
+            satisfaction = self._of_pairs(self.satisfaction_, log.pairs.match(self.pairs), mean)
+        return self._look_on(attraction, satisfaction)
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        return {**super()._shapes(), **({"satisfaction_": (len(self.pairs),)} if self.has_satisfaction else {})}
+
+
+class _WithClosedForm(TailModel):
+    """Base class of SDBN and DCM, for which the literature has closed forms that are not maximum likelihood."""
+
+    def __init__(self, prior=(1.0, 1.0), max_iter: int = 200, tol: float = 1e-6, method: str = "em"):
+        super().__init__(prior, max_iter, tol)
+        self.method = method
+
+    def _collapse(self, log: ClickLog) -> Any:
+        check_choice(self.method, "method", ("em", "closed"))
+        if self.method == "em":
+            return count_lists(log)
+        cells = count_cells(log, by_last_click=False)
+        return count_lists(log), counts_by_cell(cells, log.longest)[:, 0]
+
+    def _learn(self, counts: Any, prior: Prior) -> None:
+        if self.method == "em":
+            super()._learn(counts, prior)
+            return
+        blocks, clicks_at = counts
+        clicks, skips, passed = (
+            np.concatenate([getattr(block, name) for block in blocks]).astype(np.float64)
+            for name in ("clicks", "skips", "passed")
+        )
+        for block in blocks:  # without a click, everything counts as looked at
+            looked = np.repeat(block.n_none, np.diff(block.indptr))
+            skips[block.pairs] += np.bincount(block.pair, looked, block.pairs.stop - block.pairs.start)
+        self.evidence_ = np.stack([clicks, skips], axis=1)
+        set_rates(self, prior)
+        if self.has_satisfaction:
+            start = np.full(clicks.size, FIRST_CHANCE)
+            self._satisfaction = mean_with_prior(clicks - passed, clicks, prior.a, prior.b, start)
+        passed_at = sum(block.passed_at for block in blocks)
+        if self.by_rank:
+            self._globals = mean_with_prior(passed_at, clicks_at, prior.a, prior.b, self._globals)
+        self._keep()
+
+
+class DCM(_WithClosedForm):
+    """Dependent click model: users look on after a skip, and after a click with a chance that depends on the rank.
+
+    Parameters
+    ----------
+    prior, max_iter, tol
+        As in ``PBM``.
+    method : {"em", "closed"}, default="em"
+        "closed" takes everything below the last click as not looked at, as the literature does. It is fast, but it
+        does not find the parameters of users who behave as the model says.
+
+    Attributes
+    ----------
+    attractiveness_ : ndarray of shape (n_pairs,)
+        Chance of a click on each pair if it is looked at, in the order of ``pairs``.
+    continuation_ : ndarray of shape (n_ranks,)
+        Chance to look on after a click at each rank.
+    evidence_ : ndarray of shape (n_pairs, 2)
+        Clicks and skips that what is known about each attractiveness is worth.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> log = pk.clicks.ClickLog.from_arrays(["shoe"], ["b", "a"], [1, 1], indptr=[0, 2])
+    >>> pk.clicks.DCM().fit(log).continuation_.round(2)
+    array([0.67, 0.5 ])
+    """
+
+    name = "dcm"
+    by_rank = True
+    pass_kernel = _kernels.dcm_pass
+
+    def _first_globals(self) -> np.ndarray:
+        return np.full(self.n_ranks_, FIRST_CHANCE)
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        return {**super()._shapes(), "continuation_": (self.n_ranks_,)}
+
+    def _keep_globals(self) -> None:
+        self.continuation_ = self._globals
+
+    def _look_on(self, attraction: np.ndarray, satisfaction: np.ndarray) -> np.ndarray:
+        return self.continuation_
+
+
+class CCM(TailModel):
+    """Click chain model: the chance to look on after a click depends on the attractiveness of the document.
+
+    After a skip it is τ1, after a click τ2 (1 - α) + τ3 α.
+
+    Parameters
+    ----------
+    prior, max_iter, tol
+        As in ``PBM``.
+
+    Attributes
+    ----------
+    attractiveness_ : ndarray of shape (n_pairs,)
+        Chance α of a click on each pair if it is looked at, in the order of ``pairs``.
+    continuation_ : ndarray of shape (3,)
+        τ1, τ2 and τ3.
+    evidence_ : ndarray of shape (n_pairs, 2)
+        Clicks and skips that what is known about each attractiveness is worth.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> log = pk.clicks.ClickLog.from_arrays(["shoe"], ["b", "a"], [1, 1], indptr=[0, 2])
+    >>> pk.clicks.CCM().fit(log).continuation_.shape
+    (3,)
+    """
+
+    name = "ccm"
+    pass_kernel = _kernels.ccm_pass
+
+    def _first_globals(self) -> np.ndarray:
+        return np.array([0.9, 0.7, 0.5])
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        return {**super()._shapes(), "continuation_": (3,)}
+
+    def _keep_globals(self) -> None:
+        self.continuation_ = self._globals
+
+    def _after_skip(self) -> float:
+        return float(self.continuation_[0])
+
+    def _look_on(self, attraction: np.ndarray, satisfaction: np.ndarray) -> np.ndarray:
+        return self.continuation_[1] * (1 - attraction) + self.continuation_[2] * attraction
+
+
+class DBN(TailModel):
+    """Dynamic Bayesian network model: a clicked document may satisfy, and who is not satisfied may look on.
+
+    After a skip users look on with the chance γ, after a click with γ (1 - σ).
+
+    Parameters
+    ----------
+    prior, max_iter, tol
+        As in ``PBM``.
+
+    Attributes
+    ----------
+    attractiveness_ : ndarray of shape (n_pairs,)
+        Chance of a click on each pair if it is looked at, in the order of ``pairs``.
+    satisfaction_ : ndarray of shape (n_pairs,)
+        Chance σ that a click on the pair satisfies.
+    continuation_ : float
+        γ.
+    evidence_ : ndarray of shape (n_pairs, 2)
+        Clicks and skips that what is known about each attractiveness is worth.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> log = pk.clicks.ClickLog.from_arrays(["shoe"], ["b", "a"], [1, 1], indptr=[0, 2])
+    >>> pk.clicks.DBN().fit(log).satisfaction_.round(2)
+    array([0.5 , 0.33])
+    """
+
+    name = "dbn"
+    has_satisfaction = True
+    pass_kernel = _kernels.dbn_pass
+
+    def _first_globals(self) -> np.ndarray:
+        return np.array([0.9])
+
+    def _keep_globals(self) -> None:
+        self.continuation_ = float(self._globals[0])
+
+    def _after_skip(self) -> float:
+        return self.continuation_
+
+    def _look_on(self, attraction: np.ndarray, satisfaction: np.ndarray) -> np.ndarray:
+        return self.continuation_ * (1 - satisfaction)
+
+
+class SDBN(_WithClosedForm):
+    """Simplified DBN: users who are not satisfied always look on (γ = 1).
+
+    Parameters
+    ----------
+    prior, max_iter, tol
+        As in ``PBM``.
+    method : {"em", "closed"}, default="em"
+        "closed" takes everything below the last click as not looked at, as the literature does. It is fast, but it
+        does not find the parameters of users who behave as the model says.
+
+    Attributes
+    ----------
+    attractiveness_ : ndarray of shape (n_pairs,)
+        Chance of a click on each pair if it is looked at, in the order of ``pairs``.
+    satisfaction_ : ndarray of shape (n_pairs,)
+        Chance that a click on the pair satisfies.
+    evidence_ : ndarray of shape (n_pairs, 2)
+        Clicks and skips that what is known about each attractiveness is worth.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> log = pk.clicks.ClickLog.from_arrays(["shoe"], ["b", "a"], [1, 1], indptr=[0, 2])
+    >>> pk.clicks.SDBN().fit(log).satisfaction_.round(2)
+    array([0.5 , 0.33])
+    """
+
+    name = "sdbn"
+    has_satisfaction = True
+    pass_kernel = _kernels.sdbn_pass
+
+    def _look_on(self, attraction: np.ndarray, satisfaction: np.ndarray) -> np.ndarray:
+        return 1 - satisfaction

@@ -1,0 +1,121 @@
+"""Beta priors of the attractiveness: given, or estimated by marginal likelihood, with or without features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plackett.clicks.log import ClickLog
+from plackett.validation import check_number
+
+MAX_ROUNDS = 20
+PAIRS_AT_MOST = 200_000  # that a prior is estimated from, spread evenly over all of them
+LEAST_STRENGTH, LARGEST_STRENGTH = 1e-2, 1e5
+RIDGE = 1e-3  # per feature, for features that separate
+STRENGTH_SCALE = 1.5  # standard deviation of the log of the strength around log 2, for logs with few pairs
+
+
+def start_prior(prior: Any, log: ClickLog) -> Prior:
+    """Return the prior of the parameter ``prior`` of a click model, checked."""
+    if isinstance(prior, str):
+        if prior == "features" and log.features is None:
+            raise ValueError('prior="features" needs a log with features; use log.with_features(...).')
+        if prior not in ("fitted", "features"):
+            raise ValueError(f'prior={prior!r}; it must be a tuple (a, b), "fitted" or "features".')
+        return Prior(is_fitted=True, features=log.features if prior == "features" else None)
+    try:
+        a, b = prior
+    except (TypeError, ValueError):
+        raise ValueError(f'prior={prior!r}; it must be a tuple (a, b), "fitted" or "features".') from None
+    return Prior(check_number(a, "prior[0]", least=0), check_number(b, "prior[1]", least=0))
+
+
+class Prior:
+    """A Beta prior of the attractiveness of pairs, with the other parameters' prior beside it.
+
+    Parameters
+    ----------
+    a, b : float, default=1
+    is_fitted : bool, default=False
+        Whether ``improve`` estimates it.
+    features : ndarray of shape (n_pairs, n_features) or None
+        Of which the mean is a logistic model.
+    """
+
+    def __init__(self, a: float = 1.0, b: float = 1.0, *, is_fitted: bool = False, features: np.ndarray | None = None):
+        self.a, self.b = a, b  # of all parameters but the attractiveness
+        self.mean: Any = a / (a + b) if a + b > 0 else 0.5
+        self.strength = a + b
+        self.coef: np.ndarray | None = None
+        self.scale: np.ndarray | None = None
+        self._is_fitted, self._features, self._n_rounds = is_fitted, features, 0
+
+    def counts(self, n_pairs: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return a and b of the attractiveness of each pair."""
+        mean = np.broadcast_to(np.asarray(self.mean, dtype=np.float64), n_pairs)
+        return self.strength * mean, self.strength * (1 - mean)
+
+    def improve(self, evidence: np.ndarray) -> bool:
+        """Estimate the prior from the clicks and skips that each pair is worth; return whether it moved."""
+        if not self._is_fitted or self._n_rounds == MAX_ROUNDS:
+            return False
+        before = self.strength, self.mean
+        self._n_rounds += 1
+        self._estimate(evidence)
+        has_moved = abs(np.log(self.strength / before[0])) > 0.01 or np.max(np.abs(self.mean - before[1])) > 1e-3
+        return bool(has_moved)
+
+    def _estimate(self, evidence: np.ndarray) -> None:
+        from scipy.optimize import minimize
+        from scipy.special import betaln, digamma, expit
+
+        informed = np.flatnonzero(evidence.sum(axis=1) > 1e-9)
+        if not informed.size:
+            return
+        chosen = informed[:: -(-informed.size // PAIRS_AT_MOST)]
+        yes, no = evidence[chosen].T
+        if self._features is not None and self.scale is None:
+            spread = self._features.std(axis=0)
+            self.scale = np.stack([self._features.mean(axis=0), np.where(spread > 0, spread, 1.0)])
+        design = _design(None if self._features is None else self._features[chosen], self.scale, chosen.size)
+
+        def loss(coef: np.ndarray) -> tuple[float, np.ndarray]:
+            mean, strength = np.clip(expit(design @ coef[:-1]), 1e-9, 1 - 1e-9), np.exp(coef[-1])
+            a, b = strength * mean, strength * (1 - mean)
+            value = (betaln(a + yes, b + no) - betaln(a, b)).sum()
+            by_sum = digamma(a + b) - digamma(a + b + yes + no)
+            by_a, by_b = digamma(a + yes) - digamma(a) + by_sum, digamma(b + no) - digamma(b) + by_sum
+            by_mean = design.T @ ((by_a - by_b) * strength * mean * (1 - mean))
+            by_strength = (by_a * a + by_b * b).sum()
+            away = np.append(coef[1:-1], coef[-1] - np.log(2.0))
+            pull = np.append(np.full(coef.size - 2, RIDGE), 1 / STRENGTH_SCALE**2) * away
+            value -= 0.5 * (pull * away).sum()
+            slope = np.append(by_mean, by_strength)
+            slope[1:] -= pull
+            return -value / chosen.size, -slope / chosen.size
+
+        bounds = [(-20.0, 20.0)] * design.shape[1] + [(np.log(LEAST_STRENGTH), np.log(LARGEST_STRENGTH))]
+        start = np.zeros(design.shape[1] + 1)
+        start[0], start[-1] = np.log((yes.sum() + 1) / (no.sum() + 1)), np.log(2.0)
+        if self.coef is not None:
+            start = np.append(self.coef, np.log(self.strength))
+        found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"gtol": 1e-7, "ftol": 1e-12})
+        self.coef, self.strength = found.x[:-1], float(np.exp(found.x[-1]))
+        if self._features is None:
+            self.mean = float(expit(self.coef[0]))
+        else:
+            self.mean = self.means_of(self._features, self.coef, self.scale)
+
+    @staticmethod
+    def means_of(features: np.ndarray, coef: np.ndarray, scale: np.ndarray | None) -> np.ndarray:
+        """Return the prior mean of pairs with these features."""
+        from scipy.special import expit
+
+        return expit(_design(features, scale, features.shape[0]) @ coef)
+
+
+def _design(features: np.ndarray | None, scale: np.ndarray | None, n: int) -> np.ndarray:
+    if features is None or scale is None:
+        return np.ones((n, 1))
+    return np.column_stack([np.ones(n), (features - scale[0]) / scale[1]])

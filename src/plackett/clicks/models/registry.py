@@ -1,0 +1,36 @@
+"""Click models by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plackett.clicks.models.base import ClickModel
+from plackett.clicks.models.cells import DCTR, GCTR, PBM, RCTR, UBM
+from plackett.clicks.models.chain import CCM, CM, DBN, DCM, SDBN
+from plackett.validation import check_choice
+
+CLICK_MODELS: dict[str, type[ClickModel]] = {
+    cls.name: cls for cls in (GCTR, RCTR, DCTR, PBM, CM, DCM, CCM, DBN, SDBN, UBM)
+}
+
+
+def get_click_model(name: str, **parameters: Any) -> ClickModel:
+    """Return a click model by its name in the literature.
+
+    Parameters
+    ----------
+    name : {"gctr", "rctr", "dctr", "pbm", "cm", "dcm", "ccm", "dbn", "sdbn", "ubm"}
+    **parameters
+        Of the class.
+
+    Returns
+    -------
+    ClickModel
+
+    Examples
+    --------
+    >>> get_click_model("dbn", prior="fitted")
+    DBN(prior='fitted')
+    """
+    check_choice(name, "name", tuple(CLICK_MODELS))
+    return CLICK_MODELS[name](**parameters)
