@@ -29,7 +29,8 @@ ALL_LOSSES = [
     pk.losses.Pairwise("exponential", normalize="none"),
 ]
 SMOOTH = [loss for loss in ALL_LOSSES if loss.is_smooth]
-SINGLE_LEVEL_MATTERS = ("listnet", "softmax", "rankcosine", "squared", "binary-cross-entropy")
+METRICS = ("approx-ndcg", "approx-mrr", "approx-map", "neural-ndcg")  # minus a metric: −1 for a relevant document
+SINGLE_LEVEL_MATTERS = ("listnet", "softmax", "rankcosine", "squared", "binary-cross-entropy", *METRICS)
 every_loss = pytest.mark.parametrize("loss", ALL_LOSSES, ids=repr)
 every_smooth_loss = pytest.mark.parametrize("loss", SMOOTH, ids=repr)
 
@@ -47,7 +48,7 @@ def small_lists(seed=0, levels=4):
 
 def test_every_promised_name_is_there():
     names = "listmle p-listmle listnet rankcosine cs-listmle hinge squared-hinge logistic exponential psi squared "
-    names += "softmax binary-cross-entropy"
+    names += "softmax binary-cross-entropy approx-ndcg approx-mrr approx-map neural-ndcg"
     assert set(loss_names()) == set(names.split())
 
 
@@ -118,7 +119,7 @@ def test_single_documents_and_single_levels_contribute_nothing_where_that_is_pro
     alone = literal.lists_of([2], [1], [0], [5])
     value, slope = loss.value_and_slope(scores, alone)
     if not loss.is_pointwise:
-        assert value == 0
+        assert value == pytest.approx(-3 if loss.name in METRICS else 0)
         assert not slope.any()
     level = literal.lists_of([1, 1, 1, 1])
     value, slope = loss.value_and_slope(scores, level)

@@ -9,6 +9,7 @@ void bind_text(nb::module_&);
 void bind_metrics(nb::module_&);
 void bind_listwise(nb::module_&);
 void bind_pairwise(nb::module_&);
+void bind_smooth(nb::module_&);
 void bind_scorers(nb::module_&);
 void bind_objective(nb::module_&);
 void bind_solvers(nb::module_&);
@@ -40,7 +41,7 @@ NB_MODULE(PLACKETT_MODULE, module) {
     room("data", bind_data);
     room("text", bind_text);
     room("metrics", bind_metrics);
-    room("losses", bind_listwise, bind_pairwise);
+    room("losses", bind_listwise, bind_pairwise, bind_smooth);
     room("scorers", bind_scorers);
     room("objective", bind_objective);
     room("solvers", bind_solvers);

@@ -12,20 +12,26 @@ from plackett.losses.base import Loss
 from plackett.losses.cost_sensitive import CSListMLE
 from plackett.losses.listmle import ListMLE, PListMLE
 from plackett.losses.listwise import ListNet, RankCosine
+from plackett.losses.neural_sort import NeuralNDCG
 from plackett.losses.own import AbsentLoss
 from plackett.losses.pairwise import Pairwise
 from plackett.losses.pointwise import BinaryCrossEntropy, Squared
+from plackett.losses.smooth_ranks import ApproxMAP, ApproxMRR, ApproxNDCG
 from plackett.losses.softmax import Softmax
 from plackett.losses.transforms import Linear
 
 __all__ = [
     "AbsentLoss",
+    "ApproxMAP",
+    "ApproxMRR",
+    "ApproxNDCG",
     "BinaryCrossEntropy",
     "CSListMLE",
     "Linear",
     "ListMLE",
     "ListNet",
     "Loss",
+    "NeuralNDCG",
     "PListMLE",
     "Pairwise",
     "RankCosine",
@@ -40,6 +46,7 @@ _BY_NAME: dict[str, Callable[[], Loss]] = {
     **{loss.name: loss for loss in (ListMLE, PListMLE, ListNet, Softmax, RankCosine, CSListMLE)},
     **{name: functools.partial(Pairwise, name) for name in _PAIRWISE},
     **{loss.name: loss for loss in (Squared, BinaryCrossEntropy)},
+    **{loss.name: loss for loss in (ApproxNDCG, ApproxMRR, ApproxMAP, NeuralNDCG)},
 }
 
 

@@ -31,6 +31,11 @@ ALL_LOSSES = [
     L.RankCosine("sigmoid"),
     L.RankCosine("probit"),
     L.CSListMLE(k=2),
+    L.ApproxNDCG(1.0, gain="linear"),
+    L.ApproxMRR(1.0),
+    L.ApproxMAP(1.0, beta=2.0),
+    L.NeuralNDCG(5.0, k=3, max_iter=6),
+    L.NeuralNDCG(0.5, transposed=True),
     L.CSListMLE(k=None),
     L.CSListMLE(weights="label"),
     L.Pairwise("exponential", normalize="none"),
@@ -69,6 +74,7 @@ def test_the_listwise_losses_have_operations_for_a_device():
     names = {loss.name for loss in ON_DEVICE}
     assert names >= {"listmle", "p-listmle", "listnet", "rankcosine", "cs-listmle", "exponential", "squared"}
     assert names >= {"softmax", "binary-cross-entropy"}
+    assert names >= {"approx-ndcg", "approx-mrr", "approx-map", "neural-ndcg"}
 
 
 @every_loss

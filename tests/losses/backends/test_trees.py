@@ -20,7 +20,7 @@ CURVED = [
     "exponential",
     "squared",
 ]
-OTHERS = ["hinge", "psi", "rankcosine"]
+OTHERS = ["hinge", "psi", "rankcosine", "approx-ndcg", "approx-mrr", "approx-map", "neural-ndcg"]
 
 
 def scores_of(seed=0, spread=1.0):

@@ -18,9 +18,22 @@ import numpy as np
 import torch
 
 from plackett.data.queries import QueryLists
-from plackett.losses import cost_sensitive, listmle, listwise, pairwise, pointwise, softmax, transforms
+from plackett.losses import (
+    cost_sensitive,
+    listmle,
+    listwise,
+    neural_sort,
+    pairwise,
+    pointwise,
+    smooth_ranks,
+    softmax,
+    transforms,
+)
+from plackett.losses.backends import pairs_of_lists
+from plackett.losses.backends.pairs_of_lists import Batch
 from plackett.losses.backends.segments import NOTHING, Chains, RankedLevels, Runs, to_device, to_index
 from plackett.losses.base import Loss
+from plackett.losses.gains import gain_key
 
 TermsAndSlope = tuple[torch.Tensor, torch.Tensor]
 DeviceForm = Callable[[Any, torch.Tensor, QueryLists], TermsAndSlope]
@@ -291,6 +304,75 @@ def _binary_cross_entropy(loss: pointwise.BinaryCrossEntropy, scores: torch.Tens
     labels = _kept(lists, scores, ("binary cross-entropy", loss.threshold), lambda: loss.targets(lists))
     cost = torch.nn.functional.softplus(-scores.abs()) + scores * torch.where(scores > 0.0, 1.0 - labels, -labels)
     return cost, torch.sigmoid(scores) - labels
+
+
+# ---- approximations of metrics -----------------------------------------------------------------------------------
+
+
+@device_form(smooth_ranks.ApproxNDCG)
+def _approx_ndcg(loss: smooth_ranks.ApproxNDCG, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
+    gains = _kept_gains(loss, scores, lists)
+
+    def work(batch: Batch) -> TermsAndSlope:
+        own = batch.padded(scores)
+        ranks = pairs_of_lists.approximate_ranks(batch, own, loss.alpha)
+        logs = torch.log1p(ranks)
+        discounted = batch.padded(gains) * math.log(2.0) / logs
+        by_rank = discounted / (logs * (1.0 + ranks))
+        return -discounted, pairs_of_lists.pull_back(batch, own, loss.alpha, by_rank)
+
+    return pairs_of_lists.in_batches(lists, scores.device).map(work)  # type: ignore[return-value]
+
+
+@device_form(smooth_ranks.ApproxMRR)
+def _approx_mrr(loss: smooth_ranks.ApproxMRR, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
+    """The relevant documents with the highest score of a query have one rank, and equal shares of its term."""
+    runs = _runs_of_queries(lists, scores)
+    relevant = _kept_relevance(loss, scores, lists) > 0.0
+    best = runs.spread(runs.largest(torch.where(relevant, scores, NOTHING)))
+    is_best = relevant & (scores == best)
+    gap = torch.where(best > NOTHING, loss.alpha * (scores - best), NOTHING)
+    rank = runs.spread(runs.sums(torch.sigmoid(gap))) + 0.5
+    share = 1.0 / runs.spread(runs.sums(is_best.to(scores.dtype))).clamp(min=1.0)
+    pull = loss.alpha * torch.sigmoid(gap) * torch.sigmoid(-gap) / (rank * rank)
+    pull = torch.where(is_best, 0.0, pull)
+    total = runs.spread(runs.sums(pull))
+    return torch.where(is_best, -share / rank, 0.0), torch.where(is_best, -share * total, pull)
+
+
+@device_form(smooth_ranks.ApproxMAP)
+def _approx_map(loss: smooth_ranks.ApproxMAP, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
+    relevance = _kept_relevance(loss, scores, lists)
+
+    def work(batch: Batch) -> TermsAndSlope:
+        own, relevant = batch.padded(scores), batch.padded(relevance)
+        ranks = pairs_of_lists.approximate_ranks(batch, own, loss.alpha)
+        before, bends = pairs_of_lists.precisions(batch, ranks, relevant, loss.beta)
+        share = relevant / relevant.sum(1, keepdim=True).clamp(min=1.0)
+        terms = -share * before / ranks
+        by_rank = -terms / ranks - share * bends
+        return terms, pairs_of_lists.pull_back(batch, own, loss.alpha, by_rank)
+
+    return pairs_of_lists.in_batches(lists, scores.device).map(work)  # type: ignore[return-value]
+
+
+@device_form(neural_sort.NeuralNDCG)
+def _neural_ndcg(loss: neural_sort.NeuralNDCG, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
+    gains = _kept_gains(loss, scores, lists)
+    batches = pairs_of_lists.in_batches(lists, scores.device)
+    return batches.map(  # type: ignore[return-value]
+        lambda batch: pairs_of_lists.neural_ndcg(loss, batch, batch.padded(scores), batch.padded(gains))
+    )
+
+
+def _kept_gains(loss: Any, scores: torch.Tensor, lists: QueryLists) -> torch.Tensor:
+    key = ("gains", gain_key(loss.gain), getattr(loss, "k", None), bool(loss.normalize))
+    return _kept(lists, scores, key, lambda: loss.gains(lists))
+
+
+def _kept_relevance(loss: Any, scores: torch.Tensor, lists: QueryLists) -> torch.Tensor:
+    key = ("relevance", loss.relevant_from)
+    return _kept(lists, scores, key, lambda: smooth_ranks.relevance(lists, loss.relevant_from))
 
 
 # ---- one Triton kernel for ListMLE and p-ListMLE --------------------------------------------------------------------

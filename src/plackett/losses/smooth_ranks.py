@@ -1,0 +1,156 @@
+"""ApproxNDCG, ApproxMRR and ApproxMAP: metrics of approximate ranks, which are smooth functions of the scores.
+
+The rank of a document is ``r_i = 1 + Σ_{j ≠ i} 1 / (1 + exp(alpha (f_i − f_j)))`` (Qin et al. 2010, key ``qin2010``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plackett import _native
+from plackett.data.queries import QueryLists
+from plackett.losses.base import CompiledLoss
+from plackett.losses.gains import gain_key, gains_of
+from plackett.validation import check_number
+
+
+class ApproxNDCG(CompiledLoss):
+    """``−Σ G_i / log2(1 + r_i)``: minus NDCG, with ranks that are smooth functions of the scores (Qin et al. 2010).
+
+    ``r_i = 1 + Σ_{j ≠ i} 1 / (1 + exp(alpha (f_i − f_j)))``; G are the gains over the ideal DCG. The value of a query
+    is between −1 and 0, and approaches minus its NDCG for scores that are far apart, or for a large ``alpha``. Tied
+    documents share their mean rank. It is not convex. A pass takes time O(m n) for n documents of which m have a gain,
+    and memory O(n).
+
+    Parameters
+    ----------
+    alpha : float, default=10
+        Steepness: documents whose scores differ by several times ``1 / alpha`` hardly move each other's rank. It is the
+        inverse of the temperature of rax and TF-Ranking.
+    gain : {"exponential", "linear"}, array-like or callable, default="exponential"
+        ``2**label - 1``, the label, the gains of the labels 0, 1, 2, …, or a function of the array of labels. A label
+        of 0 or less has gain 0.
+    normalize : bool, default=True
+        Divide the gains by the ideal DCG of the query. With False and ``gain="linear"`` the loss is linear in the
+        labels, which may be any real numbers, also negative ones.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> queries = pk.Queries([[1], [2]], y=[1, 0])
+    >>> value, slope = ApproxNDCG(alpha=1).value_and_slope([0.0, 0.0], queries)
+    >>> round(value, 4), slope.round(4)  # ranks 3/2: −1/log2(5/2); w = 1/4 of ln 2 / (5/2 ln² 5/2)
+    (-0.7565, array([-0.0826,  0.0826]))
+    """
+
+    name = "approx-ndcg"
+    is_convex = False
+
+    def __init__(self, alpha: float = 10.0, gain: Any = "exponential", normalize: bool = True):
+        self.alpha, self.gain, self.normalize = alpha, gain, normalize
+
+    @property
+    def is_linear_in_labels(self) -> bool:  # type: ignore[override]
+        return isinstance(self.gain, str) and self.gain == "linear" and not self.normalize
+
+    def check_labels(self, lists: QueryLists) -> None:
+        check_number(self.alpha, "alpha", above=0.0)
+        self.gains(lists)
+
+    def native(self, lists: QueryLists) -> Any:
+        key = ("ApproxNDCG", gain_key(self.gain), bool(self.normalize), self.alpha)
+        return lists.keep(key, lambda: _native.losses.approx_ndcg(lists.indptr, self.gains(lists), float(self.alpha)))
+
+    def gains(self, lists: QueryLists) -> np.ndarray:
+        """Return the gain of each document, cached on the lists."""
+        return gains_of(self.gain, lists, normalize=self.normalize)
+
+
+class ApproxMRR(CompiledLoss):
+    """``−1 / r`` of the relevant document with the highest score: minus the reciprocal rank, with smooth ranks.
+
+    Ranks are those of :class:`ApproxNDCG`. Relevant documents that tie for the highest score share the slope. The loss
+    is not convex, and not smooth where that document changes. A pass takes time and memory O(n).
+
+    Parameters
+    ----------
+    alpha : float, default=10
+        Steepness of the ranks, as for :class:`ApproxNDCG`.
+    relevant_from : float, default=1
+        The smallest label that counts as relevant.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> queries = pk.Queries([[1], [2]], y=[1, 0])
+    >>> value, slope = ApproxMRR(alpha=1).value_and_slope([0.0, 0.0], queries)
+    >>> round(value, 4), slope.round(4)  # rank 3/2; w = 1/4 of 1 / (3/2)²
+    (-0.6667, array([-0.1111,  0.1111]))
+    """
+
+    name = "approx-mrr"
+    is_convex = False
+    is_smooth = False
+
+    def __init__(self, alpha: float = 10.0, relevant_from: float = 1.0):
+        self.alpha, self.relevant_from = alpha, relevant_from
+
+    def check_labels(self, lists: QueryLists) -> None:
+        check_number(self.alpha, "alpha", above=0.0)
+        check_number(self.relevant_from, "relevant_from")
+
+    def native(self, lists: QueryLists) -> Any:
+        return lists.keep(
+            ("ApproxMRR", self.alpha, self.relevant_from),
+            lambda: _native.losses.approx_mrr(lists.indptr, relevance(lists, self.relevant_from), float(self.alpha)),
+        )
+
+
+class ApproxMAP(CompiledLoss):
+    """Minus the average precision, with ranks and comparisons of ranks that are smooth (Qin et al. 2010).
+
+    ``−1/m Σ_i (1 + Σ_{j ≠ i} 1 / (1 + exp(beta (r_j − r_i)))) / r_i``, over the m relevant documents. Ranks are those
+    of :class:`ApproxNDCG`. It is not convex. A pass takes time O(m n) and memory O(n).
+
+    Parameters
+    ----------
+    alpha : float, default=10
+        Steepness of the ranks, as for :class:`ApproxNDCG`.
+    beta : float, default=10
+        Steepness of the comparison of two ranks.
+    relevant_from : float, default=1
+        The smallest label that counts as relevant.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> queries = pk.Queries([[1], [2]], y=[1, 0])
+    >>> value, slope = ApproxMAP(alpha=1).value_and_slope([0.0, 0.0], queries)
+    >>> round(value, 4), slope.round(4)  # one relevant document: its reciprocal rank
+    (-0.6667, array([-0.1111,  0.1111]))
+    """
+
+    name = "approx-map"
+    is_convex = False
+
+    def __init__(self, alpha: float = 10.0, beta: float = 10.0, relevant_from: float = 1.0):
+        self.alpha, self.beta, self.relevant_from = alpha, beta, relevant_from
+
+    def check_labels(self, lists: QueryLists) -> None:
+        check_number(self.alpha, "alpha", above=0.0)
+        check_number(self.beta, "beta", above=0.0)
+        check_number(self.relevant_from, "relevant_from")
+
+    def native(self, lists: QueryLists) -> Any:
+        a, b = float(self.alpha), float(self.beta)
+        return lists.keep(
+            ("ApproxMAP", self.alpha, self.beta, self.relevant_from),
+            lambda: _native.losses.approx_map(lists.indptr, relevance(lists, self.relevant_from), a, b),
+        )
+
+
+def relevance(lists: QueryLists, relevant_from: float) -> np.ndarray:
+    """Return 1 for each relevant document, else 0."""
+    return (lists.labels >= relevant_from).astype(np.float64)
