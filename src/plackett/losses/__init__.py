@@ -56,6 +56,12 @@ def _torch_form(loss: Loss) -> Any:
     return TorchLoss(loss)
 
 
+def _cross_encoder_form(loss: Loss, model: Any, activation_fn: Any, mini_batch_size: int | None) -> Any:
+    from plackett.losses.backends.cross_encoders import CrossEncoderLoss
+
+    return CrossEncoderLoss(loss, model, activation_fn, mini_batch_size)
+
+
 def _tree_form(loss: Loss, queries: Any) -> Any:
     from plackett.losses.backends.trees import TreeObjective
 
@@ -63,7 +69,7 @@ def _tree_form(loss: Loss, queries: Any) -> Any:
 
 
 # a loss does not import its backends: they import the losses, and PyTorch may not be installed
-Loss.backends.update(torch=_torch_form, trees=_tree_form)
+Loss.backends.update({"torch": _torch_form, "cross encoder": _cross_encoder_form, "trees": _tree_form})
 
 
 def loss_names() -> list[str]:

@@ -341,6 +341,27 @@ class Loss(Parameters, ABC):
         """
         return self.backends["torch"](self)
 
+    def as_sentence_transformers(
+        self, model: Any, *, activation_fn: Any = None, mini_batch_size: int | None = None
+    ) -> Any:
+        """Return the loss as ``loss`` of ``CrossEncoderTrainer`` of sentence-transformers.
+
+        Parameters
+        ----------
+        model : sentence_transformers.CrossEncoder
+            With one output label.
+        activation_fn : torch.nn.Module, default=None
+            Applied to the scores of the model before the loss; None leaves them as they are.
+        mini_batch_size : int, default=None
+            Number of pairs of query and document per forward pass of the model: None takes the number of queries of
+            the batch, 0 or less all pairs at once.
+
+        Returns
+        -------
+        CrossEncoderLoss
+        """
+        return self.backends["cross encoder"](self, model, activation_fn, mini_batch_size)
+
     def _checked(self, scores: Any, queries: Queries | QueryLists) -> tuple[np.ndarray, QueryLists]:
         lists = lists_of(queries)
         self.check_labels(lists)

@@ -194,6 +194,40 @@ def test_the_value_of_a_query_does_not_depend_on_the_others(loss):
 
 
 @every_loss
+@pytest.mark.parametrize("extra", [0, 1, 40])
+def test_the_width_of_the_padding_has_no_influence(loss, extra):
+    """Nor have the scores and labels in it, even if they are not numbers."""
+    lists, rng = made_lists(7)
+    sizes = np.diff(lists.indptr)
+    mask = np.arange(sizes.max() + extra) < sizes[:, None]
+    numbers, labels = np.full(mask.shape, np.nan), np.full(mask.shape, -1.0)
+    numbers[mask], labels[mask] = rng.normal(size=lists.n_docs), lists.labels
+    scores, weights = torch.tensor(numbers, requires_grad=True), rng.uniform(size=sizes.size)
+    value = loss.as_torch().padded(scores, labels, mask, weights)
+    value.backward()
+    flat = torch.tensor(numbers[mask], requires_grad=True)
+    expected = loss.as_torch()(flat, lists, weights)
+    expected.backward()
+    assert value.item() == expected.item()
+    np.testing.assert_array_equal(scores.grad.numpy()[mask], flat.grad.numpy())
+    np.testing.assert_array_equal(scores.grad.numpy()[~mask], 0.0)
+
+
+def test_padded_batches_of_other_shapes_are_named():
+    padded = L.ListMLE().as_torch().padded
+    scores, labels = torch.zeros(2, 3), torch.tensor([[1, 0, 2], [0, 1, 1]])
+    assert padded(scores, labels).item() == pytest.approx(3 * np.log(3) + np.log(2))
+    with pytest.raises(ValueError, match=r"scores has shape \(3,\), labels \(2, 3\) and mask \(3,\)"):
+        padded(scores[0], labels)
+    with pytest.raises(ValueError, match=r"mask \(2, 2\); all must be \(n_queries, width\)"):
+        padded(scores, labels, labels[:, :2] > 0)
+    with pytest.raises(ValueError, match=r"mask is a tensor of torch.int64; torch.bool is needed"):
+        padded(scores, labels, labels)
+    with pytest.raises(ValueError, match="labels has a NaN or an infinite value for query 1"):
+        padded(scores, torch.tensor([[1.0, 0.0, 2.0], [0.0, torch.inf, 1.0]]))
+
+
+@every_loss
 def test_lists_without_documents_cost_nothing(loss):
     lists = QueryLists(np.zeros(0), np.array([0, 0]))
     scores = torch.zeros(0, dtype=torch.float64, requires_grad=True)

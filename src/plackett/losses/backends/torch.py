@@ -130,6 +130,51 @@ class TorchLoss:
         slope = grouped if order is None else torch.empty_like(grouped).scatter_(0, order, grouped)
         return value, slope.to(scores.dtype)
 
+    def padded(self, scores: torch.Tensor, labels: Any, mask: Any = None, weights: Any = None) -> torch.Tensor:
+        """Return the loss of a padded batch, summed over its queries.
+
+        Entries outside the mask have no influence, whatever their values, and get a gradient of 0. The loss does not
+        depend on the width of the padding.
+
+        Parameters
+        ----------
+        scores : tensor of shape (n_queries, width)
+        labels : tensor or array-like of shape (n_queries, width)
+        mask : tensor or array-like of bool, of shape (n_queries, width), default=None
+            True for documents, False for padding; None takes all entries as documents.
+        weights : array-like of shape (n_queries,), default=None
+            Weights of the queries; None means 1.
+
+        Returns
+        -------
+        Tensor without dimensions
+            With the dtype of the scores, at least float32.
+
+        Examples
+        --------
+        >>> import torch
+        >>> import plackett as pk
+        >>> scores = torch.tensor([[0.0, 0.0, 0.0], [1.0, 0.0, 9.0]], requires_grad=True)
+        >>> labels = torch.tensor([[2, 1, 0], [0, 1, -1]])
+        >>> value = pk.losses.ListMLE().as_torch().padded(scores, labels, mask=labels >= 0)
+        >>> value.backward()
+        >>> round(value.item(), 4), scores.grad[1].numpy().round(4)
+        (3.105, array([ 0.7311, -0.7311,  0.    ], dtype=float32))
+        """
+        shape = tuple(scores.shape)
+        labels, mask = torch.as_tensor(labels), torch.as_tensor(np.ones(shape, bool) if mask is None else mask)
+        if len(shape) != 2 or tuple(labels.shape) != shape or tuple(mask.shape) != shape:
+            raise ValueError(
+                f"scores has shape {shape}, labels {tuple(labels.shape)} and mask {tuple(mask.shape)}; all must be "
+                "(n_queries, width)."
+            )
+        if mask.dtype != torch.bool:
+            raise ValueError(f"mask is a tensor of {mask.dtype}; torch.bool is needed, with True for documents.")
+        mask = mask.cpu()  # the number of documents is needed there
+        lists = label_lists(labels.cpu()[mask], mask.sum(dim=1).tolist())
+        places = mask.flatten().nonzero().squeeze(-1).to(scores.device)
+        return self(scores.flatten().index_select(0, places), lists, weights)
+
     def stays_on(self, device: torch.device) -> bool:
         """Return whether the loss of scores on ``device`` is computed there."""
         return device.type != "cpu" and on_device.has_terms(self.loss)
@@ -186,6 +231,16 @@ class TorchLoss:
         if weights is not None:
             found = found * np.repeat(weights, np.diff(lists.indptr))
         return torch.from_numpy(found).to(device=scores.device, dtype=_at_least_single(scores.dtype))
+
+
+def label_lists(labels: torch.Tensor, sizes: list[int]) -> QueryLists:
+    """Return the lists of concatenated labels, ``sizes[q]`` of them for query ``q``."""
+    numbers = labels.detach().to(device="cpu", dtype=torch.float64).numpy()
+    indptr = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    if not np.isfinite(numbers).all():
+        query = int(np.searchsorted(indptr, np.argmin(np.isfinite(numbers)), side="right")) - 1
+        raise ValueError(f"labels has a NaN or an infinite value for query {query}; each must be a finite number.")
+    return QueryLists(numbers, indptr)
 
 
 def _row_order(queries: Queries | QueryLists, scores: torch.Tensor) -> torch.Tensor | None:
