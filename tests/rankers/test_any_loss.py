@@ -10,7 +10,7 @@ from plackett.losses import get_loss, loss_names
 from tests.losses.moving_weights import LiteralLambda
 
 MADE = pk.datasets.make_web_like(24, 8, 5, random_state=2)
-RANDOM = 0.62  # ndcg of a random order, about
+RANDOM = 0.64  # ndcg of a random order, about
 RANKERS = {
     "linear": lambda loss: pk.LinearRanker(loss, l2=0.1, normalize="zscore", max_iter=50, random_state=0),
     "kernel": lambda loss: pk.KernelRanker(loss, normalize="zscore", landmarks=12, max_iter=50, random_state=0),

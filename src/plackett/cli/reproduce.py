@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def reproduce(
     paper: Annotated[
         str,
-        typer.Argument(metavar="PAPER", help="featurerank, refinement, p-listmle, qsvm or kernel-cs-listmle."),
+        typer.Argument(metavar="PAPER", help="featurerank, refinement, p-listmle, qsvm, kernel-cs-listmle or losses."),
     ],
     quick: Annotated[bool, typer.Option("--quick", help="Fewer draws and settings: about a minute.")] = False,
     data: Annotated[
