@@ -80,6 +80,17 @@ def test_a_fitted_kernel_ranker_comes_back_from_its_file(data, tmp_path):
     np.testing.assert_array_equal(pk.load(tmp_path / "model.plackett").predict(data), fitted.predict(data))
 
 
+def test_a_ranker_with_any_loss_is_named_with_its_loss():
+    assert repr(pk.ranker("trees:listnet", num_leaves=3)) == "TreeRanker(loss='listnet', num_leaves=3)"
+    assert repr(pk.ranker("Linear:CS_ListMLE", k=4)) == "LinearRanker(loss=CSListMLE(k=4))"
+    assert isinstance(pk.ranker("kernel:hinge"), pk.KernelRanker)
+    assert isinstance(pk.ranker("rank:ndcg"), pk.XGBoostRanker)
+    with pytest.raises(ValueError, match="loss='lambda' is not known"):
+        pk.ranker("trees:lambda")
+    with pytest.raises(ValueError, match="has loss='hinge', not 'listmle'"):
+        pk.ranker("trees:hinge", loss="listmle")
+
+
 def test_names_are_read_in_any_case():
     assert pk.ranker("P_ListMLE").loss == "p-listmle"
 

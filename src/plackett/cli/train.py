@@ -61,7 +61,8 @@ def train(
     data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR files or tables, '-', or a known set.")],
     model: Annotated[str, _option("FILE", "Model file to write.", "--model", "-o")],
     ranker: Annotated[
-        str | None, _option("NAME", f"Ranker, see below ({DEFAULT_RANKER}).", "--ranker", "-r")
+        str | None,
+        _option("NAME", f"Ranker, see below ({DEFAULT_RANKER}); with its loss: trees:listnet.", "--ranker", "-r"),
     ] = None,
     loss: Annotated[
         str | None, _option("NAME", "Loss of linear, kernel, tree, neural ones; your own: module:name.", "--loss")

@@ -105,6 +105,9 @@ PEERS: dict[str, Entry] = {  # by the name of the package
 }
 
 
+WITH_ANY_LOSS = ("linear", "kernel", "trees", "neural")
+
+
 def ranker_names() -> list[str]:
     """Return the names that :func:`ranker` takes, besides ``"lightgbm"``, ``"xgboost"`` and ``"catboost"``.
 
@@ -122,6 +125,18 @@ def ranker_names() -> list[str]:
     return [*ENTRIES, *(name for name in plugins("rankers") if name not in {**ENTRIES, **PEERS})]
 
 
+def scorer_of(name: str) -> str:
+    """Return ``"trees"`` for ``"trees:lambdarank"``, a ranker with any loss and the loss; other names as they are.
+
+    Examples
+    --------
+    >>> scorer_of("trees:lambdarank"), scorer_of("rank:ndcg")
+    ('trees', 'rank:ndcg')
+    """
+    scorer = name.partition(":")[0]
+    return scorer if scorer in WITH_ANY_LOSS else name
+
+
 def ranker(name: str, **params: Any) -> Any:
     """Return the unfitted ranker with this name in the literature.
 
@@ -129,9 +144,10 @@ def ranker(name: str, **params: Any) -> Any:
     ----------
     name : str
         One of ``ranker_names()``, or ``"lightgbm"``, ``"xgboost"``, ``"catboost"`` for the ranker of the package; case
-        is ignored. ``"ranksvm"`` is the hinge, as in SVMrank: with ``loss__normalize="none"``, which sums over pairs,
-        the C of the literature is ``1 / (l2 * n_queries)``. For the squared hinge use
-        ``ranker("linear", loss="squared-hinge")``.
+        is ignored. ``"linear:"``, ``"kernel:"``, ``"trees:"`` or ``"neural:"`` with the name of a loss is that ranker
+        with that loss: ``"trees:lambdarank"`` is our LambdaRank, ``"lambdarank"`` LightGBM's. ``"ranksvm"`` is the
+        hinge, as in SVMrank: with ``loss__normalize="none"``, which sums over pairs, the C of the literature is
+        ``1 / (l2 * n_queries)``. For the squared hinge use ``ranker("linear", loss="squared-hinge")``.
     **params
         Parameters of the ranker, and of its loss if it has one. If both have a parameter (``normalize``), it is that of
         the ranker, and ``loss__normalize`` that of the loss. Fixed parameters of the name cannot be changed.
@@ -147,6 +163,8 @@ def ranker(name: str, **params: Any) -> Any:
     LinearRanker(l2=0.01, loss='hinge')
     >>> ranker("cs-listmle", k=5)
     LinearRanker(loss=CSListMLE(k=5))
+    >>> ranker("trees:logistic", num_leaves=15)
+    TreeRanker(loss='logistic', num_leaves=15)
     >>> ranker("adarank", metric="ndcg@5")
     AdaRank(metric='ndcg@5')
     """
@@ -280,11 +298,15 @@ def _takes(cls: Any, param: str) -> bool:
 
 
 def _entry(key: str) -> Entry:
-    return ENTRIES[key] if key in ENTRIES else PEERS[key]
+    if key in ENTRIES or key in PEERS:
+        return {**PEERS, **ENTRIES}[key]
+    scorer = ENTRIES[scorer_of(key)]
+    loss = key.partition(":")[2]
+    return Entry(scorer.class_name, scorer.description.replace("any loss", loss), {"loss": loss})
 
 
 def _is_plugin(key: str) -> bool:
-    return key not in ENTRIES and key not in PEERS
+    return key not in ENTRIES and key not in PEERS and scorer_of(key) == key
 
 
 def is_known(name: str) -> bool:
@@ -303,9 +325,18 @@ def known_name(name: Any) -> str:
     key, names = name.strip().lower().replace("_", "-"), [*ENTRIES, *PEERS, *plugins("rankers")]
     if key in names or name in names:
         return key if key in names else name
+    if scorer_of(key) != key:
+        _check_loss(key.partition(":")[2])
+        return key
     close = difflib.get_close_matches(key, names, n=3)
     hint = f" Did you mean {' or '.join(close)}?" if close else ""
     raise ValueError(f"there is no ranker {name!r}.{hint} The names are {', '.join(names)}.")
+
+
+def _check_loss(name: str) -> None:
+    from plackett.losses import get_loss
+
+    get_loss(name)  # an error for unknown names lists all
 
 
 def _free(entry: Entry) -> str:

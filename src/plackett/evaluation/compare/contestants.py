@@ -56,7 +56,8 @@ def as_contestants(rankers: Any) -> list[Contestant]:
     rankers : str, ranker or estimator, or iterable or mapping of these
         Text with names between commas; a sequence of names, rankers and contestants; or a mapping of any name to a
         name, a ranker, or a tuple (name or ranker, grid). A name of ``pk.ranker_names()``, or ``"lightgbm"``,
-        ``"xgboost"``, ``"catboost"``, gets its default grid; a ranker is taken as it is. Pipelines, regressors and
+        ``"xgboost"``, ``"catboost"``, gets its default grid; so does a ranker with any loss and its loss, such as
+        ``"trees:logistic"``. A ranker is taken as it is. Pipelines, regressors and
         rankers of other packages are accepted like our own.
 
     Returns

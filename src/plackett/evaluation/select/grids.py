@@ -12,7 +12,7 @@ from sklearn.base import clone
 from plackett.evaluation import estimators
 from plackett.losses import get_loss
 from plackett.rankers.linear.l2_path import DEFAULT_L2
-from plackett.rankers.registry import known_name
+from plackett.rankers.registry import known_name, scorer_of
 
 Grid = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
@@ -76,7 +76,8 @@ def default_grid(name: str) -> dict[str, list[Any]]:
     Parameters
     ----------
     name : str
-        A name of ``pk.ranker_names()``, or ``"lightgbm"``, ``"xgboost"``, ``"catboost"``.
+        A name of ``pk.ranker_names()``, ``"lightgbm"``, ``"xgboost"``, ``"catboost"``, or a ranker with any loss and
+        its loss, such as ``"trees:lambdarank"``.
 
     Returns
     -------
@@ -88,7 +89,7 @@ def default_grid(name: str) -> dict[str, list[Any]]:
     >>> default_grid("listmle")
     {'l2': [1.0, 0.1, 0.01, 0.001, 0.0001], 'patience': [None]}
     """
-    return copy.deepcopy(DEFAULT_GRIDS.get(known_name(name), {}))  # packages add rankers without a grid
+    return copy.deepcopy(DEFAULT_GRIDS.get(scorer_of(known_name(name)), {}))  # packages add rankers without a grid
 
 
 def candidates_of(estimator: Any, grid: Grid | None) -> list[dict[str, Any]]:

@@ -45,9 +45,8 @@ class LinearRanker(LinearScores):
     Parameters
     ----------
     loss : str or Loss, default="listmle"
-        ``"listmle"``, ``"p-listmle"``, ``"listnet"``, ``"rankcosine"``, ``"cs-listmle"``, ``"hinge"``,
-        ``"squared-hinge"``, ``"logistic"``, ``"exponential"``, ``"psi"``, ``"squared"``, or an object of
-        :mod:`plackett.losses` with parameters of its own.
+        A name of :func:`plackett.losses.loss_names`, such as ``"listmle"``, ``"logistic"`` or ``"hinge"``, or an object
+        of :mod:`plackett.losses` with parameters of its own.
     l2 : float, default=1e-3
         Strength of the penalty. Ignored for ``"rankcosine"``, which is scale-invariant.
     solver : str or Solver, default="auto"

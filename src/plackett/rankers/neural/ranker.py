@@ -303,8 +303,11 @@ class NeuralRanker(Normalized, Prepared):
             check_positive_int(self.batch_size, "batch_size")
         check_choice(self.precision, "precision", PRECISIONS)
         check_choice(self.optimizer, "optimizer", OPTIMIZERS)
-        if self.optimizer == "lbfgs" and (loss.is_random or not loss.is_smooth or self.dropout):
-            what = "dropout=0" if self.dropout else "a loss that is not random" if loss.is_random else "a smooth loss"
+        if self.optimizer == "lbfgs" and (
+            loss.is_random or not loss.is_smooth or loss.has_moving_weights or self.dropout
+        ):
+            what = "a loss whose weights do not follow the ranks" if loss.has_moving_weights else "a smooth loss"
+            what = "dropout=0" if self.dropout else "a loss that is not random" if loss.is_random else what
             raise ValueError(f'optimizer="lbfgs" needs {what}; use optimizer="adam".')
         self._check_device()
         self.import_package()
