@@ -36,7 +36,8 @@ def test_each_loss_teaches_each_ranker(kind, loss):
     ranker = fitted(kind, loss)
     scores = ranker.predict(MADE)
     assert np.isfinite(scores).all()
-    assert ranker.score(MADE, metric="ndcg") > RANDOM
+    metric, least = ("mrr", 0.65) if loss == "approx-mrr" else ("ndcg", RANDOM)  # each about that of a random order
+    assert ranker.score(MADE, metric=metric) > least
     if isinstance(loss, str):
         file = io.BytesIO()
         ranker.save(file)
