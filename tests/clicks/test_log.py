@@ -8,6 +8,8 @@ import pytest
 from plackett.clicks import ClickLog
 from plackett.exceptions import DataFormatError
 
+from .logs import lists_of
+
 QUERIES = ["shoe", "hat", "shoe", "10", "hat"]
 LISTS = [["a", "b", "c"], ["x", "a"], ["c", "a", "b"], ["b"], ["a", "é", "x"]]
 CLICKS = [[0, 1, 0], [1, 0], [0, 0, 1], [0], [0, 1, 1]]
@@ -22,17 +24,6 @@ def make(order=range(5), **more):
         indptr=np.cumsum([0] + [len(LISTS[i]) for i in order]),
         **more,
     )
-
-
-def lists_of(log):
-    """The sessions as (query, documents, clicks), by names."""
-    answer = []
-    for i in range(len(log)):
-        rows = range(log.indptr[i], log.indptr[i + 1])
-        named = [log.pairs[int(log.pair[row])] for row in rows]
-        assert {query for query, _ in named} == {log.queries[int(log.session_query[i])]}
-        answer.append((named[0][0], [doc for _, doc in named], [int(log.click[row]) for row in rows]))
-    return answer
 
 
 GIVEN = list(zip(QUERIES, LISTS, CLICKS, strict=True))

@@ -21,6 +21,7 @@ void bind_recommendation(nb::module_&);
 void bind_trees(nb::module_&);
 void bind_query_dependent(nb::module_&);
 void bind_evaluation(nb::module_&);
+void bind_click_log(nb::module_&);
 void bind_click_models(nb::module_&);
 
 }  // namespace plackett
@@ -48,5 +49,5 @@ NB_MODULE(PLACKETT_MODULE, module) {
     room("rankers", bind_rankers, bind_linear, bind_boosting, bind_refinement, bind_recommendation, bind_trees,
          bind_query_dependent);
     room("evaluation", bind_evaluation);
-    room("clicks", bind_click_models);
+    room("clicks", bind_click_log, bind_click_models);
 }

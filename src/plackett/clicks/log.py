@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from plackett.clicks.names import code_names, names_as_arrays, stored_names
-from plackett.clicks.pairs import Pairs
+from plackett.clicks.pairs import Pairs, coded_pairs
+from plackett.clicks.reading.cleaning import Cleaning
 from plackett.data.text_column import TextColumn
 from plackett.exceptions import DataFormatError
 from plackett.storage.container import ContainerError, open_container, write_container
@@ -95,7 +96,7 @@ class ClickLog:
         is_random: np.ndarray | None = None,
         features: np.ndarray | None = None,
         feature_names: Sequence[str] | None = None,
-        cleaning: Any = None,
+        cleaning: Cleaning | None = None,
     ):
         # Internal: arrays are trusted. ``from_arrays`` and ``load`` check them.
         self.indptr, self.pair, self.click = _read_only(indptr), _read_only(pair), _read_only(click)
@@ -155,7 +156,7 @@ class ClickLog:
         docids, doc = code_names(docid, "docid")
         bounds = _checked_bounds(indptr, session_query.size, doc.size)
         clicks = _flags(click, "click", doc.size, "docid")
-        pairs, pair = _coded_pairs(queries, docids, np.repeat(session_query, np.diff(bounds)), doc)
+        pairs, pair = coded_pairs(queries, docids, np.repeat(session_query, np.diff(bounds)), doc)
         log = cls(bounds, pair, clicks, session_query, pairs)
         _check_repeats(log)
         n_sessions = len(log)
@@ -244,9 +245,7 @@ class ClickLog:
     @property
     def rank(self) -> np.ndarray:
         """Rank of each row, from 1."""
-        places = np.arange(1, self.n_shown + 1)
-        places -= np.repeat(self.indptr[:-1], np.diff(self.indptr))
-        return places.astype(np.int32)
+        return ranks(self.indptr)
 
     # --- Names --------------------------------------------------------------------------------------------------------
 
@@ -424,6 +423,13 @@ class ClickLog:
         return f"ClickLog({sessions} of {queries}, {self.n_shown:,} shown, {clicks}, {pairs})"
 
 
+def ranks(indptr: np.ndarray) -> np.ndarray:
+    """Return the rank of each row of lists with these bounds, from 1."""
+    places = np.arange(1, indptr[-1] + 1)
+    places -= np.repeat(indptr[:-1], np.diff(indptr))
+    return places.astype(np.int32)
+
+
 def _read_only(values: Any) -> Any:
     if values is None:
         return None
@@ -472,18 +478,6 @@ def _names_of(names: Any, what: str, n: int) -> TextColumn:
     return column
 
 
-def _coded_pairs(
-    queries: TextColumn, docids: TextColumn, query: np.ndarray, doc: np.ndarray
-) -> tuple[Pairs, np.ndarray]:
-    n_docs = max(1, len(docids))
-    key = query.astype(np.int64) * n_docs + doc
-    different, pair = np.unique(key, return_inverse=True)
-    if different.size > np.iinfo(np.int32).max:
-        raise ValueError(f"there are {different.size:,} pairs of query and document; at most 2**31 - 1 are possible.")
-    pair_query, pair_doc = (different // n_docs).astype(np.int32), (different % n_docs).astype(np.int32)
-    return Pairs(queries, docids, pair_query, pair_doc), pair.reshape(-1).astype(np.int32)
-
-
 def _check_repeats(log: ClickLog) -> None:
     session = np.repeat(np.arange(len(log)), np.diff(log.indptr))
     order = np.lexsort((log.pair, session))
@@ -515,6 +509,8 @@ def _checked_log(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Click
     if "ranker" in arrays:
         _check_codes(arrays["ranker"], len(optional["rankers"]), "ranker")
     optional |= {name: _of_length(arrays[name], name, n_sessions) for name in _PER_SESSION if name in arrays}
+    if header.get("cleaning") is not None:
+        optional["cleaning"] = Cleaning.from_dict(header["cleaning"])
     log = ClickLog(indptr, arrays["pair"], arrays["click"], arrays["session_query"], pairs, **optional)
     return log.with_features(arrays["features"], header.get("feature_names")) if "features" in arrays else log
 

@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from plackett import _native
 from plackett.data.text_column import TextColumn
 from plackett.data.trec.ids import as_text_ids
+
+
+class NameTable:
+    """Different names, with codes in the order of their first appearance, and sorted at the end."""
+
+    def __init__(self) -> None:
+        self._names = _native.clicks.make_names()
+
+    def __len__(self) -> int:
+        return _native.clicks.count_names(self._names)[0]
+
+    def add(self, buffer: np.ndarray, spans: np.ndarray) -> np.ndarray:
+        """Return the codes of texts in a buffer, given by their bounds; -1 where the first bound is negative."""
+        codes = np.empty(len(spans), dtype=np.int32)
+        _native.clicks.add_names(self._names, buffer, np.ascontiguousarray(spans), codes)
+        return codes
+
+    def add_column(self, names: TextColumn) -> np.ndarray:
+        """Return the codes of a column of names."""
+        return self.add(names.buffer, np.stack([names.bounds[:-1], names.bounds[1:]], axis=1))
+
+    def finish(self) -> tuple[TextColumn, np.ndarray]:
+        """Return the names, sorted by their UTF-8 bytes, and the position of each code among them."""
+        n_names, n_bytes = _native.clicks.count_names(self._names)
+        buffer, bounds = np.empty(n_bytes, dtype=np.uint8), np.empty(n_names + 1, dtype=np.int64)
+        place = np.empty(n_names, dtype=np.int32)
+        _native.clicks.sort_names(self._names, buffer, bounds, place)
+        return TextColumn(buffer, bounds), place
 
 
 def code_names(names: Any, what: str) -> tuple[TextColumn, np.ndarray]:
@@ -22,11 +51,11 @@ def code_names(names: Any, what: str) -> tuple[TextColumn, np.ndarray]:
     >>> list(names), codes
     (['a', 'b'], array([1, 0, 1], dtype=int32))
     """
-    texts = list(names) if isinstance(names, TextColumn) else as_text_ids(names, what).tolist()
-    different = sorted({text.encode("utf-8", "surrogateescape") for text in texts})
-    column = _column_of(different)
-    place = {text: code for code, text in enumerate(column)}
-    return column, np.fromiter((place[text] for text in texts), np.int32, len(texts))
+    column = names if isinstance(names, TextColumn) else TextColumn.from_strings(as_text_ids(names, what).tolist())
+    table = NameTable()
+    codes = table.add_column(column)
+    different, place = table.finish()
+    return different, place[codes]
 
 
 def match_names(names: TextColumn, known: TextColumn) -> np.ndarray:
@@ -39,9 +68,10 @@ def match_names(names: TextColumn, known: TextColumn) -> np.ndarray:
     """
     if names is known or names == known:
         return np.arange(len(names))
-    place = {known.bytes_of(code): code for code in range(len(known))}
-    codes = (place.get(names.bytes_of(code), -1) for code in range(len(names)))
-    return np.fromiter(codes, np.int64, len(names))
+    table = NameTable()
+    table.add_column(known)
+    codes = table.add_column(names).astype(np.int64)
+    return np.where(codes < len(known), codes, -1)
 
 
 def names_as_arrays(what: str, names: TextColumn) -> dict[str, np.ndarray]:
@@ -57,9 +87,3 @@ def stored_names(what: str, arrays: Mapping[str, np.ndarray]) -> TextColumn:
     if buffer.dtype != np.uint8 or not is_whole or (np.diff(bounds) < 0).any():
         raise ValueError(f"the names in {what} are damaged.")
     return TextColumn(buffer, bounds)
-
-
-def _column_of(encoded: Sequence[bytes]) -> TextColumn:
-    bounds = np.zeros(len(encoded) + 1, dtype=np.int64)
-    np.cumsum([len(text) for text in encoded], out=bounds[1:])
-    return TextColumn(np.frombuffer(b"".join(encoded), dtype=np.uint8), bounds)

@@ -99,3 +99,16 @@ class Pairs:
     def __repr__(self) -> str:
         queries, docs = count_of(len(self.queries), "query", "queries"), count_of(len(self.docids), "document")
         return f"Pairs({len(self):,} of {queries} and {docs})"
+
+
+def coded_pairs(
+    queries: TextColumn, docids: TextColumn, query: np.ndarray, doc: np.ndarray
+) -> tuple[Pairs, np.ndarray]:
+    """Return the different pairs of rows, given by their codes of query and document, and the pair of each row."""
+    n_docs = max(1, len(docids))
+    key = query.astype(np.int64) * n_docs + doc
+    different, pair = np.unique(key, return_inverse=True)
+    if different.size > np.iinfo(np.int32).max:
+        raise ValueError(f"there are {different.size:,} pairs of query and document; at most 2**31 - 1 are possible.")
+    pair_query, pair_doc = (different // n_docs).astype(np.int32), (different % n_docs).astype(np.int32)
+    return Pairs(queries, docids, pair_query, pair_doc), pair.reshape(-1).astype(np.int32)

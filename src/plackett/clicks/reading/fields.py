@@ -1,0 +1,249 @@
+"""Fields of the rows of a source, in blocks: spans of a text buffer, from lines or from Arrow columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from plackett import _native
+from plackett._optional import import_optional
+from plackett._threads import map_blocks, n_threads
+from plackett.storage.decompression import Decompressed
+
+BLOCK = 1 << 22  # bytes of lines that are scanned at a time, by each thread
+_OK, _DAMAGED = 0, 2
+
+
+class Fields(NamedTuple):
+    """Fields of some rows: field ``name`` of row ``i`` is ``buffer[spans[name][i, 0]:spans[name][i, 1]]``.
+
+    The first bound is -1 if the field is missing. The items of a list field are ``items``; those of row ``i`` end at
+    ``item_end[i]``.
+    """
+
+    buffers: dict[str, np.ndarray]
+    spans: dict[str, np.ndarray]
+    items: np.ndarray
+    item_end: np.ndarray
+    n_rows: int
+    n_lines: int
+    n_damaged: int
+
+    def codes(self, name: str, table: Any) -> np.ndarray:
+        """Return the codes of a field in a table of names; -1 where it is missing."""
+        return table.add(self.buffers[name], self.spans[name])
+
+    def whole(self, name: str) -> np.ndarray:
+        """Return a field as whole numbers: -1 where it is missing, -2 where it is invalid."""
+        return self._parsed(name, _native.clicks.parse_whole, np.int32)
+
+    def flags(self, name: str) -> np.ndarray:
+        """Return a field as 0, 1 or a count; -1 where it is missing, -2 where it is invalid."""
+        return self._parsed(name, _native.clicks.parse_flags, np.int32)
+
+    def times(self, name: str) -> np.ndarray:
+        """Return a field as seconds; NaN where it is missing or invalid."""
+        return self._parsed(name, _native.clicks.parse_times, np.float64)
+
+    def is_given(self, name: str) -> np.ndarray:
+        """Return whether a field has a value in each row."""
+        return self.spans[name][:, 0] >= 0
+
+    def _parsed(self, name: str, parse: Callable, dtype: Any) -> np.ndarray:
+        values = np.empty(self.n_rows, dtype=dtype)
+        parse(self.buffers[name], self.spans[name], values)
+        return values
+
+
+# --- Lines ------------------------------------------------------------------------------------------------------------
+
+
+class Lines(NamedTuple):
+    """A file of lines, some of whose first bytes were read already."""
+
+    head: bytes
+    file: BinaryIO
+
+
+def json_fields(lines: Lines, keys: Sequence[str], list_key: str | None = None) -> Iterator[Fields]:
+    """Yield fields of JSON lines by their path, such as ``event_attributes.object.object_id``."""
+    return _scanned(lines, _scan_json, list(keys), list_key)
+
+
+def delimited_fields(lines: Lines, delimiter: str, columns: Sequence[str], wanted: Sequence[str]) -> Iterator[Fields]:
+    """Yield columns of delimited lines, behind the header."""
+    return _scanned(lines, _scan_delimited, delimiter, list(columns), list(wanted))
+
+
+def wscd_fields(lines: Lines) -> Iterator[tuple[Fields, np.ndarray]]:
+    """Yield session, time, and query or document of the lines of a WSCD log, and whether each is a click."""
+    return _scanned(lines, _scan_wscd)
+
+
+def _scanned(lines: Lines, scan: Callable, *options: Any) -> Iterator[Any]:
+    """Scan blocks of lines on all threads, a few at a time, and yield the results in the order of the blocks."""
+    blocks = ((block, *options) for block in _whole_lines(lines))
+    while some := list(islice(blocks, 2 * n_threads())):
+        yield from map_blocks(scan, some)
+
+
+def _whole_lines(lines: Lines) -> Iterator[bytes]:
+    begun: list[bytes] = []
+    length = 0
+    file, block = lines.file, lines.head
+    while block:
+        cut = block.rfind(b"\n") + 1
+        if cut:
+            yield b"".join([*begun, block[:cut]])
+            begun, length = [], 0
+        begun.append(block[cut:])
+        length += len(block) - cut
+        if isinstance(file, Decompressed):
+            file.check_line(length)
+        block = file.read(BLOCK)
+    if rest := b"".join(begun):
+        yield rest
+
+
+def _buffer_of(block: bytes) -> tuple[np.ndarray, int]:
+    """Return a buffer with space for decoded texts behind the lines, and the number of lines."""
+    buffer = np.empty(2 * len(block), dtype=np.uint8)
+    buffer[: len(block)] = np.frombuffer(block, dtype=np.uint8)
+    return buffer, block.count(b"\n") + (not block.endswith(b"\n"))
+
+
+def _as_fields(
+    names: Sequence[str],
+    buffer: np.ndarray,
+    status: np.ndarray,
+    spans: np.ndarray,
+    items: np.ndarray | None = None,
+    item_end: np.ndarray | None = None,
+) -> Fields:
+    kept = np.flatnonzero(status == _OK)
+    n_damaged = int(np.count_nonzero(status == _DAMAGED))
+    if kept.size < status.size:
+        spans, item_end = spans[kept], None if item_end is None else item_end[kept]
+    if items is None or item_end is None:
+        items, item_end = np.empty((0, 2), dtype=np.int64), np.zeros(kept.size, dtype=np.int64)
+    parts = {name: np.ascontiguousarray(spans[:, 2 * i : 2 * i + 2]) for i, name in enumerate(names)}
+    buffers = dict.fromkeys([*names, "items"], buffer)
+    n_items = int(item_end[-1]) if item_end.size else 0
+    return Fields(buffers, parts, items[:n_items], item_end, kept.size, kept.size + n_damaged, n_damaged)
+
+
+def _scan_json(block: bytes, keys: list[str], list_key: str | None) -> Fields:
+    buffer, n_lines = _buffer_of(block)
+    names = [*keys, *([list_key] if list_key else [])]
+    n_items = block.count(b",") + n_lines if list_key else 0
+    status, spans = np.empty(n_lines, dtype=np.uint8), np.empty((n_lines, 2 * len(names)), dtype=np.int64)
+    items, item_end = np.empty((n_items, 2), dtype=np.int64), np.empty(n_lines, dtype=np.int64)
+    place = len(keys) if list_key else -1
+    words = np.frombuffer("\n".join(names).encode(), dtype=np.uint8)
+    _native.clicks.scan_json(buffer, len(block), words, place, status, spans, items, item_end)
+    return _as_fields(keys, buffer, status, spans, items, item_end)
+
+
+def _scan_delimited(block: bytes, delimiter: str, columns: list[str], wanted: list[str]) -> Fields:
+    buffer, n_lines = _buffer_of(block)
+    status, spans = np.empty(n_lines, dtype=np.uint8), np.empty((n_lines, 2 * len(wanted)), dtype=np.int64)
+    places = np.array([columns.index(name) for name in wanted], dtype=np.int64)
+    _native.clicks.scan_delimited(buffer, len(block), ord(delimiter), len(columns), places, status, spans)
+    return _as_fields(wanted, buffer, status, spans)
+
+
+def _scan_wscd(block: bytes) -> tuple[Fields, np.ndarray]:
+    buffer, n_lines = _buffer_of(block)
+    n_items = block.count(b"\t") + n_lines
+    status, spans = np.empty(n_lines, dtype=np.uint8), np.empty((n_lines, 6), dtype=np.int64)
+    is_click = np.empty(n_lines, dtype=bool)
+    items, item_end = np.empty((n_items, 2), dtype=np.int64), np.empty(n_lines, dtype=np.int64)
+    _native.clicks.scan_wscd(buffer, len(block), status, is_click, spans, items, item_end)
+    fields = _as_fields(["session", "time", "name"], buffer, status, spans, items, item_end)
+    return fields, is_click[status == _OK]
+
+
+# --- Arrow columns ----------------------------------------------------------------------------------------------------
+
+
+def arrow_fields(tables: Iterable[Any], names: Sequence[str], list_name: str | None = None) -> Iterator[Fields]:
+    """Yield columns of Arrow tables or record batches; names may be paths into structs. Columns may be missing."""
+    arrow = import_optional("pyarrow", extra="frames", needed_for="Reading tables")
+    for table in tables:
+        table = arrow.Table.from_batches([table]) if isinstance(table, arrow.RecordBatch) else table
+        buffers, spans = {}, {}
+        for name in names:
+            column = _column_at(table, name)
+            texts = arrow.nulls(table.num_rows, arrow.large_string()) if column is None else _as_texts(column, arrow)
+            buffers[name], spans[name] = _spans_of(texts)
+        items, item_end = np.empty((0, 2), dtype=np.int64), np.zeros(table.num_rows, dtype=np.int64)
+        column = None if list_name is None else _column_at(table, list_name)
+        if column is not None and table.num_rows:
+            values, item_end = _lists_of(column, arrow)
+            buffers["items"], items = _spans_of(_as_texts(values, arrow))
+        buffers.setdefault("items", np.empty(0, dtype=np.uint8))
+        yield Fields(buffers, spans, items, item_end, table.num_rows, table.num_rows, 0)
+
+
+def _column_at(table: Any, path: str) -> Any:
+    """Return a column, or a field of structs in it; None if there is none."""
+    import pyarrow.compute as compute
+
+    if path in table.column_names:
+        return table.column(path)
+    for end in reversed([place for place, letter in enumerate(path) if letter == "."]):
+        if path[:end] in table.column_names:
+            column = table.column(path[:end])
+            for name in path[end + 1 :].split("."):
+                if not hasattr(column.type, "get_field_index") or column.type.get_field_index(name) < 0:
+                    return None
+                column = compute.struct_field(column, name)
+            return column
+    return None
+
+
+def _as_texts(column: Any, arrow: Any) -> Any:
+    import pyarrow.compute as compute
+
+    if hasattr(column, "combine_chunks"):
+        column = column.combine_chunks()
+        column = arrow.concat_arrays(column.chunks) if hasattr(column, "chunks") else column
+    kind = column.type
+    if arrow.types.is_dictionary(kind):
+        column = column.dictionary_decode()
+        kind = column.type
+    if arrow.types.is_timestamp(kind) or arrow.types.is_date(kind):
+        column = column.cast(arrow.timestamp("ms", tz=getattr(kind, "tz", None)), safe=False).cast(arrow.int64())
+        column = compute.divide(column.cast(arrow.float64()), 1000.0)
+    if arrow.types.is_floating(column.type):
+        column = compute.if_else(compute.is_finite(column), column, None)
+        is_whole = compute.all(compute.equal(column, compute.floor(column))).as_py() is not False
+        column = column.cast(arrow.int64(), safe=False) if is_whole else column
+    if arrow.types.is_nested(column.type):
+        raise TypeError(f"a column of type {kind} holds no single values")
+    return column.cast(arrow.large_string())
+
+
+def _spans_of(texts: Any) -> tuple[np.ndarray, np.ndarray]:
+    _, offsets, data = texts.buffers()
+    n = len(texts)
+    if offsets is None or not n:
+        return np.empty(0, dtype=np.uint8), np.full((n, 2), -1, dtype=np.int64)
+    bounds = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + n + 1]
+    spans = np.stack([bounds[:-1], bounds[1:]], axis=1)
+    if texts.null_count:
+        spans[~texts.is_valid().to_numpy(zero_copy_only=False)] = -1
+    return np.empty(0, dtype=np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8), spans
+
+
+def _lists_of(column: Any, arrow: Any) -> tuple[Any, np.ndarray]:
+    import pyarrow.compute as compute
+
+    if not (arrow.types.is_list(column.type) or arrow.types.is_large_list(column.type)):
+        given = np.asarray(column.is_valid())  # single values are lists of one
+        return column.filter(arrow.array(given)), np.cumsum(given)
+    lengths = compute.fill_null(compute.list_value_length(column), 0)
+    return compute.list_flatten(column), np.cumsum(np.asarray(lengths), dtype=np.int64)

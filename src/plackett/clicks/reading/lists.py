@@ -1,0 +1,340 @@
+"""Shown lists of sessions, from rows or from records, and their cleaning."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from plackett import _native
+from plackett.clicks.log import ClickLog, ranks
+from plackett.clicks.names import NameTable
+from plackett.clicks.pairs import coded_pairs
+from plackett.clicks.reading.cleaning import Cleaning
+
+LONGEST = 1 << 20  # larger positions are invalid
+BOT_NAMES = re.compile(r"bot\b|crawl|spider|scraper|slurp|headless", re.IGNORECASE)
+_CUTS = {1: "gap in positions", 2: "two documents at a position", 3: "document shown twice", 4: "missing document"}
+_OUTCOMES = {
+    1: "click without a document",
+    2: "click at another position",
+    3: "click on what was not shown",
+    4: "click without document and position",
+    5: "click in an unknown session",
+}
+
+
+@dataclass
+class Names:
+    """Tables of the names in a log; codes are in the order of appearance until the end."""
+
+    session: NameTable
+    query: NameTable
+    doc: NameTable
+    ranker: NameTable
+    client: NameTable
+
+    @classmethod
+    def empty(cls) -> Names:
+        return cls(*(NameTable() for _ in range(5)))
+
+
+@dataclass
+class Lists:
+    """Shown lists: list ``i`` has the documents ``doc[indptr[i]:indptr[i + 1]]``, -1 for one without an id."""
+
+    session: np.ndarray
+    query: np.ndarray
+    indptr: np.ndarray
+    doc: np.ndarray
+    click: np.ndarray
+    rank: np.ndarray | None = None  # None: 1, 2, ... in each list
+    times: np.ndarray | None = None
+    ranker: np.ndarray | None = None
+    is_random: np.ndarray | None = None
+    client: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return self.indptr.size - 1
+
+    def take(self, which: np.ndarray, n_kept: np.ndarray | None = None) -> Lists:
+        """Return some lists, the first ``n_kept`` documents of each."""
+        lengths = (np.diff(self.indptr) if n_kept is None else n_kept)[which]
+        indptr = np.append(0, np.cumsum(lengths))
+        rows = np.arange(indptr[-1]) + np.repeat(self.indptr[which] - indptr[:-1], lengths)
+        by_list = ("session", "query", "times", "ranker", "is_random", "client")
+        parts = {name: values[which] for name in by_list if (values := getattr(self, name)) is not None}
+        rank = None if self.rank is None else self.rank[rows]
+        return replace(self, indptr=indptr, doc=self.doc[rows], click=self.click[rows], rank=rank, **parts)
+
+
+@dataclass
+class Rows:
+    """Shown documents one by one, in any order; optional columns are None or have a value per row."""
+
+    session: np.ndarray
+    query: np.ndarray
+    doc: np.ndarray
+    rank: np.ndarray
+    click: np.ndarray
+    times: np.ndarray | None = None
+    ranker: np.ndarray | None = None
+    is_random: np.ndarray | None = None
+    client: np.ndarray | None = None
+
+
+def lists_of_rows(rows: Rows, cleaning: Cleaning) -> Lists:
+    """Return the lists of rows: by session and query, in order of position, repeated rows merged."""
+    unit, session, query = _units(rows, cleaning)
+    key = unit.astype(np.int64) << 20 | rows.rank
+    order = np.arange(key.size) if (key[1:] >= key[:-1]).all() else np.argsort(key, kind="stable")
+    ordered = key[order]
+    is_same = ordered[1:] == ordered[:-1]
+    if is_same.any():  # repeated rows, or several documents at a position
+        is_tied = np.append(is_same, False) | np.insert(is_same, 0, False)
+        tied = order[is_tied]
+        order[is_tied] = tied[np.lexsort((rows.doc[tied], key[tied]))]
+    first = _first_position(ordered)
+    cleaning.first_position = first
+    if first == 1 and not (ordered & (LONGEST - 1)).all():
+        is_kept = ordered & (LONGEST - 1) > 0
+        cleaning.add("invalid position", np.count_nonzero(~is_kept))
+        order, ordered = order[is_kept], ordered[is_kept]
+    doc = rows.doc[order]
+    is_new = np.append(True, (ordered[1:] != ordered[:-1]) | (doc[1:] != doc[:-1]))[: order.size]
+    starts = np.flatnonzero(is_new)
+    cleaning.add("repeated row", order.size - starts.size)
+    click = rows.click[order]
+    click = np.logical_or.reduceat(click, starts) if starts.size < order.size else click
+    ordered = ordered[starts]
+    lengths = np.bincount(ordered >> 20, minlength=session.size)
+    indptr = np.append(0, np.cumsum(lengths))
+    lists = Lists(session, query, indptr, doc[starts], click, (ordered & (LONGEST - 1)).astype(np.int32) + (1 - first))
+    has_rows = np.flatnonzero(lengths)
+    firsts = starts[indptr[:-1][has_rows]]
+    for name in ("times", "ranker", "is_random", "client"):
+        values, choose = getattr(rows, name), np.fmin if name == "times" else np.maximum
+        if values is not None:
+            of_list = np.zeros(session.size, dtype=values.dtype)
+            of_list[has_rows] = choose.reduceat(values[order], firsts) if firsts.size else []
+            setattr(lists, name, of_list)
+    return lists
+
+
+def _units(rows: Rows, cleaning: Cleaning) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the list of each row, and the session and query of each list."""
+    n_sessions = int(rows.session.max(initial=-1)) + 1
+    query = np.full(n_sessions, -1, dtype=np.int32)
+    query[rows.session] = rows.query
+    if (query[rows.session] == rows.query).all():
+        if (query >= 0).all():
+            return rows.session, np.arange(n_sessions, dtype=np.int32), query
+        used = np.flatnonzero(query >= 0).astype(np.int32)
+        place = np.cumsum(query >= 0, dtype=np.int32) - 1
+        return place[rows.session], used, query[used]
+    n_queries = int(rows.query.max()) + 1
+    different, unit = np.unique(rows.session.astype(np.int64) * n_queries + rows.query, return_inverse=True)
+    session, query = (different // n_queries).astype(np.int32), (different % n_queries).astype(np.int32)
+    cleaning.add("several queries in a session", np.count_nonzero(np.unique(session, return_counts=True)[1] > 1))
+    return unit.reshape(-1).astype(np.int32), session, query
+
+
+def _first_position(ordered: np.ndarray) -> int:
+    """Return 0 if more lists begin at position 0 than at 1."""
+    if not ordered.size:
+        return 1
+    firsts = ordered[np.append(True, ordered[1:] >> 20 != ordered[:-1] >> 20)] & (LONGEST - 1)
+    return 0 if np.count_nonzero(firsts == 0) > np.count_nonzero(firsts == 1) else 1
+
+
+# --- Repeated records -------------------------------------------------------------------------------------------------
+
+
+def merge_repeats(lists: Lists, key: np.ndarray, cleaning: Cleaning) -> Lists:
+    """Return one list for each key.
+
+    Of several lists with a key the longest is kept if it begins with the others and all have one query; otherwise none.
+    """
+    order = np.argsort(key, kind="stable")
+    starts = np.flatnonzero(np.append(True, key[order][1:] != key[order][:-1])[: key.size])
+    if starts.size == key.size:
+        return lists
+    kept = []
+    ends = np.append(starts[1:], key.size)
+    is_single = ends - starts == 1
+    kept = order[starts[is_single]].tolist()
+    n_merged = n_contradictory = 0
+    for start, end in zip(starts[~is_single].tolist(), ends[~is_single].tolist(), strict=True):
+        group = order[start:end].tolist()
+        shown = [lists.doc[lists.indptr[i] : lists.indptr[i + 1]].tolist() for i in group]
+        place = max(range(len(group)), key=lambda i: len(shown[i]))
+        same_query = len({int(lists.query[i]) for i in group}) == 1
+        if same_query and all(shown[place][: len(one)] == one for one in shown):
+            chosen = group[place]
+            if lists.times is not None:
+                lists.times[chosen] = np.fmin.reduce(lists.times[group])
+            for name in ("ranker", "client"):
+                values = getattr(lists, name)
+                if values is not None:
+                    values[chosen] = values[group].max()
+            kept.append(chosen)
+            n_merged += len(group) - 1
+        else:
+            n_contradictory += len(group)
+    cleaning.add("repeated session", n_merged)
+    cleaning.add("contradictory session", n_contradictory)
+    return lists.take(np.sort(np.array(kept, dtype=np.int64)))
+
+
+# --- Clicks -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class ClickEvents:
+    """Clicks: the list (-1 if unknown), the document (-1 if missing) and the position (negative if missing) of each."""
+
+    place: np.ndarray
+    doc: np.ndarray
+    ordinal: np.ndarray
+
+    def __len__(self) -> int:
+        return self.place.size
+
+
+def find_clicks(lists: Lists, clicks: ClickEvents, first: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the row of each click, -1 for none, and the outcome of the search."""
+    row, outcome = np.empty(len(clicks), dtype=np.int64), np.empty(len(clicks), dtype=np.uint8)
+    _native.clicks.find_clicks(lists.indptr, lists.doc, clicks.place, clicks.doc, clicks.ordinal, first, row, outcome)
+    return row, outcome
+
+
+def first_ordinal(lists: Lists, clicks: ClickEvents) -> int:
+    """Return whether the positions of clicks begin at 0 or 1: where most of the documents that were clicked are."""
+    row, _ = find_clicks(lists, clicks, 1)
+    is_known = (row >= 0) & (clicks.doc >= 0) & (clicks.ordinal >= 0)
+    place = row[is_known] - lists.indptr[clicks.place[is_known]]
+    ordinal = clicks.ordinal[is_known]
+    return 0 if np.count_nonzero(ordinal == place) > np.count_nonzero(ordinal == place + 1) else 1
+
+
+def apply_clicks(lists: Lists, row: np.ndarray, outcome: np.ndarray, cleaning: Cleaning) -> None:
+    """Mark the clicked rows, and count what was wrong with the clicks."""
+    for code, name in _OUTCOMES.items():
+        cleaning.add(name, np.count_nonzero(outcome == code))
+    found = row[row >= 0]
+    before = np.count_nonzero(lists.click)
+    lists.click[found] = True
+    cleaning.add("repeated click", found.size - (np.count_nonzero(lists.click) - before))
+
+
+# --- From lists to a log ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What is kept of a log."""
+
+    k: int | None = None
+    max_sessions_per_client: int | None = None
+    max_clicks: int | None = None
+    keep_session_ids: bool = True
+
+
+def as_log(lists: Lists, names: Names, limits: Limits, cleaning: Cleaning) -> ClickLog:
+    """Return the log of the lists, cleaned. Sessions are sorted by their names, so that lines may have any order."""
+    lists = _cut(lists, limits, cleaning)
+    lists = _without_bots(lists, names, limits, cleaning)
+    queries, place = names.query.finish()
+    docids, doc_place = names.doc.finish()
+    session_ids, session_place = names.session.finish()
+    lists.query, lists.doc = place[lists.query], doc_place[lists.doc]
+    session = session_place[lists.session]
+    times = lists.times if lists.times is not None and np.isfinite(lists.times).any() else None
+    keys = (lists.query, session) if times is None else (lists.query, times, session)
+    order = np.lexsort(keys)
+    if not (order[1:] > order[:-1]).all():
+        lists, session = lists.take(order), session[order]
+    lists = _without_copies(lists, session, cleaning)
+    pairs, pair = coded_pairs(queries, docids, np.repeat(lists.query, np.diff(lists.indptr)), lists.doc)
+    optional: dict[str, Any] = {"cleaning": cleaning}
+    if lists.times is not None and np.isfinite(lists.times).all() and len(lists):
+        optional["times"] = lists.times
+    if lists.ranker is not None and (lists.ranker >= 0).all() and len(lists):
+        optional["rankers"], ranker_place = names.ranker.finish()
+        optional["ranker"] = ranker_place[lists.ranker]
+    if lists.is_random is not None:
+        optional["is_random"] = lists.is_random.astype(bool)
+    if limits.keep_session_ids:
+        optional["session_ids"] = session_ids[session_place[lists.session]]
+    log = ClickLog(lists.indptr, pair, lists.click, lists.query, pairs, **optional)
+    return log.compact()
+
+
+def normalized(query: str) -> str:
+    r"""Return a query in one case and Unicode form, with single blanks.
+
+    Examples
+    --------
+    >>> normalized("  Red\tSHOES ")
+    'red shoes'
+    """
+    return " ".join(unicodedata.normalize("NFKC", query).casefold().split())
+
+
+def _cut(lists: Lists, limits: Limits, cleaning: Cleaning) -> Lists:
+    lengths = np.diff(lists.indptr)
+    rank = ranks(lists.indptr) if lists.rank is None else lists.rank
+    n_kept, why = np.empty(len(lists), dtype=np.int64), np.empty(len(lists), dtype=np.uint8)
+    _native.clicks.cut_lists(lists.indptr, rank, lists.doc, n_kept, why)
+    for code, name in _CUTS.items():
+        cleaning.add(name, np.count_nonzero(why == code))
+    cleaning.add("empty list", np.count_nonzero(n_kept == 0))
+    n_clicks = np.count_nonzero(lists.click)
+    if (n_kept < lengths).any():
+        lists = replace(lists, rank=None).take(np.flatnonzero(n_kept), n_kept)
+        cleaning.add("click below a cut", n_clicks - np.count_nonzero(lists.click))
+    if limits.k is not None and (np.diff(lists.indptr) > limits.k).any():
+        lengths = np.diff(lists.indptr)
+        cleaning.add("list beyond the cut-off", np.count_nonzero(lengths > limits.k))
+        lists = replace(lists, rank=None).take(np.arange(len(lists)), np.minimum(lengths, limits.k))
+    return replace(lists, rank=None)
+
+
+def _without_bots(lists: Lists, names: Names, limits: Limits, cleaning: Cleaning) -> Lists:
+    is_bot = np.zeros(len(lists), dtype=bool)
+    if lists.client is not None and (lists.client >= 0).any():
+        clients, place = names.client.finish()
+        by_name = np.fromiter((bool(BOT_NAMES.search(name)) for name in clients), bool, len(clients))[place]
+        is_known = lists.client >= 0
+        is_bot[is_known] = by_name[lists.client[is_known]]
+        if limits.max_sessions_per_client is not None:
+            counts = np.bincount(lists.client[is_known], minlength=len(clients))
+            is_bot[is_known] |= (counts > limits.max_sessions_per_client)[lists.client[is_known]]
+    if limits.max_clicks is not None and len(lists):
+        is_bot |= np.add.reduceat(lists.click.astype(np.int64), lists.indptr[:-1]) > limits.max_clicks
+    cleaning.add("bot", np.count_nonzero(is_bot))
+    return lists.take(np.flatnonzero(~is_bot)) if is_bot.any() else lists
+
+
+def _without_copies(lists: Lists, session: np.ndarray, cleaning: Cleaning) -> Lists:
+    """Return the lists without those that another session of the same client shows for the same query at the same time.
+
+    The session with the first name is kept, with its clicks.
+    """
+    if lists.client is None or lists.times is None or not len(lists):
+        return lists
+    is_known = (lists.client >= 0) & np.isfinite(lists.times)
+    order = np.lexsort((session, lists.times, lists.query, lists.client))
+    order = order[is_known[order]]
+    earlier, later = order[:-1], order[1:]
+    is_same = (lists.client[earlier] == lists.client[later]) & (lists.query[earlier] == lists.query[later])
+    is_same &= (lists.times[earlier] == lists.times[later]) & (session[earlier] != session[later])
+    is_copy = np.zeros(len(lists), dtype=bool)
+    for one, other in zip(earlier[is_same].tolist(), later[is_same].tolist(), strict=True):
+        shown, again = (lists.doc[lists.indptr[i] : lists.indptr[i + 1]] for i in (one, other))
+        is_copy[other] = np.array_equal(shown, again)
+    cleaning.add("copied session", np.count_nonzero(is_copy))
+    return lists.take(np.flatnonzero(~is_copy)) if is_copy.any() else lists

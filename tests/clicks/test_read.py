@@ -1,0 +1,255 @@
+"""read_clicks: every format gives the same log, in any order of lines."""
+
+import gzip
+import io
+import json
+import random
+
+import numpy as np
+import pytest
+
+import plackett as pk
+from plackett.clicks import ClickLog, read_clicks
+from plackett.exceptions import DataFormatError, DataWarning
+
+from .logs import as_csv, as_rows, as_ubi, as_wscd, by_id, expected, lists_of, make_sessions
+
+SESSIONS = make_sessions()
+ROWS = as_rows(SESSIONS)
+
+
+def shuffled(lines, seed=3):
+    lines = list(lines)
+    random.Random(seed).shuffle(lines)
+    return lines
+
+
+def assert_same(log, other):
+    assert list(log.queries) == list(other.queries)
+    assert list(log.docids) == list(other.docids)
+    for name in ("indptr", "pair", "click", "session_query"):
+        np.testing.assert_array_equal(getattr(log, name), getattr(other, name))
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t", ";"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_table_in_any_order(delimiter, first):
+    rows = shuffled(as_rows(SESSIONS, first))
+    log = read_clicks(io.StringIO(as_csv(rows, delimiter)))
+    assert by_id(log) == expected(SESSIONS)
+    assert log.cleaning.counts == {}
+    assert (log.cleaning.first_position, log.cleaning.n_lines) == (first, len(rows))
+    assert log.times.tolist() == [session[3] for session in SESSIONS.values()]
+    assert_same(log, read_clicks(io.StringIO(as_csv(as_rows(SESSIONS, first)))))
+
+
+def test_compressed_files_and_quotes(tmp_path):
+    path = tmp_path / "log.csv.gz"
+    rows = [(name, f'"{query}, ""red"""', *rest) for name, query, *rest in ROWS]
+    path.write_bytes(gzip.compress(as_csv(rows).encode()))
+    log = read_clicks(path)
+    assert log.queries[0] == 'query 0, "red"'
+    assert log.cleaning.counts == {}
+    assert len(log) == len(SESSIONS)
+
+
+def test_rows_as_json_lines():
+    names = ("session", "query", "docid", "rank", "click", "time")
+    lines = [json.dumps(dict(zip(names, row, strict=True))) for row in shuffled(ROWS)]
+    assert by_id(read_clicks(io.StringIO("\n".join(lines)))) == expected(SESSIONS)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_frames_and_parquet(library, tmp_path):
+    names = ("session", "query", "docid", "rank", "click", "time")
+    columns = dict(zip(names, zip(*shuffled(ROWS), strict=True), strict=True))
+    module = pytest.importorskip(library)
+    if library == "pyarrow":
+        import pyarrow.parquet as parquet
+
+        table = module.table({name: list(values) for name, values in columns.items()})
+        parquet.write_table(table, tmp_path / "log.parquet", row_group_size=50)
+        assert by_id(read_clicks(tmp_path / "log.parquet")) == expected(SESSIONS)
+        assert by_id(read_clicks(table)) == expected(SESSIONS)
+    else:
+        frame = module.DataFrame({name: list(values) for name, values in columns.items()})
+        log = read_clicks(frame)
+        assert by_id(log) == expected(SESSIONS)
+
+
+def test_floats_and_missing_values_of_pandas():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {"session": [1.0, 1.0, 2.0], "query": ["a", "a", "a"], "docid": [7, 8, 7], "rank": [1.0, 2.0, 1.0]}
+    ).assign(click=[np.nan, 1.0, 1.0])
+    log = read_clicks(frame)
+    assert by_id(log) == {"1": ("a", ["7", "8"], [0, 1]), "2": ("a", ["7"], [1])}
+    assert log.cleaning.counts == {"missing click": 1}
+
+
+def test_usual_columns_are_found_and_missing_ones_named():
+    text = "sid,q,d,p,c\n1,a,x,1,0\n"
+    with pytest.raises(ValueError, match="no column for the session; its columns are 'sid', 'q'"):
+        read_clicks(io.StringIO(text))
+    log = read_clicks(io.StringIO(text), session="sid", query="q", docid="d", rank="p", click="c")
+    assert lists_of(log) == [("a", ["x"], [0])]
+    with pytest.raises(ValueError, match=r"no column 'sis' \(session\). Did you mean 'sid'"):
+        read_clicks(io.StringIO(text), session="sis")
+
+
+# --- UBI --------------------------------------------------------------------------------------------------------------
+
+
+def read_ubi(queries, events, **options):
+    return read_clicks(io.StringIO("\n".join(queries)), io.StringIO("\n".join(events)), **options)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_ubi_in_any_order(first):
+    queries, events = as_ubi(SESSIONS, first)
+    log = read_ubi(shuffled(queries), shuffled(events))
+    assert by_id(log) == expected(SESSIONS)
+    assert log.cleaning.counts == {}
+    assert log.cleaning.first_position == first
+    assert log.cleaning.n_lines == len(queries) + len(events)
+    assert_same(log, read_ubi(queries, events))
+
+
+def test_ubi_takes_lists_from_impressions_where_hits_are_missing():
+    queries, events = as_ubi(SESSIONS, first=0)
+    for i in range(0, len(queries), 3):
+        record = json.loads(queries[i])
+        del record["query_response_hit_ids"]
+        queries[i] = json.dumps(record)
+    log = read_ubi(shuffled(queries), shuffled(events))
+    assert by_id(log) == expected(SESSIONS)
+
+
+def test_ubi_as_parquet_and_folder(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as parquet
+
+    queries, events = as_ubi(SESSIONS)
+    for name, lines in (("ubi_queries", queries), ("ubi_events", events)):
+        records = pyarrow.Table.from_pylist([json.loads(line) for line in shuffled(lines)])
+        parquet.write_table(records, tmp_path / f"{name}.parquet")
+    assert by_id(read_clicks(tmp_path)) == expected(SESSIONS)
+    with pytest.raises(ValueError, match="holds queries of UBI"):
+        read_clicks(tmp_path / "ubi_queries.parquet")
+
+
+def test_ubi_keys_may_be_flat_or_below_source():
+    queries, events = as_ubi(SESSIONS)
+    queries = [json.dumps({"_index": "ubi_queries", "_id": "7", "_source": json.loads(line)}) for line in queries]
+    flat = []
+    for line in events:
+        event = json.loads(line)
+        attributes = event.pop("event_attributes")
+        event["event_attributes.object.object_id"] = attributes["object"]["object_id"]
+        event["event_attributes"] = {"position.ordinal": attributes["position"]["ordinal"]}
+        flat.append(json.dumps(event))
+    assert by_id(read_ubi(queries, flat)) == expected(SESSIONS)
+
+
+def test_queries_are_normalised_with_their_filters():
+    texts = ["Red  SHOE", "red shoe", "RED\\tshoe", "red shoe"]
+    filters = [None, {"size": 7, "brand": "x"}, {"brand": "x", "size": 7}, {}]
+    queries = [
+        f'{{"query_id": "{i}", "user_query": "{text}", "query_response_hit_ids": ["a", 7], '
+        f'"query_attributes": {{"filters": {json.dumps(found)}}}}}'
+        for i, (text, found) in enumerate(zip(texts, filters, strict=True))
+    ]
+    log = read_ubi(queries, ['{"query_id": "0", "action_name": "click", "event_attributes": {}}'])
+    assert list(log.queries) == ["red shoe", 'red shoe {"brand":"x","size":7}']
+    assert list(log.docids) == ["7", "a"]
+    assert log.session_query.tolist() == [0, 1, 1, 0]
+    assert log.cleaning.counts == {"click without document and position": 1}
+
+
+def test_escapes_are_decoded():
+    query = json.dumps({"query_id": "1", "user_query": 'café 😀 "x"', "query_response_hit_ids": ["ü/"]})
+    assert "\\ud83d\\ude00" in query
+    event = {"query_id": "1", "action_name": "click", "event_attributes": {"position": {"ordinal": 1}}}
+    log = read_ubi([query], [json.dumps(event)])
+    assert lists_of(log) == [('café 😀 "x"', ["ü/"], [1])]
+    assert log.cleaning.counts == {"click without a document": 1}
+
+
+def test_unknown_actions_are_named():
+    queries, events = as_ubi(SESSIONS)
+    events = [line.replace('"click"', '"item_click"') for line in events]
+    with pytest.warns(DataWarning, match=r"The events have 'impression' \(\d+\), 'item_click' \(\d+\)"):
+        log = read_ubi(queries, events)
+    assert log.n_clicks == 0
+    assert by_id(read_ubi(queries, events, clicks=["item_click"])) == expected(SESSIONS)
+
+
+# --- WSCD -------------------------------------------------------------------------------------------------------------
+
+
+def test_wscd_in_any_order():
+    lines = as_wscd(SESSIONS)
+    log = read_clicks(io.StringIO("\n".join(shuffled(lines))))
+    assert lists_of(log) == [(query[-1], docs, clicks) for query, docs, clicks, _ in SESSIONS.values()]
+    assert log.cleaning.counts == {}
+    assert_same(log, read_clicks(io.StringIO("\n".join(lines))))
+
+
+def test_a_wscd_click_belongs_to_the_last_list_that_shows_it():
+    lines = ["5\t0\tQ\t1\t0\ta\tb", "5\t10\tQ\t2\t0\tb\tc", "5\t20\tC\ta", "5\t20\tC\tb", "5\t5\tC\tc", "6\t5\tC\tc"]
+    log = read_clicks(io.StringIO("\n".join(lines)))
+    assert lists_of(log) == [("1", ["a", "b"], [1, 0]), ("2", ["b", "c"], [1, 0])]
+    assert log.cleaning.counts == {"click on what was not shown": 1, "click in an unknown session": 1}
+
+
+# --- Options ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_saved_log_is_loaded(tmp_path):
+    log = read_clicks(io.StringIO(as_csv(ROWS) + "hello\n"))
+    log.save(tmp_path / "log.plackett")
+    again = read_clicks(tmp_path / "log.plackett")
+    assert by_id(again) == expected(SESSIONS)
+    assert str(again.cleaning) == str(log.cleaning)
+    assert isinstance(again, ClickLog)
+
+
+def test_long_lists_are_cut_and_ids_dropped():
+    log = read_clicks(io.StringIO(as_csv(ROWS)), k=3, keep_session_ids=False)
+    assert log.session_ids is None
+    wanted = [(query, docs[:3], clicks[:3]) for query, docs, clicks, _ in SESSIONS.values()]
+    assert lists_of(log) == wanted
+    assert log.cleaning["list beyond the cut-off"] == sum(len(session[1]) > 3 for session in SESSIONS.values())
+
+
+def test_results_do_not_depend_on_threads_and_blocks(monkeypatch):
+    text = as_csv(shuffled(ROWS))
+    log = read_clicks(io.StringIO(text))
+    monkeypatch.setattr("plackett.clicks.reading.fields.BLOCK", 100)
+    monkeypatch.setattr("plackett.clicks.reading.read.BLOCK", 100)
+    pk.set_n_threads(3)
+    try:
+        assert_same(read_clicks(io.StringIO(text)), log)
+    finally:
+        pk.set_n_threads(None)
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "hello\n"])
+def test_files_without_a_table_are_rejected(text):
+    with pytest.raises(DataFormatError):
+        read_clicks(io.StringIO(text))
+
+
+def test_a_log_without_sessions_warns():
+    with pytest.warns(DataWarning, match="no session that can be used"):
+        log = read_clicks(io.StringIO("session,query,docid,rank,click\n1,a,b,7,0\n"))
+    assert len(log) == 0
+
+
+def test_wrong_options_are_rejected():
+    with pytest.raises(TypeError, match="a list is needed"):
+        read_clicks(io.StringIO(as_csv(ROWS)), clicks="click")
+    with pytest.raises(ValueError, match="needs its events"):
+        read_clicks(io.StringIO("{}"), format="ubi")
+    with pytest.raises(ValueError, match="k=0"):
+        read_clicks(io.StringIO("{}"), k=0)
