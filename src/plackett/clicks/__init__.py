@@ -8,6 +8,7 @@ from plackett._lazy import attach
 __all__, __getattr__, __dir__ = attach(
     __name__,
     {
+        "plackett.clicks.description": "ClickDescription",
         "plackett.clicks.log": "ClickLog",
         "plackett.clicks.models.base": "ClickModel",
         "plackett.clicks.models.cells": "DCTR GCTR PBM RCTR UBM",

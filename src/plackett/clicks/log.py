@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett.clicks.description import ClickDescription, describe
 from plackett.clicks.names import code_names, names_as_arrays, stored_names
 from plackett.clicks.pairs import Pairs, coded_pairs
 from plackett.clicks.reading.cleaning import Cleaning
@@ -366,6 +367,23 @@ class ClickLog:
             session_query=pairs.pair_query[pair[self.indptr[:-1]]],
             features=None if self.features is None else self.features[kept],
         )
+
+    def describe(self) -> ClickDescription:
+        """Return sizes, click rates by rank, and what can be learned from the log.
+
+        Returns
+        -------
+        ClickDescription
+            Its text is that of ``plackett clicks info``.
+
+        Examples
+        --------
+        >>> import plackett as pk
+        >>> log = pk.clicks.ClickLog.from_arrays(["q", "q"], ["a", "b", "a", "b"], [1, 0, 0, 1], indptr=[0, 2, 4])
+        >>> log.describe().rank_groups
+        [[1], [2]]
+        """
+        return describe(self)
 
     # --- Files --------------------------------------------------------------------------------------------------------
 
