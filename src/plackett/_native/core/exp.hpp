@@ -64,4 +64,21 @@ PLACKETT_INLINE double log(double x) {
     return power * LN2_HIGH + (power * LN2_LOW + (s * (p * z) + 2.0 * s));
 }
 
+// log(1 + x) for x from 0 to 1, with a relative error of about 2e-16. It is 2 artanh(z) with z = x / (2 + x), which the caller
+// computes, because it can often share its division. The polynomial in z² is the best one for z from 0 to 1/3.
+PLACKETT_INLINE double log_of_one_plus(double z) {
+    const double t = z * z;
+    double p = 0.17044163562781398;
+    p = p * t + 0.083245065118608206;
+    p = p * t + 0.12110168728069218;
+    p = p * t + 0.13300374032674624;
+    p = p * t + 0.15386614042304008;
+    p = p * t + 0.18181740832504805;
+    p = p * t + 0.22222224080747673;
+    p = p * t + 0.28571428545454115;
+    p = p * t + 0.40000000000185747;
+    p = p * t + 0.66666666666666150;
+    return z * (p * t) + 2.0 * z;
+}
+
 }  // namespace plackett

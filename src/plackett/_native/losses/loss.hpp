@@ -37,6 +37,11 @@ public:
     virtual void bound(View<const double> /*scores*/, View<double> /*bounds*/, Index /*first*/, Index /*last*/) const {
         throw std::logic_error("this loss has no curvature bound");
     }
+
+    // The loss with its weights held at these scores, a new object that depends on this one's arrays.
+    virtual Loss* held_at(View<const double> /*scores*/) const {
+        throw std::logic_error("this loss has no weights that depend on the scores");
+    }
 };
 
 }  // namespace plackett

@@ -30,6 +30,8 @@ void bound(const Loss& loss, View<const double> scores, View<double> bounds) {
     loss.bound(scores, bounds, 0, n_queries(loss));
 }
 
+Loss* held_at(const Loss& loss, View<const double> scores) { return loss.held_at(scores); }
+
 }  // namespace
 
 void bind_listwise(nb::module_& module) {
@@ -38,6 +40,7 @@ void bind_listwise(nb::module_& module) {
     define<&multiply>(module, "multiply", "loss scores direction product");
     define<&diagonal>(module, "diagonal", "loss scores diagonal");
     define<&bound>(module, "bound", "loss scores bounds");
+    define<&held_at>(module, "held_at", "loss scores");
 
     define<&make_listmle>(module, "listmle", "indptr order bounds level_indptr weights is_efron");
     define<&shuffle_levels>(module, "shuffle_levels", "order bounds draws shuffled");

@@ -1,6 +1,7 @@
 // Bindings of pairwise losses.
 #include "core/bind.hpp"
 #include "losses/pairwise/pairwise.hpp"
+#include "losses/pairwise/weighted_pairs.hpp"
 
 namespace plackett {
 
@@ -61,6 +62,8 @@ void bind_pairwise(nb::module_& module) {
     define<&make_logistic>(module, "logistic", "plan weights sigma");
     define<&make_exponential>(module, "exponential", "order indptr bounds level_indptr weights");
     define<&make_squared_pairs>(module, "squared_pairs", "indptr labels weights");
+    define<&make_weighted_pairs>(module, "weighted_pairs",
+                                 "plan query_weights labels gains discounts loss parameter weight k mu has_norm");
 }
 
 }  // namespace plackett
