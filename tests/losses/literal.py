@@ -8,6 +8,8 @@ import numpy as np
 
 from plackett.data.queries import QueryLists
 
+NODES = np.polynomial.legendre.leggauss(200)
+
 
 def lists_of(*queries):
     """QueryLists from the labels of each query."""
@@ -178,3 +180,31 @@ def binary_cross_entropy(scores, labels):
 def softmax_loss(scores, labels):
     """Cross entropy with the labels as they are."""
     return -sum(label * math.log(p) for label, p in zip(labels, softmax(scores), strict=True))
+
+
+def unique_softmax(scores, labels):
+    loss = 0.0
+    for score, label in zip(scores, labels, strict=True):
+        lower = sum(math.exp(other - score) for other, low in zip(scores, labels, strict=True) if low < label)
+        loss += relevance_gain(label) * math.log(1 + lower)
+    return loss
+
+
+def poly1_softmax(scores, labels, epsilon=1.0):
+    total = sum(labels)
+    share = [label / total if total else 1 / len(labels) for label in labels]
+    mean = sum(a * b for a, b in zip(share, softmax(scores), strict=True))
+    return softmax_loss(scores, labels) + epsilon * (1 - mean)
+
+
+def xe_ndcg(scores, labels, nodes=NODES):
+    """The mean over γ by quadrature: φ is a (2^y − 1) + b, where a is the mean of 1 / Σ (2^y − γ)."""
+    n, total = len(labels), sum(relevance_gain(label) for label in labels)
+    if total == 0 or n == 1:
+        a = 0.0
+    else:  # 1/x = ∫ e^(−x t) dt, and γ are independent
+        s = 0.5 * (nodes[0] + 1)
+        t = s / (1 - s)
+        a = float(np.sum(0.5 * nodes[1] / (1 - s) ** 2 * np.exp(-total * t) * (-np.expm1(-t) / t) ** n))
+    target = [a * relevance_gain(label) + (1 - a * total) / n for label in labels]
+    return -sum(share * math.log(p) for share, p in zip(target, softmax(scores), strict=True))

@@ -10,13 +10,17 @@ from hypothesis import given, settings
 
 import plackett as pk
 from plackett.data.queries import QueryLists
-from plackett.losses import BinaryCrossEntropy, ListNet, Softmax
+from plackett.losses import XENDCG, BinaryCrossEntropy, ListNet, Poly1Softmax, Softmax, UniqueSoftmax
 from plackett.testing import check_loss
 from tests.losses import literal
 
 LOSSES = [
     (Softmax(), literal.softmax_loss),
     (BinaryCrossEntropy(), literal.binary_cross_entropy),
+    (UniqueSoftmax(), literal.unique_softmax),
+    (Poly1Softmax(), literal.poly1_softmax),
+    (Poly1Softmax(epsilon=0.25), lambda scores, labels: literal.poly1_softmax(scores, labels, 0.25)),
+    (XENDCG(), literal.xe_ndcg),
 ]
 IDS = [repr(loss) for loss, _ in LOSSES]
 every_loss = pytest.mark.parametrize("loss", [loss for loss, _ in LOSSES], ids=IDS)
@@ -141,7 +145,67 @@ def test_binary_cross_entropy_of_a_certain_document_is_exact():
     assert BinaryCrossEntropy().value_and_slope([-30.0, 0.0], lists)[0] == pytest.approx(30.0 + math.log(2), rel=1e-12)
 
 
-@pytest.mark.parametrize("loss", ["softmax", "binary-cross-entropy"])
+@pytest.mark.parametrize("loss", [UniqueSoftmax(), UniqueSoftmax("linear"), XENDCG()], ids=repr)
+@given(queries=graded, spread=st.sampled_from([1e-6, 1.0, 300.0]))
+@settings(max_examples=15, deadline=None)
+def test_curvature_matches_differences_and_is_below_its_bound(loss, queries, spread):
+    lists, scores = literal.split(queries)
+    scores *= spread
+    bend = literal.hessian(loss, scores, lists).reshape(lists.n_docs, lists.n_docs)
+    size = 1 + loss.value_and_slope(scores, lists)[1].max(initial=0.0)
+    differences = literal.difference_hessian(loss, scores, lists).reshape(bend.shape)
+    np.testing.assert_allclose(bend, differences, atol=1e-6 * size)
+    np.testing.assert_allclose(loss.curvature_diagonal(scores, lists), bend.diagonal(), atol=1e-12 * size)
+    if lists.n_docs:
+        bound = np.diag(loss.curvature_bound(scores, lists))
+        assert np.linalg.eigvalsh(bend).min() > -1e-9 * size
+        assert np.linalg.eigvalsh(bound - bend).min() > -1e-9 * size
+
+
+def test_the_diagonal_of_poly1_is_at_least_the_second_derivative():
+    lists, scores = literal.lists_of([2, 0, 1, 1], [0, 0], [], [3]), np.array([0.3, 1.0, -1.0, 2.0, 0.5, 0.1, 4.0])
+    loss = Poly1Softmax(epsilon=7.0)
+    bend = literal.difference_hessian(loss, scores, lists).diagonal()
+    assert (loss.curvature_diagonal(scores, lists) >= np.abs(bend) - 1e-8).all()
+    with pytest.raises(ValueError, match="epsilon"):
+        Poly1Softmax(epsilon=-1.0).value_and_slope(scores, lists)
+
+
+def test_poly1_with_epsilon_0_is_softmax():
+    lists, scores = literal.lists_of([2, 0, 1], [0, 0]), np.array([0.3, -1.0, 2.0, 0.5, 0.1])
+    value, slope = Poly1Softmax(epsilon=0).value_and_slope(scores, lists)
+    expected, expected_slope = Softmax().value_and_slope(scores, lists)
+    assert value == expected
+    np.testing.assert_array_equal(slope, expected_slope)
+
+
+def test_xe_ndcg_has_the_mean_target_of_drawn_gammas():
+    labels = np.array([2.0, 0.0, 1.0, 1.0])
+    drawn = 2**labels - np.random.default_rng(0).uniform(size=(200_000, 4))
+    drawn /= drawn.sum(axis=1, keepdims=True)
+    _, slope = XENDCG().value_and_slope(np.zeros(4), literal.lists_of(labels))
+    np.testing.assert_allclose(0.25 - slope, drawn.mean(axis=0), atol=5 * drawn.std() / math.sqrt(len(drawn)))
+
+
+@pytest.mark.parametrize(("labels", "target"), [([0, 0, 0], [1 / 3] * 3), ([5000, 4999], [2 / 3, 1 / 3]), ([7], [1.0])])
+def test_xe_ndcg_of_equal_and_huge_labels(labels, target):
+    shares = np.full(len(labels), 1 / len(labels))
+    _, slope = XENDCG().value_and_slope(np.zeros(len(labels)), literal.lists_of(labels))
+    np.testing.assert_allclose(shares - slope, target, rtol=1e-12)
+
+
+def test_unique_softmax_refuses_negative_and_infinite_gains():
+    lists = literal.lists_of([2, -1])
+    assert UniqueSoftmax("linear").value_and_slope([0.0, 0.0], lists)[0] == pytest.approx(2 * math.log(2))
+    with pytest.raises(ValueError, match="gain of the label -1 in row 1 is -1, but UniqueSoftmax needs"):
+        UniqueSoftmax(gain=lambda labels: labels).value_and_slope([0.0, 0.0], lists)
+    with pytest.raises(ValueError, match="overflows above 1023"):
+        UniqueSoftmax().value_and_slope([0.0, 0.0], literal.lists_of([2000, 0]))
+    value, _ = UniqueSoftmax(normalize=True).value_and_slope([0.0, 0.0], literal.lists_of([2000, 0]))
+    assert value == pytest.approx(math.log(2))
+
+
+@pytest.mark.parametrize("loss", ["softmax", "binary-cross-entropy", "unique-softmax", "poly1-softmax", "xe-ndcg"])
 def test_linear_rankers_learn_an_order(loss):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 3))
@@ -149,3 +213,26 @@ def test_linear_rankers_learn_an_order(loss):
     y = (X @ [1.0, -2.0, 0.5] + rng.normal(size=120) > 0.5).astype(int)
     ranker = pk.LinearRanker(loss=loss, l2=1e-2).fit(X, y, qid=qid)
     assert pk.metrics.ndcg(y, ranker.predict(X), qid=qid).mean() > 0.85
+
+
+@pytest.mark.parametrize(
+    ("loss", "name", "options"),
+    [
+        (Softmax(), "softmax_loss", {}),
+        (Poly1Softmax(0.5), "poly1_softmax_loss", {"epsilon": 0.5}),
+        (UniqueSoftmax(), "unique_softmax_loss", {}),
+        (BinaryCrossEntropy(), "pointwise_sigmoid_loss", {}),
+    ],
+    ids=repr,
+)
+def test_values_and_slopes_are_those_of_rax(loss, name, options):
+    rax = pytest.importorskip("rax", reason="compares with rax: pip install rax")
+    jax = pytest.importorskip("jax")
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=9).astype(np.float32)
+    labels = rng.integers(0, 2 if loss.is_pointwise else 4, 9).astype(np.float32)
+    function = lambda s: getattr(rax, name)(s, labels, reduce_fn=jax.numpy.sum, **options)  # noqa: E731
+    expected, expected_slope = jax.value_and_grad(function)(scores)
+    value, slope = loss.value_and_slope(scores, literal.lists_of(labels))
+    assert value == pytest.approx(float(expected), rel=1e-4)
+    np.testing.assert_allclose(slope, np.asarray(expected_slope), rtol=1e-4, atol=1e-4)

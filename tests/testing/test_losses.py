@@ -9,7 +9,8 @@ from plackett.testing import check_loss
 from tests.losses.moving_weights import LiteralLambda
 
 
-@pytest.mark.parametrize("name", loss_names())
+# the value of PL-Rank, of sampled rankings, changes in steps: its slope is that of the expectation
+@pytest.mark.parametrize("name", [name for name in loss_names() if name != "pl-rank"])
 def test_our_losses_pass(name):
     check_loss(name)
 

@@ -15,12 +15,14 @@ from plackett.losses.listwise import ListNet, RankCosine
 from plackett.losses.neural_sort import NeuralNDCG
 from plackett.losses.own import AbsentLoss
 from plackett.losses.pairwise import Pairwise
+from plackett.losses.pl_rank import PLRank
 from plackett.losses.pointwise import BinaryCrossEntropy, Squared
 from plackett.losses.smooth_ranks import ApproxMAP, ApproxMRR, ApproxNDCG
-from plackett.losses.softmax import Softmax
+from plackett.losses.softmax import XENDCG, Poly1Softmax, Softmax, UniqueSoftmax
 from plackett.losses.transforms import Linear
 
 __all__ = [
+    "XENDCG",
     "AbsentLoss",
     "ApproxMAP",
     "ApproxMRR",
@@ -32,21 +34,25 @@ __all__ = [
     "ListNet",
     "Loss",
     "NeuralNDCG",
+    "PLRank",
     "PListMLE",
     "Pairwise",
+    "Poly1Softmax",
     "RankCosine",
     "Softmax",
     "Squared",
+    "UniqueSoftmax",
     "get_loss",
     "loss_names",
 ]
 
 _PAIRWISE = ("hinge", "squared-hinge", "logistic", "exponential", "psi")
 _BY_NAME: dict[str, Callable[[], Loss]] = {
-    **{loss.name: loss for loss in (ListMLE, PListMLE, ListNet, Softmax, RankCosine, CSListMLE)},
+    **{loss.name: loss for loss in (ListMLE, PListMLE, ListNet, RankCosine, CSListMLE)},
     **{name: functools.partial(Pairwise, name) for name in _PAIRWISE},
     **{loss.name: loss for loss in (Squared, BinaryCrossEntropy)},
     **{loss.name: loss for loss in (ApproxNDCG, ApproxMRR, ApproxMAP, NeuralNDCG)},
+    **{loss.name: loss for loss in (Softmax, UniqueSoftmax, Poly1Softmax, XENDCG, PLRank)},
 }
 
 

@@ -8,7 +8,9 @@ import numpy as np
 
 from plackett import _native
 from plackett.data.queries import QueryLists
-from plackett.losses.base import CompiledCurvature
+from plackett.losses.base import CompiledCurvature, CompiledLoss
+from plackett.losses.gains import gain_key, gains_of
+from plackett.validation import check_number
 
 
 class Softmax(CompiledCurvature):
@@ -44,7 +46,174 @@ class Softmax(CompiledCurvature):
         return bool(np.where(is_alone, 0.0, lists.labels).min(initial=0.0) >= 0.0)
 
 
+class UniqueSoftmax(CompiledCurvature):
+    """``−Σ_i G_i log(e^{f_i} / (e^{f_i} + Σ_{j: y_j < y_i} e^{f_j}))``: each document against less relevant ones.
+
+    Documents with equal labels do not compete (Zhu and Klabjan 2020). The loss is convex, and 0 for queries with one
+    label. The cost is O(n), after the labels have been sorted once.
+
+    Parameters
+    ----------
+    gain : {"exponential", "linear"}, array-like or callable, default="exponential"
+        G: ``2**label - 1``, the label, the gains of the labels 0, 1, 2, …, or a function of the array of labels. Labels
+        below 0 have the gain 0 under both names.
+    normalize : bool, default=False
+        Whether gains are divided by the ideal DCG of the query.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> value, slope = UniqueSoftmax().value_and_slope([0.0, 0.0, 0.0], pk.Queries([[1], [2], [3]], y=[2, 1, 0]))
+    >>> round(value, 4), slope  # 3 log 3 + log 2
+    (3.989, array([-2. ,  0.5,  1.5]))
+    """
+
+    name = "unique-softmax"
+
+    def __init__(self, gain: Any = "exponential", normalize: bool = False):
+        self.gain, self.normalize = gain, normalize
+
+    def check_labels(self, lists: QueryLists) -> None:
+        gains = self.gains(lists)
+        if gains.min(initial=0.0) < 0.0:
+            row = int(np.argmin(gains))
+            raise ValueError(
+                f"the gain of the label {lists.labels[row]:g} in row {row} is {gains[row]:g}, but UniqueSoftmax needs "
+                "gains of at least 0. Losses that are linear in the labels, such as Softmax, take negative ones."
+            )
+
+    def gains(self, lists: QueryLists) -> np.ndarray:
+        gains = gains_of(self.gain, lists, normalize=self.normalize)
+        return np.maximum(gains, 0.0) if isinstance(self.gain, str) else gains
+
+    def level_gains(self, lists: QueryLists) -> np.ndarray:
+        """Return the gain of each level of labels."""
+        return self.gains(lists)[lists.order[lists.levels.bounds[:-1]]]
+
+    def native(self, lists: QueryLists) -> Any:
+        return lists.keep(
+            ("unique softmax compiled", gain_key(self.gain), bool(self.normalize)),
+            lambda: _native.losses.unique_softmax(lists.indptr, lists.order, *lists.levels, self.level_gains(lists)),
+        )
+
+
+class Poly1Softmax(CompiledLoss):
+    """Softmax cross-entropy plus ``ε (1 − p)``, where ``p = Σ_i y_i softmax(f)_i / Σ_i y_i`` (Leng et al. 2022).
+
+    The second term, the first one of the Taylor series of the cross-entropy in 1 − p, gets its own weight. Labels below
+    0 count as 0. In a query without a label above 0 all count as equal in p, so that the loss is a constant. Not
+    convex. The cost is O(n).
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        At least 0, which is :class:`Softmax`.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> value, slope = Poly1Softmax().value_and_slope([0.0, 0.0], pk.Queries([[1], [2]], y=[1, 0]))
+    >>> round(value, 4), slope  # log 2 + 1/2; −1/2 − 1/4
+    (1.1931, array([-0.75,  0.75]))
+    """
+
+    name = "poly1-softmax"
+    is_convex = False
+    has_positive_diagonal = True
+
+    def __init__(self, epsilon: float = 1.0):
+        self.epsilon = epsilon
+
+    def check_labels(self, lists: QueryLists) -> None:
+        check_number(self.epsilon, "epsilon", least=0.0)
+
+    def native(self, lists: QueryLists) -> Any:
+        return lists.keep(
+            ("poly-1 softmax compiled", self.epsilon),
+            lambda: _native.losses.poly_one(lists.indptr, np.maximum(lists.labels, 0.0), float(self.epsilon)),
+        )
+
+    def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
+        out = np.empty(lists.n_docs)
+        _native.losses.diagonal(self.native(lists), scores, out)
+        return out
+
+
+class XENDCG(CompiledCurvature):
+    """Cross-entropy between ``φ ∝ 2^y − γ`` and the softmax of the scores, a convex bound on NDCG (Bruch 2021).
+
+    γ is uniform between 0 and 1 for each document. The loss is linear in φ, so that its mean over γ is the
+    cross-entropy with the mean of φ, which is exact here: ``a (2^y − 1) + (1 − a G) / n``, where G is the sum of the
+    gains ``2^y − 1`` of the query and ``a`` the mean of ``1 / (G + n − Σ γ)``. No numbers are drawn, and documents with
+    equal labels have equal targets. (LightGBM's ``rank_xendcg`` draws γ anew for each tree.) Labels below 0 count as 0.
+    A query with equal labels draws its scores together. The cost is O(n).
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> value, slope = XENDCG().value_and_slope([0.0, 0.0], pk.Queries([[1], [2]], y=[1, 0]))
+    >>> round(value, 4), slope.round(4)  # log 2; 1/2 − φ
+    (0.6931, array([-0.2616,  0.2616]))
+    """
+
+    name = "xe-ndcg"
+
+    def target(self, lists: QueryLists) -> np.ndarray:
+        """Return the mean of φ for each document."""
+        return lists.keep("XE-NDCG", lambda: _mean_targets(lists))
+
+    def native(self, lists: QueryLists) -> Any:
+        return lists.keep("XE-NDCG compiled", lambda: _native.losses.cross_entropy(lists.indptr, self.target(lists)))
+
+
+def _mean_targets(lists: QueryLists) -> np.ndarray:
+    """Return the mean of (2^y − γ) / Σ (2^y − γ) over γ, with gains relative to the largest of the query."""
+    sizes = np.repeat(np.diff(lists.indptr), np.diff(lists.indptr))
+    gains = gains_of("exponential", lists, k=1)
+    best = np.zeros(lists.n_queries)
+    is_there = np.diff(lists.indptr) > 0
+    best[is_there] = np.maximum.reduceat(lists.labels, lists.indptr[:-1][is_there]) if lists.n_docs else 0.0
+    totals = np.bincount(np.repeat(np.arange(lists.n_queries), np.diff(lists.indptr)), gains, lists.n_queries)
+    means = np.zeros(lists.n_queries)
+    is_open = (best > 0.0) & (np.diff(lists.indptr) > 1)
+    with np.errstate(over="ignore"):
+        means[is_open] = _mean_inverse(
+            np.diff(lists.indptr)[is_open], totals[is_open], 1.0 / np.expm1(best[is_open] * np.log(2.0))
+        )
+    a, total = (np.repeat(of, np.diff(lists.indptr)) for of in (means, totals))
+    return a * gains + (1.0 - a * total) / sizes
+
+
+def _mean_inverse(n: np.ndarray, total: np.ndarray, width: np.ndarray) -> np.ndarray:
+    """Return E[1 / (total + U)], U the sum of n uniform numbers from 0 to ``width``.
+
+    It is ∫ e^{−total t} ((1 − e^{−width t}) / (width t))^n dt over t > 0, by double exponential quadrature.
+    """
+    out = np.empty(total.size)
+    nodes = 0.05 * np.arange(-90, 91)
+    x = np.exp(0.5 * np.pi * np.sinh(nodes))
+    weights = 0.05 * 0.5 * np.pi * np.cosh(nodes) * x
+    for first in range(0, out.size, 4096):
+        some = slice(first, first + 4096)
+        scale = 1.0 / (total[some] + 0.5 * n[some] * width[some])
+        t = x * scale[:, None]
+        reach = t * width[some, None]
+        with np.errstate(under="ignore"):
+            shrunk = np.where(reach > 1e-300, -np.expm1(-reach) / np.maximum(reach, 1e-300), 1.0)
+            out[some] = np.exp(n[some, None] * np.log(shrunk) - total[some, None] * t) @ weights * scale
+    return out
+
+
 def sums_for_rows(values: np.ndarray, lists: QueryLists) -> np.ndarray:
     """Return the sum over its query for each row."""
     queries = np.repeat(np.arange(lists.n_queries), np.diff(lists.indptr))
     return np.bincount(queries, weights=values, minlength=lists.n_queries)[queries]
+
+
+def shares_of_labels(lists: QueryLists) -> np.ndarray:
+    """Return labels, those below 0 as 0, over their sum; equal shares where all are 0."""
+    labels = np.maximum(lists.labels, 0.0)
+    totals = sums_for_rows(labels, lists)
+    return np.where(totals > 0.0, labels, 1.0) / np.where(
+        totals > 0.0, totals, sums_for_rows(np.ones_like(labels), lists)
+    )

@@ -73,8 +73,8 @@ class _OnDevice(torch.autograd.Function):
 def test_the_listwise_losses_have_operations_for_a_device():
     names = {loss.name for loss in ON_DEVICE}
     assert names >= {"listmle", "p-listmle", "listnet", "rankcosine", "cs-listmle", "exponential", "squared"}
-    assert names >= {"softmax", "binary-cross-entropy"}
     assert names >= {"approx-ndcg", "approx-mrr", "approx-map", "neural-ndcg"}
+    assert names >= {"softmax", "unique-softmax", "poly1-softmax", "xe-ndcg", "binary-cross-entropy"}
 
 
 @every_loss
@@ -93,6 +93,8 @@ def test_value_and_slope_are_those_of_the_loss(loss):
 
 @every_loss
 def test_autograd_agrees_with_finite_differences(loss):
+    if loss.name == "pl-rank":
+        pytest.skip("the value of sampled rankings changes in steps")
     lists, rng = made_lists(1, sizes=(1, 4, 0, 7))
     scores = torch.tensor(rng.normal(size=lists.n_docs), requires_grad=True)
     assert torch.autograd.gradcheck(lambda s: loss.as_torch()(s, lists), (scores,))

@@ -14,13 +14,16 @@ CURVED = [
     "cs-listmle",
     "listnet",
     "softmax",
+    "unique-softmax",
+    "poly1-softmax",
+    "xe-ndcg",
     "binary-cross-entropy",
     "squared-hinge",
     "logistic",
     "exponential",
     "squared",
 ]
-OTHERS = ["hinge", "psi", "rankcosine", "approx-ndcg", "approx-mrr", "approx-map", "neural-ndcg"]
+OTHERS = ["pl-rank", "hinge", "psi", "rankcosine", "approx-ndcg", "approx-mrr", "approx-map", "neural-ndcg"]
 
 
 def scores_of(seed=0, spread=1.0):

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/arrays.hpp"
+#include "core/random.hpp"
 
 namespace plackett::evaluation {
 
@@ -14,14 +15,6 @@ constexpr Index WORD = 64;
 constexpr Index BITS = 8;  // queries whose signed sums are in one table
 constexpr Index TABLE = 1 << BITS;
 constexpr Index DRAWS_TOGETHER = 64;  // resamples that are summed side by side
-
-// 64 random bits: output number `place` of the generator SplitMix64 with this seed.
-inline std::uint64_t random_word(std::uint64_t seed, std::uint64_t place) {
-    std::uint64_t word = seed + (place + 1) * 0x9E3779B97F4A7C15u;
-    word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9u;
-    word = (word ^ (word >> 27)) * 0x94D049BB133111EBu;
-    return word ^ (word >> 31);
-}
 
 // All sums of the rows of `values` under signs: in row p of `sums`, bit i of p subtracts row i.
 inline void signed_sums(Rows<const double> values, Rows<double> sums) {

@@ -163,6 +163,46 @@ def _softmax(loss: softmax.Softmax, scores: torch.Tensor, lists: QueryLists) -> 
     return _cross_entropy(scores, lists, target, total)
 
 
+@device_form(softmax.XENDCG)
+def _xe_ndcg(loss: softmax.XENDCG, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
+    return _cross_entropy(scores, lists, _kept(lists, scores, "XE-NDCG", lambda: loss.target(lists)), 1.0)
+
+
+@device_form(softmax.Poly1Softmax)
+def _poly1_softmax(loss: softmax.Poly1Softmax, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
+    target = _kept(lists, scores, "labels from 0", lambda: _from_0(lists))
+    total = _kept(lists, scores, "sums of labels from 0", lambda: softmax.sums_for_rows(_from_0(lists), lists))
+    chances = _kept(lists, scores, "shares of labels", lambda: softmax.shares_of_labels(lists))
+    terms, slope = _cross_entropy(scores, lists, target, total)
+    runs = _runs_of_queries(lists, scores)
+    share = (scores - runs.spread(runs.log_sums(scores))).exp_()
+    mean = runs.spread(runs.sums(chances * share))
+    terms += loss.epsilon * chances * (1.0 - share)
+    return terms, slope - loss.epsilon * share * (chances - mean)
+
+
+def _from_0(lists: QueryLists) -> np.ndarray:
+    return np.maximum(lists.labels, 0.0)
+
+
+@device_form(softmax.UniqueSoftmax)
+def _unique_softmax(loss: softmax.UniqueSoftmax, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
+    """Names are those of ``_native/losses/listwise/unique_softmax.hpp``; ``below`` and ``pull`` are logarithms here."""
+    key = ("unique softmax", gain_key(loss.gain), bool(loss.normalize))
+    gains = _kept(lists, scores, key, lambda: loss.gains(lists)[lists.order])
+    levels = _levels(lists, scores)
+    chains, runs = levels.chains, levels.runs
+    ranked = levels.ranked(scores)
+    below = chains.of_after(chains.from_on(runs.log_sums(ranked)))
+    excess = runs.spread(below) - ranked
+    log_rest = torch.nn.functional.logsigmoid(excess)
+    mass = runs.log_sums(gains.log() + log_rest) - below
+    mass = torch.where(below == NOTHING, NOTHING, mass)
+    pull = chains.of_before(chains.up_to(mass))
+    slope = (runs.spread(pull) + ranked).exp_() - gains * log_rest.exp()
+    return gains * torch.nn.functional.softplus(excess, threshold=50.0), levels.to_rows(slope)
+
+
 def _cross_entropy(scores: torch.Tensor, lists: QueryLists, target: torch.Tensor, total: Any) -> TermsAndSlope:
     """The term of a document is its target times the negative logarithm of its share; targets sum to ``total``."""
     runs = _runs_of_queries(lists, scores)

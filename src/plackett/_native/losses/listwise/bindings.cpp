@@ -1,11 +1,13 @@
 // Bindings of the loss interface and of listwise losses.
 #include "core/bind.hpp"
+#include "losses/binary_cross_entropy.hpp"
 #include "losses/listwise/cosine.hpp"
 #include "losses/listwise/cost_sensitive.hpp"
 #include "losses/listwise/cross_entropy.hpp"
 #include "losses/listwise/listmle_curvature.hpp"
+#include "losses/listwise/pl_rank.hpp"
+#include "losses/listwise/unique_softmax.hpp"
 #include "losses/loss.hpp"
-#include "losses/binary_cross_entropy.hpp"
 #include "losses/squared.hpp"
 
 namespace plackett {
@@ -46,6 +48,10 @@ void bind_listwise(nb::module_& module) {
     define<&shuffle_levels>(module, "shuffle_levels", "order bounds draws shuffled");
 
     define<&make_cross_entropy>(module, "cross_entropy", "indptr target");
+    define<&make_poly_one>(module, "poly_one", "indptr target epsilon");
+    define<&make_unique_softmax>(module, "unique_softmax", "indptr order bounds level_indptr weights");
+    define<&make_pl_rank>(module, "pl_rank",
+                          "indptr order bounds level_indptr labels gains discounts n_samples seed");
     define<&softmax>(module, "softmax", "values indptr out");
     define<&softmax_product>(module, "softmax_product", "share direction indptr out");
 

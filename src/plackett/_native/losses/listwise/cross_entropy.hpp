@@ -2,8 +2,9 @@
 #pragma once
 #include <vector>
 
-#include "losses/loss.hpp"
+#include "core/lists.hpp"
 #include "core/vector_ops.hpp"
+#include "losses/loss.hpp"
 
 namespace plackett {
 
@@ -125,8 +126,70 @@ private:
     }
 };
 
+// Poly-1: the cross entropy plus ε (1 − p), where p is the mean share under the targets as probabilities. Targets are at
+// least 0; if all are 0, they count as equal.
+class PolyOne final : public Loss {
+public:
+    PolyOne(View<const Index> bounds, View<const double> target, double epsilon)
+        : entropy(bounds, target), bounds(bounds), target(target), epsilon(epsilon) {}
+
+    View<const Index> indptr() const override { return bounds; }
+
+    void evaluate(View<const double> scores, View<double> slope, View<double> values, Index first,
+                  Index last) const override {
+        entropy.evaluate(scores, slope, values, first, last);
+        const Scratch<double> room(longest_list(bounds, first, last));
+        for (Index q = first; q < last; ++q) {
+            const Targets of(*this, scores, room, q);
+            if (of.share.size == 0) continue;
+            const auto pull = slope.slice(bounds[q], bounds[q + 1]);
+            for (Index i = 0; i < pull.size; ++i) pull[i] -= epsilon * of.share[i] * (of[i] - of.mean);
+            values[q] += epsilon * (1.0 - of.mean);
+        }
+    }
+
+    // Not exact, but at least the absolute value of the second derivative.
+    void diagonal(View<const double> scores, View<double> diagonal, Index first, Index last) const override {
+        entropy.diagonal(scores, diagonal, first, last);
+        const Scratch<double> room(longest_list(bounds, first, last));
+        for (Index q = first; q < last; ++q) {
+            const Targets of(*this, scores, room, q);
+            const auto out = diagonal.slice(bounds[q], bounds[q + 1]);
+            for (Index i = 0; i < out.size; ++i)
+                out[i] += epsilon * of.share[i] * std::abs((of[i] - of.mean) * (1.0 - 2.0 * of.share[i]));
+        }
+    }
+
+private:
+    const CrossEntropy entropy;
+    View<const Index> bounds;
+    View<const double> target;
+    double epsilon;
+
+    struct Targets {  // of one query, as probabilities
+        View<const double> wanted;
+        View<double> share;  // softmax of the scores
+        double scale, rest, mean = 0.0;
+
+        Targets(const PolyOne& loss, View<const double> scores, View<double> room, Index q)
+            : wanted(loss.target.slice(loss.bounds[q], loss.bounds[q + 1])), share(room.slice(0, wanted.size)) {
+            if (wanted.size > 0) softmax_of(scores.slice(loss.bounds[q], loss.bounds[q + 1]), share);
+            const double total = sum_of(wanted);
+            scale = total > 0.0 ? 1.0 / total : 0.0;
+            rest = total > 0.0 ? 0.0 : 1.0 / static_cast<double>(wanted.size);
+            for (Index i = 0; i < wanted.size; ++i) mean += (*this)[i] * share[i];
+            if (total <= 0.0 || wanted.size == 1) mean = (*this)[0];  // without rounding: shares sum to 1
+        }
+        double operator[](Index i) const { return wanted.size > 0 ? wanted[i] * scale + rest : 0.0; }
+    };
+};
+
 inline Loss* make_cross_entropy(View<const Index> indptr, View<const double> target) {
     return new CrossEntropy(indptr, target);
+}
+
+inline Loss* make_poly_one(View<const Index> indptr, View<const double> target, double epsilon) {
+    return new PolyOne(indptr, target, epsilon);
 }
 
 }  // namespace plackett
