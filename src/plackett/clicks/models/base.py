@@ -115,7 +115,7 @@ class ClickModel(Parameters, ABC):
         while self.has_attractiveness and prior.improve(self.evidence_):
             self._learn(counts, prior)
         self.prior_mean_, self.prior_strength_ = prior.mean, prior.strength
-        self.feature_coef_, self.feature_scale_ = prior.coef, prior.scale
+        self.feature_coef_, self.feature_scale_ = prior.coef if prior.scale is not None else None, prior.scale
         if not self.converged_:
             warn(
                 f"{self.name} stopped after {self.n_iter_} steps, before the likelihood came to rest. Raise max_iter.",

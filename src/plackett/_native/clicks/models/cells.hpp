@@ -89,7 +89,7 @@ inline double best_attraction(double p, double yes, double no, View<const double
         if (!(next >= low && next <= high)) next = 0.5 * (low + high);
         const double move = std::abs(next - p);
         p = next;
-        if (move <= 1e-11 * p * (1.0 - p)) break;
+        if (move <= 1e-6 * p * (1.0 - p)) break;  // quadratic convergence: the error is about the square of the move
     }
     return p;
 }
