@@ -27,12 +27,15 @@ ALL_LOSSES = [
     pk.losses.Pairwise("squared-hinge", normalize="none"),
     pk.losses.Pairwise("logistic", normalize="all"),
     pk.losses.Pairwise("exponential", normalize="none"),
+    pk.losses.Pairwise("squared-hinge", "gain-difference"),
+    pk.losses.Pairwise("exponential", "lambdarank", k=3, gain="linear"),
 ]
 SMOOTH = [loss for loss in ALL_LOSSES if loss.is_smooth]
 # minus a metric: −1 for a relevant document
 METRICS = ("approx-ndcg", "approx-mrr", "approx-map", "neural-ndcg", "pl-rank")
 SINGLE_LEVEL_MATTERS = (
-    "listnet", "softmax", "poly1-softmax", "xe-ndcg", "rankcosine", "squared", "binary-cross-entropy", *METRICS,
+    "listnet", "softmax", "poly1-softmax", "xe-ndcg", "rankcosine", "squared", "binary-cross-entropy", "ndcg-loss1",
+    *METRICS,
 )  # fmt: skip
 every_loss = pytest.mark.parametrize("loss", ALL_LOSSES, ids=repr)
 every_smooth_loss = pytest.mark.parametrize("loss", SMOOTH, ids=repr)
@@ -52,7 +55,8 @@ def small_lists(seed=0, levels=4):
 def test_every_promised_name_is_there():
     names = "listmle p-listmle listnet rankcosine cs-listmle hinge squared-hinge logistic exponential psi squared "
     names += "softmax unique-softmax poly1-softmax xe-ndcg pl-rank binary-cross-entropy "
-    names += "approx-ndcg approx-mrr approx-map neural-ndcg"
+    names += "approx-ndcg approx-mrr approx-map neural-ndcg "
+    names += "soft-zero-one lambdarank ndcg-loss1 ndcg-loss2 ndcg-loss2++"
     assert set(loss_names()) == set(names.split())
 
 

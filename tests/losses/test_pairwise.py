@@ -393,13 +393,13 @@ def test_names_and_errors():
     lists = literal.lists_of([1, 0])
     with pytest.raises(ValueError, match="normalize='mean' is not known; choose one of 'pairs', 'all', 'none'"):
         Pairwise("hinge", normalize="mean").value_and_slope([0.0, 0.0], lists)
-    with pytest.raises(ValueError, match="width=0 must be a number above 0"):
+    with pytest.raises(ValueError, match="width=0; it must be a finite number above 0"):
         Pairwise("hinge").smoothed(0).value_and_slope([0.0, 0.0], lists)
     with pytest.raises(ValueError, match="loss='log' is not known; choose one of 'hinge'"):
         Pairwise("log").value_and_slope([0.0, 0.0], lists)
     with pytest.raises(ValueError, match="weight='even' is not known; choose one of 'uniform'"):
         Pairwise("hinge", "even").value_and_slope([0.0, 0.0], lists)
-    with pytest.raises(ValueError, match=r'sigma=2\.0 has no meaning with loss="hinge"; sigma is a'):
+    with pytest.raises(ValueError, match=r"sigma=2\.0 has no meaning with loss='hinge', only with"):
         Pairwise("hinge", sigma=2.0).value_and_slope([0.0, 0.0], lists)
     with pytest.raises(
         NotImplementedError, match=r"Pairwise\(loss='psi'\) has no curvature_product \(it is not convex\)"

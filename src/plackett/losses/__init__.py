@@ -14,7 +14,7 @@ from plackett.losses.listmle import ListMLE, PListMLE
 from plackett.losses.listwise import ListNet, RankCosine
 from plackett.losses.neural_sort import NeuralNDCG
 from plackett.losses.own import AbsentLoss
-from plackett.losses.pairwise import Pairwise
+from plackett.losses.pairwise import NAMED_WEIGHTS, Pairwise
 from plackett.losses.pl_rank import PLRank
 from plackett.losses.pointwise import BinaryCrossEntropy, Squared
 from plackett.losses.smooth_ranks import ApproxMAP, ApproxMRR, ApproxNDCG
@@ -46,10 +46,11 @@ __all__ = [
     "loss_names",
 ]
 
-_PAIRWISE = ("hinge", "squared-hinge", "logistic", "exponential", "psi")
+_PAIRWISE = ("hinge", "squared-hinge", "logistic", "exponential", "psi", "soft-zero-one")
 _BY_NAME: dict[str, Callable[[], Loss]] = {
     **{loss.name: loss for loss in (ListMLE, PListMLE, ListNet, RankCosine, CSListMLE)},
     **{name: functools.partial(Pairwise, name) for name in _PAIRWISE},
+    **{name: functools.partial(Pairwise, "logistic", name) for name in NAMED_WEIGHTS},
     **{loss.name: loss for loss in (Squared, BinaryCrossEntropy)},
     **{loss.name: loss for loss in (ApproxNDCG, ApproxMRR, ApproxMAP, NeuralNDCG)},
     **{loss.name: loss for loss in (Softmax, UniqueSoftmax, Poly1Softmax, XENDCG, PLRank)},

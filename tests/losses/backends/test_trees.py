@@ -21,6 +21,11 @@ CURVED = [
     "squared-hinge",
     "logistic",
     "exponential",
+    "soft-zero-one",
+    "lambdarank",
+    "ndcg-loss1",
+    "ndcg-loss2",
+    "ndcg-loss2++",
     "squared",
 ]
 OTHERS = ["pl-rank", "hinge", "psi", "rankcosine", "approx-ndcg", "approx-mrr", "approx-map", "neural-ndcg"]

@@ -135,7 +135,8 @@ def test_every_loss_fits(loss, params):
     found = KernelRanker(loss, l2=0.1, max_iter=50, random_state=0, **params).fit(X, Y, qid=QID)
     assert np.isfinite(found.predict(X, qid=QID)).all()
     of_zeros = get_loss(loss).value_and_slope(np.zeros(N_DOCS), Queries(X, Y, QID))[0] / 8
-    assert found.objective_ < of_zeros
+    if not get_loss(loss).has_moving_weights:  # else values at other scores have other weights
+        assert found.objective_ < of_zeros
 
 
 # landmarks

@@ -86,7 +86,8 @@ def test_every_loss_is_lowered(name):
     history = ranker.history_["objective"]
     assert len(history) == ranker.n_iter_ == ranker.n_rounds_ == ranker.trees_.n_trees == 8
     assert history[-1] == pytest.approx(objective_of(ranker), rel=1e-6)
-    assert history[-1] < history[0] < objective_of(ranker, scores=start)
+    if not losses.get_loss(name).has_moving_weights:  # else values at other scores have other weights
+        assert history[-1] < history[0] < objective_of(ranker, scores=start)
     assert (ranker.intercept_ == 0.0) == losses.get_loss(name).ignores_shifts
 
 

@@ -60,7 +60,7 @@ def has_terms(loss: Loss) -> bool:
     if type(loss) not in _FORMS:
         return False
     if isinstance(loss, pairwise.Pairwise):
-        return loss.loss == "exponential"
+        return loss.loss == "exponential" and loss.is_uniform
     return not hasattr(loss, "transform") or type(transforms.get_transform(loss.transform)) in _TRANSFORMS
 
 

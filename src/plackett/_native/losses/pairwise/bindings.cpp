@@ -1,5 +1,6 @@
 // Bindings of pairwise losses.
 #include "core/bind.hpp"
+#include "losses/pairwise/label_hinge.hpp"
 #include "losses/pairwise/pairwise.hpp"
 #include "losses/pairwise/weighted_pairs.hpp"
 
@@ -43,6 +44,11 @@ Loss* make_exponential(View<const Index> order, View<const Index> indptr, View<c
     return new ExponentialLoss({order, indptr, bounds, level_indptr}, weights);
 }
 
+Loss* make_label_hinge(View<const Index> order, View<const Index> indptr, View<const double> labels,
+                       View<const double> weights) {
+    return new LabelHinge(order, indptr, labels, weights);
+}
+
 Loss* make_squared_pairs(View<const Index> indptr, View<const double> labels, View<const double> weights) {
     return new SquaredPairs(indptr, labels, weights);
 }
@@ -61,6 +67,7 @@ void bind_pairwise(nb::module_& module) {
     define<&find_bend>(module, "bend_curvature", "plan weights width scores");
     define<&make_logistic>(module, "logistic", "plan weights sigma");
     define<&make_exponential>(module, "exponential", "order indptr bounds level_indptr weights");
+    define<&make_label_hinge>(module, "label_hinge", "order indptr labels weights");
     define<&make_squared_pairs>(module, "squared_pairs", "indptr labels weights");
     define<&make_weighted_pairs>(module, "weighted_pairs",
                                  "plan query_weights labels gains discounts loss parameter weight k mu has_norm");
