@@ -23,7 +23,7 @@ class PLRank(CompiledLoss):
 
     The noise is a function of the seed, the labels of the query, and the places of its documents by label and score. It
     stays the same for a whole fit and does not depend on threads or the order of rows. Queries with the same labels
-    share it. The cost is O(N (n + k log k)) for N samples, besides one sort.
+    share it. The cost is O(N (n + k log n)) for N samples, besides one sort.
 
     Parameters
     ----------

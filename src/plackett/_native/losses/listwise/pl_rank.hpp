@@ -1,8 +1,9 @@
 // PL-Rank-3 (Oosterhuis 2022): the expected DCG@k of rankings drawn by Plackett-Luce, and its gradient, from samples.
 //
-// A ranking is drawn by sorting f + Gumbel noise. With the discount θ_r of place r, the sum D_r of e^f over the documents
-// that are not above place r, and the reward R_r = Σ θ gain from place r on, a ranking adds to the gradient of document d at
-// place r
+// A ranking is drawn by sorting f + Gumbel noise, which is minus the logarithm of an exponential number over e^f: the time
+// at which a document arrives in a race, where the first one is the best. With the discount θ_r of place r, the sum D_r of
+// e^f over the documents that are not above place r, and the reward R_r = Σ θ gain from place r on, a ranking adds to the
+// gradient of document d at place r
 //
 //     R_{r+1} + e^f Σ_{x ≤ r} (θ_x gain_d − R_x) / D_x,
 //
@@ -27,74 +28,105 @@ namespace pl_rank {
 
 constexpr double WIDEST = 600.0;  // range of scores whose exponentials do not underflow
 
-struct Key {  // a document's noisy score, and its number
-    double score;
+struct Key {  // a document, and the time at which it arrives in a race
+    double time;
     Index doc;
-    bool operator<(const Key& other) const { return score > other.score || (score == other.score && doc < other.doc); }
+    bool operator<(const Key& other) const { return time < other.time || (time == other.time && doc < other.doc); }
 };
+
+// The first documents of a race, in order: as many as there are keys.
+inline void find_first(View<const double> times, View<Key> keys) {
+    for (Index i = 0; i < keys.size; ++i) keys[i] = {times[i], i};
+    if (keys.size < times.size) {
+        std::make_heap(keys.begin(), keys.end());
+        for (Index i = keys.size; i < times.size; ++i) {
+            if (!(times[i] < keys[0].time)) continue;
+            std::pop_heap(keys.begin(), keys.end());
+            keys[keys.size - 1] = {times[i], i};
+            std::push_heap(keys.begin(), keys.end());
+        }
+    }
+    std::sort(keys.begin(), keys.end());
+}
 
 // Work space for one query. Documents are numbered by label and score, so that the numbering does not depend on the order
 // of rows; documents that agree in both get the mean of their slopes.
 struct Room {
-    Scratch<double> scores, sizes, gains, slope, noise, sums, rewards;
+    Scratch<double> scores, powers, rest, slowness, gains, slope, times, sums, rewards;
     Scratch<Index> rows;
     Scratch<Key> keys;
 
     Room(Index n, Index n_places)
-        : scores(n), sizes(n), gains(n), slope(n), noise(n), sums(n_places + 1), rewards(n_places + 1), rows(n), keys(n) {}
+        : scores(n), powers(n), rest(n), slowness(n), gains(n), slope(n), times(n), sums(n_places + 1),
+          rewards(n_places + 1), rows(n), keys(n_places) {}
 };
 
 // D of each place; `sums` has them relative to the largest score, or their logarithms if the range of scores is wide.
+// `powers` has e^f, or 1 if the range is wide; `rest` the same, and 0 for documents with a place while these are few.
 template <bool is_wide>
 struct Remainders {
-    View<const double> scores, sizes;
-    View<double> sums;
+    View<const double> scores, powers;
+    View<double> rest, sums;
 
-    void find(View<const Key> keys) const {
-        const Index n_places = sums.size - 1;
-        const auto rest = keys.slice(n_places, keys.size);
-        if constexpr (is_wide) {
-            double top = -std::numeric_limits<double>::infinity(), total = 0.0;
-            for (const Key& key : rest) top = std::max(top, scores[key.doc]);
-            for (const Key& key : rest) total += std::exp(scores[key.doc] - top);
-            sums[n_places] = rest.size > 0 ? top + std::log(total) : top;
-            for (Index r = n_places - 1; r >= 0; --r) {
-                const double own = scores[keys[r].doc], more = sums[r + 1];
-                sums[r] = std::max(own, more) + std::log1p(std::exp(-std::abs(own - more)));
-            }
+    // Add the gradient of one sampled ranking to the slope; return its DCG. The keys are the first documents, one per place.
+    double add_ranking(View<const Key> keys, View<const double> gains, View<const double> discounts,
+                       View<double> rewards, View<double> slope) const {
+        const Index n_places = keys.size;
+        if (n_places < scores.size) {
+            for (const Key& key : keys) rest[key.doc] = 0.0;
+            sums[n_places] = sum_of_rest();
         } else {
-            double total = 0.0;
-            for (const Key& key : rest) total += sizes[key.doc];
-            sums[n_places] = total;
-            for (Index r = n_places - 1; r >= 0; --r) sums[r] = total += sizes[keys[r].doc];
+            sums[n_places] = is_wide ? -std::numeric_limits<double>::infinity() : 0.0;
+        }
+        rewards[n_places] = 0.0;
+        for (Index r = n_places - 1; r >= 0; --r) {
+            sums[r] = with(sums[r + 1], keys[r].doc);
+            rewards[r] = rewards[r + 1] + discounts[r] * gains[keys[r].doc];
+        }
+        double weight = 0.0, following = 0.0;  // Σ θ / D and Σ R / D up to a place, relative to its D
+        for (Index r = 0; r < n_places; ++r) {
+            const double less = r == 0 ? 0.0 : is_wide ? std::exp(sums[r] - sums[r - 1]) : sums[r] / sums[r - 1];
+            weight = weight * less + discounts[r];
+            following = following * less + rewards[r];
+            const Index doc = keys[r].doc;
+            const double share = is_wide ? std::exp(scores[doc] - sums[r]) : powers[doc] / sums[r];
+            slope[doc] += rewards[r + 1] + share * (gains[doc] * weight - following);
+        }
+        if (n_places < scores.size) {
+            add_to_rest(sums[n_places - 1], weight, following, gains, slope);
+            for (const Key& key : keys) rest[key.doc] = powers[key.doc];
+        }
+        return rewards[0];
+    }
+
+private:
+    double with(double sum, Index doc) const {
+        if constexpr (!is_wide) return sum + powers[doc];
+        const double score = scores[doc];
+        return std::max(score, sum) + std::log1p(std::exp(-std::abs(score - sum)));
+    }
+
+    double sum_of_rest() const {
+        if constexpr (!is_wide) return plackett::sum_of(rest);
+        double top = -std::numeric_limits<double>::infinity(), total = 0.0;
+        for (Index i = 0; i < scores.size; ++i)
+            if (rest[i] > 0.0) top = std::max(top, scores[i]);
+        for (Index i = 0; i < scores.size; ++i)
+            if (rest[i] > 0.0) total += std::exp(scores[i] - top);
+        return top + std::log(total);
+    }
+
+    void add_to_rest(double sum, double weight, double following, View<const double> gains, View<double> slope) const {
+        if constexpr (is_wide) {
+            for (Index i = 0; i < scores.size; ++i)
+                if (rest[i] > 0.0) slope[i] += std::exp(scores[i] - sum) * (gains[i] * weight - following);
+        } else {
+            const double of_gain = weight / sum, less = following / sum;
+#pragma omp simd
+            for (Index i = 0; i < scores.size; ++i) slope[i] += rest[i] * (gains[i] * of_gain - less);
         }
     }
-    double shrinkage(Index r) const { return is_wide ? std::exp(sums[r] - sums[r - 1]) : sums[r] / sums[r - 1]; }
-    double share(Index doc, Index r) const {
-        return is_wide ? std::exp(scores[doc] - sums[r]) : sizes[doc] / sums[r];
-    }
 };
-
-// Add the gradient of one sampled ranking to the slope; return its DCG.
-template <bool is_wide>
-inline double add_ranking(const Remainders<is_wide>& remainders, View<const Key> keys, View<const double> gains,
-                          View<const double> discounts, View<double> rewards, View<double> slope) {
-    const Index n_places = discounts.size;
-    remainders.find(keys);
-    rewards[n_places] = 0.0;
-    for (Index r = n_places - 1; r >= 0; --r) rewards[r] = rewards[r + 1] + discounts[r] * gains[keys[r].doc];
-    double weight = 0.0, following = 0.0;  // Σ θ / D and Σ R / D up to a place, relative to its D
-    for (Index r = 0; r < n_places; ++r) {
-        const double less = r == 0 ? 0.0 : remainders.shrinkage(r);
-        weight = weight * less + discounts[r];
-        following = following * less + rewards[r];
-        const Index doc = keys[r].doc;
-        slope[doc] += rewards[r + 1] + remainders.share(doc, r) * (gains[doc] * weight - following);
-    }
-    for (const Key& key : keys.slice(n_places, keys.size))
-        slope[key.doc] += remainders.share(key.doc, n_places - 1) * (gains[key.doc] * weight - following);
-    return rewards[0];
-}
 
 }  // namespace pl_rank
 
@@ -152,7 +184,7 @@ private:
         const auto own_slope = room.slope.slice(0, n);
         own_slope.fill(0.0);
         const double total = high - low < pl_rank::WIDEST ? sample<false>(q, weights, room) : sample<true>(q, weights, room);
-        balance(own_scores, room.sizes.slice(0, n), own_slope);
+        balance(own_scores, room.rest.slice(0, n), own_slope);
         average_ties(scores, q, rows, own_slope);
         const double scale = -1.0 / static_cast<double>(n_samples);
         for (Index i = 0; i < n; ++i) slope[rows[i] - start] = scale * own_slope[i];
@@ -163,24 +195,27 @@ private:
     template <bool is_wide>
     double sample(Index q, View<const double> weights, const pl_rank::Room& room) const {
         const Index n = bounds[q + 1] - bounds[q];
-        const auto scores = room.scores.slice(0, n), noise = room.noise.slice(0, n), sizes = room.sizes.slice(0, n);
-        const auto keys = room.keys.slice(0, n);
-        if constexpr (!is_wide) exp_below(scores, 0.0, sizes);
-        const pl_rank::Remainders<is_wide> remainders{scores, sizes, room.sums.slice(0, weights.size + 1)};
+        const auto scores = room.scores.slice(0, n), times = room.times.slice(0, n), powers = room.powers.slice(0, n);
+        const auto slowness = room.slowness.slice(0, n), rest = room.rest.slice(0, n);
+        for (Index i = 0; i < n; ++i) powers[i] = rest[i] = is_wide ? 1.0 : exp(scores[i]);
+        for (Index i = 0; i < n; ++i) slowness[i] = 1.0 / powers[i];
+        const pl_rank::Remainders<is_wide> remainders{scores, powers, rest, room.sums.slice(0, weights.size + 1)};
+        const auto keys = room.keys.slice(0, weights.size);
+        const auto key = query_keys[static_cast<std::size_t>(q)];
         double total = 0.0;
         for (Index s = 0; s < n_samples; ++s) {
             for (Index i = 0; i < n; ++i) {
-                const auto word = random_word(query_keys[static_cast<std::size_t>(q)], static_cast<std::uint64_t>(s * n + i));
-                noise[i] = (static_cast<double>(static_cast<std::int64_t>(word >> 12)) + 0.5) * 0x1p-52;  // never 0 nor 1
+                const auto word = random_word(key, static_cast<std::uint64_t>(s * n + i));
+                times[i] = (static_cast<double>(static_cast<std::int64_t>(word >> 12)) + 0.5) * 0x1p-52;  // never 0 nor 1
             }
+            if constexpr (is_wide)
+                for (Index i = 0; i < n; ++i) times[i] = std::log(-std::log(times[i])) - scores[i];
+            else
 #pragma omp simd
-            for (Index i = 0; i < n; ++i) noise[i] = scores[i] - log(-log(noise[i]));
-            for (Index i = 0; i < n; ++i) keys[i] = {noise[i], i};
-            const auto cut = keys.begin() + weights.size;
-            if (weights.size < n) std::nth_element(keys.begin(), cut, keys.end());
-            std::sort(keys.begin(), cut);
-            total += pl_rank::add_ranking(remainders, keys, room.gains.slice(0, n), weights,
-                                          room.rewards.slice(0, weights.size + 1), room.slope.slice(0, n));
+                for (Index i = 0; i < n; ++i) times[i] = -log(times[i]) * slowness[i];
+            pl_rank::find_first(times, keys);
+            total += remainders.add_ranking(keys, room.gains.slice(0, n), weights,
+                                            room.rewards.slice(0, weights.size + 1), room.slope.slice(0, n));
         }
         return total;
     }
