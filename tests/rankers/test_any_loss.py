@@ -15,7 +15,7 @@ RANKERS = {
     "linear": lambda loss: pk.LinearRanker(loss, l2=0.1, normalize="zscore", max_iter=50, random_state=0),
     "kernel": lambda loss: pk.KernelRanker(loss, normalize="zscore", landmarks=12, max_iter=50, random_state=0),
     "trees": lambda loss: pk.TreeRanker(loss, n_rounds=10, min_data_in_leaf=5),
-    "neural": lambda loss: pk.NeuralRanker(loss, hidden=(8,), n_epochs=15, batch_size=4, random_state=0),
+    "neural": lambda loss: pk.NeuralRanker(loss, hidden=(8,), n_epochs=30, learning_rate=0.02, random_state=0),
 }
 LOSSES = [*loss_names(), LiteralLambda()]
 LINEAR = [name for name in loss_names() if get_loss(name).is_linear_in_labels]
