@@ -80,6 +80,14 @@ def test_a_loss_alone_means_the_linear_ranker(run, words):
     assert (facts["ranker"], facts["loss"]) == ("linear (LinearRanker)", "squared")
 
 
+def test_settings_of_a_loss_are_parameters(run):
+    loss = pk.losses.Pairwise("logistic", "lambdarank", 3)
+    run("train", "train.txt", "-o", "model", "--loss", "logistic", "--set", "weight=lambdarank", "--set", "k=3")
+    assert pk.load("model").loss == loss
+    run("train", "train.txt", "-o", "trees", "-r", "trees:lambdarank", "--set", "k=3", "--set", "n_rounds=3")
+    assert pk.load("trees").loss == loss
+
+
 def test_options_become_parameters(run):
     words = ["--normalize", "query-zscore", "--solver", "lbfgs", "--max-iter", "300", "--tol", "1e-3", "--seed", "7"]
     settings = ["--set", "k=5", "--set", "weights=label", "--set", "warm_start=true"]

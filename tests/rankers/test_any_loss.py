@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.losses import get_loss, loss_names
+from plackett.losses import ApproxNDCG, NeuralNDCG, Pairwise, PLRank, get_loss, loss_names
 from tests.losses.moving_weights import LiteralLambda
 
 MADE = pk.datasets.make_web_like(24, 8, 5, random_state=2)
@@ -18,7 +18,15 @@ RANKERS = {
     "neural": lambda loss: pk.NeuralRanker(loss, hidden=(8,), n_epochs=30, learning_rate=0.02, random_state=0),
 }
 LOSSES = [*loss_names(), LiteralLambda()]
-LINEAR = [name for name in loss_names() if get_loss(name).is_linear_in_labels]
+LINEAR = [
+    *(name for name in loss_names() if get_loss(name).is_linear_in_labels),
+    Pairwise("logistic", "label"),
+    Pairwise("hinge", "label"),
+    Pairwise(weight="ndcg-loss1", gain="linear", normalize="none"),
+    ApproxNDCG(gain="linear", normalize=False),
+    NeuralNDCG(gain="linear", normalize=False),
+    PLRank(gain="linear", normalize=False),
+]
 
 
 def fitted(kind, loss, queries=MADE):
@@ -75,9 +83,11 @@ def estimated(scale=1.0):
     return pk.Queries(MADE.X, y=scale * (MADE.labels / 4 + 0.3 * noise), qid=MADE.qid)
 
 
-@pytest.mark.parametrize("loss", LINEAR)
+@pytest.mark.filterwarnings("ignore::plackett.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("loss", LINEAR, ids=str)
 @pytest.mark.parametrize("kind", RANKERS)
 def test_labels_may_be_estimates(kind, loss):
+    assert get_loss(loss).is_linear_in_labels
     ranker = fitted(kind, loss, estimated())
     assert ranker.score(MADE, metric="ndcg") > RANDOM  # by the labels without noise
 
@@ -105,12 +115,23 @@ def test_unbounded_losses_need_a_penalty():
 
 def test_losses_are_compared_by_name():
     pytest.importorskip("lightgbm")
-    names = ["linear:listmle", "linear:softmax", "trees:logistic", "lambdarank"]
+    names = ["linear:listmle", "linear:softmax", "trees:lambdarank", "lambdarank"]
     result = pk.compare(names, MADE, cv=2, metrics="ndcg@5")
     assert list(result.tables) == names
 
 
 def test_a_grid_chooses_the_loss_and_its_settings():
-    grid = {"loss": ["listmle", pk.losses.CSListMLE(), pk.losses.Pairwise("hinge")], "l2": [0.1]}
+    grid = {"loss": ["listmle", Pairwise("hinge"), "lambdarank"], "l2": [0.1]}
     best = pk.select("linear", MADE[:16], grid, validation=MADE[16:])
     assert len(best.trials) == 3
+    best = pk.select("linear:lambdarank", MADE[:16], {"k": [2, 5], "sigma": [1.0, 2.0]}, validation=MADE[16:])
+    assert len({trial.value for trial in best.trials}) > 1
+
+
+def test_a_loss_with_settings_is_saved(tmp_path):
+    loss = Pairwise("squared-hinge", "ndcg-loss2++", 5, mu=3.0)
+    ranker = pk.LinearRanker(loss).fit(MADE)
+    ranker.save(tmp_path / "model.plackett")
+    loaded = pk.load(tmp_path / "model.plackett")
+    assert loaded.loss == loss
+    assert loaded.fit(MADE).coef_ == pytest.approx(ranker.coef_)
