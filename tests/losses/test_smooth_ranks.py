@@ -99,6 +99,29 @@ def test_the_checks_for_any_loss_pass(loss):
     check_loss(loss)
 
 
+@every_loss
+def test_the_curvature_is_a_positive_estimate_from_the_pairs(loss):
+    """Half of alpha² Σ_j |c_j − c_i| w_ij: at equal scores, alpha / 2 times the slopes of single pairs."""
+    for spread in (0.0, 1.0, 1e3):
+        assert (loss.curvature_diagonal(spread * SCORES, LISTS) >= 0.0).all()
+    lists = literal.lists_of([4, 0, 0])  # one relevant document: no pair's slope cancels another's
+    _, slope = loss.value_and_slope([0.3, 0.1, 0.2], lists)
+    found = loss.curvature_diagonal([0.3, 0.1, 0.2], lists)
+    np.testing.assert_allclose(found, 0.5 * loss.alpha * np.abs(slope), rtol=1e-12)
+
+
+def test_trees_do_not_depend_on_alpha_but_for_their_scale():
+    pytest.importorskip("lightgbm", reason="needs LightGBM")
+    data = pk.datasets.make_web_like(20, 10, 4, random_state=1)
+    one, other = (
+        pk.TreeRanker(ApproxNDCG(alpha), n_rounds=5, min_data_in_leaf=5, min_sum_hessian_in_leaf=0, lambda_l2=0).fit(
+            data
+        )
+        for alpha in (1.0, 4.0)
+    )
+    np.testing.assert_allclose(one.predict(data), 4.0 * other.predict(data), rtol=1e-5, atol=1e-9)
+
+
 def test_far_apart_or_steep_the_metric_is_what_remains():
     labels, scores = np.array([2.0, 0, 1, 1, 4]), np.array([0.2, 0.9, 0.3, -1, 0.5])
     lists = literal.lists_of(labels)

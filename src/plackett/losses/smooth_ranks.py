@@ -16,12 +16,25 @@ from plackett.losses.gains import gain_key, gains_of
 from plackett.validation import check_number
 
 
-class ApproxNDCG(CompiledLoss):
+class _ApproximateRanks(CompiledLoss):
+    """Base of the losses of approximate ranks; ``curvature_diagonal`` is an estimate that is never negative."""
+
+    is_convex = False
+    has_positive_diagonal = True
+
+    def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
+        out = np.empty(lists.n_docs)
+        _native.losses.diagonal(self.native(lists), scores, out)
+        return out
+
+
+class ApproxNDCG(_ApproximateRanks):
     """``−Σ G_i / log2(1 + r_i)``: minus NDCG, with ranks that are smooth functions of the scores (Qin et al. 2010).
 
     ``r_i = 1 + Σ_{j ≠ i} 1 / (1 + exp(alpha (f_i − f_j)))``; G are the gains over the ideal DCG. The value of a query
     is between −1 and 0, and approaches minus its NDCG for scores that are far apart, or for a large ``alpha``. Tied
-    documents share their mean rank. It is not convex. A pass takes time O(m n) for n documents of which m have a gain,
+    documents share their mean rank. It is not convex. For boosted trees it has an estimate of its curvature, with which
+    ``alpha`` changes only the scale of their scores. A pass takes time O(m n) for n documents of which m have a gain,
     and memory O(n).
 
     Parameters
@@ -46,7 +59,6 @@ class ApproxNDCG(CompiledLoss):
     """
 
     name = "approx-ndcg"
-    is_convex = False
 
     def __init__(self, alpha: float = 10.0, gain: Any = "exponential", normalize: bool = True):
         self.alpha, self.gain, self.normalize = alpha, gain, normalize
@@ -68,7 +80,7 @@ class ApproxNDCG(CompiledLoss):
         return gains_of(self.gain, lists, normalize=self.normalize)
 
 
-class ApproxMRR(CompiledLoss):
+class ApproxMRR(_ApproximateRanks):
     """``−1 / r`` of the relevant document with the highest score: minus the reciprocal rank, with smooth ranks.
 
     Ranks are those of :class:`ApproxNDCG`. Relevant documents that tie for the highest score share the slope. The loss
@@ -91,7 +103,6 @@ class ApproxMRR(CompiledLoss):
     """
 
     name = "approx-mrr"
-    is_convex = False
     is_smooth = False
 
     def __init__(self, alpha: float = 10.0, relevant_from: float = 1.0):
@@ -108,7 +119,7 @@ class ApproxMRR(CompiledLoss):
         )
 
 
-class ApproxMAP(CompiledLoss):
+class ApproxMAP(_ApproximateRanks):
     """Minus the average precision, with ranks and comparisons of ranks that are smooth (Qin et al. 2010).
 
     ``−1/m Σ_i (1 + Σ_{j ≠ i} 1 / (1 + exp(beta (r_j − r_i)))) / r_i``, over the m relevant documents. Ranks are those
@@ -133,7 +144,6 @@ class ApproxMAP(CompiledLoss):
     """
 
     name = "approx-map"
-    is_convex = False
 
     def __init__(self, alpha: float = 10.0, beta: float = 10.0, relevant_from: float = 1.0):
         self.alpha, self.beta, self.relevant_from = alpha, beta, relevant_from

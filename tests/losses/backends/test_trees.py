@@ -27,8 +27,11 @@ CURVED = [
     "ndcg-loss2",
     "ndcg-loss2++",
     "squared",
+    "approx-ndcg",
+    "approx-mrr",
+    "approx-map",
 ]
-OTHERS = ["pl-rank", "hinge", "psi", "rankcosine", "approx-ndcg", "approx-mrr", "approx-map", "neural-ndcg"]
+OTHERS = ["pl-rank", "hinge", "psi", "rankcosine", "neural-ndcg"]
 
 
 def scores_of(seed=0, spread=1.0):

@@ -78,6 +78,25 @@ void pull_back(const Pairs& shares, Index n_counted, View<const double> by_rank,
     }
 }
 
+// Σ_j |c_j − c_i| w_ij, likewise.
+template <class Pairs>
+void add_sizes(const Pairs& shares, Index n_counted, View<const double> by_rank, View<double> sizes) {
+    const auto powers = shares.powers;
+    sizes.fill(0.0);
+    for (Index i = 0; i < n_counted; ++i) {
+        const double own = powers[i], pull = by_rank[i];
+        double total = 0.0;
+#pragma omp simd reduction(+ : total)
+        for (Index j = i + 1; j < powers.size; ++j) {
+            const Shares pair = shares(own, powers[j]);
+            const double size = std::abs(pull - by_rank[j]) * (pair.below * pair.above);
+            total += size;
+            sizes[j] += size;
+        }
+        sizes[i] += total;
+    }
+}
+
 // −Σ G / log2(1 + r).
 struct DiscountedGain {
     static bool counts(double gain, double /*score*/, double /*best*/) { return gain != 0.0; }
@@ -159,31 +178,25 @@ public:
 
     void evaluate(View<const double> scores, View<double> slope, View<double> values, Index first,
                   Index last) const override {
-        using namespace approximate_ranks;
-        const Index longest = longest_list(bounds, first, last);
-        const Scratch<double> powers(longest), ranks(longest), pulls(longest), weights(longest);
-        const Scratch<Index> rows(longest);
-        for (Index q = first; q < last; ++q) {
-            const Index n = bounds[q + 1] - bounds[q];
-            const auto here = scores.slice(bounds[q], bounds[q + 1]), worth = gains.slice(bounds[q], bounds[q + 1]);
-            const auto out = slope.slice(bounds[q], bounds[q + 1]);
-            const auto own_rows = rows.slice(0, n);
-            const Index n_counted = counted_first(here, worth, own_rows);
-            values[q] = 0.0;
-            out.fill(0.0);
-            if (n_counted == 0) continue;
-            const auto own = powers.slice(0, n), counted = weights.slice(0, n_counted);
-            const auto [low, top] = range_of(here);
-            for (Index i = 0; i < n; ++i) own[i] = std::max(a * (here[own_rows[i]] - top), LOWEST);
-            for (Index i = 0; i < n_counted; ++i) counted[i] = worth[own_rows[i]];
-            if (a * (top - low) <= WIDEST) {
-                exp_below(own, 0.0, own);
-                values[q] = of_query(NearPairs{own}, counted, ranks.slice(0, n), pulls.slice(0, n));
-            } else {
-                values[q] = of_query(FarPairs{own}, counted, ranks.slice(0, n), pulls.slice(0, n));
-            }
-            put(a, pulls.slice(0, n), own_rows, out);
-        }
+        values.slice(first, last).fill(0.0);
+        slope.slice(bounds[first], bounds[last]).fill(0.0);
+        with_ranks(scores, first, last, [&](Index q, double loss, auto shares, auto n_counted, auto by_rank, auto rows) {
+            values[q] = loss;
+            const Scratch<double> pulls(rows.size);
+            approximate_ranks::pull_back(shares, n_counted, by_rank, pulls);
+            put(a, pulls, rows, slope.slice(bounds[q], bounds[q + 1]));
+        });
+    }
+
+    // An estimate that is never negative, as of logistic pairs: half of a² Σ_j |c_j − c_i| w_ij. The exact one has other
+    // factors of at most 1, of any sign.
+    void diagonal(View<const double> scores, View<double> diagonal, Index first, Index last) const override {
+        diagonal.slice(bounds[first], bounds[last]).fill(0.0);
+        with_ranks(scores, first, last, [&](Index q, double, auto shares, auto n_counted, auto by_rank, auto rows) {
+            const Scratch<double> sizes(rows.size);
+            approximate_ranks::add_sizes(shares, n_counted, by_rank, sizes);
+            put(0.5 * a * a, sizes, rows, diagonal.slice(bounds[q], bounds[q + 1]));
+        });
     }
 
 private:
@@ -203,13 +216,37 @@ private:
         return front;
     }
 
-    template <class Pairs>
-    double of_query(const Pairs& shares, View<const double> counted, View<double> ranks, View<double> pulls) const {
-        approximate_ranks::add_up(shares, counted.size, ranks);
-        const double loss = measure(counted, ranks.slice(0, counted.size));
-        ranks.slice(counted.size, ranks.size).fill(0.0);
-        approximate_ranks::pull_back(shares, counted.size, ranks, pulls);
-        return loss;
+    // Call work(query, loss, pairs, number of counted documents, derivatives by the ranks, rows) for each query with
+    // counted documents.
+    template <class Work>
+    void with_ranks(View<const double> scores, Index first, Index last, Work work) const {
+        using namespace approximate_ranks;
+        const Index longest = longest_list(bounds, first, last);
+        const Scratch<double> powers(longest), ranks(longest), weights(longest);
+        const Scratch<Index> all_rows(longest);
+        for (Index q = first; q < last; ++q) {
+            const Index n = bounds[q + 1] - bounds[q];
+            const auto here = scores.slice(bounds[q], bounds[q + 1]), worth = gains.slice(bounds[q], bounds[q + 1]);
+            const auto rows = all_rows.slice(0, n);
+            const Index n_counted = counted_first(here, worth, rows);
+            if (n_counted == 0) continue;
+            const auto own = powers.slice(0, n), by_rank = ranks.slice(0, n), counted = weights.slice(0, n_counted);
+            const auto [low, top] = range_of(here);
+            for (Index i = 0; i < n; ++i) own[i] = std::max(a * (here[rows[i]] - top), LOWEST);
+            for (Index i = 0; i < n_counted; ++i) counted[i] = worth[rows[i]];
+            const auto run = [&](const auto& shares) {
+                add_up(shares, n_counted, by_rank);
+                const double loss = measure(counted, by_rank.slice(0, n_counted));
+                by_rank.slice(n_counted, n).fill(0.0);
+                work(q, loss, shares, n_counted, View<const double>(by_rank), View<const Index>(rows));
+            };
+            if (a * (top - low) <= WIDEST) {
+                exp_below(own, 0.0, own);
+                run(NearPairs{own});
+            } else {
+                run(FarPairs{own});
+            }
+        }
     }
 };
 
