@@ -21,11 +21,11 @@ struct ThresholdMargin : PlainKind {
     Threshold threshold;
     double scale = 1.0;
 
-    Met meet(double m, double) const {
+    PLACKETT_INLINE Met meet(double m, double) const {
         const Met met = threshold.meet(-m, threshold.cut(0.0));
         return {Threshold::unit * met.loss, met.pull};
     }
-    double bend(double m, double) const
+    PLACKETT_INLINE double bend(double m, double) const
         requires is_curved
     {
         return threshold.if_active(-m, threshold.cut(0.0), 1.0);
@@ -36,12 +36,12 @@ struct LogisticMargin : PlainKind {  // log(1 + e^-m)
     static constexpr bool needs_exponential = true;
     double rate = 1.0;
 
-    Met meet(double m, double e) const {
+    PLACKETT_INLINE Met meet(double m, double e) const {
         const double inverse = 1.0 / ((1.0 + e) * (2.0 + e)), share = (2.0 + e) * inverse;  // one division for two
         const double below = m < 0.0 ? -m : 0.0;
         return {below + log_of_one_plus(e * (1.0 + e) * inverse), m < 0.0 ? share : e * share};
     }
-    double bend(double, double e) const {
+    PLACKETT_INLINE double bend(double, double e) const {
         const double share = 1.0 / (1.0 + e);
         return e * share * share;
     }
@@ -52,26 +52,26 @@ struct SoftZeroOneMargin : PlainKind {
     static constexpr bool needs_exponential = true;
     double rate = 1.0;
 
-    Met meet(double m, double e) const {
+    PLACKETT_INLINE Met meet(double m, double e) const {
         const double share = 1.0 / (1.0 + e);
         return {m < 0.0 ? share : e * share, e * share * share};
     }
-    double bend(double m, double e) const { return meet(m, e).pull; }
+    PLACKETT_INLINE double bend(double m, double e) const { return meet(m, e).pull; }
 };
 
 struct ExponentialMargin : PlainKind {  // e^-m; a margin below -600 counts as that, so that sums stay finite
-    Met meet(double m, double) const {
+    PLACKETT_INLINE Met meet(double m, double) const {
         const double loss = exp(-m < 600.0 ? -m : 600.0);
         return {loss, loss};
     }
-    double bend(double m, double e) const { return meet(m, e).loss; }
+    PLACKETT_INLINE double bend(double m, double e) const { return meet(m, e).loss; }
 };
 
 struct SquaredMargin : PlainKind {  // m²; labels are subtracted from the scores, so that m is the error of the margin
     static constexpr bool has_targets = true;
 
-    Met meet(double m, double) const { return {m * m, -2.0 * m}; }
-    double bend(double, double) const { return 2.0; }
+    PLACKETT_INLINE Met meet(double m, double) const { return {m * m, -2.0 * m}; }
+    PLACKETT_INLINE double bend(double, double) const { return 2.0; }
 };
 
 }  // namespace plackett

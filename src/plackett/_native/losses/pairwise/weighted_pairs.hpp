@@ -52,18 +52,13 @@ public:
     void multiply(Index q, double weight, View<const double> scores, View<const double> direction, View<double> product) {
         const QueryPairs pairs = load(q, weight, scores);
         if (has_pairs) {
-            weight *= kind.scale * kind.rate * kind.rate;
-            if (of.has_norm) {
-                weight *= norm_of(q, held ? 0.0 : meet_all(pairs).strength);
-                out.slice(0, pairs.n_docs()).fill(0.0);
-            }
             if constexpr (!is_diagonal) take(direction, pairs.rows, along);
+            double strength = 0.0;
             walk(pairs, [&](Index i, double sign, Index first, Index last, View<const double> w) {
-                if (is_wide)
-                    bend<is_diagonal, true>(i, sign, first, last, w);
-                else
-                    bend<is_diagonal, false>(i, sign, first, last, w);
+                strength += is_wide ? bend<is_diagonal, true>(i, sign, first, last, w)
+                                    : bend<is_diagonal, false>(i, sign, first, last, w);
             });
+            weight *= kind.scale * kind.rate * kind.rate * norm_of(q, strength);
         }
         put(weight, out, pairs.rows, product);
     }
@@ -161,7 +156,7 @@ private:
     }
 
     template <bool wide>
-    static double exponential_of(double m, double one, double other) {
+    PLACKETT_INLINE static double exponential_of(double m, double one, double other) {
         if constexpr (!Kind::needs_exponential) return 0.0;
         if constexpr (wide) return exp(-std::abs(m));
         return one < other ? one : other;  // e^m or e^-m, the smaller one
@@ -188,8 +183,16 @@ private:
         return {loss, strength};
     }
 
+    // Return the strength if has_norm needs it.
     template <bool is_diagonal, bool wide>
-    void bend(Index i, double sign, Index first, Index last, View<const double> w) {
+    double bend(Index i, double sign, Index first, Index last, View<const double> w) {
+        if (of.has_norm && !held) return bend_row<is_diagonal, wide, true>(i, sign, first, last, w);
+        return bend_row<is_diagonal, wide, false>(i, sign, first, last, w);
+    }
+
+    template <bool is_diagonal, bool wide, bool has_strength>
+    double bend_row(Index i, double sign, Index first, Index last, View<const double> w) {
+        double total = 0.0, strength = 0.0;
         if constexpr (Kind::is_curved) {
             const double *x = f.view().data, *u = up.view().data, *d = down.view().data, *t = along.view().data;
             const double* weight = w.data;
@@ -197,17 +200,18 @@ private:
             const double at = x[i], up_i = u[i], down_i = d[i], along_i = is_diagonal ? 0.0 : t[i];
             const double factor = sign * kind.rate;
             const Kind own_kind = kind;
-            double total = 0.0;
-#pragma omp simd reduction(+ : total)
+#pragma omp simd reduction(+ : total, strength)
             for (Index j = first; j < last; ++j) {
-                const double m = factor * (at - x[j]);
-                const double c = own_kind.bend(m, exponential_of<wide>(m, u[j] * down_i, d[j] * up_i));
+                const double m = factor * (at - x[j]), e = exponential_of<wide>(m, u[j] * down_i, d[j] * up_i);
+                const double c = own_kind.bend(m, e);
                 const double part = is_diagonal ? std::abs(weight[j]) * c : weight[j] * c * (along_i - t[j]);
                 total += part;
+                if constexpr (has_strength) strength += std::abs(weight[j] * own_kind.meet(m, e).pull);
                 o[j] += is_diagonal ? part : -part;
             }
             out[i] += total;
         }
+        return strength;
     }
 
     Kind kind;
