@@ -16,6 +16,14 @@ def uneven_indptr(n_docs: int, rng: np.random.Generator, *, shortest: int = 20, 
     return np.append(bounds[bounds < n_docs], n_docs).astype(np.int64)
 
 
+def long_tailed_indptr(n_docs: int, rng: np.random.Generator, *, mean: float = 120, longest: int = 1251) -> np.ndarray:
+    """Return bounds of queries of lengths about as in MSLR-WEB30K, the first with ``longest`` documents."""
+    spread = 0.65
+    lengths = rng.lognormal(np.log(mean) - spread**2 / 2, spread, size=int(2 * n_docs / mean) + 10)
+    bounds = np.concatenate([[0, longest], longest + np.cumsum(np.clip(lengths, 1, longest).astype(np.int64))])
+    return np.append(bounds[bounds < n_docs], n_docs).astype(np.int64)
+
+
 def small_numbers(n_docs: int, n_features: int, rng: np.random.Generator) -> np.ndarray:
     """Return independent float32 columns between -0.5 and 0.5, without a temporary array of that size."""
     X = np.empty((n_docs, n_features), dtype=np.float32)
