@@ -141,6 +141,20 @@ def test_a_batch_of_empty_lists_costs_nothing():
     assert module.model.sizes == []
 
 
+@every_loss
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
+def test_an_encoder_on_cuda_has_the_same_gradient(loss):
+    value, gradient = value_and_gradient(loss.as_sentence_transformers(StandIn()), *batch())
+    model = StandIn().cuda()
+    model.device = torch.device("cuda")
+    inputs, labels = batch()
+    found = loss.as_sentence_transformers(model)(inputs, [each.cuda() for each in labels])
+    found.backward()
+    assert found.is_cuda
+    assert found.item() == pytest.approx(value, rel=1e-9)
+    np.testing.assert_allclose(model.weight.grad.cpu().numpy(), gradient, rtol=1e-8, atol=1e-10)
+
+
 @pytest.mark.parametrize(
     ("mini_batch_size", "sizes"), [(None, [4, 4, 2]), (3, [3, 3, 3, 1]), (0, [10]), (-1, [10]), (64, [10])]
 )

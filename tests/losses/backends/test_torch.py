@@ -40,6 +40,15 @@ ALL_LOSSES = [
     L.CSListMLE(weights="label"),
     L.Pairwise("exponential", normalize="none"),
     L.Pairwise("smoothed-hinge", width=0.5, normalize="all"),
+    L.Pairwise("squared"),
+    L.Pairwise("exponential", "gain-difference"),
+    L.Pairwise("soft-zero-one", "label", sigma=2.0),
+    L.Pairwise(weight="label-difference", k=3),
+    L.Pairwise("hinge", "lambdarank", k=3),
+    L.Pairwise(weight="lambdarank", k=3, score_norm=True),
+    L.Pairwise("squared", "ndcg-loss1", k=2, gain="linear"),
+    L.Pairwise(weight="ndcg-loss2++", k=4, mu=2.0),
+    L.Pairwise("psi", "precision", k=3),
 ]
 ON_DEVICE = [loss for loss in ALL_LOSSES if on_device.has_terms(loss)]
 every_loss = pytest.mark.parametrize("loss", ALL_LOSSES, ids=repr)
@@ -54,6 +63,11 @@ def made_lists(seed=0, n_levels=4, sizes=(1, 5, 0, 8, 9)):
 
 def assert_same(found, expected, scale=1.0):
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10 * scale)
+
+
+def skip_moving_norm(loss):
+    if getattr(loss, "score_norm", False):
+        pytest.skip("the norm is a constant for the slope, but changes with the scores")
 
 
 class _OnDevice(torch.autograd.Function):
@@ -93,6 +107,7 @@ def test_value_and_slope_are_those_of_the_loss(loss):
 
 @every_loss
 def test_autograd_agrees_with_finite_differences(loss):
+    skip_moving_norm(loss)
     if loss.name == "pl-rank":
         pytest.skip("the value of sampled rankings changes in steps")
     lists, rng = made_lists(1, sizes=(1, 4, 0, 7))
@@ -104,6 +119,7 @@ def test_autograd_agrees_with_finite_differences(loss):
 
 @every_loss_on_a_device
 def test_autograd_agrees_with_finite_differences_on_a_device(loss):
+    skip_moving_norm(loss)
     lists, rng = made_lists(2, sizes=(1, 4, 0, 7))
     scores = torch.tensor(rng.normal(size=lists.n_docs), requires_grad=True)
     assert torch.autograd.gradcheck(lambda s: _OnDevice.apply(s, loss, lists), (scores,))
@@ -145,6 +161,17 @@ def test_each_query_s_terms_add_up_to_its_own_loss(loss):
     terms, _ = on_device.terms_and_slope(loss, torch.from_numpy(numbers), lists)
     sums = [terms[start:stop].sum() for start, stop in zip(lists.indptr[:-1], lists.indptr[1:], strict=True)]
     assert_same(sums, values)
+
+
+@every_loss_on_a_device
+def test_a_device_takes_tied_scores_as_the_kernels_do(loss):
+    """Weights by ranks are expectations over the orders of tied documents."""
+    lists, rng = made_lists(15, sizes=(1, 5, 0, 12, 30))
+    for numbers in (rng.integers(0, 4, lists.n_docs) / 4, np.ones(lists.n_docs)):
+        value, slope = loss.value_and_slope(numbers, lists)
+        terms, found = on_device.terms_and_slope(loss, torch.from_numpy(numbers), lists)
+        assert_same(terms.sum(), value)
+        assert_same(found.numpy(), slope)
 
 
 @every_loss_on_a_device
@@ -333,6 +360,7 @@ def test_value_and_slope_without_autograd_are_the_same(dtype, weights):
 
 @every_loss
 def test_a_second_derivative_is_true_or_refused(loss):
+    skip_moving_norm(loss)
     lists, rng = made_lists()
     f, weights = loss.as_torch(), rng.random(lists.n_queries)
     rows = torch.tensor(rng.normal(size=(lists.n_docs, 3)))
@@ -472,12 +500,32 @@ def test_cuda_in_lower_precision(dtype):
         scores = torch.tensor(
             rng.uniform(-spread, spread, lists.n_docs), dtype=dtype, device="cuda", requires_grad=True
         )
-        for loss in (L.ListMLE(), L.PListMLE("dcg"), L.ListNet(), L.CSListMLE()):
+        lambdarank = L.Pairwise(weight="lambdarank", k=10)
+        for loss in (L.ListMLE(), L.PListMLE("dcg"), L.ListNet(), L.CSListMLE(), L.Softmax(), lambdarank):
             expected, slope = loss.value_and_slope(scores.detach().double().cpu().numpy(), lists)
             value = loss.as_torch()(scores, lists)
             (found,) = torch.autograd.grad(value, scores)
             assert value.item() == pytest.approx(expected, rel=1e-4)
             np.testing.assert_allclose(found.double().cpu(), slope, rtol=1e-2, atol=1e-2)
+
+
+@on_a_gpu
+@every_loss
+def test_cuda_takes_padded_batches_and_tied_scores(loss):
+    lists, rng = made_lists(16)
+    sizes = np.diff(lists.indptr)
+    mask = torch.from_numpy(np.arange(sizes.max() + 3) < sizes[:, None]).cuda()
+    numbers = torch.from_numpy(rng.integers(0, 4, lists.n_docs) / 4).cuda()
+    scores, labels = (torch.full(mask.shape, torch.nan, dtype=torch.float64, device="cuda") for _ in range(2))
+    scores[mask], labels[mask] = numbers, torch.from_numpy(lists.labels).cuda()
+    scores.requires_grad_()
+    value = loss.as_torch().padded(scores, labels, mask)
+    value.backward()
+    expected, slope = loss.value_and_slope(numbers.cpu().numpy(), lists)
+    assert value.is_cuda
+    assert_same(value.item(), expected)
+    assert_same(scores.grad[mask].cpu().numpy(), slope)
+    assert (scores.grad[~mask] == 0.0).all()
 
 
 @on_a_gpu

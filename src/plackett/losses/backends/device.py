@@ -1,9 +1,10 @@
 """Losses as PyTorch operations, for scores on an accelerator.
 
 Each device form returns the loss as one term per document, whose sum over a query is the query's loss, and the slope by
-the scores. It follows the formulas of the compiled kernels. The pairwise losses that need order statistics or all pairs
-have no device form and are computed on the host. What depends on the labels alone is made once per lists, device and
-precision. On CUDA, ListMLE and p-ListMLE run as one Triton kernel where it works.
+the scores. It follows the formulas of the compiled kernels. Losses of all pairs of documents, and those whose kernels
+need order statistics, are matrices of pairs here. A loss without a device form is computed on the host. What depends on
+the labels alone is made once per lists, device and precision. On CUDA, ListMLE and p-ListMLE run as one Triton kernel
+where it works.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from plackett.losses import (
     softmax,
     transforms,
 )
-from plackett.losses.backends import pairs_of_lists
+from plackett.losses.backends import pairs_of_lists, weighted_pairs
 from plackett.losses.backends.pairs_of_lists import Batch
 from plackett.losses.backends.segments import NOTHING, Chains, RankedLevels, Runs, to_device, to_index
 from plackett.losses.base import Loss
@@ -60,7 +61,7 @@ def has_terms(loss: Loss) -> bool:
     if type(loss) not in _FORMS:
         return False
     if isinstance(loss, pairwise.Pairwise):
-        return loss.loss == "exponential" and loss.is_uniform
+        return loss._held is None
     return not hasattr(loss, "transform") or type(transforms.get_transform(loss.transform)) in _TRANSFORMS
 
 
@@ -311,6 +312,24 @@ def _steps(weights: Any) -> np.ndarray:
 
 
 @device_form(pairwise.Pairwise)
+def _pairwise(loss: pairwise.Pairwise, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
+    if loss.loss == "exponential" and loss.is_uniform:
+        return _exponential(loss, scores, lists)
+    labels = _kept(lists, scores, "labels", lambda: lists.labels)
+    gains = labels
+    if loss._weight.has_gains:
+        of_gains = ("gains", gain_key(loss.gain), loss.k, loss._divisor == "ideal")
+        gains = _kept(lists, scores, of_gains, lambda: loss._gains(lists))
+    key = ("pair factors", loss.weight, loss._divisor, loss.is_uniform and loss.loss == "squared")
+    factors = _kept(lists, scores, key, lambda: np.repeat(loss.query_weights(lists), np.diff(lists.indptr)))
+    batches = pairs_of_lists.in_batches(lists, scores.device)
+    return batches.map(  # type: ignore[return-value]
+        lambda batch: weighted_pairs.terms_and_slope(
+            loss, batch, *(batch.padded(each) for each in (scores, labels, gains, factors))
+        )
+    )
+
+
 def _exponential(loss: pairwise.Pairwise, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
     """The term of a document is e^f times the sum of e^−f over the better ones."""
     key = ("pair weights", loss.normalize, "rows")

@@ -42,9 +42,9 @@ class TorchLoss:
     """A loss as ``f(scores, queries)``, a differentiable tensor: the sum over the queries.
 
     Scores on the CPU are passed to the compiled kernels, without a copy if they are float64, and computed in float64.
-    Scores on an accelerator stay there, except for pairwise losses other than ``exponential``: losses run as operations
-    of the device (ListMLE and p-ListMLE on CUDA as one kernel), in float64 for float64 scores and in float32 otherwise.
-    For those pairwise losses scores are copied to the CPU, and the slope back.
+    Scores on an accelerator stay there: losses run as operations of the device (ListMLE and p-ListMLE on CUDA as one
+    kernel), in float64 for float64 scores and in float32 otherwise. For PLRank and losses of your own scores are copied
+    to the CPU, and the slope back.
 
     What depends on the labels (orders, levels, weights) is cached on ``queries.lists``, so pass the same object again.
     Losses with ``curvature_product`` can be differentiated twice, on the CPU; others raise an error. Scores that are
