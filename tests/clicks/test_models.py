@@ -410,6 +410,14 @@ def test_intervals_cover(name):
     assert 0.93 <= covered <= 0.97
 
 
+@pytest.mark.parametrize("name", ["pbm", "dbn"])
+def test_intervals_cover_an_attractiveness_that_is_not_beta(name):
+    lists = shuffled_log(8000, n_queries=150)
+    user = user_of(name, lists, draw=lambda rng, n: rng.choice([0.05, 0.1, 0.7], n))
+    low, high = _fitted(name, user.simulate(lists, random_state=4)).intervals().T
+    assert np.mean((low <= user.attractiveness_) & (user.attractiveness_ <= high)) >= 0.88
+
+
 def test_nine_of_ten_tells_less_than_nine_thousand_of_ten_thousand():
     clicks = np.repeat([1, 0, 1, 0], [9, 1, 9000, 1000])
     queries = np.repeat(["few", "many"], [10, 10_000])
@@ -507,6 +515,15 @@ def test_simulated_clicks_repeat(lists):
     first, again, other = (user.simulate(lists, random_state=seed).click for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
+
+
+def test_a_fit_that_fails_leaves_the_model_as_it_was(lists, monkeypatch):
+    model = _fitted("pbm", user_of("pbm", lists).simulate(lists[:500]))
+    before = model.predict(lists)
+    monkeypatch.setattr("plackett.clicks.models.cells.ascend", lambda *args, **options: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        model.fit(lists[:100])
+    np.testing.assert_array_equal(model.predict(lists), before)
 
 
 def test_wrong_parameters_are_named(lists):

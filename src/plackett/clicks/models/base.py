@@ -104,7 +104,21 @@ class ClickModel(Parameters, ABC):
             raise ValueError("the log has no sessions.")
         check_positive_int(self.max_iter, "max_iter")
         check_number(self.tol, "tol", above=0)
-        prior = start_prior(self.prior, log)
+        before = dict(vars(self))
+        try:
+            self._fit(log, start_prior(self.prior, log))
+        except BaseException:  # the model is as it was
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+        if not self.converged_:
+            warn(
+                f"{self.name} stopped after {self.n_iter_} steps, before the likelihood came to rest. Raise max_iter.",
+                ConvergenceWarning,
+            )
+        return self
+
+    def _fit(self, log: ClickLog, prior: Prior) -> None:
         counts = self._collapse(log)
         self.n_sessions_, self.n_ranks_ = len(log), log.longest
         self.impressions_ = _impressions(log)
@@ -116,12 +130,6 @@ class ClickModel(Parameters, ABC):
             self._learn(counts, prior)
         self.prior_mean_, self.prior_strength_ = prior.mean, prior.strength
         self.feature_coef_, self.feature_scale_ = prior.coef if prior.scale is not None else None, prior.scale
-        if not self.converged_:
-            warn(
-                f"{self.name} stopped after {self.n_iter_} steps, before the likelihood came to rest. Raise max_iter.",
-                ConvergenceWarning,
-            )
-        return self
 
     def _start(self, log: ClickLog) -> None:
         """Set the first parameters."""
