@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett import _native
 from plackett.clicks.names import match_names, names_as_arrays, stored_names
 from plackett.data.text_column import TextColumn
 from plackett.validation import count_of
@@ -107,8 +108,14 @@ def coded_pairs(
     """Return the different pairs of rows, given by their codes of query and document, and the pair of each row."""
     n_docs = max(1, len(docids))
     key = query.astype(np.int64) * n_docs + doc
-    different, pair = np.unique(key, return_inverse=True)
-    if different.size > np.iinfo(np.int32).max:
-        raise ValueError(f"there are {different.size:,} pairs of query and document; at most 2**31 - 1 are possible.")
+    codes, keys = np.empty(key.size, dtype=np.int32), np.empty(key.size, dtype=np.int64)
+    n_pairs = _native.clicks.code_numbers(key, codes, keys)
+    if n_pairs < 0:
+        raise ValueError("there are more than 2**31 - 1 pairs of query and document. Split the log by query.")
+    different = keys[:n_pairs].copy()
+    order = np.argsort(different)
+    place = np.empty(order.size, dtype=np.int32)
+    place[order] = np.arange(order.size, dtype=np.int32)
+    different = different[order]
     pair_query, pair_doc = (different // n_docs).astype(np.int32), (different % n_docs).astype(np.int32)
-    return Pairs(queries, docids, pair_query, pair_doc), pair.reshape(-1).astype(np.int32)
+    return Pairs(queries, docids, pair_query, pair_doc), place[codes]

@@ -89,39 +89,51 @@ class Rows:
 def lists_of_rows(rows: Rows, cleaning: Cleaning) -> Lists:
     """Return the lists of rows: by session and query, in order of position, repeated rows merged."""
     unit, session, query = _units(rows, cleaning)
-    key = unit.astype(np.int64) << 20 | rows.rank
-    order = np.arange(key.size) if (key[1:] >= key[:-1]).all() else np.argsort(key, kind="stable")
-    ordered = key[order]
-    is_same = ordered[1:] == ordered[:-1]
-    if is_same.any():  # repeated rows, or several documents at a position
-        is_tied = np.append(is_same, False) | np.insert(is_same, 0, False)
-        tied = order[is_tied]
-        order[is_tied] = tied[np.lexsort((rows.doc[tied], key[tied]))]
-    first = _first_position(ordered)
+    order = _order(unit, rows)
+    rank, doc, click = rows.rank, rows.doc, rows.click
+    if order is not None:
+        unit, rank, doc, click = unit[order], rank[order], doc[order], click[order]
+    first = _first_position(unit, rank)
     cleaning.first_position = first
-    if first == 1 and not (ordered & (LONGEST - 1)).all():
-        is_kept = ordered & (LONGEST - 1) > 0
-        cleaning.add("invalid position", np.count_nonzero(~is_kept))
-        order, ordered = order[is_kept], ordered[is_kept]
-    doc = rows.doc[order]
-    is_new = np.append(True, (ordered[1:] != ordered[:-1]) | (doc[1:] != doc[:-1]))[: order.size]
+    if first == 1 and not rank.all():
+        kept = np.flatnonzero(rank)
+        cleaning.add("invalid position", rank.size - kept.size)
+        unit, rank, doc, click = unit[kept], rank[kept], doc[kept], click[kept]
+        order = kept if order is None else order[kept]
+    is_new = np.append(True, (unit[1:] != unit[:-1]) | (rank[1:] != rank[:-1]) | (doc[1:] != doc[:-1]))[: unit.size]
     starts = np.flatnonzero(is_new)
-    cleaning.add("repeated row", order.size - starts.size)
-    click = rows.click[order]
-    click = np.logical_or.reduceat(click, starts) if starts.size < order.size else click
-    ordered = ordered[starts]
-    lengths = np.bincount(ordered >> 20, minlength=session.size)
+    if starts.size < unit.size:
+        cleaning.add("repeated row", unit.size - starts.size)
+        unit, rank, doc, click = unit[starts], rank[starts], doc[starts], np.logical_or.reduceat(click, starts)
+    lengths = np.bincount(unit, minlength=session.size)
     indptr = np.append(0, np.cumsum(lengths))
-    lists = Lists(session, query, indptr, doc[starts], click, (ordered & (LONGEST - 1)).astype(np.int32) + (1 - first))
+    lists = Lists(session, query, indptr, doc, click, rank if first == 1 else rank + np.int32(1))
     has_rows = np.flatnonzero(lengths)
     firsts = starts[indptr[:-1][has_rows]]
     for name in ("times", "ranker", "is_random", "client"):
         values, choose = getattr(rows, name), np.fmin if name == "times" else np.maximum
         if values is not None:
             of_list = np.zeros(session.size, dtype=values.dtype)
-            of_list[has_rows] = choose.reduceat(values[order], firsts) if firsts.size else []
+            values = values if order is None else values[order]
+            of_list[has_rows] = choose.reduceat(values, firsts) if firsts.size else []
             setattr(lists, name, of_list)
     return lists
+
+
+def _order(unit: np.ndarray, rows: Rows) -> np.ndarray | None:
+    """Return the order of rows by list, position and document; None if they are in order of list and position."""
+    key = unit.astype(np.int64) << 20
+    key |= rows.rank
+    if (key[1:] > key[:-1]).all():
+        return None
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    is_same = key[1:] == key[:-1]
+    if is_same.any():  # repeated rows, or several documents at a position
+        is_tied = np.append(is_same, False) | np.insert(is_same, 0, False)
+        tied = order[is_tied]
+        order[is_tied] = tied[np.lexsort((rows.doc[tied], key[is_tied]))]
+    return order
 
 
 def _units(rows: Rows, cleaning: Cleaning) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -142,11 +154,9 @@ def _units(rows: Rows, cleaning: Cleaning) -> tuple[np.ndarray, np.ndarray, np.n
     return unit.reshape(-1).astype(np.int32), session, query
 
 
-def _first_position(ordered: np.ndarray) -> int:
+def _first_position(unit: np.ndarray, rank: np.ndarray) -> int:
     """Return 0 if more lists begin at position 0 than at 1."""
-    if not ordered.size:
-        return 1
-    firsts = ordered[np.append(True, ordered[1:] >> 20 != ordered[:-1] >> 20)] & (LONGEST - 1)
+    firsts = rank[np.append(True, unit[1:] != unit[:-1])[: unit.size]]
     return 0 if np.count_nonzero(firsts == 0) > np.count_nonzero(firsts == 1) else 1
 
 

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 import numpy as np
 
+from plackett._threads import map_blocks
 from plackett.clicks.log import ClickLog
 from plackett.clicks.reading.cleaning import Cleaning
 from plackett.clicks.reading.fields import Fields
@@ -65,12 +66,11 @@ def read_rows(blocks: Iterable[Fields], columns: Mapping[str, str], limits: Limi
         for name, values in _codes(block, columns, names, cleaning).items():
             parts[name].append(values)
     dtypes = {"click": bool, "is_random": bool, "times": np.float64}
-    given = {
-        name: np.concatenate(values) if values else np.empty(0, dtypes.get(name, np.int32))
-        for name, values in parts.items()
-        if values or name in ("session", "query", "doc", "rank", "click")
-    }
-    parts.clear()
+    given = {}
+    for name in list(parts):
+        column = parts.pop(name)  # only one column at a time is held twice
+        if column or name in ("session", "query", "doc", "rank", "click"):
+            given[name] = np.concatenate(column) if column else np.empty(0, dtypes.get(name, np.int32))
     return as_log(lists_of_rows(Rows(**given), cleaning), names, limits, cleaning)
 
 
@@ -93,11 +93,11 @@ def _codes(block: Fields, columns: Mapping[str, str], names: Names, cleaning: Cl
     cleaning.add("repeated click", np.maximum(click[is_kept] - 1, 0).sum())
     rows = slice(None) if is_kept.all() else np.flatnonzero(is_kept)
 
-    def codes(role: str) -> np.ndarray:
-        table = names.doc if role == "docid" else getattr(names, role)
-        return table.add(block.buffers[columns[role]], block.spans[columns[role]][rows])
-
-    answer = {"session": codes("session"), "query": codes("query"), "doc": codes("docid")}
+    roles = [role for role in ("session", "query", "docid", "ranker", "client") if role in columns]
+    tables = [names.doc if role == "docid" else getattr(names, role) for role in roles]
+    spans = [(block.buffers[columns[role]], block.spans[columns[role]][rows]) for role in roles]
+    found = map_blocks(lambda place: tables[place].add(*spans[place]), [(place,) for place in range(len(roles))])
+    answer = {"doc" if role == "docid" else role: codes for role, codes in zip(roles, found, strict=True)}
     answer |= {"rank": rank[rows], "click": click[rows] > 0}
     if "time" in columns:
         answer["times"] = block.times(columns["time"])[rows]
@@ -105,4 +105,4 @@ def _codes(block: Fields, columns: Mapping[str, str], names: Names, cleaning: Cl
         cleaning.add("invalid time", np.count_nonzero(np.isnan(answer["times"]) & is_given))
     if "is_random" in columns:
         answer["is_random"] = block.flags(columns["is_random"])[rows] > 0
-    return answer | {role: codes(role) for role in ("ranker", "client") if role in columns}
+    return answer
