@@ -61,6 +61,22 @@ def test_sessions_of_busy_clients_and_with_many_clicks_are_those_of_bots():
     assert log.cleaning.counts == {"bot": 3}
 
 
+@pytest.mark.parametrize(
+    ("name", "is_bot"),
+    [
+        ("AhrefsBot/7.0", 1),
+        ("nightly_bot", 1),
+        ("bot-3", 1),
+        ("googlebot", 1),
+        ("robot", 1),
+        ("abbot", 0),
+        ("Talbot", 0),
+    ],
+)
+def test_bots_are_found_by_their_name(name, is_bot):
+    assert read("1,q,a,1,0,,x", f"2,q,a,1,0,,{name}").cleaning["bot"] == is_bot
+
+
 def query(name, hits, text="q", **more):
     return json.dumps({"query_id": name, "user_query": text, "query_response_hit_ids": hits, **more})
 

@@ -38,7 +38,7 @@ def test_ranks_that_share_no_pairs_are_named():
     log = ClickLog.from_arrays(["q"] * 3, list("abcdbacdabdc"), [1, 0, 0, 1] * 3, indptr=[0, 4, 8, 12])
     found = log.describe()
     assert found.rank_groups == [[1, 2], [3, 4]]
-    assert "Rank 3 to 4 shares no pair with rank 1 to 2" in str(found)
+    assert "Ranks 3 to 4 share no pair with ranks 1 to 2" in str(found)
     assert "ranks connected by shared pairs  1 to 2; 3 to 4" in str(found)
 
 

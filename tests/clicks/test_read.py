@@ -10,6 +10,7 @@ import pytest
 
 import plackett as pk
 from plackett.clicks import ClickLog, read_clicks
+from plackett.clicks.reading.fields import Lines, json_fields
 from plackett.exceptions import DataFormatError, DataWarning
 
 from .logs import as_csv, as_rows, as_ubi, as_wscd, by_id, expected, lists_of, make_sessions
@@ -173,6 +174,39 @@ def test_escapes_are_decoded():
     log = read_ubi([query], [json.dumps(event)])
     assert lists_of(log) == [('café 😀 "x"', ["ü/"], [1])]
     assert log.cleaning.counts == {"click without a document": 1}
+
+
+def mutated(line, rng):
+    letters = list(line)
+    for _ in range(rng.randrange(1, 3)):
+        place = rng.randrange(len(letters))
+        letters[place : place + rng.randrange(3)] = rng.choice(
+            ["", '"', "\\", "{", "}", "]", ",", "0", "\\u12", "\t", "é"]
+        )
+    return "".join(letters)
+
+
+def test_lines_are_json_where_python_says_so():
+    rng = random.Random(0)
+    record = {"query_id": "q1", "user_query": "a\n\u00e9\U0001f600", "query_response_hit_ids": ["x", 7, None, "\t"]}
+    line = json.dumps({**record, "a": [1.5e-3, {"b": [True, {}]}, 0], "_source": {"client_id": None}})
+    lines = [mutated(line, rng) for _ in range(3000)]
+    n_wrong, hits = 0, []
+    for one in lines:
+        try:
+            found = json.loads(one, parse_constant=lambda word: 1 / 0)
+            assert isinstance(found, dict)
+            hits.append(found.get("query_response_hit_ids"))
+        except (ValueError, AssertionError, ZeroDivisionError):
+            n_wrong += 1
+    content = ("\n".join(lines) + "\n").encode()
+    blocks = list(json_fields(Lines(content, io.BytesIO()), ["query_id", "user_query"], "query_response_hit_ids"))
+    (block,) = blocks
+    assert (block.n_lines, block.n_damaged) == (3000, n_wrong)
+    lengths = np.diff(block.item_end, prepend=0).tolist()
+    assert 500 < n_wrong < 2900
+    wanted = [len(one) if isinstance(one, list) else int(one is not None) for one in hits]
+    assert lengths == wanted
 
 
 def test_unknown_actions_are_named():

@@ -100,8 +100,8 @@ class ClickDescription:
 
     def by_rank(self) -> Table:
         """Return a table with a row for each rank: shown, click rate, pairs, and pairs shared with the rank above."""
-        columns = [Column("rank", digits=None), Column("shown", digits=None), Column("click rate", digits=4)]
-        columns += [Column("pairs", digits=None), Column("shared with the rank above", digits=None)]
+        columns = [Column("rank", digits=0), Column("shown", digits=0), Column("click rate")]
+        columns += [Column("pairs", digits=0), Column("shared with the rank above", digits=0)]
         shared = [None, *self.pairs_shared_with_rank_above]
         values = zip(self.shown_by_rank, self.click_rate_by_rank, self.pairs_by_rank, shared, strict=True)
         return Table(columns, [[rank, *row] for rank, row in enumerate(values, start=1)])
@@ -126,6 +126,14 @@ def _span(ranks: list[int]) -> str:
     breaks = [0, *(i for i, (one, other) in enumerate(pairwise(ranks), start=1) if other != one + 1), len(ranks)]
     runs = [ranks[start:end] for start, end in pairwise(breaks)]
     return " and ".join(f"{run[0]} to {run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+
+
+def _named(ranks: list[int]) -> str:
+    return f"rank{'s' if len(ranks) > 1 else ''} {_span(ranks)}"
+
+
+def _share_of(ranks: list[int]) -> str:
+    return f"{_named(ranks).capitalize()} share{'' if len(ranks) > 1 else 's'}"
 
 
 def describe(log: ClickLog) -> ClickDescription:
@@ -228,16 +236,15 @@ def _findings(found: ClickDescription, shared: np.ndarray) -> list[str]:
     if not found.n_clicks:
         findings.append("Nothing was clicked: no model can be fitted.")
     for group in found.rank_groups[1:]:
-        first = _span(found.rank_groups[0])
         findings.append(
-            f"Rank {_span(group)} shares no pair with rank {first}: this log cannot tell how much less it is looked "
-            "at. Serve some lists in another order, or use features (regression EM)."
+            f"{_share_of(group)} no pair with {_named(found.rank_groups[0])}: this log cannot tell how much less is "
+            "looked at there. Serve some lists in another order, or use features (regression EM)."
         )
     if found.is_connected and len(shared) > 1:
         weak = [rank + 1 for rank in range(1, len(shared)) if shared[rank, :rank].max() < FEW_PAIRS]
         if weak:
             few = f"fewer than {FEW_PAIRS} pairs"
-            findings.append(f"Rank {_span(weak)} shares {few} with any rank above: its propensity is uncertain.")
+            findings.append(f"{_share_of(weak)} {few} with any rank above: the propensity there is uncertain.")
     if found.n_pairs_with_few_shown > 0.5 * found.n_pairs:
         findings.append(
             f"{found.n_pairs_with_few_shown / found.n_pairs:.0%} of the pairs were shown fewer than {FEW_SHOWN} times: "

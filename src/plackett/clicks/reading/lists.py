@@ -16,7 +16,9 @@ from plackett.clicks.pairs import coded_pairs
 from plackett.clicks.reading.cleaning import Cleaning
 
 LONGEST = 1 << 20  # larger positions are invalid
-BOT_NAMES = re.compile(r"bot\b|crawl|spider|scraper|slurp|headless", re.IGNORECASE)
+BOT_NAMES = re.compile(  # not "abbot" or "spiderman"
+    r"[a-z]Bot\b|(?i:(?:\b|_|ro|google|bing|yandex|baidu|ahrefs|apple|petal)bot(?:\b|_)|crawler|spider\b|scraper|headless)"
+)
 _CUTS = {1: "gap in positions", 2: "two documents at a position", 3: "document shown twice", 4: "missing document"}
 _OUTCOMES = {
     1: "click without a document",

@@ -231,7 +231,11 @@ private:
     bool number(Span& span) {
         span.start = at;
         if (here() == '-') ++at;
-        if (!digits()) return false;
+        if (here() == '0') {
+            ++at;  // no digit may follow
+        } else if (!digits()) {
+            return false;
+        }
         if (here() == '.') {
             ++at;
             if (!digits()) return false;
