@@ -254,8 +254,8 @@ class Objective(LossTraits):
 
     def _bounds(self, part: _Part, coef: np.ndarray) -> np.ndarray:
         """Return the weighted curvature bound of each document; 1 times the weight if the loss has none."""
-        has_bound = self.loss.has_curvature_bound
-        bounds = self.loss.bound_at(part.scores(coef), part.lists) if has_bound else np.ones(part.n_docs)
+        has_bound = part.loss.has_curvature_bound
+        bounds = part.loss.bound_at(part.scores(coef), part.lists) if has_bound else np.ones(part.n_docs)
         part.weigh(bounds)
         return bounds
 

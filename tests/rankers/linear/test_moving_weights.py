@@ -65,6 +65,22 @@ def test_lbfgs_takes_the_same_rounds(data):
     assert ranker.n_iter_ == newton.n_iter_
 
 
+@pytest.mark.parametrize("weight", ["lambdarank", "ndcg-loss1", "ndcg-loss2", "ndcg-loss2++"])
+def test_compiled_losses_take_the_same_rounds_with_either_solver(data, weight):
+    newton, lbfgs = (
+        pk.LinearRanker(pk.losses.Pairwise(weight=weight), l2=0.1, solver=solver, tol=1e-5).fit(data)
+        for solver in ("newton", "lbfgs")
+    )
+    assert newton.stop_reason_ == lbfgs.stop_reason_ == "ranks settled"
+    assert lbfgs.coef_ == pytest.approx(newton.coef_, abs=0.01 * np.abs(newton.coef_).max())
+
+
+def test_the_compiled_loss_is_the_literal_one(data):
+    literal = pk.LinearRanker(LiteralLambda(), l2=0.1).fit(data)
+    ours = pk.LinearRanker(pk.losses.Pairwise(weight="lambdarank", normalize="none"), l2=0.1).fit(data)
+    assert ours.coef_ == pytest.approx(literal.coef_, rel=1e-4)
+
+
 def test_sgd_weighs_anew_at_each_step(data):
     few = data[:20]
     ranker = pk.LinearRanker(LiteralLambda(), l2=0.1, solver=pk.solvers.SGD(threshold=0.05), random_state=0)
