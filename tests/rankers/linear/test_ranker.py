@@ -330,6 +330,8 @@ def test_extreme_data_work(loss, case):
     elif case == "all equal":
         rows[:] = 1.5
     elif case == "thousands":
+        if loss == "unique-softmax":
+            pytest.skip("its gains, 2**label, overflow")
         labels = rng.permutation(n) * 100.0
     elif case == "one feature":
         rows = rows[:, :1]
@@ -557,5 +559,7 @@ def test_raw_columns_of_real_data_are_no_trouble(loss, shared_data):
     if not get_loss(loss).is_convex:
         pytest.skip("not convex")
     data = pk.read_letor(shared_data / "mslr-sample" / "msn1.fold1.train.5k.txt.gz")
+    if not get_loss(loss).is_bounded_on(data.lists):
+        pytest.skip("unbounded below for grades above 1")
     ranker = LinearRanker(loss=loss).fit(data)
     assert ranker.stop_reason_ in ("gradient below tol", "duality gap below tol", "ranks settled")
