@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import doctest
-import importlib
+import importlib.util
 import os
 import pkgutil
 import re
@@ -267,3 +267,19 @@ def test_the_design_page_shows_the_tree_of_packages():
         [sys.executable, DOCS.parent / "tools" / "source_tree.py"], capture_output=True, text=True, check=True
     ).stdout
     assert tree in (DOCS / "design.md").read_text(encoding="utf-8"), f"docs/design.md needs this tree:\n{tree}"
+
+
+def test_the_picture_of_the_losses_is_that_of_the_code():
+    spec = importlib.util.spec_from_file_location("loss_picture", ROOT / "tools" / "loss_picture.py")
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    drawn, kept = tool.picture(), tool.TARGET.read_text(encoding="utf-8")
+    number = re.compile(r"-?\d+\.\d")
+    assert number.sub("", drawn) == number.sub("", kept), "python tools/loss_picture.py draws it anew"
+    lengths = [[float(found) for found in number.findall(text)] for text in (drawn, kept)]
+    assert lengths[0] == pytest.approx(lengths[1], abs=0.11)  # a machine may round otherwise
+
+
+def test_every_loss_is_on_its_page():
+    text = (DOCS / "losses.md").read_text(encoding="utf-8")
+    assert not [name for name in plackett.losses.loss_names() if f"`{name}`" not in text]

@@ -45,8 +45,8 @@ class LinearRanker(LinearScores):
     Parameters
     ----------
     loss : str or Loss, default="listmle"
-        A name of :func:`plackett.losses.loss_names`, such as ``"listmle"``, ``"logistic"`` or ``"hinge"``, or an object
-        of :mod:`plackett.losses` with parameters of its own.
+        A name of :func:`plackett.losses.loss_names`, such as ``"listmle"``, ``"softmax"`` or ``"lambdarank"``, or an
+        object of :mod:`plackett.losses` with parameters of its own.
     l2 : float, default=1e-3
         Strength of the penalty. Ignored for ``"rankcosine"``, which is scale-invariant.
     solver : str or Solver, default="auto"

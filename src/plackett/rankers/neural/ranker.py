@@ -38,7 +38,7 @@ class NeuralRanker(Normalized, Prepared):
     Parameters
     ----------
     loss : str or Loss, default="listmle"
-        As for ``LinearRanker``. On CUDA the pairwise losses except ``"exponential"`` are computed on the CPU.
+        As for ``LinearRanker``. On CUDA ``"pl-rank"`` and losses of your own are computed on the CPU.
     hidden : sequence of ints or int, default=(64, 32)
         Widths of the hidden layers; ``()`` makes the scores linear.
     activation : {"relu", "gelu", "silu", "tanh"}, default="relu"

@@ -35,8 +35,8 @@ class TreeRanker(LightGBMTrees):
     Parameters
     ----------
     loss : str or Loss, default="listmle"
-        A name of :func:`plackett.losses.loss_names`, such as ``"listmle"``, ``"logistic"`` or ``"hinge"``, or an object
-        of :mod:`plackett.losses` with parameters of its own that is not random.
+        A name of :func:`plackett.losses.loss_names`, such as ``"listmle"``, ``"softmax"`` or ``"lambdarank"``, or an
+        object of :mod:`plackett.losses` with parameters of its own that is not random.
     n_rounds : int or None, default=None
         Maximum number of trees. None: 300 with an ``eval_set``, which ends the fit earlier, and 100 without one.
     learning_rate : float, default=0.1
