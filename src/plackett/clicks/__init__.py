@@ -15,6 +15,8 @@ __all__, __getattr__, __dir__ = attach(
         "plackett.clicks.models.chain": "CCM CM DBN DCM SDBN",
         "plackett.clicks.models.registry": "get_click_model",
         "plackett.clicks.pairs": "Pairs",
+        "plackett.clicks.propensities.estimate": "estimate_propensities",
+        "plackett.clicks.propensities.propensities": "Propensities",
         "plackett.clicks.reading.cleaning": "Cleaning",
         "plackett.clicks.simulate": "simulate_clicks",
         "plackett.clicks.reading.read": "read_clicks",

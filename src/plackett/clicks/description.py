@@ -128,12 +128,14 @@ def _span(ranks: list[int]) -> str:
     return " and ".join(f"{run[0]} to {run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
-def _named(ranks: list[int]) -> str:
+def named_ranks(ranks: list[int]) -> str:
+    """Return "rank 4", or "ranks 1 to 3 and 5"."""
     return f"rank{'s' if len(ranks) > 1 else ''} {_span(ranks)}"
 
 
-def _share_of(ranks: list[int]) -> str:
-    return f"{_named(ranks).capitalize()} share{'' if len(ranks) > 1 else 's'}"
+def ranks_share(ranks: list[int]) -> str:
+    """Return "Rank 4 shares", or "Ranks 1 to 3 and 5 share"."""
+    return f"{named_ranks(ranks).capitalize()} share{'' if len(ranks) > 1 else 's'}"
 
 
 def describe(log: ClickLog) -> ClickDescription:
@@ -180,7 +182,7 @@ def describe(log: ClickLog) -> ClickDescription:
         "click_rate_by_rank": (clicks / np.maximum(1, shown))[:n_ranks].tolist(),
         "pairs_by_rank": shared.diagonal().tolist(),
         "pairs_shared_with_rank_above": shared.diagonal(1).tolist(),
-        "rank_groups": _connected(shared),
+        "rank_groups": connected_ranks(shared),
         "n_pairs_at_one_rank": int(np.count_nonzero(n_bits == 1)),
         "n_pairs_with_few_shown": int(np.count_nonzero(is_shown & (shown_of_pair < FEW_SHOWN))),
         "n_pairs_without_click": int(np.count_nonzero(is_shown & (clicks_of_pair == 0))),
@@ -209,7 +211,7 @@ def _shared_pairs(ranks_of_pair: np.ndarray, n_ranks: int) -> np.ndarray:
     return (bits * counts[:, None]).T @ bits
 
 
-def _connected(shared: np.ndarray) -> list[list[int]]:
+def connected_ranks(shared: np.ndarray) -> list[list[int]]:
     """Return the groups of ranks that are connected by shared pairs."""
     left, groups = set(range(len(shared))), []
     while left:
@@ -237,14 +239,14 @@ def _findings(found: ClickDescription, shared: np.ndarray) -> list[str]:
         findings.append("Nothing was clicked: no model can be fitted.")
     for group in found.rank_groups[1:]:
         findings.append(
-            f"{_share_of(group)} no pair with {_named(found.rank_groups[0])}: this log cannot tell how much less is "
-            "looked at there. Serve some lists in another order, or use features (regression EM)."
+            f"{ranks_share(group)} no pair with {named_ranks(found.rank_groups[0])}: this log cannot tell how much "
+            "less is looked at there. Serve some lists in another order, or use features (regression EM)."
         )
     if found.is_connected and len(shared) > 1:
         weak = [rank + 1 for rank in range(1, len(shared)) if shared[rank, :rank].max() < FEW_PAIRS]
         if weak:
             few = f"fewer than {FEW_PAIRS} pairs"
-            findings.append(f"{_share_of(weak)} {few} with any rank above: the propensity there is uncertain.")
+            findings.append(f"{ranks_share(weak)} {few} with any rank above: the propensity there is uncertain.")
     if found.n_pairs_with_few_shown > 0.5 * found.n_pairs:
         findings.append(
             f"{found.n_pairs_with_few_shown / found.n_pairs:.0%} of the pairs were shown fewer than {FEW_SHOWN} times: "

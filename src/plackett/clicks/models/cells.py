@@ -238,7 +238,7 @@ class _Examination(CellModel):
         self._looks = np.append(1.0, found.globals)
         self.converged_, self.n_iter_ = found.converged, self.n_iter_ + len(found.history)
         self.history_ = [value / self.n_sessions_ for value in found.history]
-        self._keep_examination()
+        self.examination_ = self._laid_out(self._looks)
         self._weigh(counts, prior, yes, no)
 
     @staticmethod
@@ -286,6 +286,10 @@ class _Examination(CellModel):
         for _, _, part in parts:
             schur += part
         covariance = np.linalg.pinv(schur, rcond=1e-12, hermitian=True)
+        error = np.full(chances.size, np.nan)
+        variance = np.append(0.0, covariance.diagonal())
+        error[: n_free + 1] = np.sqrt(np.where(variance < 0, np.nan, variance))  # below 0: not identified
+        self.examination_error_ = self._laid_out(error)
 
         def add(block: Cells, information: np.ndarray, coupling: np.ndarray, _: np.ndarray) -> np.ndarray:
             added = np.empty(information.size)
@@ -298,15 +302,16 @@ class _Examination(CellModel):
             total[block.pairs] = information
         self.evidence_ = evidence_of(attraction, total, yes, no)
 
-    def _keep_examination(self) -> None:
-        self.examination_ = self._looks
+    def _laid_out(self, values: np.ndarray) -> np.ndarray:
+        """Return values of cells in the shape of ``examination_``."""
+        return values
 
     def _cell_chances(self) -> np.ndarray:
         return self.examination_
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         shape = (self.n_ranks_, self.n_ranks_) if self.by_last_click else (self.n_ranks_,)
-        return {**super()._shapes(), "examination_": shape}
+        return {**super()._shapes(), "examination_": shape, "examination_error_": shape}
 
 
 def evidence_of(values: np.ndarray, information: np.ndarray, yes: np.ndarray, no: np.ndarray) -> np.ndarray:
@@ -338,6 +343,8 @@ class PBM(_Examination):
         Chance of a click on each pair if it is looked at, in the order of ``pairs``.
     examination_ : ndarray of shape (n_ranks,)
         Chance of a look at each rank. Ranks below the longest list of the fit have that of its last one.
+    examination_error_ : ndarray of shape (n_ranks,)
+        Standard errors of their log-odds; NaN for lists of more than 200 documents.
     evidence_ : ndarray of shape (n_pairs, 2)
         Clicks and skips that what is known about each attractiveness is worth.
 
@@ -349,7 +356,7 @@ class PBM(_Examination):
     ... )
     >>> model = pk.clicks.PBM().fit(log)
     >>> model.attractiveness_.round(2)
-    array([0.28, 0.79])
+    array([0.28, 0.75])
     """
 
     name = "pbm"
@@ -370,6 +377,8 @@ class UBM(_Examination):
     examination_ : ndarray of shape (n_ranks, n_ranks)
         Chance of a look at a rank (row ``rank - 1``) by the rank of the last click above (column, 0 for none);
         NaN where that cannot be.
+    examination_error_ : ndarray of shape (n_ranks, n_ranks)
+        Standard errors of their log-odds; NaN for lists of more than 19 documents.
     evidence_ : ndarray of shape (n_pairs, 2)
         Clicks and skips that what is known about each attractiveness is worth.
 
@@ -386,9 +395,10 @@ class UBM(_Examination):
     name = "ubm"
     by_last_click = True
 
-    def _keep_examination(self) -> None:
-        self.examination_ = np.full((self.n_ranks_, self.n_ranks_), np.nan)
-        self.examination_[np.tril_indices(self.n_ranks_)] = self._looks
+    def _laid_out(self, values: np.ndarray) -> np.ndarray:
+        matrix = np.full((self.n_ranks_, self.n_ranks_), np.nan)
+        matrix[np.tril_indices(self.n_ranks_)] = values
+        return matrix
 
     def _cell_chances(self) -> np.ndarray:
         return self.examination_[np.tril_indices(self.n_ranks_)]

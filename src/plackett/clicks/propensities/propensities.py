@@ -1,0 +1,168 @@
+"""The result of ``estimate_propensities``."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from plackett._optional import import_optional
+from plackett._tables import Column, Table
+from plackett.exceptions import DataFormatError
+from plackett.storage.container import ContainerError, open_container, write_container
+
+KIND, VERSION = "plackett propensities", 1
+COLOUR = "#2563a8"
+_ARRAYS = ("values", "intervals", "a", "b")
+
+
+class Propensities:
+    """Propensities of ranks, relative to rank 1, with intervals.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_ranks,)
+        Chance of a look at each rank over that at rank 1; NaN where it cannot be found.
+    intervals : array-like of shape (n_ranks, 2), default=None
+        Lower and upper ends; NaN where there are none.
+    level : float, default=None
+        Level of the intervals.
+    a, b : array-like of shape (n_ranks,), default=None
+        Trust bias: a document is clicked at rank r with chance ``a[r - 1] * P(relevant) + b[r - 1]``. Without them it
+        is ``values[r - 1] * attractiveness``.
+    method : str, default="given"
+        How they were estimated.
+    notes : list of str, default=None
+        Which ranks cannot be found, and why.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> pk.clicks.Propensities([1.0, 0.5, 0.25])
+    Propensities(1, 0.5, 0.25; given)
+    """
+
+    def __init__(
+        self,
+        values: Any,
+        intervals: Any = None,
+        *,
+        level: float | None = None,
+        a: Any = None,
+        b: Any = None,
+        method: str = "given",
+        notes: list[str] | None = None,
+    ):
+        self.values = np.array(values, dtype=np.float64)
+        if self.values.ndim != 1 or not self.values.size or (self.values < 0).any():
+            raise ValueError(f"values has shape {self.values.shape}; a number of at least 0 for each rank is needed.")
+        n_ranks = self.values.size
+        self.intervals = _of_shape(intervals, "intervals", (n_ranks, 2))
+        self.a, self.b = _of_shape(a, "a", (n_ranks,)), _of_shape(b, "b", (n_ranks,))
+        if (self.a is None) != (self.b is None):
+            raise ValueError("a and b belong together: give both, or none.")
+        self.level, self.method, self.notes = level, method, list(notes or [])
+
+    def __len__(self) -> int:
+        return self.values.size
+
+    def to_table(self) -> Table:
+        """Return a table with a row for each rank.
+
+        Returns
+        -------
+        Table
+        """
+        columns, parts = [Column("rank", digits=None), Column("propensity", digits=3)], [self.values]
+        if self.intervals is not None:
+            columns += [Column("from", digits=3), Column("to", digits=3)]
+            parts += list(self.intervals.T)
+        if self.a is not None and self.b is not None:
+            columns += [Column("a", digits=3), Column("b", digits=3)]
+            parts += [self.a, self.b]
+        return Table(columns, [[rank, *map(float, row)] for rank, row in enumerate(zip(*parts, strict=True), start=1)])
+
+    def plot(self, *, ax: Any = None, label: str | None = None) -> Any:
+        """Plot the propensity of each rank with its interval.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes a new figure. Several propensities may share one.
+        label : str, default=None
+            Name in the legend; None takes the method.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        pyplot = import_optional("matplotlib.pyplot", extra="report", needed_for="Propensities.plot")
+        if ax is None:
+            ax = pyplot.subplots(figsize=(6.4, 3.6), layout="constrained")[1]
+            ax.set_prop_cycle(color=[COLOUR, "#c2571a", "#2f855a", "#6b46c1", "#777777"])
+        ranks = np.arange(1, len(self) + 1)
+        (line,) = ax.plot(ranks, self.values, "o-", linewidth=1, markersize=4, label=label or self.method)
+        if self.intervals is not None:
+            ax.vlines(ranks, *self.intervals.T, color=line.get_color(), linewidth=2, alpha=0.6)
+        ax.set_xlabel("rank")
+        ax.set_ylabel("propensity, relative to rank 1")
+        ax.set_ylim(bottom=0)
+        ax.legend(frameon=False)
+        return ax
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Save the propensities; nothing in the file is executable.
+
+        Parameters
+        ----------
+        path : path
+            Replaced only when everything was written.
+        """
+        with write_container(path, KIND, VERSION) as writer:
+            for name in _ARRAYS:
+                if getattr(self, name) is not None:
+                    writer.add(name, getattr(self, name))
+            writer.finish({"level": self.level, "method": self.method, "notes": self.notes})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> Propensities:
+        """Return the propensities in a file of ``save``.
+
+        Parameters
+        ----------
+        path : path
+
+        Returns
+        -------
+        Propensities
+
+        Raises
+        ------
+        DataFormatError
+            If the file is damaged, or holds something else.
+        """
+        try:
+            with open_container(path, KIND, VERSION) as container:
+                arrays = {name: container.array(name) for name in _ARRAYS if name in container.arrays}
+                header = container.header
+            about = {name: header[name] for name in ("level", "method", "notes")}
+            return cls(**arrays, **about)
+        except (ContainerError, ValueError, KeyError, TypeError) as error:
+            raise DataFormatError(os.fspath(path), None, f"these propensities cannot be read: {error}") from error
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{value:.3g}" for value in self.values[:10])
+        return f"Propensities({shown}{', …' if len(self) > 10 else ''}; {self.method})"
+
+    def __str__(self) -> str:
+        return "\n\n".join([self.to_table().to_text(), *self.notes])
+
+
+def _of_shape(values: Any, name: str, shape: tuple[int, ...]) -> np.ndarray | None:
+    if values is None:
+        return None
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}; {shape} is needed.")
+    return array
