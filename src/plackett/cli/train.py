@@ -62,7 +62,7 @@ def train(
     model: Annotated[str, _option("FILE", "Model file to write.", "--model", "-o")],
     ranker: Annotated[
         str | None,
-        _option("NAME", f"Ranker, see below ({DEFAULT_RANKER}); with its loss: trees:listnet.", "--ranker", "-r"),
+        _option("NAME", f"Ranker, see below ({DEFAULT_RANKER}), or trees:listnet.", "--ranker", "-r"),
     ] = None,
     loss: Annotated[
         str | None, _option("NAME", "Loss of linear, kernel, tree, neural ones; your own: module:name.", "--loss")
