@@ -123,7 +123,8 @@ class ClickModel(Parameters, ABC):
         self.n_sessions_, self.n_ranks_ = len(log), log.longest
         self.impressions_ = _impressions(log)
         self._pairs, self.pair_arrays_ = log.pairs, log.pairs.arrays()
-        self.converged_, self.n_iter_, self.history_ = True, 0, []
+        self.converged_, self.n_iter_ = True, 0
+        self.history_: list[float] = []
         self._start(log)
         self._learn(counts, prior)
         while self.has_attractiveness and prior.improve(self.evidence_):

@@ -71,14 +71,14 @@ def count_lists(log: ClickLog) -> list[Lists]:
         start, n_none = np.empty((2, n_sessions), dtype=np.int32)
         clicks, skips, passed = np.zeros((3, pairs.stop - pairs.start), dtype=np.int32)
         passed_at = np.zeros(longest)
-        lists = (indptr, pair, ends, start, n_none, query_lists)
+        lists: tuple[np.ndarray, ...] = (indptr, pair, ends, start, n_none, query_lists)
         n_lists, n_rows = _kernels.collapse_lists(
             *sessions, first, last, pairs.start, *lists, clicks, skips, passed, passed_at
         )
         sizes = (n_lists + 1, n_rows, n_rows, n_lists, n_lists, last - first + 1)
-        kept = (values[:size].copy() for values, size in zip(lists, sizes, strict=True))
-        query_pairs = bounds[first : last + 1] - pairs.start
-        return Lists(pairs, *kept, query_pairs, clicks, skips, passed, passed_at)
+        kept = [values[:size].copy() for values, size in zip(lists, sizes, strict=True)]
+        rest = (bounds[first : last + 1] - pairs.start, clicks, skips, passed, passed_at)
+        return Lists(pairs, *kept, *rest)
 
     return _by_query(log, work)
 
