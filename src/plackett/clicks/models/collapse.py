@@ -78,7 +78,7 @@ def count_lists(log: ClickLog) -> list[Lists]:
         sizes = (n_lists + 1, n_rows, n_rows, n_lists, n_lists, last - first + 1)
         kept = [values[:size].copy() for values, size in zip(lists, sizes, strict=True)]
         rest = (bounds[first : last + 1] - pairs.start, clicks, skips, passed, passed_at)
-        return Lists(pairs, *kept, *rest)
+        return Lists._make((pairs, *kept, *rest))
 
     return _by_query(log, work)
 
