@@ -237,6 +237,24 @@ def test_an_override_is_not_passed_over():
     np.testing.assert_array_equal(ranker.coef_, 0.0)
 
 
+class Halved(pk.losses.Pairwise):
+    """A subclass with another diagonal than that of the base's single pass."""
+
+    def diagonal_at(self, scores, lists):
+        return 0.5 * super().diagonal_at(scores, lists)
+
+
+def test_an_own_diagonal_is_what_trees_use():
+    lists = OWN_DATA.lists
+    scores = np.linspace(-1.0, 1.0, lists.n_docs)
+    whole, half = (
+        loss.as_lightgbm(lists)(scores)
+        for loss in (pk.losses.Pairwise(weight="lambdarank"), Halved(weight="lambdarank"))
+    )
+    np.testing.assert_array_equal(half[0], whole[0])
+    np.testing.assert_allclose(half[1], 0.5 * whole[1], atol=1e-9)
+
+
 def test_a_product_of_the_wrong_length_is_refused():
     with pytest.raises(ValueError, match="curvature_at returned a product of shape"):
         pk.LinearRanker(loss=ShortProduct(), solver="newton").fit(OWN_DATA.X, OWN_DATA.y, qid=OWN_DATA.qid)

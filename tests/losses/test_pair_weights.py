@@ -145,6 +145,28 @@ def test_curvature_is_that_of_held_weights(loss, weight, score_norm):
         assert np.linalg.eigvalsh(at_ties).min() > -1e-10 * bound.max()
 
 
+@pytest.mark.parametrize("loss", [name for name, kind in KINDS.items() if kind.has_diagonal])
+@pytest.mark.parametrize("weight", WEIGHTS)
+@pytest.mark.parametrize("score_norm", [False, True])
+def test_one_pass_gives_the_bits_of_a_slope_and_of_a_diagonal(loss, weight, score_norm):
+    rng = np.random.default_rng(0)
+    lists = literal.lists_of([], [1], [2, 2], *(rng.integers(0, 4, size) for size in (2, 3, 4, 7, 16, 33, 150)))
+    spread = rng.normal(size=lists.n_docs)
+    for k in (None, 1, 10, 400):
+        if weight == "precision" and k is None:
+            continue
+        moving = Pairwise(
+            loss, weight, k, sigma=0.7 if loss in ("logistic", "soft-zero-one") else 1.0, score_norm=score_norm
+        )
+        for scores in (spread, np.round(2 * spread), 500 * spread, np.zeros(lists.n_docs)):
+            for one in (moving, moving.held_at(spread, lists)):
+                slope, expected = np.empty(lists.n_docs), np.empty(lists.n_docs)
+                values, diagonal = one.values_and_diagonal_at(scores, lists, slope)
+                np.testing.assert_array_equal(values, one.query_values(scores, lists, expected))
+                np.testing.assert_array_equal(slope, expected)
+                np.testing.assert_array_equal(diagonal, one.diagonal_at(scores, lists))
+
+
 @settings(max_examples=60, deadline=None)
 @given(queries=st.lists(documents, min_size=1, max_size=3), loss=compositions, random=st.randoms(use_true_random=False))
 def test_shuffled_rows_and_queries_change_only_the_order(queries, loss, random):

@@ -87,6 +87,12 @@ class Loss(Parameters, ABC):
                          "held_at"):  # fmt: skip
                 if name not in defined:
                     setattr(cls, name, vars(Loss)[name])
+        if {
+            "value_and_slope",
+            "query_values",
+            "diagonal_at",
+        } & defined.keys() and "values_and_diagonal_at" not in defined:
+            cls.values_and_diagonal_at = Loss.values_and_diagonal_at  # type: ignore[method-assign]
 
     def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
         """Return the loss of each query; write the slope into ``slope``.
@@ -190,6 +196,15 @@ class Loss(Parameters, ABC):
     def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
         """Return the diagonal of the second derivative, without checks."""
         raise self._lacks("curvature_diagonal")
+
+    def values_and_diagonal_at(
+        self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return what ``query_values`` and ``diagonal_at`` return, for boosted trees; write the slope into ``slope``.
+
+        A loss that computes both in one pass overrides it, with the same results.
+        """
+        return self.query_values(scores, lists, slope), self.diagonal_at(scores, lists)
 
     def bound_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
         """Return what ``curvature_bound`` returns, without checks."""

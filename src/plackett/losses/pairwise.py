@@ -355,13 +355,24 @@ class Pairwise(CompiledCurvature):
         return product
 
     def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
-        if not self.has_positive_diagonal:
-            raise self._lacks("curvature_diagonal")
+        self._check_diagonal()
         return super().diagonal_at(scores, lists)
+
+    def values_and_diagonal_at(
+        self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        self._check_diagonal()
+        values, diagonal = np.empty(lists.n_queries), np.empty(lists.n_docs)
+        _native.losses.evaluate_with_diagonal(self.native(lists), scores, slope, diagonal, values)
+        return values, diagonal
 
     def bound_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
         self._check_curvature("curvature_bound")
         return super().bound_at(scores, lists)
+
+    def _check_diagonal(self) -> None:
+        if not self.has_positive_diagonal:
+            raise self._lacks("curvature_diagonal")
 
     def _check_curvature(self, method: str) -> None:
         if not self._kind.is_curved:

@@ -33,6 +33,13 @@ public:
         throw std::logic_error("this loss has no curvature diagonal");
     }
 
+    // Both of `evaluate` and `diagonal`, in one pass where that saves time; the results are the same.
+    virtual void evaluate_with_diagonal(View<const double> scores, View<double> slope, View<double> diagonal,
+                                        View<double> values, Index first, Index last) const {
+        evaluate(scores, slope, values, first, last);
+        this->diagonal(scores, diagonal, first, last);
+    }
+
     // Numbers d ≥ 0 such that diag(d) is at least the second derivative.
     virtual void bound(View<const double> /*scores*/, View<double> /*bounds*/, Index /*first*/, Index /*last*/) const {
         throw std::logic_error("this loss has no curvature bound");

@@ -65,9 +65,12 @@ class TreeObjective:
         values, slope, curvature = np.empty(self._sizes.size), np.empty(self.n_docs), np.empty(self.n_docs)
 
         def work(block: _Block) -> None:
-            rows = block.rows
-            values[block.queries] = self.loss.query_values(scores[rows], block.lists, slope[rows])
-            found = self.loss.diagonal_at(scores[rows], block.lists) if block.curvature is None else block.curvature
+            rows, found = block.rows, block.curvature
+            given = scores[rows], block.lists, slope[rows]
+            if found is None:
+                values[block.queries], found = self.loss.values_and_diagonal_at(*given)
+            else:
+                values[block.queries] = self.loss.query_values(*given)
             np.maximum(found, SMALLEST, out=curvature[rows])
 
         map_blocks(work, self._blocks)

@@ -28,6 +28,11 @@ void diagonal(const Loss& loss, View<const double> scores, View<double> diagonal
     loss.diagonal(scores, diagonal, 0, n_queries(loss));
 }
 
+void evaluate_with_diagonal(const Loss& loss, View<const double> scores, View<double> slope, View<double> diagonal,
+                            View<double> values) {
+    loss.evaluate_with_diagonal(scores, slope, diagonal, values, 0, n_queries(loss));
+}
+
 void bound(const Loss& loss, View<const double> scores, View<double> bounds) {
     loss.bound(scores, bounds, 0, n_queries(loss));
 }
@@ -41,6 +46,7 @@ void bind_listwise(nb::module_& module) {
     define<&evaluate>(module, "evaluate", "loss scores slope values");
     define<&multiply>(module, "multiply", "loss scores direction product");
     define<&diagonal>(module, "diagonal", "loss scores diagonal");
+    define<&evaluate_with_diagonal>(module, "evaluate_with_diagonal", "loss scores slope diagonal values");
     define<&bound>(module, "bound", "loss scores bounds");
     define<&held_at>(module, "held_at", "loss scores");
 

@@ -25,42 +25,37 @@ struct HeldWeights {  // of all queries: rankings and scores in label order, and
     Scratch<double> scores, norms;
 };
 
+enum class Pass { slope, slope_and_diagonal, diagonal, product };  // what a pass over the pairs writes
+
+struct Written {  // where to: by document, by document, and by query
+    View<double> slope, curvature, values;
+};
+
 template <class Kind>
 class WeightedPairs {  // work space for the queries first to last of a plan
 public:
     WeightedPairs(const Kind& kind, const WeightSettings& settings, const PairPlan& plan, const HeldWeights* held,
                   Index longest)
         : kind(kind), of(settings), plan(plan), held(held), weights(settings, longest), f(longest), up(longest),
-          down(longest), along(longest), out(longest), base(longest), own(longest), others(longest), places(longest),
-          ends(longest), run_start(longest) {}
+          down(longest), along(longest), pulls(longest), bends(longest), base(longest), own(longest), others(longest),
+          places(longest), ends(longest), run_start(longest) {}
 
-    // The loss of a query times a weight, and the slope of its documents.
-    double evaluate(Index q, double weight, View<const double> scores, View<double> slope) {
+    // Write the loss of a query times a weight with its slope, its second derivative times a direction, or the diagonal of
+    // that. A diagonal adds up absolute weights, so that it is positive also for negative labels.
+    template <Pass pass>
+    void evaluate(Index q, double weight, View<const double> scores, View<const double> direction, const Written& written) {
         const QueryPairs pairs = load(q, weight, scores);
         Total total{0.0, 0.0};
         if (has_pairs) {
-            total = meet_all(pairs);
+            if constexpr (pass == Pass::product) take(direction, pairs.rows, along);
+            total = meet_all<pass>(pairs);
             weight *= kind.scale * norm_of(q, total.strength);
         }
-        put(weight * kind.rate, out, pairs.rows, slope);
-        return weight * total.loss;
-    }
-
-    // The second derivative of a query's loss times a weight, times a direction, or its diagonal. A diagonal adds up absolute
-    // weights, so that it is positive also for negative labels.
-    template <bool is_diagonal>
-    void multiply(Index q, double weight, View<const double> scores, View<const double> direction, View<double> product) {
-        const QueryPairs pairs = load(q, weight, scores);
-        if (has_pairs) {
-            if constexpr (!is_diagonal) take(direction, pairs.rows, along);
-            double strength = 0.0;
-            walk(pairs, [&](Index i, double sign, Index first, Index last, View<const double> w) {
-                strength += is_wide ? bend<is_diagonal, true>(i, sign, first, last, w)
-                                    : bend<is_diagonal, false>(i, sign, first, last, w);
-            });
-            weight *= kind.scale * kind.rate * kind.rate * norm_of(q, strength);
+        if constexpr (has_slope(pass)) {
+            put(weight * kind.rate, pulls, pairs.rows, written.slope);
+            written.values[q] = weight * total.loss;
         }
-        put(weight, out, pairs.rows, product);
+        if constexpr (pass != Pass::slope) put(weight * kind.rate * kind.rate, bends, pairs.rows, written.curvature);
     }
 
     // Keep the weights at the scores of a query.
@@ -73,7 +68,7 @@ public:
         std::copy_n(base.view().begin(), n, kept.scores.view().begin() + first);
         std::copy_n(places.view().begin(), n, kept.places.view().begin() + first);
         std::copy_n(ends.view().begin(), n, kept.ends.view().begin() + first);
-        if (of.has_norm) kept.norms[q] = norm_of(q, meet_all(pairs).strength);
+        if (of.has_norm) kept.norms[q] = norm_of(q, meet_all<Pass::slope>(pairs).strength);
     }
 
 private:
@@ -81,11 +76,14 @@ private:
         double loss, strength;  // the strength sums |weight times pull|
     };
 
+    static constexpr bool has_slope(Pass pass) { return pass == Pass::slope || pass == Pass::slope_and_diagonal; }
+
     // Load a query: scores, exponentials and weights. The weight becomes NaN if a score is.
     QueryPairs load(Index q, double& weight, View<const double> scores) {
         const QueryPairs pairs = plan.query(q);
         const Index n = pairs.n_docs(), start = plan.indptr[q];
-        out.slice(0, n).fill(0.0);
+        pulls.slice(0, n).fill(0.0);
+        bends.slice(0, n).fill(0.0);
         has_pairs = weight > 0.0 && n > 1 && (of.is_one_sided() || pairs.run_end[0] < n);
         if (!has_pairs) return pairs;
         const View<double> own_base = base.slice(0, n), x = f.slice(0, n);
@@ -145,14 +143,30 @@ private:
         });
     }
 
+    template <Pass pass>
     Total meet_all(const QueryPairs& pairs) {
         Total total{0.0, 0.0};
         walk(pairs, [&](Index i, double sign, Index first, Index last, View<const double> w) {
-            const Total part = is_wide ? meet<true>(i, sign, first, last, w) : meet<false>(i, sign, first, last, w);
+            const Total part = meet<pass>(i, sign, first, last, w);
             total.loss += part.loss;
             total.strength += part.strength;
         });
         return total;
+    }
+
+    template <Pass pass>
+    Total meet(Index i, double sign, Index first, Index last, View<const double> w) {
+        if constexpr (Kind::needs_exponential)
+            if (is_wide) return meet<pass, true>(i, sign, first, last, w);
+        return meet<pass, false>(i, sign, first, last, w);
+    }
+
+    // Without a slope, the strength is only computed if has_norm needs it.
+    template <Pass pass, bool wide>
+    Total meet(Index i, double sign, Index first, Index last, View<const double> w) {
+        if constexpr (!has_slope(pass))
+            if (!of.has_norm || held) return meet_row<pass, wide, false>(i, sign, first, last, w);
+        return meet_row<pass, wide, true>(i, sign, first, last, w);
     }
 
     template <bool wide>
@@ -162,56 +176,39 @@ private:
         return one < other ? one : other;  // e^m or e^-m, the smaller one
     }
 
-    template <bool wide>
-    Total meet(Index i, double sign, Index first, Index last, View<const double> w) {
-        const double *x = f.view().data, *u = up.view().data, *d = down.view().data, *weight = w.data;
-        double* o = out.view().data;
-        const double at = x[i], up_i = u[i], down_i = d[i], factor = sign * kind.rate;
+    template <Pass pass, bool wide, bool has_strength>
+    Total meet_row(Index i, double sign, Index first, Index last, View<const double> w) {
+        constexpr bool is_product = pass == Pass::product;
+        const double *x = f.view().data, *u = up.view().data, *d = down.view().data, *t = along.view().data;
+        const double* weight = w.data;
+        double *p = pulls.view().data, *b = bends.view().data;
+        const double at = x[i], up_i = u[i], down_i = d[i], along_i = is_product ? t[i] : 0.0, factor = sign * kind.rate;
         const Kind own_kind = kind;
-        double loss = 0.0, drawn = 0.0, strength = 0.0;
-#pragma omp simd reduction(+ : loss, drawn, strength)
+        double loss = 0.0, drawn = 0.0, strength = 0.0, bent = 0.0;
+#pragma omp simd reduction(+ : loss, drawn, strength, bent)
+#ifdef __clang__  // would split the sums of some passes further, so that a slope would depend on what else is written
+#pragma clang loop interleave(disable)
+#endif
         for (Index j = first; j < last; ++j) {
-            const double m = factor * (at - x[j]);
-            const Met met = own_kind.meet(m, exponential_of<wide>(m, u[j] * down_i, d[j] * up_i));
+            const double m = factor * (at - x[j]), e = exponential_of<wide>(m, u[j] * down_i, d[j] * up_i);
+            const Met met = own_kind.meet(m, e);
             const double pull = weight[j] * met.pull;
-            loss += weight[j] * met.loss;
-            drawn += pull;
-            strength += std::abs(pull);
-            o[j] += sign * pull;
-        }
-        out[i] -= sign * drawn;
-        return {loss, strength};
-    }
-
-    // Return the strength if has_norm needs it.
-    template <bool is_diagonal, bool wide>
-    double bend(Index i, double sign, Index first, Index last, View<const double> w) {
-        if (of.has_norm && !held) return bend_row<is_diagonal, wide, true>(i, sign, first, last, w);
-        return bend_row<is_diagonal, wide, false>(i, sign, first, last, w);
-    }
-
-    template <bool is_diagonal, bool wide, bool has_strength>
-    double bend_row(Index i, double sign, Index first, Index last, View<const double> w) {
-        double total = 0.0, strength = 0.0;
-        if constexpr (Kind::is_curved) {
-            const double *x = f.view().data, *u = up.view().data, *d = down.view().data, *t = along.view().data;
-            const double* weight = w.data;
-            double* o = out.view().data;
-            const double at = x[i], up_i = u[i], down_i = d[i], along_i = is_diagonal ? 0.0 : t[i];
-            const double factor = sign * kind.rate;
-            const Kind own_kind = kind;
-#pragma omp simd reduction(+ : total, strength)
-            for (Index j = first; j < last; ++j) {
-                const double m = factor * (at - x[j]), e = exponential_of<wide>(m, u[j] * down_i, d[j] * up_i);
-                const double c = own_kind.bend(m, e);
-                const double part = is_diagonal ? std::abs(weight[j]) * c : weight[j] * c * (along_i - t[j]);
-                total += part;
-                if constexpr (has_strength) strength += std::abs(weight[j] * own_kind.meet(m, e).pull);
-                o[j] += is_diagonal ? part : -part;
+            if constexpr (has_strength) strength += std::abs(pull);
+            if constexpr (has_slope(pass)) {
+                loss += weight[j] * met.loss;
+                drawn += pull;
+                p[j] += sign * pull;
             }
-            out[i] += total;
+            if constexpr (pass != Pass::slope) {
+                const double c = own_kind.bend(m, e);
+                const double part = is_product ? weight[j] * c * (along_i - t[j]) : std::abs(weight[j]) * c;
+                bent += part;
+                b[j] += is_product ? -part : part;
+            }
         }
-        return strength;
+        if constexpr (has_slope(pass)) pulls[i] -= sign * drawn;
+        if constexpr (pass != Pass::slope) bends[i] += bent;
+        return {loss, strength};
     }
 
     Kind kind;
@@ -219,7 +216,7 @@ private:
     PairPlan plan;
     const HeldWeights* held;
     RankWeights weights;
-    Scratch<double> f, up, down, along, out, base, own, others;
+    Scratch<double> f, up, down, along, pulls, bends, base, own, others;
     Scratch<Index> places, ends, run_start;
     bool has_pairs = false, is_wide = false;
 };
@@ -235,24 +232,34 @@ public:
 
     void evaluate(View<const double> scores, View<double> slope, View<double> values, Index first,
                   Index last) const override {
-        auto pairs = work_space(first, last);
-        for (Index q = first; q < last; ++q) values[q] = pairs.evaluate(q, query_weights[q], scores, slope);
+        run<Pass::slope>(1.0, scores, {}, {slope, {}, values}, first, last);
+    }
+    void evaluate_with_diagonal(View<const double> scores, View<double> slope, View<double> diagonal, View<double> values,
+                                Index first, Index last) const override {
+        if constexpr (Kind::is_curved)
+            run<Pass::slope_and_diagonal>(1.0, scores, {}, {slope, diagonal, values}, first, last);
+        else
+            Loss::evaluate_with_diagonal(scores, slope, diagonal, values, first, last);
     }
     void multiply(View<const double> scores, View<const double> direction, View<double> product, Index first,
                   Index last) const override {
-        if (!Kind::is_curved) return Loss::multiply(scores, direction, product, first, last);
-        auto pairs = work_space(first, last);
-        for (Index q = first; q < last; ++q)
-            pairs.template multiply<false>(q, query_weights[q], scores, direction, product);
+        if constexpr (Kind::is_curved)
+            run<Pass::product>(1.0, scores, direction, {{}, product, {}}, first, last);
+        else
+            Loss::multiply(scores, direction, product, first, last);
     }
     void diagonal(View<const double> scores, View<double> diagonal, Index first, Index last) const override {
-        if (!Kind::is_curved) return Loss::diagonal(scores, diagonal, first, last);
-        add_up(scores, diagonal, 1.0, first, last);
+        if constexpr (Kind::is_curved)
+            run<Pass::diagonal>(1.0, scores, {}, {{}, diagonal, {}}, first, last);
+        else
+            Loss::diagonal(scores, diagonal, first, last);
     }
     // Twice the diagonal, since (t_i - t_j)² is at most 2 t_i² + 2 t_j².
     void bound(View<const double> scores, View<double> bounds, Index first, Index last) const override {
-        if (!Kind::is_curved) return Loss::bound(scores, bounds, first, last);
-        add_up(scores, bounds, 2.0, first, last);
+        if constexpr (Kind::is_curved)
+            run<Pass::diagonal>(2.0, scores, {}, {{}, bounds, {}}, first, last);
+        else
+            Loss::bound(scores, bounds, first, last);
     }
     Loss* held_at(View<const double> scores) const override {
         const Index n_queries = plan.n_queries();
@@ -263,13 +270,12 @@ public:
     }
 
 private:
-    WeightedPairs<Kind> work_space(Index first, Index last) const {
-        return {kind, settings, plan, held.get(), plan.longest(first, last)};
-    }
-    void add_up(View<const double> scores, View<double> out, double times, Index first, Index last) const {
-        auto pairs = work_space(first, last);
+    template <Pass pass>
+    void run(double times, View<const double> scores, View<const double> direction, const Written& written, Index first,
+             Index last) const {
+        WeightedPairs<Kind> pairs(kind, settings, plan, held.get(), plan.longest(first, last));
         for (Index q = first; q < last; ++q)
-            pairs.template multiply<true>(q, times * query_weights[q], scores, scores, out);
+            pairs.template evaluate<pass>(q, times * query_weights[q], scores, direction, written);
     }
 
     Kind kind;
