@@ -26,9 +26,9 @@ def queries():
     return pk.datasets.make_web_like(40, 12, 3, random_state=0)
 
 
-def simulated(queries, n_sessions=30_000, random_share=0.3, **settings):
+def simulated(queries, n_sessions=30_000, random_share=0.3, k=K, **settings):
     rankers = {"a": queries.X[:, 0], "b": queries.X[:, 1], "c": -queries.X[:, 0]}
-    log = pk.clicks.simulate_clicks(queries, rankers, n_sessions, k=K, random_share=random_share, **settings)
+    log = pk.clicks.simulate_clicks(queries, rankers, n_sessions, k=k, random_share=random_share, **settings)
     label = {(str(qid), str(row)): queries.y[row] for row, qid in enumerate(queries.qid)}
     labels = np.array([label[log.pairs[code]] for code in range(log.n_pairs)])
     return log.with_features((labels[:, None] == np.unique(queries.y)).astype(float))
@@ -218,6 +218,13 @@ def test_regression_em_needs_no_shared_pairs(queries):
     np.testing.assert_allclose(quick(fixed, "regression-em").values, THETA[:3], rtol=0.12)
 
 
+def test_regression_em_does_not_stop_at_the_bound():
+    """Extrapolated to the bound, the chance of a look at rank 2 stayed at 1."""
+    queries = pk.datasets.make_web_like(60, 15, 3, random_state=0)
+    log = simulated(queries, 40_000, random_state=3, k=6)
+    np.testing.assert_allclose(quick(log, "regression-em").values[:K], THETA, rtol=0.06)
+
+
 def test_regression_em_takes_any_classifier(log):
     from sklearn.linear_model import LogisticRegression
 
@@ -284,7 +291,8 @@ def test_swaps_connect_with_rank_1_only():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_log_of_one_rank_has_one_propensity(method):
-    one = log_of([("q", ["a"], [1]), ("q", ["b"], [0])] * 5, is_random=[True] * 10, features=[[1.0], [0.0]])
+    sessions = [("q", ["a"], [1]), ("q", ["b"], [0])] * 50
+    one = log_of(sessions, is_random=[True] * 100, features=[[1.0], [0.0]])
     found = pk.clicks.estimate_propensities(one, method)
     np.testing.assert_allclose(found.values, [1])
 
@@ -314,6 +322,8 @@ def test_wrong_requests_are_named(log):
         pk.clicks.estimate_propensities(log_of([("q", ["a"], [1])], is_random=[0]), "randomised")
     with pytest.raises(ValueError, match="method="):
         pk.clicks.estimate_propensities(log, "swaps")
+    with pytest.raises(ValueError, match=r"no pair was shown 50 times \(at most 1\)"):
+        pk.clicks.estimate_propensities(plain, "trust")
     with pytest.raises(ValueError, match="level=1"):
         pk.clicks.estimate_propensities(log, level=1)
     with pytest.raises(ValueError, match='model is for "em"'):

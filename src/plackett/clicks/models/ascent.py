@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 LEAST = 1e-6  # probabilities stay within [LEAST, 1 - LEAST]
+NEARER = 0.5  # an extrapolation may come this much nearer to 0 or 1; at the bounds EM would hardly move
 MEMORY = 10  # steps that an extrapolation looks back
 ROUNDING = 1e-12  # relative; a likelihood that falls by less did not fall
 
@@ -62,7 +63,7 @@ def ascend(
     converged = False
     while len(history) < max_iter and not converged:
         points, moves = [*points[-MEMORY:], here], [*moves[-MEMORY:], update - here]
-        there = np.clip(_extrapolate(points, moves), LEAST, 1 - LEAST)
+        there = np.clip(_extrapolate(points, moves), NEARER * update, 1 - NEARER * (1 - update))
         before = [values.copy() for values in state]
         new_value, new_update = step(there)
         if new_value < value - ROUNDING * abs(value) and not np.array_equal(there, update):

@@ -294,7 +294,7 @@ class _Examination(CellModel):
         def add(block: Cells, information: np.ndarray, coupling: np.ndarray, _: np.ndarray) -> np.ndarray:
             added = np.empty(information.size)
             _kernels.cells_added_variance(block.indptr, block.cell, free, covariance, information, coupling, added)
-            return 1 / (1 / information + added)
+            return information / (1 + information * np.where(information > 0, added, 0.0))
 
         total = np.zeros(attraction.size)
         blocks_and_parts = [(block, *part) for block, part in zip(blocks, parts, strict=True)]

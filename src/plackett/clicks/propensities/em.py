@@ -134,7 +134,8 @@ def _best_relevance(counts: Counts, a: np.ndarray, b: np.ndarray, pairs: np.ndar
         curvature = counts.by_pair(a**2 * (counts.clicks / click**2 + counts.skips / (1 - click) ** 2))
         low, high = np.where(slope > 0, pairs, low), np.where(slope > 0, high, pairs)
         best = pairs + slope / np.maximum(curvature, 1e-300)
-        best = np.where((best > low) & (best < high), best, 0.5 * (low + high))
+        margin = 0.02 * (high - low)  # so that pairs with a maximum at a bound come there in a few steps
+        best = np.where((best > low) & (best < high), best, np.clip(best, low + margin, high - margin))
         move = np.abs(best - pairs).max(initial=0.0)
         pairs = best
         if move < 1e-7:

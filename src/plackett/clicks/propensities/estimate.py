@@ -26,6 +26,7 @@ from plackett.clicks.propensities.propensities import Propensities
 from plackett.exceptions import ConvergenceWarning, DataWarning, warn
 from plackett.validation import check_choice, check_number, check_positive_int, check_seed
 
+TRUST_SHOWN = 50  # impressions that a pair needs for "trust"; fewer say too little about its relevance
 METHODS = ("randomised", "swap", "harvesting", "em", "regression-em", "trust")
 
 
@@ -54,7 +55,8 @@ def estimate_propensities(
       (wang2018a). Pairs that were shown at one rank only inform each other, so ranks need not share pairs.
     * "trust": documents at high ranks are clicked more readily than their relevance explains (agarwal2019a). A click at
       r has the chance a_r P(relevant) + b_r. P(relevant) is known only up to a shift and a scale: the result is the
-      solution with a_1 + b_1 = 1 and the least b_r, which is 0 at one rank. ``values`` are a_r + b_r.
+      solution with a_1 + b_1 = 1 and the least b_r, which is 0 at one rank. ``values`` are a_r + b_r. Pairs with fewer
+      than 50 impressions are left out, because the estimates of their relevance would bias the result.
 
     "swap", "harvesting", "em" and "trust" need ranks that share clicked pairs, directly or through other ranks. Ranks
     that are not connected to rank 1 in this way have the propensity NaN.
@@ -125,11 +127,12 @@ def estimate_propensities(
         if not counts.by_rank(counts.clicks)[0]:
             what = "in the shuffled lists" if method == "randomised" else "in this log"
             raise ValueError(f"rank 1 has no click {what}; propensities are relative to rank 1.")
-        is_found, notes = _found_ranks(counts, method)
+        kept = _kept_pairs(counts, method)
+        is_found, notes = _found_ranks(_of_pairs(counts, kept), method)
         if method == "em":
             values, intervals = _by_model(log, model or PBM((0.0, 0.0), max_iter, tol), level)
             return _result(values, intervals, None, is_found, notes, method, level)
-        estimator = _estimator(method, log, model, is_found, max_iter=max_iter, tol=tol)
+        estimator = _estimator(method, log, model, kept, is_found, max_iter=max_iter, tol=tol)
         found = estimator(counts, None)
         if not np.isfinite(found.values[is_found]).all():
             raise ValueError(_why_not(method, found.values, is_found))
@@ -154,6 +157,7 @@ class _Found(NamedTuple):
 
 
 Estimator = Callable[[Counts, Start | None], _Found]
+STEPS_FROM_START = 50  # of an ascent that begins at the maximum for almost the same sessions
 
 
 def _sessions_for(log: ClickLog, method: str) -> ClickLog:
@@ -203,7 +207,12 @@ def _why_not(method: str, values: np.ndarray, is_found: np.ndarray) -> str:
     return f"lists that reach {ranks} have no click at rank 1; the propensity there cannot be found."
 
 
-def _estimator(method: str, log: ClickLog, model: Any, is_found: np.ndarray, *, max_iter: int, tol: float) -> Estimator:
+def _estimator(
+    method: str, log: ClickLog, model: Any, kept: np.ndarray, is_found: np.ndarray, *, max_iter: int, tol: float
+) -> Estimator:
+    def steps(start: Start | None) -> int:
+        return max_iter if start is None else min(max_iter, STEPS_FROM_START)
+
     def harvesting(counts: Counts, start: Start | None) -> _Found:
         own = np.ix_(is_found, is_found)
         clicks, skips = shared_evidence(counts)
@@ -212,18 +221,17 @@ def _estimator(method: str, log: ClickLog, model: Any, is_found: np.ndarray, *, 
         return _Found(values)
 
     def regression(counts: Counts, start: Start | None) -> _Found:
-        ascent, pairs = regression_em(_of_pairs(counts, kept), fit, start, max_iter=max_iter, tol=tol)
+        ascent, pairs = regression_em(_of_pairs(counts, kept), fit, start, max_iter=steps(start), tol=tol)
         values = np.append(1.0, ascent.globals)
         return _Found(values, start=Start(ascent.globals, pairs), is_converged=ascent.converged)
 
     def trust(counts: Counts, start: Start | None) -> _Found:
         some = _of_ranks(_of_pairs(counts, kept), is_found)
-        ascent, pairs = trust_em(some, start, max_iter=max_iter, tol=tol)
+        ascent, pairs = trust_em(some, start, max_iter=steps(start), tol=tol)
         a, b = np.full((2, counts.n_ranks), np.nan)
         a[is_found], b[is_found] = trust_gauge(*np.split(ascent.globals, 2))
         return _Found(a + b, (a, b), Start(ascent.globals, pairs), ascent.converged)
 
-    kept = np.unique(log.pair)
     if method == "regression-em":
         features = np.asarray(log.features, dtype=np.float64)[kept]
         fit = logistic_fit(features) if model is None else classifier_fit(model, features)
@@ -236,9 +244,24 @@ def _estimator(method: str, log: ClickLog, model: Any, is_found: np.ndarray, *, 
     }[method]
 
 
+def _kept_pairs(counts: Counts, method: str) -> np.ndarray:
+    """Return the pairs that an estimate uses."""
+    shown = counts.by_pair(counts.shown)
+    kept = np.flatnonzero(shown >= (TRUST_SHOWN if method == "trust" else 1))
+    if not kept.size:
+        raise ValueError(
+            f"no pair was shown {TRUST_SHOWN} times (at most {int(shown.max())}); trust bias cannot be found."
+        )
+    return kept
+
+
 def _of_pairs(counts: Counts, kept: np.ndarray) -> Counts:
-    """Return the counts with the pairs that were shown as codes."""
-    return counts._replace(pair=np.searchsorted(kept, counts.pair), n_pairs=kept.size)
+    """Return the counts of some pairs, which have new codes."""
+    place = np.full(counts.n_pairs, -1, dtype=np.int64)
+    place[kept] = np.arange(kept.size)
+    cells = place[counts.pair] >= 0
+    pair, rank, clicks, skips = (values[cells] for values in counts[:4])
+    return Counts(place[pair], rank, clicks, skips, kept.size, counts.n_ranks)
 
 
 def _of_ranks(counts: Counts, is_kept: np.ndarray) -> Counts:
