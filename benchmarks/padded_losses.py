@@ -31,7 +31,7 @@ def p_listmle(scores, labels, mask):
     sums = below.exp().flip(1).cumsum(1).flip(1)
     sizes = mask.sum(dim=1, keepdim=True)
     places = torch.arange(1, mask.shape[1] + 1)
-    weights = (2.0 ** (1 - places) - 2.0 ** (1 - sizes)).clamp(min=0.0) / (1.0 - 2.0 ** (1 - sizes))
+    weights = (2.0 ** (1 - places) - 2.0 ** (1 - sizes)).clamp(min=0.0) / (1.0 - 2.0 ** (1 - sizes)).clamp(min=0.5)
     return (((sums + 1e-10).log() - below).masked_fill(~mask, 0.0) * weights).sum()
 
 
@@ -43,6 +43,24 @@ def listnet(scores, labels, mask):
 def softmax(scores, labels, mask):
     logs = F.log_softmax(scores.masked_fill(~mask, NOTHING), dim=1)
     return -(labels * logs).masked_fill(~mask, 0.0).sum()
+
+
+def poly1_softmax(scores, labels, mask):
+    logs = F.log_softmax(scores.masked_fill(~mask, NOTHING), dim=1)
+    labels, totals = labels.masked_fill(~mask, 0.0), (labels * mask).sum(dim=1, keepdim=True)
+    shares = torch.where(totals > 0.0, labels / totals.clamp(min=1e-10), mask / mask.sum(dim=1, keepdim=True))
+    return (1.0 - (shares * logs.exp()).sum(dim=1)).sum() - (labels * logs).masked_fill(~mask, 0.0).sum()
+
+
+def unique_softmax(scores, labels, mask):
+    """Without pairs: sums of exponentials from the last document up, read where the next lower label begins."""
+    below = scores.masked_fill(~mask, NOTHING)
+    below = below - below.max(dim=1, keepdim=True).values.detach()
+    exponentials = below.exp()
+    keys = -labels.masked_fill(~mask, NOTHING)
+    next_lower = torch.searchsorted(keys, keys, right=True)
+    sums = F.pad(exponentials.flip(1).cumsum(1).flip(1), (0, 1)).gather(1, next_lower)
+    return ((2.0**labels - 1.0) * ((exponentials + sums).log() - below)).masked_fill(~mask, 0.0).sum()
 
 
 def rankcosine(scores, labels, mask):
@@ -107,6 +125,16 @@ def lambdarank_weight(width: int) -> torch.Tensor:
     return (discounts[:, None] - discounts[None, :]).abs()
 
 
+def ndcg_loss1(scores, labels, mask):
+    scores = scores.masked_fill(~mask, NOTHING)
+    gains, order = _gains_over_ideal(labels, mask), scores.detach().argsort(dim=1, descending=True)
+    scores, gains, mask = (each.gather(1, order) for each in (scores, gains, mask))
+    margins = (scores[:, :, None] - scores[:, None, :]).clamp(-1e8, 1e8)
+    is_counted = mask[:, None, :] & ~torch.eye(mask.shape[1], dtype=torch.bool)  # padding has no gain
+    weights = gains / torch.log2(torch.arange(2, mask.shape[1] + 2))
+    return -(weights * F.logsigmoid(margins).masked_fill(~is_counted, 0.0).sum(dim=2)).sum()
+
+
 def ndcg_loss2_weight(width: int) -> torch.Tensor:
     places = torch.arange(width)
     apart = (places[:, None] - places[None, :]).abs().clamp(min=1)
@@ -117,11 +145,52 @@ def ndcg_loss2pp_weight(width: int) -> torch.Tensor:
     return lambdarank_weight(width) + 10.0 * ndcg_loss2_weight(width)
 
 
-def approx_ndcg(scores, labels, mask, a=10.0):
-    gains = _gains_over_ideal(labels, mask)
+def _approximate_ranks(scores, mask, a):
     pairs = torch.sigmoid(a * (scores[:, None, :] - scores[:, :, None])).masked_fill(~mask[:, None, :], 0.0)
-    ranks = pairs.sum(dim=2) + 0.5  # a document is half above itself
+    return pairs.sum(dim=2) + 0.5  # a document is half above itself
+
+
+def approx_ndcg(scores, labels, mask, a=10.0):
+    gains, ranks = _gains_over_ideal(labels, mask), _approximate_ranks(scores, mask, a)
     return -(gains * math.log(2.0) / torch.log1p(ranks)).masked_fill(~mask, 0.0).sum()
+
+
+def approx_map(scores, labels, mask, a=10.0, b=10.0):
+    ranks, is_relevant = _approximate_ranks(scores, mask, a), mask & (labels >= 1.0)
+    pairs = torch.sigmoid(b * (ranks[:, :, None] - ranks[:, None, :])).masked_fill(~is_relevant[:, None, :], 0.0)
+    precisions = ((pairs.sum(dim=2) + 0.5) / ranks).masked_fill(~is_relevant, 0.0)
+    return -(precisions.sum(dim=1) / is_relevant.sum(dim=1).clamp(min=1)).sum()
+
+
+def approx_mrr(scores, labels, mask, a=10.0):
+    """Without pairs: the rank of the relevant document with the highest score is the only one that counts."""
+    is_relevant = mask & (labels >= 1.0)
+    best = scores.masked_fill(~is_relevant, NOTHING).max(dim=1, keepdim=True).values
+    ranks = torch.sigmoid(a * (scores - best)).masked_fill(~mask, 0.0).sum(dim=1) + 0.5
+    return -(is_relevant.any(dim=1) / ranks).sum()
+
+
+def pl_rank(scores, labels, mask, k=10, n_samples=100):
+    """PL-Rank-3 for all lists and samples at once; the slope is put together without autograd."""
+    k, gains = min(k, mask.shape[1]), (2.0**labels - 1.0).masked_fill(~mask, 0.0)
+    discounts = 1.0 / torch.log2(torch.arange(2, k + 2))
+    gains = gains / (gains[:, :k] * discounts).sum(dim=1, keepdim=True).clamp(min=1e-10)
+    with torch.no_grad():
+        logits = scores.masked_fill(~mask, NOTHING)
+        exponentials = (logits - logits.max(dim=1, keepdim=True).values).exp()[:, None]
+        noise = torch.empty(mask.shape[0], n_samples, mask.shape[1]).exponential_().log_()
+        ranked = (logits[:, None] - noise).topk(k, dim=2).indices
+        rewards = gains[:, None].expand_as(noise).gather(2, ranked) * discounts
+        following = rewards.flip(2).cumsum(2).flip(2)  # from each position on
+        drawn = exponentials.expand_as(noise).gather(2, ranked)
+        left = (exponentials.sum(dim=2, keepdim=True) - drawn.cumsum(2) + drawn).clamp(min=1e-10)
+        costs, shares = (following / left).cumsum(2), (discounts / left).cumsum(2)
+        slope = exponentials * (gains[:, None] * shares[:, :, -1:] - costs[:, :, -1:])  # of documents not drawn
+        of_drawn = following - rewards + drawn * (rewards / discounts * shares - costs)
+        slope = slope.scatter_(2, ranked, of_drawn).mean(dim=1).masked_fill_(~mask, 0.0)
+        value = -rewards.sum() / n_samples
+    terms = -(slope * scores).sum()
+    return terms - terms.detach() + value
 
 
 def neural_ndcg(scores, labels, mask, max_iter=50, tol=1e-6):
@@ -152,9 +221,14 @@ WITHOUT_PAIRS: dict[str, Form] = {
     "p-listmle": p_listmle,
     "listnet": listnet,
     "softmax": softmax,
+    "unique-softmax": unique_softmax,
+    "poly1-softmax": poly1_softmax,
+    "xe-ndcg": softmax,  # of the expected targets, given as labels
     "rankcosine": rankcosine,
     "squared": squared,
     "binary-cross-entropy": binary_cross_entropy,
+    "approx-mrr": approx_mrr,
+    "pl-rank": pl_rank,
 }
 FORMS: dict[str, Form] = {
     **WITHOUT_PAIRS,
@@ -162,10 +236,14 @@ FORMS: dict[str, Form] = {
     "squared-hinge": of_pairs(lambda margins: F.relu(1.0 - margins).square()),
     "logistic": of_pairs(lambda margins: F.softplus(-margins)),
     "exponential": of_pairs(lambda margins: (-margins).exp()),
+    "psi": of_pairs(lambda margins: (1.0 - margins).clamp(0.0, 1.0)),
+    "soft-zero-one": of_pairs(lambda margins: torch.sigmoid(-margins)),
     "pairwise-squared": pairwise_squared,
     "lambdarank": of_ranked_pairs(lambdarank_weight),
+    "ndcg-loss1": ndcg_loss1,
     "ndcg-loss2": of_ranked_pairs(ndcg_loss2_weight),
     "ndcg-loss2++": of_ranked_pairs(ndcg_loss2pp_weight),
     "approx-ndcg": approx_ndcg,
+    "approx-map": approx_map,
     "neural-ndcg": neural_ndcg,
 }
