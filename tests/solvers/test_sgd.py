@@ -1,8 +1,12 @@
 """Stochastic gradient descent: any loss, the same result from the same seed, and never worse than the start."""
 
+import warnings
+
 import numpy as np
 import pytest
 
+import plackett as pk
+from plackett.exceptions import ConvergenceWarning
 from plackett.solvers import LBFGS, SGD
 from plackett.solvers.sgd import RATES
 from tests.solvers.problems import (
@@ -161,3 +165,15 @@ def test_a_callback_ends_the_work_with_its_reason():
 def test_rates_that_are_none_are_refused(rate):
     with pytest.raises(ValueError, match=f"learning_rate={rate!r} is not a rate; give a number above 0, such as 0.01"):
         SGD(learning_rate=rate).check(ALL["logistic"]())
+
+
+@pytest.mark.parametrize("loss", ["psi", "pl-rank"])
+def test_auto_does_not_depend_on_the_scale_of_the_columns(loss):
+    data = pk.datasets.make_web_like(30, 12, 6, random_state=0)
+    scales = np.array([1e4, 1.0, 1e-3, 1.0, 30.0, 1.0])
+    settings = {"loss": loss, "l2": 0.0, "max_iter": 5, "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        plain = pk.LinearRanker(**settings).fit(data).coef_
+        scaled = pk.LinearRanker(**settings).fit(data.replace(X=data.X * scales)).coef_
+    np.testing.assert_allclose(scaled * scales, plain, rtol=0.05, atol=0.05 * np.abs(plain).max())
