@@ -362,11 +362,12 @@ def check_seed(value: object, name: str = "random_state") -> int:
 
 def check_choice(value: object, name: str, choices: Sequence[object]) -> object:
     """Return ``value`` if it is one of ``choices``; otherwise raise an error that lists them."""
+    given = plain(value)
     for choice in choices:
-        if type(value) is type(choice) and value == choice:
-            return value
+        if type(given) is type(choice) and given == choice:
+            return choice
     known = ", ".join(repr(choice) for choice in choices)
-    raise ValueError(f"{name}={plain(value)!r} is not known; choose one of {known}.")
+    raise ValueError(f"{name}={given!r} is not known; choose one of {known}.")
 
 
 def check_number(value: object, name: str, *, least: float | None = None, above: float | None = None) -> float:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from plackett import metrics
+from plackett import losses, metrics
 from plackett.losses.gains import gains_of
 from tests.losses import literal
 
@@ -39,7 +39,7 @@ def test_tables_and_functions_give_gains_of_their_own():
 
 def test_large_labels_do_not_overflow_where_they_are_normalised():
     np.testing.assert_array_equal(gains_of("exponential", literal.lists_of([4000, 3999]), 1), [1.0, 0.5])
-    with pytest.raises(ValueError, match=r"overflows above 1023\. Set normalize=True"):
+    with pytest.raises(ValueError, match=r"overflows above 1023\. Divide the gains"):
         gains_of("exponential", literal.lists_of([4000]), normalize=False)
 
 
@@ -52,3 +52,11 @@ def test_gains_without_a_meaning_are_refused():
         gains_of(lambda labels: labels[:1], literal.lists_of([1, 2]))
     with pytest.raises(ValueError, match="gain='log'"):
         gains_of("log", literal.lists_of([1, 2]))
+
+
+@pytest.mark.parametrize("loss", [losses.ApproxNDCG, losses.NeuralNDCG, losses.PLRank, losses.UniqueSoftmax])
+def test_refuses_the_names_of_pairwise_for_normalize(loss):
+    lists = literal.lists_of([1, 0])
+    with pytest.raises(ValueError, match=r"normalize='none' is not known; choose one of False, True"):
+        loss(normalize="none").value_and_slope([0.1, 0.2], lists)
+    loss(normalize=np.False_).value_and_slope([0.1, 0.2], lists)

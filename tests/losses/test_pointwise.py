@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.losses import Squared, get_loss
+from plackett.exceptions import DataWarning
+from plackett.losses import BinaryCrossEntropy, Squared, get_loss
 from tests.losses import literal
 
 LISTS = literal.lists_of([2, 0, 1], [], [3], [-1, 5000])
@@ -63,3 +64,11 @@ def test_squared_has_its_name_and_notices_shifts():
 def test_lists_without_documents_cost_nothing(sizes):
     lists = literal.lists_of(*([] for _ in sizes))
     assert literal.values_of(Squared(), np.empty(0), lists).tolist() == [0.0] * len(sizes)
+
+
+def test_warns_of_grades_where_probabilities_are_needed():
+    grades = pk.Queries([[0.0], [1.0], [2.0]], y=[0, 1, 2])
+    with pytest.warns(DataWarning, match=r"whole numbers up to 2.*threshold to 1"):
+        get_loss("binary-cross-entropy").check_fit(grades.lists)
+    BinaryCrossEntropy(threshold=1).check_fit(grades.lists)
+    BinaryCrossEntropy().check_fit(pk.Queries([[0.0], [1.0]], y=[0.0, 2.5]).lists)  # an estimate from clicks

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 import plackett as pk
 from plackett import metrics
+from plackett.exceptions import NothingToLearnWarning
 from plackett.losses import ApproxMAP, ApproxMRR, ApproxNDCG
 from plackett.testing import check_loss
 from tests.losses import literal
@@ -221,3 +222,11 @@ def test_rax_finds_the_same(loss, name):
     found, pull = loss.value_and_slope(scores, literal.lists_of(labels))
     assert found == pytest.approx(float(value), rel=1e-5)
     np.testing.assert_allclose(pull, np.asarray(slope), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("loss", [ApproxMRR, ApproxMAP])
+def test_warns_if_no_label_is_relevant(loss):
+    lists = literal.lists_of([0.5, 0.0], [0.2])
+    with pytest.warns(NothingToLearnWarning, match=r"relevant_from=1; the largest is 0\.5"):
+        loss().check_fit(lists)
+    loss(relevant_from=0.5).check_fit(lists)

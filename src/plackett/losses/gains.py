@@ -39,6 +39,7 @@ def gains_of(gain: Any, lists: QueryLists, k: int | None = None, *, normalize: b
     >>> gains_of("linear", lists, k=1), gains_of([0, 1, 10], lists, normalize=False)
     (array([0.5, 1. ]), array([ 1., 10.]))
     """
+    check_choice(normalize, "normalize", (False, True))
     key = ("gains", gain_key(gain), k if normalize else None, bool(normalize))
     return lists.keep(key, lambda: _ideal_shares(gain, lists, k) if normalize else _gains(gain, lists))
 
@@ -58,8 +59,9 @@ def _gains(gain: Any, lists: QueryLists) -> np.ndarray:
         return lists.labels
     if lists.labels.max(initial=0.0) > LARGEST_EXPONENT:
         raise ValueError(
-            f"labels go up to {lists.labels.max():g}, and the gain 2**label overflows above {LARGEST_EXPONENT}. Set "
-            'normalize=True, or gain="linear".'
+            f"labels go up to {lists.labels.max():g}, and the gain 2**label overflows above {LARGEST_EXPONENT}. Divide "
+            'the gains by the ideal DCG (normalize="ideal" of Pairwise, normalize=True of other losses), or set '
+            'gain="linear".'
         )
     labels = np.maximum(lists.labels, 0.0)
     return np.where(labels < 1.0, np.expm1(labels * np.log(2.0)), np.exp2(labels) - 1.0)  # exact for whole labels
@@ -104,7 +106,8 @@ def _ideal_shares(gain: Any, lists: QueryLists, k: int | None) -> np.ndarray:
             row = int(np.argmin(gains))
             raise ValueError(
                 f"the gain of the label {lists.labels[row]:g} in row {row} is {gains[row]:g}, but gains over the ideal "
-                "DCG must be at least 0. Set normalize=False, or give other gains."
+                'DCG must be at least 0. Set normalize="none" of Pairwise, normalize=False of other losses, or give '
+                "other gains."
             )
         order = np.lexsort((-gains, queries))
         ranked = gains[order]

@@ -11,7 +11,7 @@ from plackett.data.queries import QueryLists
 from plackett.losses.base import CompiledLoss
 from plackett.losses.gains import gain_key, gains_of
 from plackett.metrics.discounts import discounts
-from plackett.validation import check_number, check_positive_int
+from plackett.validation import check_choice, check_number, check_positive_int
 
 
 class NeuralNDCG(CompiledLoss):
@@ -81,6 +81,7 @@ class NeuralNDCG(CompiledLoss):
             check_positive_int(self.k, "k")
         check_positive_int(self.max_iter, "max_iter")
         check_number(self.tol, "tol", least=0.0)
+        check_choice(self.transposed, "transposed", (False, True))
         self.gains(lists)
 
     def native(self, lists: QueryLists) -> Any:

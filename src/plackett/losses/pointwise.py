@@ -8,6 +8,7 @@ import numpy as np
 
 from plackett import _native
 from plackett.data.queries import QueryLists
+from plackett.exceptions import DataWarning, warn
 from plackett.losses.base import CompiledCurvature
 from plackett.validation import check_number
 
@@ -73,6 +74,17 @@ class BinaryCrossEntropy(CompiledCurvature):
     def check_labels(self, lists: QueryLists) -> None:
         if self.threshold is not None:
             check_number(self.threshold, "threshold")
+
+    def check_fit(self, lists: QueryLists, *, is_penalised: bool = True) -> None:
+        super().check_fit(lists, is_penalised=is_penalised)
+        labels = lists.labels
+        if self.threshold is None and labels.max(initial=0.0) > 1.0 and (labels == np.rint(labels)).all():
+            warn(
+                f"{self!r} takes labels as probabilities, but they are whole numbers up to {labels.max():g}. Labels "
+                "above 1 have no best score, so that only the penalty or early stopping keeps scores finite. To count "
+                "labels of at least 1 as relevant and others as not, set its threshold to 1.",
+                DataWarning,
+            )
 
     def targets(self, lists: QueryLists) -> np.ndarray:
         """Return the labels, or whether they reach the threshold."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from plackett import _native
 from plackett.data.queries import QueryLists
+from plackett.exceptions import NothingToLearnWarning, warn
 from plackett.losses.base import CompiledLoss
 from plackett.losses.gains import gain_key, gains_of
 from plackett.validation import check_number
@@ -21,6 +22,16 @@ class _ApproximateRanks(CompiledLoss):
 
     is_convex = False
     has_positive_diagonal = True
+    relevant_from: float | None = None
+
+    def check_fit(self, lists: QueryLists, *, is_penalised: bool = True) -> None:
+        super().check_fit(lists, is_penalised=is_penalised)
+        if self.relevant_from is not None and lists.n_docs and lists.labels.max() < self.relevant_from:
+            warn(
+                f"{self!r} has nothing to learn from: no label reaches relevant_from={self.relevant_from:g}; the "
+                f"largest is {lists.labels.max():g}. Lower relevant_from.",
+                NothingToLearnWarning,
+            )
 
     def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
         out = np.empty(lists.n_docs)
