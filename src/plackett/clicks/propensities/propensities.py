@@ -144,7 +144,7 @@ class Propensities:
         """
         try:
             with open_container(path, KIND, VERSION) as container:
-                arrays = {name: container.array(name) for name in _ARRAYS if name in container.arrays}
+                arrays: dict[str, Any] = {name: container.array(name) for name in _ARRAYS if name in container.arrays}
                 header = container.header
             about = {name: header[name] for name in ("level", "method", "notes")}
             return cls(**arrays, **about)
