@@ -136,9 +136,9 @@ def ndcg_loss1(scores, labels, mask):
 
 
 def ndcg_loss2_weight(width: int) -> torch.Tensor:
-    places = torch.arange(width)
-    apart = (places[:, None] - places[None, :]).abs().clamp(min=1)
-    return 1.0 / torch.log2(1.0 + apart) - 1.0 / torch.log2(2.0 + apart)
+    places, apart = torch.arange(width), torch.arange(1, width + 1, dtype=torch.float64)
+    differences = 1.0 / torch.log2(1.0 + apart) - 1.0 / torch.log2(2.0 + apart)  # small, of nearly equal numbers
+    return differences.float()[((places[:, None] - places[None, :]).abs() - 1).clamp(min=0)]
 
 
 def ndcg_loss2pp_weight(width: int) -> torch.Tensor:
