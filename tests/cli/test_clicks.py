@@ -1,4 +1,4 @@
-"""``plackett clicks``: the description of a log."""
+"""``plackett clicks``: the description of a log, judgements and comparisons of models."""
 
 import json
 
@@ -23,3 +23,33 @@ def test_wrong_words_are_explained(run):
     done = run("clicks", "describe", "log.csv")
     assert done.returncode == 2
     assert "plackett clicks info LOG" in done.stderr
+
+
+def test_judge_writes_qrels_or_a_table(run, tmp_path):
+    rows = [f"{i},red shoes,{shown}" for i in range(20) for shown in ("a,1,1", "b,2,0")]
+    (tmp_path / "log.csv").write_text("session,query,docid,position,clicked\n" + "\n".join([*rows, "99,hat,c,1,1", ""]))
+    done = run("clicks", "judge", "log.csv", "-m", "dctr", "--cuts", "0.3,0.6", "-o", "out.qrels")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out.qrels").read_text() == "red%20shoes 0 a 2\nred%20shoes 0 b 0\n"
+    assert "2 pairs of 1 query graded by dctr, attractiveness (pairs by grade 0: 1, 1: 0, 2: 1)" in done.stderr
+    assert "1 pair left out: too few impressions." in done.stderr
+    done = run("clicks", "judge", "log.csv", "-m", "dctr", "--min-impressions", "1", "-o", "out.csv")
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "out.csv").read_text().splitlines()
+    assert lines[0] == "query,docid,grade,value,low,high,impressions,evidence"
+    assert [line.split(",")[:2] for line in lines[1:]] == [["hat", "c"], ["red shoes", "a"], ["red shoes", "b"]]
+
+
+def test_compare_prints_a_table_or_json(run, tmp_path):
+    (tmp_path / "log.csv").write_text(LOG)
+    done = run("clicks", "compare", "log.csv", "-m", "gctr,dctr", "--cv", "2")
+    assert done.returncode == 0, done.stderr
+    assert "gctr - dctr" in done.stdout
+    found = json.loads(run("clicks", "compare", "log.csv", "-m", "gctr,dctr", "--cv", "2", "--json").stdout)
+    assert list(found["models"]) == ["gctr", "dctr"]
+
+
+def test_options_of_another_task_are_refused(run):
+    done = run("clicks", "info", "log.csv", "--min-impressions", "3")
+    assert done.returncode == 2
+    assert "--min-impressions belongs to plackett clicks judge" in done.stderr

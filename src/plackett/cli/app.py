@@ -36,7 +36,11 @@ VERBS: dict[str, list[str]] = {
     ],
     "compare": ["Example: plackett compare mq2008 -r listmle,ranksvm,adarank --folder runs --report mq2008.html"],
     "refine": ["Example: plackett refine lists.txt --base bm25 --feedback clicks.csv --run refined -o refined.run"],
-    "clicks": ["Example: plackett clicks info ubi_queries.ndjson ubi_events.ndjson"],
+    "clicks": [
+        "Example: plackett clicks info ubi_queries.ndjson ubi_events.ndjson",
+        "Example: plackett clicks judge clicks.csv -m ubm -o clicks.qrels",
+        "Example: plackett clicks compare clicks.csv -m pbm,ubm,dbn",
+    ],
     "export": ["Example: plackett export model.plackett --to solr --features names.txt --check test.txt -o solr.json"],
     "index": ["Example: plackett index notes/ -o notes.index"],
     "search": ["Example: plackett search notes.index 'learning to rank' -k 5"],

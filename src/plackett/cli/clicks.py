@@ -1,18 +1,32 @@
-"""``plackett clicks``: describe a click log."""
+"""``plackett clicks``: describe a click log, grade its documents, compare click models."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-INFO = "info"
+if TYPE_CHECKING:
+    from plackett.clicks.log import ClickLog
+
+INFO, JUDGE, COMPARE = "info", "judge", "compare"
+USAGE = f"expected: plackett clicks {INFO} LOG, plackett clicks {JUDGE} LOG or plackett clicks {COMPARE} LOG [EVENTS]."
+COMPARED = "dctr,pbm,dcm,ccm,dbn,sdbn,ubm"
+# options of one task, by the name of their parameter
+ONLY = {
+    JUDGE: ("by", "grades", "cuts", "min_impressions", "min_evidence", "lower", "prior"),
+    COMPARE: ("cv", "seed", "queries"),
+}
+JUDGING, COMPARING = "Judgements (judge)", "Comparison (compare)"
 
 
 def clicks(
     words: Annotated[
         list[str],
-        typer.Argument(metavar="info LOG [EVENTS]", help="A table, a WSCD log, or queries and events of UBI."),
+        typer.Argument(
+            metavar="info|judge|compare LOG [EVENTS]",
+            help="What to do, and a table, a WSCD log, a saved log, or queries and events of UBI.",
+        ),
     ],
     session: Annotated[str | None, typer.Option(help="Column of the session.")] = None,
     query: Annotated[str | None, typer.Option(help="Column of the query.")] = None,
@@ -24,18 +38,56 @@ def clicks(
     action: Annotated[list[str] | None, typer.Option(help="UBI: an action_name that is a click. Repeatable.")] = None,
     k: Annotated[int | None, typer.Option("-k", min=1, help="Documents per list; the others were not shown.")] = None,
     max_sessions: Annotated[int | None, typer.Option(min=1, help="Clients with more sessions are bots.")] = None,
-    output: Annotated[str | None, typer.Option("-o", "--output", help="Save the cleaned log to this file.")] = None,
+    models: Annotated[
+        str | None,
+        typer.Option("-m", "--model", help="A click model (ubm); for compare, several: pbm,ubm."),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(help="attractiveness or satisfaction.", rich_help_panel=JUDGING),
+    ] = None,
+    grades: Annotated[int | None, typer.Option(min=2, help="Number of grades (5).", rich_help_panel=JUDGING)] = None,
+    cuts: Annotated[str | None, typer.Option(help="Cut points, as in 0.1,0.3,0.5.", rich_help_panel=JUDGING)] = None,
+    min_impressions: Annotated[
+        int | None, typer.Option(min=0, help="Impressions needed (10).", rich_help_panel=JUDGING)
+    ] = None,
+    min_evidence: Annotated[
+        float | None, typer.Option(min=0, help="Looks that a grade needs (1).", rich_help_panel=JUDGING)
+    ] = None,
+    lower: Annotated[
+        bool | None, typer.Option("--lower", help="Grade the interval's low end.", rich_help_panel=JUDGING)
+    ] = None,
+    prior: Annotated[str | None, typer.Option(help="a,b or fitted (1,1).", rich_help_panel=JUDGING)] = None,
+    cv: Annotated[int | None, typer.Option(min=2, help="Folds (5).", rich_help_panel=COMPARING)] = None,
+    queries: Annotated[
+        bool | None, typer.Option("--by-query", help="Hold out queries, not sessions.", rich_help_panel=COMPARING)
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed.", rich_help_panel=COMPARING)] = None,
+    level: Annotated[float, typer.Option(help="Level of intervals.")] = 0.95,
+    output: Annotated[
+        str | None,
+        typer.Option("-o", "--output", help="info: save the cleaned log. judge: write qrels, or a table (.csv)."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Describe a click log: sizes, damage, click rate by rank, and what can be learned from it."""
+    """Describe a click log, draw judgements from it, or compare click models.
+
+    info: sizes, damage, click rate by rank, and what can be learned from the log.
+
+    judge: fit a click model, and write grades of the pairs of query and document with enough evidence as qrels or CSV.
+
+    compare: log-likelihood and perplexity of held-out sessions, with intervals and the significance of differences.
+    """
     from plackett.cli.shared import output as out
     from plackett.clicks.reading.read import read_clicks
     from plackett.clicks.reading.ubi import CLICKS
 
-    if words[0] != INFO or not 2 <= len(words) <= 3:
-        raise typer.BadParameter("expected: plackett clicks info LOG [EVENTS].")
+    task = words[0]
+    if task not in (INFO, JUDGE, COMPARE) or not 2 <= len(words) <= 3:
+        raise typer.BadParameter(USAGE)
+    _check_options(task, locals())
     if output is not None:
-        out.check_target(output, "log")
+        out.check_target(output, "log" if task == INFO else "judgements")
     log = read_clicks(
         *words[1:],
         session=session,
@@ -49,6 +101,49 @@ def clicks(
         k=k,
         max_sessions_per_client=max_sessions,
     )
+    if task == JUDGE:
+        chosen = {"by": by, "grades": _numbers(cuts, "--cuts") if cuts else grades, "lower": lower, "level": level}
+        chosen |= {"min_impressions": min_impressions, "min_evidence": min_evidence}
+        _judge(
+            log, models or "ubm", prior, {name: value for name, value in chosen.items() if value is not None}, output
+        )
+    elif task == COMPARE:
+        from plackett.clicks.models.comparison import compare_click_models
+
+        found = compare_click_models(
+            (models or COMPARED).split(","),
+            log,
+            cv=cv or 5,
+            by="query" if queries else "session",
+            level=level,
+            random_state=seed or 0,
+        )
+        out.write_json(found.to_dict()) if as_json else out.write(str(found))
+        if found.share_unseen:
+            out.note(f"{found.share_unseen:.1%} of the held-out documents are pairs that the fits did not see.")
+    else:
+        _describe(log, output, as_json)
+
+
+def _check_options(task: str, given: dict[str, Any]) -> None:
+    for other, names in ONLY.items():
+        for name in names:
+            if other != task and given[name] is not None:
+                option = "by-query" if name == "queries" else name.replace("_", "-")
+                raise typer.BadParameter(f"--{option} belongs to plackett clicks {other}.")
+    if task == INFO and given["models"] is not None:
+        raise typer.BadParameter(f"--model belongs to plackett clicks {JUDGE} and {COMPARE}.")
+    if task == COMPARE and given["output"] is not None:
+        raise typer.BadParameter("plackett clicks compare writes to standard output; --output belongs to the others.")
+    if task == JUDGE and given["as_json"]:
+        raise typer.BadParameter("plackett clicks judge writes qrels, or a table with -o NAME.csv; it has no --json.")
+    if given["grades"] is not None and given["cuts"] is not None:
+        raise typer.BadParameter("choose one of --grades and --cuts.")
+
+
+def _describe(log: ClickLog, output: str | None, as_json: bool) -> None:
+    from plackett.cli.shared import output as out
+
     if output is not None:
         log.save(output)
     description = log.describe()
@@ -58,3 +153,37 @@ def clicks(
     out.write(str(description))
     if log.cleaning is not None:
         out.write(f"\n{log.cleaning}")
+
+
+def _judge(log: ClickLog, model: str, prior: str | None, options: dict[str, Any], output: str | None) -> None:
+    from pathlib import Path
+
+    from plackett.cli.shared import output as out
+    from plackett.clicks.models.registry import get_click_model
+    from plackett.data.trec.files import write_qrels
+    from plackett.validation import count_of
+
+    parameters = (
+        {} if prior is None else {"prior": "fitted" if prior == "fitted" else tuple(_numbers(prior, "--prior"))}
+    )
+    found = get_click_model(model, **parameters).fit(log).judgements(log, **options)
+    if output is not None and output.endswith(".csv"):
+        Path(output).write_text(found.to_csv(), encoding="utf-8", errors="surrogateescape", newline="")
+    else:
+        write_qrels(found.to_qrels(encode=True), output or "-")
+    summary = found.to_dict()
+    by_grade = ", ".join(f"{grade}: {count:,}" for grade, count in enumerate(summary["pairs_by_grade"]))
+    queries = count_of(summary["n_queries"], "query", "queries")
+    out.note(f"{count_of(len(found), 'pair')} of {queries} graded by {model}, {found.by} (pairs by grade {by_grade}).")
+    if len(found):
+        out.note(f"cut points: {', '.join(f'{cut:.4g}' for cut in found.cuts)}")
+    for reason, count in found.left_out.items():
+        if count:
+            out.note(f"{count_of(count, 'pair')} left out: {reason}.")
+
+
+def _numbers(text: str, option: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise typer.BadParameter(f"{option} {text}: numbers with commas between them are needed.") from None

@@ -9,8 +9,10 @@ __all__, __getattr__, __dir__ = attach(
     __name__,
     {
         "plackett.clicks.description": "ClickDescription",
+        "plackett.clicks.judgements": "Judgements",
         "plackett.clicks.log": "ClickLog",
         "plackett.clicks.models.base": "ClickModel",
+        "plackett.clicks.models.comparison": "ClickComparison compare_click_models",
         "plackett.clicks.models.cells": "DCTR GCTR PBM RCTR UBM",
         "plackett.clicks.models.chain": "CCM CM DBN DCM SDBN",
         "plackett.clicks.models.registry": "get_click_model",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, BinaryIO, ClassVar, Self
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Self
 
 import numpy as np
 
@@ -15,11 +15,14 @@ from plackett._threads import map_blocks
 from plackett.clicks.log import ClickLog
 from plackett.clicks.models.ascent import LEAST
 from plackett.clicks.models.collapse import session_blocks
-from plackett.clicks.models.priors import Prior, start_prior
+from plackett.clicks.models.priors import Prior, fitted_posterior, posterior_of, start_prior
 from plackett.clicks.pairs import Pairs
 from plackett.exceptions import ConvergenceWarning, DataWarning, warn
 from plackett.storage import models
 from plackett.validation import check_number, check_positive_int, check_seed
+
+if TYPE_CHECKING:
+    from plackett.clicks.judgements import Judgements
 
 Filler = Callable[[int, int, bool, np.ndarray], None]  # first session, last session, is_conditional, chances
 Drawer = Callable[[int, int, np.random.Generator, np.ndarray], None]  # first session, last session, draws, clicks
@@ -223,24 +226,107 @@ class ClickModel(Parameters, ABC):
         """
         from scipy.special import betaincinv
 
-        self._check_fitted()
-        if not self.has_attractiveness:
-            raise ValueError(f"{self.name} has no attractiveness of pairs.")
         if not 0 < check_number(level, "level") < 1:
             raise ValueError(f"level={level}; it must be between 0 and 1.")
-        yes, no = self._posterior()
+        yes, no = self.posterior().T
         ends = [betaincinv(yes, no, chance) for chance in ((1 - level) / 2, (1 + level) / 2)]
         return np.stack(ends, axis=1)
 
-    def _posterior(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the parameters of the Beta posterior of each attractiveness."""
+    def posterior(self) -> np.ndarray:
+        """Return the Beta posterior of each attractiveness, under a prior fitted by marginal likelihood.
+
+        Returns
+        -------
+        ndarray of shape (n_pairs, 2)
+            Its two parameters, a and b; the mean is a / (a + b).
+        """
+        self._check_fitted()
+        if not self.has_attractiveness:
+            raise ValueError(f"{self.name} has no attractiveness of pairs.")
         if isinstance(self.prior, str):
-            mean, strength = self.prior_mean_, self.prior_strength_
-        else:
-            prior = Prior(is_fitted=True)
-            prior.improve(self.evidence_)
-            mean, strength = prior.mean, prior.strength
-        return strength * mean + self.evidence_[:, 0], strength * (1 - mean) + self.evidence_[:, 1]
+            return posterior_of(self.evidence_, self.prior_mean_, self.prior_strength_)
+        return fitted_posterior(self.evidence_)
+
+    def satisfaction_posterior(self, log: ClickLog) -> np.ndarray:
+        """Return the Beta posterior of each satisfaction, under a prior fitted by marginal likelihood.
+
+        Parameters
+        ----------
+        log : ClickLog
+            The log of the fit.
+
+        Returns
+        -------
+        ndarray of shape (n_pairs, 2)
+            Its two parameters, a and b, as of ``posterior``.
+        """
+        raise ValueError(f"{self.name} has no satisfaction of pairs; dbn and sdbn have.")
+
+    def judgements(
+        self,
+        log: ClickLog | None = None,
+        *,
+        by: str = "attractiveness",
+        grades: int | Sequence[float] = 5,
+        min_impressions: int = 10,
+        min_evidence: float = 1.0,
+        level: float = 0.95,
+        lower: bool = False,
+    ) -> Judgements:
+        """Return grades of the pairs, for evaluation and training.
+
+        The graded value is the mean of the posterior whose quantiles are the interval. Cut points are the same for all
+        queries, so that a grade stands for the same chance everywhere: a query may have no document of the highest
+        grade, or only such documents.
+
+        Parameters
+        ----------
+        log : ClickLog, default=None
+            Grade the pairs that this log shows, and keep its features for ``to_queries``. Pairs are found by their
+            names. None grades all pairs of the fit.
+        by : {"attractiveness", "satisfaction"}, default="attractiveness"
+            "satisfaction" grades by attractiveness times satisfaction (DBN and SDBN), the chance that a document which
+            is looked at satisfies. It needs the log of the fit.
+        grades : int or sequence of float, default=5
+            Number of grades, or rising cut points between 0 and 1; the grade is the number of cut points below the
+            value. The cut points of n grades are the quantiles 1/2, 3/4, 7/8, ... of the values, in which pairs weigh
+            as much as their evidence: half of it has grade 0, a quarter grade 1, and so on.
+        min_impressions : int, default=10
+            Pairs that were shown less often in the fit have no grade.
+        min_evidence : float, default=1.0
+            Nor have pairs with less evidence: the number of looks that what is known about the attractiveness is
+            worth. An impression far down the list, which few users look at, is worth little.
+        level : float, default=0.95
+            Of the intervals.
+        lower : bool, default=False
+            Whether the lower end of the interval is graded, with the same cut points: a high grade then needs evidence.
+
+        Returns
+        -------
+        Judgements
+            Query, docid, grade, value, low, high and impressions of each graded pair, with ``to_qrels``,
+            ``to_queries`` and ``to_frame``; ``left_out`` counts the others.
+
+        Examples
+        --------
+        >>> import plackett as pk
+        >>> log = pk.clicks.ClickLog.from_arrays(["shoe"] * 20, ["b", "a"] * 20, [1, 0] * 20, indptr=range(0, 41, 2))
+        >>> found = pk.clicks.DCTR().fit(log).judgements(log, grades=[0.2, 0.6])
+        >>> found.docid, found.grade
+        (array(['a', 'b'], dtype='<U1'), array([0, 2]))
+        """
+        from plackett.clicks.judgements import judge
+
+        return judge(
+            self,
+            log,
+            by=by,
+            grades=grades,
+            min_impressions=min_impressions,
+            min_evidence=min_evidence,
+            level=level,
+            lower=lower,
+        )
 
     # --- Chances of clicks --------------------------------------------------------------------------------------------
 

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from plackett import _native
-from plackett._threads import map_blocks
+from plackett._threads import map_blocks, query_blocks
+from plackett._warnings import without
 from plackett.clicks.log import ClickLog
 from plackett.clicks.models.ascent import ascend
 from plackett.clicks.models.base import FIRST_CHANCE, ClickModel, Drawer, Filler
@@ -19,10 +20,11 @@ from plackett.clicks.models.cells import (
     set_rates,
 )
 from plackett.clicks.models.collapse import Cells, Lists, count_cells, count_lists, session_blocks
-from plackett.clicks.models.priors import Prior
+from plackett.clicks.models.priors import Prior, fitted_posterior
 from plackett.exceptions import DataWarning, warn
 from plackett.validation import check_choice, count_of
 
+ROWS_AT_ONCE = 1 << 23
 CYCLES = 3  # of accelerated EM for each query in one step
 _kernels = _native.clicks
 
@@ -219,6 +221,32 @@ class TailModel(ChainModel):
         seen = np.concatenate([block.clicks + block.skips for block in blocks])
         total = (yes + no + seen + looks) * values * (1 - values) - values**2 * (looks - squares)
         self.evidence_ = evidence_of(values, total, yes, no)
+
+    def satisfaction_posterior(self, log: ClickLog) -> np.ndarray:
+        # The information about the log-odds, given the other parameters: that of all clicks as known successes and
+        # failures, less what stays hidden. After a click that was not the last one, the user was not satisfied.
+        # The last one satisfied with the chance σ / P(no click below), which has the variance s (1 - s).
+        if not self.has_satisfaction:
+            return super().satisfaction_posterior(log)
+        self._check_fitted()
+        values, place = self.satisfaction_, log.pairs.match(self.pairs)
+        clicks, hidden = np.zeros((2, values.size))
+        for first, last in query_blocks(log.indptr, ROWS_AT_ONCE):
+            part = log[first:last]
+            with without(".* pairs that "):  # they have no satisfaction here
+                chances = self.predict_conditional(part)
+            code, starts, rank = place[part.pair], part.indptr[:-1], part.rank
+            end = np.repeat(np.maximum.reduceat(rank * part.click, starts), np.diff(part.indptr))
+            none_below = np.exp(np.add.reduceat(np.where(rank > end, np.log1p(-chances), 0.0), starts))
+            is_known = part.click & (code >= 0)
+            clicks += np.bincount(code[is_known], minlength=values.size)
+            rows = np.flatnonzero(is_known & (rank == end))
+            session = np.searchsorted(part.indptr, rows, side="right") - 1
+            share = np.minimum(values[code[rows]] / none_below[session], 1.0)
+            hidden += np.bincount(code[rows], share * (1 - share), values.size)
+        yes, no = np.asarray((1.0, 1.0) if isinstance(self.prior, str) else self.prior)[:, None]
+        total = (yes + no + clicks) * values * (1 - values) - hidden
+        return fitted_posterior(evidence_of(values, total, yes, no))
 
     def _look_on(self, attraction: np.ndarray, satisfaction: np.ndarray) -> np.ndarray:
         """Return the chance to look on after a click, by pair or by rank."""

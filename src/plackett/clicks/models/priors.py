@@ -31,6 +31,18 @@ def start_prior(prior: Any, log: ClickLog) -> Prior:
     return Prior(check_number(a, "prior[0]", least=0), check_number(b, "prior[1]", least=0))
 
 
+def posterior_of(evidence: np.ndarray, mean: Any, strength: float) -> np.ndarray:
+    """Return the parameters of the Beta posterior of each pair, given its clicks and skips."""
+    return evidence + strength * np.stack(np.broadcast_arrays(mean, 1 - np.asarray(mean)), axis=-1)
+
+
+def fitted_posterior(evidence: np.ndarray) -> np.ndarray:
+    """Return ``posterior_of`` with a prior that is estimated from the evidence."""
+    prior = Prior(is_fitted=True)
+    prior.improve(evidence)
+    return posterior_of(evidence, prior.mean, prior.strength)
+
+
 class Prior:
     """A Beta prior of the attractiveness of pairs, with the other parameters' prior beside it.
 

@@ -1,0 +1,306 @@
+"""Judgements from clicks: grades of pairs by what a click model learned about them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from plackett._optional import import_optional
+from plackett._tables import csv_text
+from plackett.clicks.log import ClickLog
+from plackett.clicks.pairs import Pairs
+from plackett.data.queries import Queries
+from plackett.data.text_column import as_str_array
+from plackett.data.trec.qrels import Qrels
+from plackett.validation import check_choice, check_number, count_of
+
+if TYPE_CHECKING:
+    from plackett.clicks.models.base import ClickModel
+
+ATTRACTIVENESS, SATISFACTION = "attractiveness", "satisfaction"
+BY = (ATTRACTIVENESS, SATISFACTION)
+NOT_FITTED = "not in the log of the fit"
+FEW_IMPRESSIONS, LITTLE_EVIDENCE = "too few impressions", "too little evidence"
+_COLUMNS = ("query", "docid", "grade", "value", "low", "high", "impressions", "evidence")
+_BLANK_OR_PERCENT = re.compile(r"[\s%]")
+
+
+@dataclass(frozen=True, repr=False)
+class Judgements:
+    """Grades of pairs of a query and a document. The result of ``ClickModel.judgements``.
+
+    Rows are in the order of the names of queries, then of documents.
+
+    Attributes
+    ----------
+    pairs : Pairs
+        The graded pairs.
+    grade : ndarray of int64 of shape (n_rows,)
+        Number of cut points below the value, or below the lower end of its interval.
+    value, low, high : ndarray of shape (n_rows,)
+        Posterior mean of the chance, and the ends of its interval.
+    impressions : ndarray of int64 of shape (n_rows,)
+        How often the pair was shown in the log of the fit.
+    evidence : ndarray of shape (n_rows,)
+        Number of looks that what is known about the attractiveness is worth.
+    cuts : ndarray of shape (n_grades - 1,)
+        Cut points, the same for all queries.
+    by : str
+        "attractiveness" or "satisfaction".
+    level : float
+        Of the intervals.
+    left_out : dict of str to int
+        Number of pairs without a grade, by reason.
+    features : ndarray of shape (n_rows, n_features) or None
+        Features of the pairs, if the log has them.
+    feature_names : list of str or None
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> log = pk.clicks.ClickLog.from_arrays(["shoe"] * 20, ["b", "a"] * 20, [1, 0] * 20, indptr=range(0, 41, 2))
+    >>> found = pk.clicks.DCTR().fit(log).judgements(grades=[0.2, 0.6])
+    >>> found
+    Judgements(2 pairs of 1 query, grades 0..2, 0 pairs left out)
+    >>> found.to_qrels().to_dict()
+    {'shoe': {'a': 0, 'b': 2}}
+    """
+
+    pairs: Pairs
+    grade: np.ndarray
+    value: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    impressions: np.ndarray
+    evidence: np.ndarray
+    cuts: np.ndarray
+    by: str
+    level: float
+    left_out: dict[str, int]
+    features: np.ndarray | None = None
+    feature_names: list[str] | None = None
+
+    def __len__(self) -> int:
+        return self.grade.size
+
+    @property
+    def query(self) -> np.ndarray:
+        """Name of the query of each row."""
+        return _names(self.pairs.queries, self.pairs.pair_query)
+
+    @property
+    def docid(self) -> np.ndarray:
+        """Name of the document of each row."""
+        return _names(self.pairs.docids, self.pairs.pair_doc)
+
+    def to_qrels(self, *, encode: bool = False) -> Qrels:
+        """Return the grades as judgements that measures, ``pool`` and ``write_qrels`` take.
+
+        Parameters
+        ----------
+        encode : bool, default=False
+            Whether blanks and percent signs in names are percent-encoded ("red%20shoes"): files of qrels cannot hold
+            blanks. ``urllib.parse.unquote`` restores the names.
+
+        Returns
+        -------
+        Qrels
+        """
+        query, docid = self.query, self.docid
+        if encode:
+            query, docid = (as_str_array([_encoded(name) for name in names.tolist()]) for names in (query, docid))
+        return Qrels(query, docid, self.grade)
+
+    def to_queries(self, features: Any = None, feature_names: Sequence[str] | None = None) -> Queries:
+        """Return the graded documents with features, to train rankers on.
+
+        Parameters
+        ----------
+        features : array-like of shape (n_rows, n_features), default=None
+            A row for each judgement. None takes the features of the log that was given to ``judgements``.
+        feature_names : sequence of str, default=None
+
+        Returns
+        -------
+        Queries
+
+        Raises
+        ------
+        ValueError
+            If there are no features.
+        """
+        if features is None:
+            if self.features is None:
+                raise ValueError(
+                    "the pairs have no features. Use model.judgements(log.with_features(...)), or give features."
+                )
+            features, feature_names = self.features, self.feature_names if feature_names is None else feature_names
+        return Queries(features, self.grade, self.query, docid=self.docid, feature_names=feature_names)
+
+    def to_frame(self):
+        """Return a pandas DataFrame with a row for each judgement.
+
+        Returns
+        -------
+        pandas.DataFrame
+            query, docid, grade, value, low, high, impressions and evidence.
+        """
+        pandas = import_optional("pandas", extra="frames", needed_for="Judgements.to_frame")
+        return pandas.DataFrame({name: getattr(self, name) for name in _COLUMNS})
+
+    def to_csv(self) -> str:
+        """Return CSV with the columns of ``to_frame``.
+
+        Returns
+        -------
+        str
+        """
+        return csv_text(_COLUMNS, zip(*(getattr(self, name).tolist() for name in _COLUMNS), strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a summary for JSON: sizes, cut points, pairs of each grade, and pairs left out by reason.
+
+        Returns
+        -------
+        dict
+        """
+        return {
+            "n_judgements": len(self),
+            "n_queries": len(self.pairs.queries),
+            "by": self.by,
+            "level": self.level,
+            "cuts": self.cuts.tolist(),
+            "pairs_by_grade": np.bincount(self.grade, minlength=self.cuts.size + 1).tolist(),
+            "left_out": dict(self.left_out),
+        }
+
+    def __repr__(self) -> str:
+        queries = count_of(len(self.pairs.queries), "query", "queries")
+        grades = f"grades {self.grade.min()}..{self.grade.max()}, " if len(self) else ""
+        left_out = count_of(sum(self.left_out.values()), "pair")
+        return f"Judgements({count_of(len(self), 'pair')} of {queries}, {grades}{left_out} left out)"
+
+
+def judge(
+    model: ClickModel,
+    log: ClickLog | None,
+    *,
+    by: str,
+    grades: int | Sequence[float],
+    min_impressions: int,
+    min_evidence: float,
+    level: float,
+    lower: bool,
+) -> Judgements:
+    """Return the judgements of a fitted model; ``ClickModel.judgements`` documents the parameters."""
+    check_choice(by, "by", BY)
+    check_number(min_impressions, "min_impressions", least=0)
+    check_number(min_evidence, "min_evidence", least=0)
+    if not 0 < check_number(level, "level") < 1:
+        raise ValueError(f"level={level}; it must be between 0 and 1.")
+    given, n_grades = (None, int(grades)) if isinstance(grades, (int, np.integer)) else (_checked_cuts(grades), 0)
+    if given is None and n_grades < 2:
+        raise ValueError(f"grades={grades}; at least 2 are needed.")
+
+    posterior = model.posterior()
+    if by == SATISFACTION:
+        if log is None:
+            raise ValueError('by="satisfaction" needs the log of the fit, which shows what was clicked last.')
+        posterior = _product(posterior, model.satisfaction_posterior(log))
+    evidence, impressions = model.evidence_.sum(axis=1), model.impressions_
+    codes, left_out = _pairs_of_fit(model, log)
+    for reason, values, least in (
+        (FEW_IMPRESSIONS, impressions, min_impressions),
+        (LITTLE_EVIDENCE, evidence, min_evidence),
+    ):
+        is_enough = values[codes] >= least
+        codes, left_out[reason] = codes[is_enough], int(np.count_nonzero(~is_enough))
+
+    mean, low, high = _summary(posterior[codes], level)
+    cuts = cut_points(mean, evidence[codes], n_grades) if given is None else given
+    features, feature_names = (None, None) if log is None else (log.features, log.feature_names)
+    if features is not None and log is not None:
+        features = features[model.pairs.match(log.pairs)[codes]]
+    return Judgements(
+        model.pairs.subset(codes),
+        np.searchsorted(cuts, low if lower else mean, side="left"),
+        mean,
+        low,
+        high,
+        impressions[codes],
+        evidence[codes],
+        cuts,
+        by,
+        float(level),
+        left_out,
+        features,
+        feature_names,
+    )
+
+
+def cut_points(values: np.ndarray, weights: np.ndarray, n_grades: int) -> np.ndarray:
+    """Return the weighted quantiles 1/2, 3/4, 7/8, ... of values: grades but the last are half as large as those below.
+
+    Examples
+    --------
+    >>> cut_points(np.array([0.1, 0.2, 0.3, 0.9]), np.array([5.0, 1.0, 1.0, 1.0]), 3)
+    array([0.1, 0.2])
+    """
+    if not values.size:
+        return np.zeros(0)
+    order = np.argsort(values, kind="stable")
+    total = np.cumsum(weights[order])
+    shares = 1 - 0.5 ** np.arange(1, n_grades)
+    places = np.searchsorted(total, shares * total[-1] * (1 - 1e-12))  # sums of equal shares differ by rounding
+    return values[order][np.minimum(places, values.size - 1)]
+
+
+def _pairs_of_fit(model: ClickModel, log: ClickLog | None) -> tuple[np.ndarray, dict[str, int]]:
+    """Return the codes of the wanted pairs that the fit showed, and the number of those that it did not."""
+    if log is None:
+        return np.flatnonzero(model.impressions_), {}
+    is_shown = np.zeros(log.n_pairs, dtype=bool)
+    is_shown[log.pair] = True
+    place = log.pairs.match(model.pairs)[is_shown]
+    codes = place[place >= 0]
+    codes = codes[model.impressions_[codes] > 0]
+    return codes, {NOT_FITTED: place.size - codes.size}
+
+
+def _summary(posterior: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the means and the ends of the intervals of Beta distributions."""
+    from scipy.special import betaincinv
+
+    yes, no = posterior.T
+    low, high = (betaincinv(yes, no, chance) for chance in ((1 - level) / 2, (1 + level) / 2))
+    return yes / (yes + no), low, high
+
+
+def _product(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return the Beta distributions with the mean and the variance of products of independent Beta variables."""
+    mean, square = np.ones((2, first.shape[0]))
+    for part in (first, second):
+        strength = part.sum(axis=1)
+        mean *= part[:, 0] / strength
+        square *= part[:, 0] * (part[:, 0] + 1) / (strength * (strength + 1))
+    strength = (mean - square) / (square - mean**2)
+    return np.stack([mean * strength, (1 - mean) * strength], axis=1)
+
+
+def _checked_cuts(grades: Sequence[float]) -> np.ndarray:
+    cuts = np.asarray(grades, dtype=np.float64)
+    if cuts.ndim != 1 or not cuts.size or not ((cuts > 0) & (cuts < 1)).all() or (np.diff(cuts) <= 0).any():
+        raise ValueError(f"grades={grades!r}; a number of grades, or rising cut points between 0 and 1, are needed.")
+    return cuts
+
+
+def _names(names: Any, codes: np.ndarray) -> np.ndarray:
+    return as_str_array(list(names))[codes]
+
+
+def _encoded(name: str) -> str:
+    return _BLANK_OR_PERCENT.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), name)
