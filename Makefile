@@ -84,7 +84,7 @@ ZIG_OPTIONS := $(if $(COMPILER),,-DCMAKE_AR=$(ZIG)-ar -DCMAKE_RANLIB=$(ZIG)-ranl
 BUILD := $(if $(COMPILER),,CXX=$(ZIG)-c++ CMAKE_ARGS="$(ZIG_OPTIONS)")
 INSTALL := PATH="$(abspath $(BIN)):$$PATH" $(BUILD) $(PIP) --no-build-isolation
 # An editable install compiles changed kernels at the next import. This runs cmake, so it is only enabled if cmake is found.
-EDITABLE := $(if $(shell command -v cmake),-C editable.rebuild=true) -e
+EDITABLE := $(if $(shell command -v cmake),-C editable.rebuild=true -C editable.verbose=false) -e
 # an editable install has a list of modules: it is repeated when a module was added or removed
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src/plackett -type d -not -name __pycache__) \
     $(shell find src/plackett/_native -name '*.[hc]pp')
