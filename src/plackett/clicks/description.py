@@ -26,8 +26,8 @@ class ClickDescription:
     """The result of ``ClickLog.describe()``.
 
     Ranks begin at 1; entry ``i`` of a list is that of rank ``i + 1``. Two ranks are connected if pairs of a query and a
-    document were shown at both, directly or through other ranks. Only then can the effect of the position be told from
-    that of the documents.
+    document were shown at both, directly or through other ranks. Without that, the effect of the position cannot
+    be separated from that of the documents.
     """
 
     n_sessions: int

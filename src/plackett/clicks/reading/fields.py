@@ -189,7 +189,7 @@ def arrow_fields(tables: Iterable[Any], names: Sequence[str], list_name: str | N
 
 
 def _column_at(table: Any, path: str) -> Any:
-    """Return a column, or a field of structs in it; None if there is none."""
+    """Return a column, or a field of the structs in a column; None if it does not exist."""
     import pyarrow.compute as compute
 
     if path in table.column_names:
