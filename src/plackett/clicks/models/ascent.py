@@ -29,10 +29,11 @@ def ascend(
     max_iter: int,
     tol: float,
     least_gain: float,
+    newton: Callable[[np.ndarray, np.ndarray], np.ndarray | None] | None = None,
 ) -> Ascent:
-    """Maximise a likelihood by EM steps with Anderson acceleration (walker2011).
+    """Maximise a likelihood by EM steps, accelerated by Newton's method or by Anderson's extrapolation (walker2011).
 
-    An extrapolated step is kept only if the likelihood does not fall; else the EM step is taken, after which it cannot
+    An accelerated step is kept only if the likelihood does not fall; else the EM step is taken, after which it cannot
     fall.
 
     Parameters
@@ -50,6 +51,9 @@ def ascend(
         Stop when an EM update moves no global by more than this,
     least_gain : float
         and the likelihood rises by less than this.
+    newton : callable, default=None
+        ``newton(globals, update)`` returns a better point, or None where Newton's method has none; Anderson's
+        extrapolation then takes its place.
 
     Returns
     -------
@@ -63,7 +67,9 @@ def ascend(
     converged = False
     while len(history) < max_iter and not converged:
         points, moves = [*points[-MEMORY:], here], [*moves[-MEMORY:], update - here]
-        there = np.clip(_extrapolate(points, moves), NEARER * update, 1 - NEARER * (1 - update))
+        found = None if newton is None else newton(here, update)
+        there = _extrapolate(points, moves) if found is None else found
+        there = np.clip(there, NEARER * update, 1 - NEARER * (1 - update))
         before = [values.copy() for values in state]
         new_value, new_update = step(there)
         if new_value < value - ROUNDING * abs(value) and not np.array_equal(there, update):

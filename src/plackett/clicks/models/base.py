@@ -11,7 +11,7 @@ import numpy as np
 
 from plackett import _native
 from plackett._parameters import Parameters
-from plackett._threads import map_blocks
+from plackett._threads import map_blocks, one_blas_thread
 from plackett.clicks.log import ClickLog
 from plackett.clicks.models.ascent import LEAST
 from plackett.clicks.models.collapse import session_blocks
@@ -109,7 +109,8 @@ class ClickModel(Parameters, ABC):
         check_number(self.tol, "tol", above=0)
         before = dict(vars(self))
         try:
-            self._fit(log, start_prior(self.prior, log))
+            with one_blas_thread():  # its bits depend on the number of threads
+                self._fit(log, start_prior(self.prior, log))
         except BaseException:  # the model is as it was
             vars(self).clear()
             vars(self).update(before)

@@ -15,6 +15,7 @@ from plackett.clicks.models.collapse import Cells, count_cells
 from plackett.clicks.models.priors import Prior
 
 MOST_COUPLED = 200  # free parameters of cells whose uncertainty enters the intervals; their matrix is dense
+LONGEST_STEP = 2.0  # of Newton's method, in log-odds
 _kernels = _native.clicks
 
 
@@ -227,6 +228,18 @@ class _Examination(CellModel):
             update = mean_with_prior(expected[1:], shown[1:], prior.a, prior.b, looks)
             return value + log_prior(looks, prior.a, prior.b), update
 
+        def newton(looks: np.ndarray, update: np.ndarray) -> np.ndarray | None:
+            # of the likelihood with every attractiveness at its best value, on the scale of log-odds
+            slope = (prior.a + prior.b + shown[1:]) * (update - looks)
+            information = self._information(counts, np.append(1.0, looks), prior, yes, no)[1]
+            try:
+                np.linalg.cholesky(information)
+            except np.linalg.LinAlgError:  # not concave here
+                return None
+            move = np.linalg.solve(information, slope)
+            odds = looks / (1 - looks) * np.exp(np.clip(move, -LONGEST_STEP, LONGEST_STEP))
+            return odds / (1 + odds)
+
         found = ascend(
             step,
             self._looks[1:],
@@ -234,6 +247,7 @@ class _Examination(CellModel):
             max_iter=self.max_iter,
             tol=self.tol,
             least_gain=0.01 * self.tol * self.n_sessions_,
+            newton=newton if self._n_coupled() else None,
         )
         self._looks = np.append(1.0, found.globals)
         self.converged_, self.n_iter_ = found.converged, self.n_iter_ + len(found.history)
@@ -263,35 +277,55 @@ class _Examination(CellModel):
             looks += part_looks
         return value, looks
 
-    def _weigh(self, blocks: list[Cells], prior: Prior, yes: np.ndarray, no: np.ndarray) -> None:
-        """Set ``evidence_`` from the information about the log-odds, less what uncertain looks take away."""
-        attraction, chances = self.attractiveness_, self._looks
-        free = np.full(chances.size, -1, dtype=np.int32)
-        if chances.size <= MOST_COUPLED:
-            free[1:] = np.arange(chances.size - 1)
-        n_free = int(free.max(initial=-1)) + 1
+    def _n_coupled(self) -> int:
+        """Return the number of free chances of looks if their information is computed, else 0."""
+        n_free = self._looks.size - 1
+        return n_free if n_free < MOST_COUPLED else 0
+
+    def _information(
+        self, blocks: list[Cells], chances: np.ndarray, prior: Prior, yes: np.ndarray, no: np.ndarray
+    ) -> tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray]:
+        """Return the information about the log-odds of each attractiveness with its couplings, and about looks.
+
+        The information about looks is that which remains when every attractiveness is estimated too.
+        """
+        n_free = self._n_coupled()
 
         def work(block: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             own = block.pairs
             information, coupling = np.empty(own.stop - own.start), np.empty(block.cell.size)
             schur = np.zeros((n_free, n_free))
             counts = block.indptr, block.cell, block.clicks, block.skips
-            parts = chances, yes[own], no[own], attraction[own], free, information, coupling, schur
+            parts = chances, yes[own], no[own], self.attractiveness_[own], self._free(), information, coupling, schur
             _kernels.cells_information(*counts, *parts)
             return information, coupling, schur
 
-        parts = map_blocks(work, [(block,) for block in blocks])
         looks = chances[1 : n_free + 1]
         schur = np.diag((prior.a + prior.b) * looks * (1 - looks))
+        parts = map_blocks(work, [(block,) for block in blocks])
         for _, _, part in parts:
             schur += part
+        return [part[:2] for part in parts], np.tril(schur) + np.tril(schur, -1).T
+
+    def _free(self) -> np.ndarray:
+        """Return the place of each free chance of a look in the matrix of their information, -1 for the others."""
+        free = np.full(self._looks.size, -1, dtype=np.int32)
+        if self._n_coupled():
+            free[1:] = np.arange(free.size - 1)
+        return free
+
+    def _weigh(self, blocks: list[Cells], prior: Prior, yes: np.ndarray, no: np.ndarray) -> None:
+        """Set ``evidence_`` from the information about the log-odds, less what uncertain looks take away."""
+        attraction, chances = self.attractiveness_, self._looks
+        n_free, free = self._n_coupled(), self._free()
+        parts, schur = self._information(blocks, chances, prior, yes, no)
         covariance = np.linalg.pinv(schur, rcond=1e-12, hermitian=True)
         error = np.full(chances.size, np.nan)
         variance = np.append(0.0, covariance.diagonal())
         error[: n_free + 1] = np.sqrt(np.where(variance < 0, np.nan, variance))  # below 0: not identified
         self.examination_error_ = self._laid_out(error)
 
-        def add(block: Cells, information: np.ndarray, coupling: np.ndarray, _: np.ndarray) -> np.ndarray:
+        def add(block: Cells, information: np.ndarray, coupling: np.ndarray) -> np.ndarray:
             added = np.empty(information.size)
             _kernels.cells_added_variance(block.indptr, block.cell, free, covariance, information, coupling, added)
             return information / (1 + information * np.where(information > 0, added, 0.0))

@@ -89,7 +89,7 @@ inline double best_attraction(double p, double yes, double no, View<const double
         if (!(next >= low && next <= high)) next = 0.5 * (low + high);
         const double move = std::abs(next - p);
         p = next;
-        if (move <= 1e-6 * p * (1.0 - p)) break;  // quadratic convergence: the error is about the square of the move
+        if (move <= 1e-4 * p * (1.0 - p)) break;  // quadratic convergence: the error is about the square of the move
     }
     return p;
 }
@@ -127,12 +127,14 @@ inline double cells_pass(View<const Index> indptr, View<const Code> cell, View<c
 }
 
 // The observed information of the logits of attractions (diagonal) and of the logits of the chances, less what the
-// attractions take away from it (Schur complement), in the order of `free` cells (-1 for a fixed one); the coupling of
-// pair p with its cells is written to `coupling`, aligned with the cells. Everything includes the priors of attractions.
+// attractions take away from it (Schur complement: the lower triangle), in the order of `free` cells (-1 for a fixed
+// one), which rises; the coupling of pair p with its cells is written to `coupling`, aligned with the cells. Everything
+// includes the priors of attractions.
 inline void cells_information(View<const Index> indptr, View<const Code> cell, View<const Code> clicks,
                               View<const Code> skips, View<const double> chance, View<const double> prior_yes,
                               View<const double> prior_no, View<const double> attraction, View<const Code> free,
                               View<double> information, View<double> coupling, Rows<double> schur) {
+    std::vector<std::pair<Code, double>> coupled;
     for (Index p = 0; p < attraction.size; ++p) {
         const double a = attraction[p];
         double own = (prior_yes[p] + prior_no[p]) * a * (1.0 - a);
@@ -145,11 +147,12 @@ inline void cells_information(View<const Index> indptr, View<const Code> cell, V
             if (f >= 0) schur(f, f) += n * t * (1.0 - t) - skips[c] * looked * (1.0 - looked);
         }
         information[p] = own;
-        for (Index c = indptr[p]; c < indptr[p + 1]; ++c) {
-            const Code f = free[cell[c]];
-            if (f < 0 || coupling[c] == 0.0) continue;
-            for (Index d = indptr[p]; d < indptr[p + 1]; ++d)
-                if (free[cell[d]] >= 0) schur(f, free[cell[d]]) -= coupling[c] * coupling[d] / own;
+        coupled.clear();
+        for (Index c = indptr[p]; c < indptr[p + 1]; ++c)
+            if (free[cell[c]] >= 0 && coupling[c] != 0.0) coupled.push_back({free[cell[c]], coupling[c]});
+        for (std::size_t c = 0; c < coupled.size(); ++c) {
+            const double share = coupled[c].second / own;
+            for (std::size_t d = 0; d <= c; ++d) schur(coupled[c].first, coupled[d].first) -= share * coupled[d].second;
         }
     }
 }
