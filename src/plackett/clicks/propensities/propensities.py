@@ -74,7 +74,7 @@ class Propensities:
         -------
         Table
         """
-        columns, parts = [Column("rank", digits=None), Column("propensity", digits=3)], [self.values]
+        columns, parts = [Column("rank", digits=0), Column("propensity", digits=3)], [self.values]
         if self.intervals is not None:
             columns += [Column("from", digits=3), Column("to", digits=3)]
             parts += list(self.intervals.T)
