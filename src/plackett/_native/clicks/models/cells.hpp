@@ -5,6 +5,7 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "clicks/models/sessions.hpp"
@@ -20,8 +21,72 @@ inline double clipped(double p) { return std::clamp(p, LEAST, 1.0 - LEAST); }
 inline Index cell_of(Index rank, Index last, bool by_last) { return by_last ? rank * (rank + 1) / 2 + last : rank; }
 
 struct Count {
-    std::uint64_t key;
+    std::uint64_t key;  // pair and cell
     Code clicks, skips;
+};
+
+// Counts of the pairs of one query by cell, in the order of pairs and cells.
+class CellCounts {
+public:
+    // Count the rows of sessions order[begin] to order[end - 1].
+    const std::vector<Count>& of(const Sessions& sessions, View<const Code> order, Index begin, Index end, bool by_last) {
+        Index n_rows = 0, longest = 1;
+        Code low = std::numeric_limits<Code>::max(), high = 0;
+        for (Index i = begin; i < end; ++i) {
+            n_rows += sessions.length(order[i]);
+            longest = std::max(longest, sessions.length(order[i]));
+            for (const Code pair : sessions.pairs_of(order[i])) low = std::min(low, pair), high = std::max(high, pair);
+        }
+        counts.clear();
+        const Index n_cells = cell_of(longest - 1, by_last ? longest - 1 : 0, by_last) + 1;
+        const Index n_pairs = n_rows ? high - low + 1 : 0;
+        const auto key_of = [&](Index pair, Index cell) {
+            return static_cast<std::uint64_t>(pair) << 32 | static_cast<std::uint64_t>(cell);
+        };
+        if (n_pairs <= (SMALL + 4 * n_rows) / n_cells) {  // a matrix: no search and no sorting
+            matrix.assign(static_cast<std::size_t>(n_pairs * n_cells), {0, 0});
+            visit(sessions, order, begin, end, by_last, [&](Code pair, Index cell, bool is_clicked) {
+                auto& [clicks, skips] = matrix[static_cast<std::size_t>((pair - low) * n_cells + cell)];
+                ++(is_clicked ? clicks : skips);
+            });
+            for (Index p = 0, i = 0; p < n_pairs; ++p)
+                for (Index c = 0; c < n_cells; ++c, ++i)
+                    if (const auto& [clicks, skips] = matrix[static_cast<std::size_t>(i)]; clicks + skips > 0)
+                        counts.push_back({key_of(low + p, c), clicks, skips});
+            return counts;
+        }
+        table.reset(n_rows);
+        visit(sessions, order, begin, end, by_last, [&](Code pair, Index cell, bool is_clicked) {
+            const auto key = key_of(pair, cell);
+            const auto next = static_cast<Index>(counts.size());
+            const Index place = table.find(mixed(key), next, [&](Index p) { return counts[p].key == key; });
+            if (place == next) counts.push_back({key, 0, 0});
+            ++(is_clicked ? counts[place].clicks : counts[place].skips);
+        });
+        std::sort(counts.begin(), counts.end(), [](const Count& one, const Count& other) { return one.key < other.key; });
+        return counts;
+    }
+
+private:
+    static constexpr Index SMALL = 1 << 12;
+
+    template <class Each>
+    static void visit(const Sessions& sessions, View<const Code> order, Index begin, Index end, bool by_last,
+                      const Each& each) {
+        for (Index i = begin; i < end; ++i) {
+            const auto pairs = sessions.pairs_of(order[i]);
+            const auto clicked = sessions.clicks_of(order[i]);
+            Index above = 0;
+            for (Index r = 0; r < pairs.size; ++r) {
+                each(pairs[r], cell_of(r, above, by_last), clicked[r]);
+                if (clicked[r]) above = r + 1;
+            }
+        }
+    }
+
+    std::vector<Count> counts;
+    std::vector<std::pair<Code, Code>> matrix;
+    Table table;
 };
 
 // Count the clicks and skips of the pairs of queries `first` to `last` by cell. Pairs are counted from `first_pair`, and
@@ -31,37 +96,16 @@ inline Index collapse_cells(View<const Index> session_indptr, View<const Code> p
                             View<const Index> bounds, View<const Code> order, Index first, Index last, Index first_pair,
                             bool by_last, View<Index> indptr, View<Code> cell, View<Code> clicks, View<Code> skips) {
     const Sessions sessions{session_indptr, pair, click};
-    std::vector<Count> counts;
-    Table table;
+    CellCounts counts;
     Index n_cells = 0;
     indptr.fill(0);
-    for (Index q = first; q < last; ++q) {
-        Index n_rows = 0;
-        for (Index i = bounds[q]; i < bounds[q + 1]; ++i) n_rows += sessions.length(order[i]);
-        counts.clear();
-        table.reset(n_rows);
-        for (Index i = bounds[q]; i < bounds[q + 1]; ++i) {
-            const auto pairs = sessions.pairs_of(order[i]);
-            const auto clicked = sessions.clicks_of(order[i]);
-            Index above = 0;
-            for (Index r = 0; r < pairs.size; ++r) {
-                const auto key = static_cast<std::uint64_t>(pairs[r] - first_pair) << 32 |
-                                 static_cast<std::uint64_t>(cell_of(r, above, by_last));
-                const auto next = static_cast<Index>(counts.size());
-                const Index place = table.find(mixed(key), next, [&](Index p) { return counts[p].key == key; });
-                if (place == next) counts.push_back({key, 0, 0});
-                ++(clicked[r] ? counts[place].clicks : counts[place].skips);
-                if (clicked[r]) above = r + 1;
-            }
-        }
-        std::sort(counts.begin(), counts.end(), [](const Count& one, const Count& other) { return one.key < other.key; });
-        for (const Count& count : counts) {
-            ++indptr[static_cast<Index>(count.key >> 32) + 1];
+    for (Index q = first; q < last; ++q)
+        for (const Count& count : counts.of(sessions, order, bounds[q], bounds[q + 1], by_last)) {
+            ++indptr[static_cast<Index>(count.key >> 32) - first_pair + 1];
             cell[n_cells] = static_cast<Code>(count.key & 0xFFFFFFFFu);
             clicks[n_cells] = count.clicks;
             skips[n_cells++] = count.skips;
         }
-    }
     for (Index p = 1; p < indptr.size; ++p) indptr[p] += indptr[p - 1];
     return n_cells;
 }
