@@ -151,7 +151,7 @@ double tail_expectations(const Lists& lists, Index list, View<const double> attr
     return value;
 }
 
-inline double log_odds(double p, double yes, double no) { return yes * std::log(p) + no * std::log1p(-p); }
+inline double log_odds(double p, double yes, double no) { return yes * log(p) + no * log(1.0 - p); }
 
 inline double mean_of(double yes, double no, double fallback) {
     return yes + no > 0.0 ? clipped(yes / (yes + no)) : fallback;
