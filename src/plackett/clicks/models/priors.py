@@ -10,7 +10,7 @@ from plackett.clicks.log import ClickLog
 from plackett.validation import check_number
 
 MAX_ROUNDS = 20
-PAIRS_AT_MOST = 200_000  # that a prior is estimated from, spread evenly over all of them
+PAIRS_AT_MOST = 50_000  # that a prior is estimated from, spread evenly over all of them
 LEAST_STRENGTH, LARGEST_STRENGTH = 1e-2, 1e5
 RIDGE = 1e-3  # per feature, for features that separate
 STRENGTH_SCALE = 1.5  # standard deviation of the log of the strength around log 2, for logs with few pairs
