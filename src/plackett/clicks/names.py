@@ -31,6 +31,14 @@ class NameTable:
         """Return the codes of a column of names."""
         return self.add(names.buffer, np.stack([names.bounds[:-1], names.bounds[1:]], axis=1))
 
+    def take(self, codes: np.ndarray) -> TextColumn:
+        """Return the names of codes."""
+        bounds = np.empty(codes.size + 1, dtype=np.int64)
+        _native.clicks.measure_names(self._names, codes, bounds)
+        buffer = np.empty(bounds[-1], dtype=np.uint8)
+        _native.clicks.copy_names(self._names, codes, bounds, buffer)
+        return TextColumn(buffer, bounds)
+
     def finish(self) -> tuple[TextColumn, np.ndarray]:
         """Return the names, sorted by their UTF-8 bytes, and the position of each code among them."""
         n_names, n_bytes = _native.clicks.count_names(self._names)

@@ -102,20 +102,41 @@ class Pairs:
         return f"Pairs({len(self):,} of {queries} and {docs})"
 
 
+class PairTable:
+    """Different pairs of the codes of a query and a document, with codes in the order of their first appearance."""
+
+    def __init__(self, n_docs: int):
+        self._n_docs, self._numbers = max(1, n_docs), _native.clicks.make_numbers()
+        self._n_pairs = 0
+
+    def add(self, query: np.ndarray, doc: np.ndarray) -> np.ndarray:
+        """Return the codes of pairs."""
+        codes = np.empty(query.size, dtype=np.int32)
+        key = query.astype(np.int64)
+        key *= self._n_docs
+        key += doc
+        self._n_pairs = _native.clicks.add_numbers(self._numbers, key, codes)
+        if self._n_pairs < 0:
+            raise ValueError("there are more than 2**31 - 1 pairs of query and document. Split the log by query.")
+        return codes
+
+    def finish(self, queries: TextColumn, docids: TextColumn) -> tuple[Pairs, np.ndarray]:
+        """Return the pairs, sorted by query and document, and the position of each code among them."""
+        different = np.empty(self._n_pairs, dtype=np.int64)
+        _native.clicks.copy_numbers(self._numbers, different)
+        order = np.argsort(different)
+        place = np.empty(order.size, dtype=np.int32)
+        place[order] = np.arange(order.size, dtype=np.int32)
+        different = different[order]
+        pair_query, pair_doc = (different // self._n_docs).astype(np.int32), (different % self._n_docs).astype(np.int32)
+        return Pairs(queries, docids, pair_query, pair_doc), place
+
+
 def coded_pairs(
     queries: TextColumn, docids: TextColumn, query: np.ndarray, doc: np.ndarray
 ) -> tuple[Pairs, np.ndarray]:
     """Return the different pairs of rows, given by their codes of query and document, and the pair of each row."""
-    n_docs = max(1, len(docids))
-    key = query.astype(np.int64) * n_docs + doc
-    codes, keys = np.empty(key.size, dtype=np.int32), np.empty(key.size, dtype=np.int64)
-    n_pairs = _native.clicks.code_numbers(key, codes, keys)
-    if n_pairs < 0:
-        raise ValueError("there are more than 2**31 - 1 pairs of query and document. Split the log by query.")
-    different = keys[:n_pairs].copy()
-    order = np.argsort(different)
-    place = np.empty(order.size, dtype=np.int32)
-    place[order] = np.arange(order.size, dtype=np.int32)
-    different = different[order]
-    pair_query, pair_doc = (different // n_docs).astype(np.int32), (different % n_docs).astype(np.int32)
-    return Pairs(queries, docids, pair_query, pair_doc), place[codes]
+    table = PairTable(len(docids))
+    codes = table.add(query, doc)
+    pairs, place = table.finish(queries, docids)
+    return pairs, place[codes]

@@ -15,7 +15,14 @@ void bind_click_log(nb::module_& module) {
     define<&add_names>(module, "add_names", "names buffer spans codes");
     define<&count_names>(module, "count_names", "names");
     define<&sort_names>(module, "sort_names", "names buffer bounds place");
-    define<&code_numbers>(module, "code_numbers", "numbers codes different");
+    define<&measure_names>(module, "measure_names", "names codes bounds");
+    define<&copy_names>(module, "copy_names", "names codes bounds buffer");
+    define<&part_names>(module, "part_names", "buffer spans parts");
+    define<&copy_spans>(module, "copy_spans", "buffer spans texts");
+    nb::class_<Numbers>(module, "Numbers", "Different numbers, by code.");
+    define<&make_numbers>(module, "make_numbers", "");
+    define<&add_numbers>(module, "add_numbers", "numbers added codes");
+    define<&copy_numbers>(module, "copy_numbers", "numbers different");
     define<&scan_json>(module, "scan_json", "buffer size keys list_key status spans list list_end");
     define<&scan_delimited>(module, "scan_delimited", "buffer size delimiter n_columns places status spans");
     define<&scan_wscd>(module, "scan_wscd", "buffer size status is_click spans list list_end");

@@ -324,19 +324,28 @@ private:
     }
 };
 
-template <class Line>
-void for_each_line(View<std::uint8_t> buffer, Index size, View<std::uint8_t> status, Line&& parse) {
-    Index row = 0, start = 0;
-    while (start < size) {
+struct Line {  // bounds of a line, without the end of the line, and where the next one starts
+    Index start, stop, next;
+
+    static Line at(View<std::uint8_t> buffer, Index start, Index size) {
         const void* found = std::memchr(buffer.data + start, '\n', static_cast<std::size_t>(size - start));
         const Index newline = found == nullptr ? size : static_cast<const std::uint8_t*>(found) - buffer.data;
-        Index stop = newline, first = start;
-        if (stop > first && buffer[stop - 1] == '\r') --stop;
-        Index inside = first;
+        return {start, newline > start && buffer[newline - 1] == '\r' ? newline - 1 : newline, newline + 1};
+    }
+    bool is_blank(View<std::uint8_t> buffer) const {
+        Index inside = start;
         while (inside < stop && (buffer[inside] == ' ' || buffer[inside] == '\t')) ++inside;
-        status[row] = inside == stop ? BLANK : parse(row, first, stop) ? OK : DAMAGED;
-        ++row;
-        start = newline + 1;
+        return inside == stop;
+    }
+};
+
+template <class Parse>
+void for_each_line(View<std::uint8_t> buffer, Index size, View<std::uint8_t> status, Parse&& parse) {
+    Index row = 0;
+    for (Index start = 0; start < size; ++row) {
+        const Line line = Line::at(buffer, start, size);
+        status[row] = line.is_blank(buffer) ? BLANK : parse(row, line.start, line.stop) ? OK : DAMAGED;
+        start = line.next;
     }
 }
 
@@ -381,16 +390,20 @@ inline void scan_json(View<std::uint8_t> buffer, Index size, View<const std::uin
 // --- Columns --------------------------------------------------------------------------------------------------------
 
 // The columns at `places` of delimited lines with `n_columns` columns. A field in double quotes may hold the delimiter,
-// and a quote as two of them. Empty fields without quotes are missing.
+// ends of lines, and a quote as two of them. Empty fields without quotes are missing. Where a quote is not closed within
+// MOST_LINES, or the row is not sound then, its first line is damaged and the next one begins a row. The other lines of a
+// row of several lines are BLANK.
 inline void scan_delimited(View<std::uint8_t> buffer, Index size, Index delimiter, Index n_columns,
                            View<const Index> places, View<std::uint8_t> status, Rows<Index> spans) {
     Text text{buffer, size};
     std::vector<Index> wanted(static_cast<std::size_t>(n_columns), -1);
     for (Index i = 0; i < places.size; ++i) wanted[static_cast<std::size_t>(places[i])] = i;
+    constexpr Index MOST_LINES = 16;
+    enum Outcome { SOUND, WRONG, OPEN };
     const auto parse = [&](Index row, Index start, Index stop) {
         Index at = start, column = 0;
         while (true) {
-            if (column == n_columns) return false;
+            if (column == n_columns) return WRONG;
             Index first = at, last = at;
             if (at < stop && buffer[at] == '"') {
                 first = ++at;
@@ -399,9 +412,9 @@ inline void scan_delimited(View<std::uint8_t> buffer, Index size, Index delimite
                     has_quotes |= buffer[at] == '"';
                     at += buffer[at] == '"' ? 2 : 1;
                 }
-                if (at >= stop) return false;
+                if (at >= stop) return OPEN;
                 last = at++;
-                if (at < stop && buffer[at] != delimiter) return false;
+                if (at < stop && buffer[at] != delimiter) return WRONG;
                 if (has_quotes && wanted[static_cast<std::size_t>(column)] >= 0) {
                     const Index decoded = text.decoded_end;
                     for (Index i = first; i < last; ++i) {
@@ -422,18 +435,45 @@ inline void scan_delimited(View<std::uint8_t> buffer, Index size, Index delimite
                 spans(row, 2 * place + 1) = last;
             }
             ++column;
-            if (at >= stop) return column == n_columns;
+            if (at >= stop) return column == n_columns ? SOUND : WRONG;
             ++at;
             if (at == stop) {  // an empty last field
-                if (column == n_columns) return false;
+                if (column == n_columns) return WRONG;
                 const Index empty = wanted[static_cast<std::size_t>(column)];
                 if (empty >= 0) spans(row, 2 * empty) = spans(row, 2 * empty + 1) = -1;
-                return column + 1 == n_columns;
+                return column + 1 == n_columns ? SOUND : WRONG;
             }
         }
     };
-    for_each_line(buffer, size, status, parse);
-    for (Index row = 0; row < status.size; ++row)
+    Index row = 0;
+    for (Index start = 0; start < size;) {
+        Line line = Line::at(buffer, start, size);
+        start = line.next;
+        if (line.is_blank(buffer)) {
+            status[row++] = BLANK;
+            continue;
+        }
+        const Index decoded = text.decoded_end;
+        Outcome outcome = parse(row, line.start, line.stop);
+        Index n_lines = 1;
+        for (Index next = start; outcome == OPEN && n_lines < MOST_LINES && next < size; ++n_lines) {
+            const Line more = Line::at(buffer, next, size);
+            next = more.next;
+            if (std::memchr(buffer.data + more.start, '"', static_cast<std::size_t>(more.stop - more.start)) == nullptr)
+                continue;
+            text.decoded_end = decoded;
+            outcome = parse(row, line.start, more.stop);
+            if (outcome == SOUND) start = next;
+        }
+        if (outcome == SOUND) {
+            status[row++] = OK;
+            for (; n_lines > 1; --n_lines) status[row++] = BLANK;
+        } else {
+            text.decoded_end = decoded;
+            status[row++] = DAMAGED;
+        }
+    }
+    for (row = 0; row < status.size; ++row)
         if (status[row] != OK) spans[row].fill(-1);
 }
 

@@ -42,11 +42,11 @@ struct Names {
     };
     mutable std::vector<char> bytes;
     mutable std::vector<Index> bounds{0};
-    mutable std::vector<std::uint64_t> hashes;
     mutable std::vector<Entry> table = std::vector<Entry>(1024, Entry{0, -1});
 
     static std::uint32_t tag_of(std::uint64_t hash) { return static_cast<std::uint32_t>(hash >> 32); }
     std::size_t place_of(std::uint64_t hash) const { return hash & (table.size() - 1); }
+    std::size_t size() const { return bounds.size() - 1; }
 
     std::string_view at(Index code) const {
         return {bytes.data() + bounds[code], static_cast<std::size_t>(bounds[code + 1] - bounds[code])};
@@ -58,21 +58,23 @@ struct Names {
             if (table[place].tag == tag_of(hash) && at(table[place].code) == name) return table[place].code;
             place = (place + 1) & (table.size() - 1);
         }
-        const auto code = static_cast<std::int32_t>(hashes.size());
+        const auto code = static_cast<std::int32_t>(size());
         table[place] = {tag_of(hash), code};
-        hashes.push_back(hash);
         bytes.insert(bytes.end(), name.begin(), name.end());
         bounds.push_back(static_cast<Index>(bytes.size()));
-        if (2 * hashes.size() > table.size()) grow();
+        if (10 * size() > 7 * table.size()) grow();
         return code;
     }
 
-    void grow() const {
-        table.assign(2 * table.size(), Entry{0, -1});
-        for (std::size_t code = 0; code < hashes.size(); ++code) {
-            std::size_t place = place_of(hashes[code]);
+    void grow() const {  // hashes are computed again: keeping them would take as much memory as many names
+        const std::size_t n_places = 2 * table.size();
+        table = {};  // freed before the new one is made
+        table.assign(n_places, Entry{0, -1});
+        for (std::size_t code = 0; code < size(); ++code) {
+            const std::uint64_t hash = hash_of(at(static_cast<Index>(code)));
+            std::size_t place = place_of(hash);
             while (table[place].code >= 0) place = (place + 1) & (table.size() - 1);
-            table[place] = {tag_of(hashes[code]), static_cast<std::int32_t>(code)};
+            table[place] = {tag_of(hash), static_cast<std::int32_t>(code)};
         }
     }
 };
@@ -118,37 +120,86 @@ inline void add_names(const Names& names, Bytes buffer, Rows<const Index> spans,
     }
 }
 
-// Codes of numbers in the order of their first appearance. Return how many are different, which are written, too; -1 if
-// they are more than codes.
-inline Index code_numbers(View<const Index> numbers, View<std::int32_t> codes, View<Index> different) {
-    constexpr Index AHEAD = 16;
-    std::vector<std::int32_t> table(1024, -1);
-    Index n = 0;
-    const auto place_of = [&](Index number) { return mixed(static_cast<std::uint64_t>(number)) & (table.size() - 1); };
-    for (Index row = 0; row < numbers.size; ++row) {
-        if (row + AHEAD < numbers.size) fetch(table.data() + place_of(numbers[row + AHEAD]));
-        std::size_t place = place_of(numbers[row]);
-        while (table[place] >= 0 && different[table[place]] != numbers[row]) place = (place + 1) & (table.size() - 1);
-        if (table[place] < 0) {
-            if (n == std::numeric_limits<std::int32_t>::max()) return -1;
-            table[place] = static_cast<std::int32_t>(n);
-            different[n++] = numbers[row];
-        }
-        codes[row] = table[place];
-        if (2 * static_cast<std::size_t>(n) > table.size()) {
-            table.assign(2 * table.size(), -1);
-            for (Index code = 0; code < n; ++code) {
-                std::size_t free = place_of(different[code]);
-                while (table[free] >= 0) free = (free + 1) & (table.size() - 1);
-                table[free] = static_cast<std::int32_t>(code);
-            }
+// The partition of each name, 0 to 255, by its hash.
+inline void part_names(Bytes buffer, Rows<const Index> spans, View<std::uint8_t> parts) {
+    for (Index row = 0; row < spans.n_rows; ++row) {
+        const auto text = buffer.slice(spans(row, 0), spans(row, 1));
+        const std::string_view name(reinterpret_cast<const char*>(text.data), static_cast<std::size_t>(text.size));
+        parts[row] = static_cast<std::uint8_t>(hash_of(name) >> 56);
+    }
+}
+
+// The texts of spans, one behind the other.
+inline void copy_spans(Bytes buffer, Rows<const Index> spans, View<std::uint8_t> texts) {
+    Index end = 0;
+    for (Index row = 0; row < spans.n_rows; ++row) {
+        const auto text = buffer.slice(spans(row, 0), spans(row, 1));
+        if (text.size) std::memcpy(texts.slice(end, end + text.size).data, text.data, static_cast<std::size_t>(text.size));
+        end += text.size;
+    }
+}
+
+// Different numbers in the order of their first appearance, with a hash table of their codes.
+struct Numbers {
+    mutable std::vector<Index> different;
+    mutable std::vector<std::int32_t> table = std::vector<std::int32_t>(1024, -1);
+
+    std::size_t place_of(Index number) const { return mixed(static_cast<std::uint64_t>(number)) & (table.size() - 1); }
+
+    void grow() const {
+        const std::size_t n_places = 2 * table.size();
+        table = {};
+        table.assign(n_places, -1);
+        for (std::size_t code = 0; code < different.size(); ++code) {
+            std::size_t place = place_of(different[code]);
+            while (table[place] >= 0) place = (place + 1) & (table.size() - 1);
+            table[place] = static_cast<std::int32_t>(code);
         }
     }
-    return n;
+};
+
+inline Numbers* make_numbers() { return new Numbers; }
+
+// The codes of numbers. Return how many numbers are different so far; -1 if they are more than codes.
+inline Index add_numbers(const Numbers& numbers, View<const Index> added, View<std::int32_t> codes) {
+    constexpr Index AHEAD = 16;
+    for (Index row = 0; row < added.size; ++row) {
+        if (row + AHEAD < added.size) fetch(numbers.table.data() + numbers.place_of(added[row + AHEAD]));
+        std::size_t place = numbers.place_of(added[row]);
+        while (numbers.table[place] >= 0 && numbers.different[static_cast<std::size_t>(numbers.table[place])] != added[row])
+            place = (place + 1) & (numbers.table.size() - 1);
+        if (numbers.table[place] >= 0) {
+            codes[row] = numbers.table[place];
+            continue;
+        }
+        if (numbers.different.size() == std::numeric_limits<std::int32_t>::max()) return -1;
+        codes[row] = numbers.table[place] = static_cast<std::int32_t>(numbers.different.size());
+        numbers.different.push_back(added[row]);
+        if (2 * numbers.different.size() > numbers.table.size()) numbers.grow();
+    }
+    return static_cast<Index>(numbers.different.size());
+}
+
+inline void copy_numbers(const Numbers& numbers, View<Index> different) {
+    std::copy(numbers.different.begin(), numbers.different.end(), different.begin());
 }
 
 inline std::pair<Index, Index> count_names(const Names& names) {
-    return {static_cast<Index>(names.hashes.size()), static_cast<Index>(names.bytes.size())};
+    return {static_cast<Index>(names.size()), static_cast<Index>(names.bytes.size())};
+}
+
+// Bounds of the texts of some names, one behind the other; `copy_names` writes the texts.
+inline void measure_names(const Names& names, View<const std::int32_t> codes, View<Index> bounds) {
+    bounds[0] = 0;
+    for (Index i = 0; i < codes.size; ++i) bounds[i + 1] = bounds[i] + static_cast<Index>(names.at(codes[i]).size());
+}
+
+inline void copy_names(const Names& names, View<const std::int32_t> codes, View<const Index> bounds,
+                       View<std::uint8_t> buffer) {
+    for (Index i = 0; i < codes.size; ++i) {
+        const std::string_view name = names.at(codes[i]);
+        if (!name.empty()) std::memcpy(buffer.slice(bounds[i], bounds[i + 1]).data, name.data(), name.size());
+    }
 }
 
 // Write the names sorted by their bytes, and the position of each code among them.
@@ -157,7 +208,7 @@ inline void sort_names(const Names& names, View<std::uint8_t> buffer, View<Index
         std::uint64_t head;
         std::int32_t code;
     };
-    std::vector<Key> keys(names.hashes.size());
+    std::vector<Key> keys(names.size());
     for (std::size_t code = 0; code < keys.size(); ++code) {
         const std::string_view name = names.at(static_cast<Index>(code));
         std::uint64_t head = 0;

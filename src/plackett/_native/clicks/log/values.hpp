@@ -76,7 +76,8 @@ inline Index days_from_civil(Index year, Index month, Index day) {  // since 197
     return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
-// Seconds since 1970 of "2018-11-13T20:20:39.250+01:00", or a number: milliseconds from 1e11 on, else seconds.
+// Seconds since 1970 of "2018-11-13T20:20:39.250+01:00", or a number: seconds, from 1e11 on milliseconds, from 1e14 on
+// microseconds, from 1e17 on nanoseconds.
 inline double seconds_of(std::string_view text) {
     constexpr double none = std::numeric_limits<double>::quiet_NaN();
     text = stripped(text);
@@ -97,7 +98,7 @@ inline double seconds_of(std::string_view text) {
         }
         return value / scale;
     };
-    const Index year = digits(1, 16);
+    const Index year = digits(1, 18);
     if (year < 0) return none;
     if (at < text.size() && text[at] == '-' && at == 4) {
         const auto after = [&](char mark) { return at < text.size() && text[at] == mark && (++at, true); };
@@ -108,7 +109,7 @@ inline double seconds_of(std::string_view text) {
         if (month < 1 || month > 12 || day < 1 || day > 31) return none;
         double seconds = 86400.0 * static_cast<double>(days_from_civil(year, month, day));
         if (at == text.size()) return seconds;
-        if (text[at] != 'T' && text[at] != ' ') return none;
+        if (text[at] != 'T' && text[at] != 't' && text[at] != ' ') return none;
         ++at;
         const Index hour = digits(2, 2);
         if (!after(':')) return none;
@@ -129,15 +130,16 @@ inline double seconds_of(std::string_view text) {
             const Index minutes = at < text.size() ? digits(2, 2) : 0;
             if (hours < 0 || minutes < 0) return none;
             seconds += sign * (3600.0 * static_cast<double>(hours) + 60.0 * static_cast<double>(minutes));
-        } else if (at < text.size() && text[at] == 'Z') {
+        } else if (at < text.size() && (text[at] == 'Z' || text[at] == 'z')) {
             ++at;
         }
         return at == text.size() ? seconds : none;
     }
     double value = static_cast<double>(year);
+    if (at == 18 && at < text.size() && text[at] >= '0' && text[at] <= '9') value = 10 * value + (text[at++] - '0');
     if (at < text.size() && text[at] == '.') value += fraction();
     if (at != text.size()) return none;
-    return value >= 1e11 ? value / 1000 : value;
+    return value >= 1e17 ? value / 1e9 : value >= 1e14 ? value / 1e6 : value >= 1e11 ? value / 1000 : value;
 }
 
 inline void parse_times(View<const std::uint8_t> buffer, Rows<const Index> spans, View<double> seconds) {
