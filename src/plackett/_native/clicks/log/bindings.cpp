@@ -18,6 +18,7 @@ void bind_click_log(nb::module_& module) {
     define<&measure_names>(module, "measure_names", "names codes bounds");
     define<&copy_names>(module, "copy_names", "names codes bounds buffer");
     define<&part_names>(module, "part_names", "buffer spans parts");
+    define<&mark_changes>(module, "mark_changes", "buffer spans is_new");
     define<&copy_spans>(module, "copy_spans", "buffer spans texts");
     nb::class_<Numbers>(module, "Numbers", "Different numbers, by code.");
     define<&make_numbers>(module, "make_numbers", "");

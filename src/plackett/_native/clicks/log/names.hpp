@@ -129,6 +129,22 @@ inline void part_names(Bytes buffer, Rows<const Index> spans, View<std::uint8_t>
     }
 }
 
+// Mark rows whose text is not that of the row before; missing texts, with a negative start, are equal.
+inline void mark_changes(Bytes buffer, Rows<const Index> spans, View<bool> is_new) {
+    for (Index row = 0; row < spans.n_rows; ++row) {
+        if (row > 0 && (spans(row, 0) < 0 || spans(row - 1, 0) < 0)) {
+            is_new[row] |= (spans(row, 0) < 0) != (spans(row - 1, 0) < 0);
+        } else if (row > 0) {
+            const auto text = buffer.slice(spans(row, 0), spans(row, 1));
+            const auto before = buffer.slice(spans(row - 1, 0), spans(row - 1, 1));
+            is_new[row] |= text.size != before.size ||
+                           (text.size && std::memcmp(text.data, before.data, static_cast<std::size_t>(text.size)) != 0);
+        } else {
+            is_new[row] = true;
+        }
+    }
+}
+
 // The texts of spans, one behind the other.
 inline void copy_spans(Bytes buffer, Rows<const Index> spans, View<std::uint8_t> texts) {
     Index end = 0;
