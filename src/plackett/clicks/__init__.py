@@ -8,6 +8,9 @@ from plackett._lazy import attach
 __all__, __getattr__, __dir__ = attach(
     __name__,
     {
+        "plackett.clicks.correction.correct": "corrected_labels",
+        "plackett.clicks.correction.diagnosis": "CorrectionDiagnosis",
+        "plackett.clicks.correction.labels": "CorrectedLabels",
         "plackett.clicks.description": "ClickDescription",
         "plackett.clicks.judgements": "Judgements",
         "plackett.clicks.log": "ClickLog",

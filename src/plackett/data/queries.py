@@ -86,6 +86,9 @@ class Queries:
         Names of the categories of each column that holds codes, by its position.
     row_order : ndarray of shape (n_docs,) or None
         The input row of each row of ``grouped``; None if the input was grouped.
+    has_estimated_labels : bool
+        Whether labels are relevance that was estimated from clicks (``plackett.clicks.corrected_labels``). Rankers then
+        refuse losses that are not linear in the labels, with which noise becomes bias.
 
     Examples
     --------
@@ -101,6 +104,7 @@ class Queries:
     """
 
     may_hold_mapped_arrays = True
+    has_estimated_labels: bool = False
 
     def __init__(
         self,
@@ -146,9 +150,11 @@ class Queries:
         self.y = None if y is None else _writable(y)
 
     def _describe(
-        self, *, ids, indptr, feature_names, first_index, categories, row_order, is_grouped: bool
+        self, *, ids, indptr, feature_names, first_index, categories, row_order, is_grouped: bool,
+        has_estimated_labels: bool = False,
     ) -> None:  # fmt: skip
         """Set the attributes that do not depend on the order of the rows."""
+        self.has_estimated_labels = has_estimated_labels
         self.ids, self._indptr, self.feature_names = ids, _writable(indptr), feature_names
         self.first_index, self.row_order, self.is_grouped = first_index, row_order, is_grouped
         self.categories: Categories | None = categories or None
@@ -156,7 +162,7 @@ class Queries:
     @classmethod
     def from_groups(
         cls, X, y, ids, indptr, *, docid=None, comments=None, subtopics=None, feature_names=None, first_index=None,
-        categories=None, row_order=None, is_grouped=True,
+        categories=None, row_order=None, is_grouped=True, has_estimated_labels=False,
     ) -> Queries:  # fmt: skip
         """Return queries from rows whose groups are known; the caller has checked all values.
 
@@ -167,7 +173,7 @@ class Queries:
         queries._set(
             X=X, y=y, ids=ids, indptr=indptr, docid=docid, comments=comments, subtopics=subtopics,
             feature_names=feature_names, first_index=first_index, categories=categories, row_order=row_order,
-            is_grouped=is_grouped,
+            is_grouped=is_grouped, has_estimated_labels=has_estimated_labels,
         )  # fmt: skip
         return queries
 
@@ -192,6 +198,7 @@ class Queries:
         others |= {name: None if one is None else one[rows] for name, one in columns.items()}
         others |= {
             "feature_names": self.feature_names, "first_index": self.first_index, "categories": self.categories,
+            "has_estimated_labels": self.has_estimated_labels,
         }  # fmt: skip
         return Queries.from_groups(values[0], values[1], ids, indptr, **others)
 
@@ -203,6 +210,7 @@ class Queries:
         given._describe(
             ids=self.ids, indptr=self._indptr, feature_names=self.feature_names, first_index=self.first_index,
             categories=self.categories, row_order=self.row_order, is_grouped=False,
+            has_estimated_labels=self.has_estimated_labels,
         )  # fmt: skip
         given._regrouped = self
         return given
@@ -333,7 +341,7 @@ class Queries:
     @cached_property
     def lists(self) -> QueryLists:
         """Labels and bounds without X: what a loss works on."""
-        return QueryLists(self.labels, self.indptr)
+        return QueryLists(self.labels, self.indptr, has_estimated_labels=self.has_estimated_labels)
 
     @cached_property
     def _places(self) -> dict:
@@ -460,17 +468,19 @@ class Queries:
             categories=categories,
             row_order=None if is_grouped else np.concatenate([o + s for o, s in zip(orders, shifts, strict=True)]),
             is_grouped=is_grouped,
+            has_estimated_labels=any(part.has_estimated_labels for part in parts),
         )
 
     def replace(self, **columns: Any) -> Queries:
         """Return these queries with other values of some columns: X, y, docid, comments, subtopics and so on.
 
-        Rows keep their order. The caller has checked the values.
+        Rows keep their order. The caller has checked the values. Other labels are not estimates unless
+        ``has_estimated_labels`` says so.
         """
         kept = {
             "X": self.X, "y": self.y, "docid": self.document_ids, "comments": self.comments,
             "subtopics": self.subtopics, "feature_names": self.feature_names, "first_index": self.first_index,
-            "categories": self.categories,
+            "categories": self.categories, "has_estimated_labels": self.has_estimated_labels and "y" not in columns,
         }  # fmt: skip
         values = {**kept, **columns}
         return Queries.from_groups(

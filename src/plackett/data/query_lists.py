@@ -19,10 +19,20 @@ class QueryLists:
         Query ``q`` owns rows ``indptr[q]:indptr[q + 1]``.
     rng : numpy.random.Generator, default=None
         Source of random draws for losses that need them (``ListMLE(ties="random")``); None lets them use their own.
+    has_estimated_labels : bool, default=False
+        As for ``Queries``.
     """
 
-    def __init__(self, labels: np.ndarray, indptr: np.ndarray, rng: np.random.Generator | None = None):
+    def __init__(
+        self,
+        labels: np.ndarray,
+        indptr: np.ndarray,
+        rng: np.random.Generator | None = None,
+        *,
+        has_estimated_labels: bool = False,
+    ):
         self.labels, self.indptr, self.rng = labels, indptr, rng
+        self.has_estimated_labels = has_estimated_labels
         self._kept: dict[Hashable, Any] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -62,7 +72,8 @@ class QueryLists:
     def part(self, first: int, last: int, rng: np.random.Generator | None = None) -> QueryLists:
         """Return queries ``first`` to ``last`` (exclusive), sharing the labels."""
         indptr = self.indptr[first : last + 1]
-        return QueryLists(self.labels[indptr[0] : indptr[-1]], indptr - indptr[0], rng)
+        labels = self.labels[indptr[0] : indptr[-1]]
+        return QueryLists(labels, indptr - indptr[0], rng, has_estimated_labels=self.has_estimated_labels)
 
 
 class Levels(NamedTuple):

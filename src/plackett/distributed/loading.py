@@ -172,6 +172,7 @@ def _checked(queries: Queries, weights: np.ndarray | None, name: str, *, may_wid
     kept = Queries.from_groups(
         X, labels, queries.ids, queries.indptr, feature_names=queries.feature_names,
         first_index=queries.first_index, row_order=queries.row_order if has_missing else None,
+        has_estimated_labels=queries.has_estimated_labels,
     )  # fmt: skip
     return LoadedPart(kept, weights, name, may_widen=may_widen, has_missing=has_missing)
 

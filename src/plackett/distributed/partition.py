@@ -90,8 +90,9 @@ def partition_of(part: LoadedPart, plan: Plan) -> Partition:
     """Return the partition of a part: padded, scaled, with labels checked by the loss."""
     queries, weights = part.queries, part.weights
     scaled = Queries.from_groups(
-        part.rows(plan.n_features), queries.y, queries.ids, queries.indptr, feature_names=queries.feature_names
-    )
+        part.rows(plan.n_features), queries.y, queries.ids, queries.indptr, feature_names=queries.feature_names,
+        has_estimated_labels=queries.has_estimated_labels,
+    )  # fmt: skip
     if plan.normalizer is not None:
         scaled.X = transform(plan.normalizer, scaled)
     try:

@@ -8,7 +8,7 @@ from typing import Any
 
 from plackett._plugins import load_plugin, plugins
 from plackett.losses import own
-from plackett.losses.base import Loss
+from plackett.losses.base import NOT_LINEAR, Loss
 from plackett.losses.cost_sensitive import CSListMLE
 from plackett.losses.listmle import ListMLE, PListMLE
 from plackett.losses.listwise import ListNet, RankCosine
@@ -43,6 +43,7 @@ __all__ = [
     "Squared",
     "UniqueSoftmax",
     "get_loss",
+    "linear_form",
     "loss_names",
 ]
 
@@ -123,3 +124,49 @@ def get_loss(loss: Any) -> Loss:
     raise ValueError(
         f"loss={loss!r} is not known; choose one of {', '.join(loss_names())}, or give an object with value_and_slope."
     )
+
+
+def linear_form(loss: Any) -> Loss:
+    """Return the form of a loss that is linear in the labels, for labels that were estimated from clicks.
+
+    Gains are the labels, and not divided by an ideal DCG. Pairs count by the label of their first document, whatever
+    that of the second: ``Σ_i y_i Σ_{j ≠ i} ℓ(s_i − s_j)``, which with the hinge is the propensity SVM (joachims2017).
+
+    Parameters
+    ----------
+    loss : str or Loss
+
+    Returns
+    -------
+    Loss
+        The loss itself if it is linear already.
+
+    Raises
+    ------
+    ValueError
+        If the loss has no such form: ListMLE and its variants, ListNet, LambdaRank, NDCG-Loss2, unique softmax,
+        XE-NDCG and others.
+
+    Examples
+    --------
+    >>> linear_form("softmax"), linear_form("hinge")
+    (Softmax(), Pairwise(loss='hinge', weight='label'))
+    >>> linear_form("approx-ndcg")
+    ApproxNDCG(gain='linear', normalize=False)
+    """
+    found = get_loss(loss)
+    if found.is_linear_in_labels:
+        return found
+    changes: dict[str, Any] = {"gain": "linear", "normalize": False}
+    if isinstance(found, Pairwise):
+        weight = "label" if found.weight == "uniform" else found.weight
+        changes = {"weight": weight, "normalize": "none" if weight == "ndcg-loss1" else found.normalize}
+        changes |= {"gain": "linear"} if weight == "ndcg-loss1" else {}
+    elif isinstance(found, BinaryCrossEntropy):
+        changes = {"threshold": None}
+    elif not changes.keys() <= found.get_params().keys():
+        raise ValueError(f"{found!r} {NOT_LINEAR}")
+    linear = type(found)(**{**found.get_params(), **changes})
+    if not linear.is_linear_in_labels:
+        raise ValueError(f"{found!r} {NOT_LINEAR}")
+    return linear

@@ -21,6 +21,13 @@ from plackett.validation import count_of
 CHECKED_QUERIES = 5  # those with the widest labels
 STEP = 1e-6  # of a score, for differences
 
+NOT_LINEAR = (
+    "cannot learn from labels that were estimated from clicks: it is not linear in the labels, so that their noise "
+    'would become bias. Use "softmax", "squared", "binary-cross-entropy", or what plackett.losses.linear_form returns '
+    'for "hinge", "logistic", "ndcg-loss1", "approx-ndcg", "neural-ndcg" or "pl-rank". To take estimates as ordinary '
+    "labels, give arrays: fit(queries.X, queries.y, qid=queries.qid)."
+)
+
 CurvatureProduct = Callable[[np.ndarray], np.ndarray]
 
 
@@ -146,8 +153,11 @@ class Loss(Parameters, ABC):
     def check_fit(self, lists: QueryLists, *, is_penalised: bool = True) -> None:
         """Raise for parameters and labels without a meaning, and for a slope of a user's class that is wrong.
 
-        Without a penalty, labels with which the loss is unbounded below are an error, too.
+        Without a penalty, labels with which the loss is unbounded below are an error, too. So are labels that were
+        estimated from clicks if the loss is not linear in them.
         """
+        if lists.has_estimated_labels and not self.is_linear_in_labels:
+            raise ValueError(f"{self!r} {NOT_LINEAR}")
         self.check_labels(lists)
         if not (is_penalised or self.is_bounded_on(lists)):
             low, high = lists.labels.min(), lists.labels.max()

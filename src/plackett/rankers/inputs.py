@@ -19,6 +19,7 @@ from plackett.data.list_warnings import ONE_LIST, naming_columns, warn_of_lists,
 from plackett.data.queries import Queries
 from plackett.data.tables.column_roles import warn_of_frame
 from plackett.losses import get_loss
+from plackett.losses.base import NOT_LINEAR
 from plackett.rankers.preparation import (
     align_categories,
     apply_preparation,
@@ -171,11 +172,14 @@ class QueryInputs(BaseEstimator):
                 comments=rows_of.comments,
                 subtopics=rows_of.subtopics,  # of an eval_set, for measures of diversity
                 categories=categories,
+                has_estimated_labels=needs_labels and given.has_estimated_labels,
             )
         else:
             queries = Queries(rows, labels, qid, feature_names=names).grouped
             if categories:
                 queries = queries.replace(categories=categories)
+        if reset and queries.has_estimated_labels and not self.takes_loss_objects:
+            raise ValueError(f"{type(self).__name__} {NOT_LINEAR}")  # losses check it themselves
         if reset and needs_labels:
             warn_of_lists(queries.lists, has_qid=given is not None or qid is not None, is_pointwise=self._is_pointwise)
         if not is_prepared:

@@ -37,6 +37,14 @@ class Counts(NamedTuple):
         skips[place] -= other.skips
         return self._replace(clicks=clicks, skips=skips)
 
+    def of_pairs(self, kept: np.ndarray) -> Counts:
+        """Return the counts of some pairs, which have new codes."""
+        place = np.full(self.n_pairs, -1, dtype=np.int64)
+        place[kept] = np.arange(kept.size)
+        cells = place[self.pair] >= 0
+        pair, rank, clicks, skips = (values[cells] for values in self[:4])
+        return Counts(place[pair], rank, clicks, skips, kept.size, self.n_ranks)
+
     def by_rank(self, values: np.ndarray) -> np.ndarray:
         """Return sums over the pairs."""
         return np.bincount(self.rank, values, self.n_ranks)
@@ -67,18 +75,23 @@ def count_lengths(log: ClickLog, n_ranks: int) -> Counts:
     return Counts(cell // n_ranks, cell % n_ranks, sums[0][cell], sums[1][cell], n_ranks + 1, n_ranks)
 
 
-def session_groups(log: ClickLog, n_groups: int, seed: int) -> Iterator[np.ndarray]:
-    """Yield the sessions of random groups of equal size.
-
-    What a group holds does not depend on the order of the sessions: they are sorted by a hash of what they show before
-    groups are drawn, and sessions with the same hash show the same.
-    """
+def session_keys(log: ClickLog) -> np.ndarray:
+    """Return a hash of what each session shows and of its clicks; sessions with the same hash show the same."""
     keys = np.empty(len(log), dtype=np.uint64)
     for first, last, rows in session_blocks(log):
         part = log[first:last]
         value = log.pair[rows].astype(np.uint64) << np.uint64(1) | log.click[rows].astype(np.uint64)
         keys[first:last] = np.add.reduceat(_mixed(value ^ _mixed(part.rank.astype(np.uint64))), part.indptr[:-1])
-    order = np.argsort(keys)
+    return keys
+
+
+def session_groups(log: ClickLog, n_groups: int, seed: int) -> Iterator[np.ndarray]:
+    """Yield the sessions of random groups of equal size.
+
+    What a group holds does not depend on the order of the sessions: they are sorted by a hash of what they show before
+    groups are drawn.
+    """
+    order = np.argsort(session_keys(log))
     group = np.empty(len(log), dtype=np.int32)
     group[order] = np.random.default_rng(seed).permutation(len(log)) % n_groups
     for i in range(n_groups):

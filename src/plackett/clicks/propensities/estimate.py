@@ -128,7 +128,7 @@ def estimate_propensities(
             what = "in the shuffled lists" if method == "randomised" else "in this log"
             raise ValueError(f"rank 1 has no click {what}; propensities are relative to rank 1.")
         kept = _kept_pairs(counts, method)
-        is_found, notes = _found_ranks(_of_pairs(counts, kept), method)
+        is_found, notes = _found_ranks(counts.of_pairs(kept), method)
         if method == "em":
             values, intervals = _by_model(log, model or PBM((0.0, 0.0), max_iter, tol), level)
             return _result(values, intervals, None, is_found, notes, method, level)
@@ -221,12 +221,12 @@ def _estimator(
         return _Found(values)
 
     def regression(counts: Counts, start: Start | None) -> _Found:
-        ascent, pairs = regression_em(_of_pairs(counts, kept), fit, start, max_iter=steps(start), tol=tol)
+        ascent, pairs = regression_em(counts.of_pairs(kept), fit, start, max_iter=steps(start), tol=tol)
         values = np.append(1.0, ascent.globals)
         return _Found(values, start=Start(ascent.globals, pairs), is_converged=ascent.converged)
 
     def trust(counts: Counts, start: Start | None) -> _Found:
-        some = _of_ranks(_of_pairs(counts, kept), is_found)
+        some = _of_ranks(counts.of_pairs(kept), is_found)
         ascent, pairs = trust_em(some, start, max_iter=steps(start), tol=tol)
         a, b = np.full((2, counts.n_ranks), np.nan)
         a[is_found], b[is_found] = trust_gauge(*np.split(ascent.globals, 2))
@@ -253,15 +253,6 @@ def _kept_pairs(counts: Counts, method: str) -> np.ndarray:
             f"no pair was shown {TRUST_SHOWN} times (at most {int(shown.max())}); trust bias cannot be found."
         )
     return kept
-
-
-def _of_pairs(counts: Counts, kept: np.ndarray) -> Counts:
-    """Return the counts of some pairs, which have new codes."""
-    place = np.full(counts.n_pairs, -1, dtype=np.int64)
-    place[kept] = np.arange(kept.size)
-    cells = place[counts.pair] >= 0
-    pair, rank, clicks, skips = (values[cells] for values in counts[:4])
-    return Counts(place[pair], rank, clicks, skips, kept.size, counts.n_ranks)
 
 
 def _of_ranks(counts: Counts, is_kept: np.ndarray) -> Counts:

@@ -1,0 +1,59 @@
+"""Features of pairs: rows of judged lists found by the names of query and document."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from plackett.clicks.names import code_names
+from plackett.clicks.pairs import Pairs, coded_pairs
+from plackett.data.queries import Queries
+from plackett.exceptions import DataWarning, warn
+from plackett.validation import count_of
+
+
+def rows_of_pairs(pairs: Pairs, queries: Queries) -> np.ndarray:
+    """Return the row of ``queries.grouped`` of each pair, -1 where it has none.
+
+    Ids are compared as text. Documents without names are named by their row, as in ``simulate_clicks``.
+
+    Raises
+    ------
+    ValueError
+        If a query has two documents of the same name, or no pair is found.
+    """
+    grouped = queries.grouped
+    names, query = code_names(np.asarray(grouped.ids), "qid")
+    if len(names) < grouped.n_queries:
+        raise ValueError("two queries have ids that are equal as text. Rename one of them.")
+    rows = np.arange(grouped.n_docs) if queries.row_order is None else queries.row_order
+    docids, doc = code_names(rows if grouped.docid is None else grouped.docid, "docid")
+    known, code = coded_pairs(names, docids, np.repeat(query, np.diff(grouped.indptr)), doc)
+    if len(known) < grouped.n_docs:
+        twice = int(np.flatnonzero(np.bincount(code) > 1)[0])
+        qid, docid = known[twice]
+        raise ValueError(f"query {qid!r} has two rows of document {docid!r}. Keep one of them.")
+    row = np.empty(len(known), dtype=np.int64)
+    row[code] = np.arange(grouped.n_docs)
+    place = pairs.match(known)
+    if len(pairs) and not (place >= 0).any():
+        raise ValueError(_nothing_found(pairs, known, grouped.docid is None))
+    return np.where(place >= 0, row[place], -1)
+
+
+def warn_of_missing(rows: np.ndarray, what: str) -> None:
+    """Warn if pairs have no row."""
+    n_missing = int(np.count_nonzero(rows < 0))
+    if n_missing:
+        warn(
+            f"{count_of(n_missing, 'shown pair')} of {rows.size:,} have no row in the features, and {what}.",
+            DataWarning,
+        )
+
+
+def _nothing_found(pairs: Pairs, known: Pairs, is_numbered: bool) -> str:
+    (qid, docid), (own_qid, own_docid) = pairs[0], known[0]
+    names = "documents without names are named by their row. Give docid" if is_numbered else "check qid and docid"
+    return (
+        f"no shown pair of the log is in the features: the log has query {qid!r} with document {docid!r}, the features "
+        f"query {own_qid!r} with document {own_docid!r}; {names}."
+    )

@@ -1,0 +1,236 @@
+"""The result of ``corrected_labels``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from plackett._optional import import_optional
+from plackett._tables import csv_text
+from plackett.clicks.correction.diagnosis import CorrectionDiagnosis, diagnose
+from plackett.clicks.correction.estimates import Estimates
+from plackett.clicks.correction.features import rows_of_pairs, warn_of_missing
+from plackett.clicks.names import code_names, match_names
+from plackett.clicks.pairs import Pairs
+from plackett.clicks.propensities.counts import Counts
+from plackett.clicks.propensities.propensities import Propensities
+from plackett.data.queries import Queries
+from plackett.data.text_column import as_str_array
+from plackett.storage.mapped import take_rows
+from plackett.validation import count_of
+
+_COLUMNS = ("query", "docid", "relevance", "variance", "impressions", "clicks")
+
+
+class Evidence(NamedTuple):
+    """What a diagnosis is made from: counts, estimates, and what the log says about its lists."""
+
+    counts: Counts
+    estimates: Estimates
+    n_rankers: int | None
+    share_random: float | None
+
+
+@dataclass(frozen=True, repr=False)
+class CorrectedLabels:
+    """Relevance of the shown pairs of query and document. The result of ``corrected_labels``.
+
+    Rows are in the order of the names of queries, then of documents.
+
+    Attributes
+    ----------
+    pairs : Pairs
+        The shown pairs.
+    relevance : ndarray of shape (n_rows,)
+        Estimates R, which may be negative or above 1.
+    variance : ndarray of shape (n_rows,)
+        Sample variance of each estimate, for known propensities and a known regression. NaN for a pair with a single
+        impression, or a single session of its query ("policy-aware", "dr").
+    impressions, clicks : ndarray of int64 of shape (n_rows,)
+    n_sessions : ndarray of int64 of shape (n_queries,)
+        Number of sessions of each query of ``pairs``: the weight of the query.
+    method : str
+    clip : float
+        Least divisor.
+    regression : ndarray of shape (n_rows,) or None
+        R̂ of method "dr".
+    propensities : Propensities or None
+    features : ndarray of shape (n_rows, n_features) or None
+        Features of the pairs, if they come from the log.
+    feature_names : list of str or None
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> log = pk.clicks.ClickLog.from_arrays(["shoe"] * 3, ["b", "a"] * 3, [1, 0, 1, 1, 0, 0], indptr=[0, 2, 4, 6])
+    >>> labels = pk.clicks.corrected_labels(log, [1.0, 0.5], "ips")
+    >>> labels
+    CorrectedLabels(2 pairs of 1 query, 3 sessions, by ips)
+    >>> dict(zip(labels.docid.tolist(), labels.relevance.round(3).tolist()))  # 1/3 at rank 1; 2/3 at rank 2
+    {'a': 0.667, 'b': 0.667}
+    """
+
+    pairs: Pairs
+    relevance: np.ndarray
+    variance: np.ndarray
+    impressions: np.ndarray
+    clicks: np.ndarray
+    n_sessions: np.ndarray
+    method: str
+    clip: float
+    regression: np.ndarray | None
+    propensities: Propensities | None
+    features: np.ndarray | None
+    feature_names: list[str] | None
+    source: Queries | None = field(default=None)
+    evidence: Evidence | None = field(default=None)
+
+    def __len__(self) -> int:
+        return self.relevance.size
+
+    @property
+    def query(self) -> np.ndarray:
+        """Name of the query of each row."""
+        return as_str_array(list(self.pairs.queries))[self.pairs.pair_query]
+
+    @property
+    def docid(self) -> np.ndarray:
+        """Name of the document of each row."""
+        return as_str_array(list(self.pairs.docids))[self.pairs.pair_doc]
+
+    def to_queries(self, features: Any = None, feature_names: Sequence[str] | None = None) -> Queries:
+        """Return the shown documents with their features and R as labels, to train rankers on.
+
+        ``has_estimated_labels`` of the result is True: rankers accept only losses that are linear in the labels.
+
+        Parameters
+        ----------
+        features : Queries, or array-like of shape (n_rows, n_features), default=None
+            Queries that hold the pairs, found by query and document as text (documents without names by their row); or
+            a row for each estimate. None takes the features that ``corrected_labels`` was given, or those of the log.
+        feature_names : sequence of str, default=None
+            Of an array.
+
+        Returns
+        -------
+        Queries
+            Without the pairs that have no features.
+
+        Raises
+        ------
+        ValueError
+            If there are no features.
+
+        Examples
+        --------
+        >>> import plackett as pk
+        >>> lists = pk.Queries([[0.2], [0.9]], qid=["shoe", "shoe"], docid=["a", "b"])
+        >>> log = pk.clicks.ClickLog.from_arrays(["shoe"], ["b", "a"], [1, 0], indptr=[0, 2])
+        >>> pk.clicks.corrected_labels(log, [1.0, 0.5]).to_queries(lists)
+        Queries(1 query, 2 documents, 1 feature, labels 0..1)
+        """
+        source = self.source if features is None else features
+        if isinstance(source, Queries):
+            return self._from(source)
+        rows, names = (self.features, self.feature_names) if features is None else (features, feature_names)
+        if rows is None:
+            raise ValueError(
+                "the pairs have no features. Give Queries that hold them, or use a log with features: "
+                "log.with_features(...)."
+            )
+        queries = Queries(rows, self.relevance, self.query, docid=self.docid, feature_names=names)
+        return queries.replace(y=self.relevance.copy(), has_estimated_labels=True)
+
+    def _from(self, source: Queries) -> Queries:
+        found = rows_of_pairs(self.pairs, source)
+        if source is not self.source:
+            warn_of_missing(found, "are left out")
+        own, rows, grouped = np.flatnonzero(found >= 0), found[found >= 0], source.grouped
+        query = self.pairs.pair_query[own]
+        starts = np.flatnonzero(np.diff(query, prepend=-1))
+        names = grouped.document_ids if grouped.document_ids is not None else grouped.docid
+        return Queries.from_groups(
+            take_rows(grouped.X, rows),
+            self.relevance[own],
+            grouped.ids[grouped.query_of_row[rows[starts]]],
+            np.append(starts, own.size).astype(np.int64),
+            docid=self.docid[own] if names is None else names[rows],
+            feature_names=grouped.feature_names,
+            first_index=grouped.first_index,
+            categories=grouped.categories,
+            has_estimated_labels=True,
+        )
+
+    def sample_weight(self, queries: Queries) -> np.ndarray:
+        """Return the number of sessions of each query, for ``fit(queries, sample_weight=...)``.
+
+        Parameters
+        ----------
+        queries : Queries
+            Of ``to_queries``, or some of them.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,)
+
+        Examples
+        --------
+        >>> import plackett as pk
+        >>> log = pk.clicks.ClickLog.from_arrays(["a", "b", "a"], list("wxy"), [1, 0, 0], indptr=range(4))
+        >>> labels = pk.clicks.corrected_labels(log, method="naive")
+        >>> queries = labels.to_queries([[0.1], [0.2], [0.3]])
+        >>> labels.sample_weight(queries), labels.sample_weight(queries[1:])
+        (array([2., 1.]), array([1.]))
+        """
+        names, code = code_names(np.asarray(queries.ids), "qid")
+        place = match_names(names, self.pairs.queries)[code]
+        if (place < 0).any():
+            raise ValueError(f"query {queries.ids[np.argmin(place)]!r} has no session in the log.")
+        return self.n_sessions[place].astype(np.float64)
+
+    def diagnose(self, features: Any = None) -> CorrectionDiagnosis:
+        """Say what these labels can teach: whether the log identifies the bias, what clipping does, what to log.
+
+        The error of naive labels, by their bias, is compared with that of corrected ones, by their variance. With
+        features, errors are those that a linear model of the features would learn: it averages noise over documents,
+        but not bias.
+
+        Parameters
+        ----------
+        features : Queries or array-like, default=None
+            As for ``to_queries``. None takes the features that are known, if any.
+
+        Returns
+        -------
+        CorrectionDiagnosis
+        """
+        has_features = features is not None or self.source is not None or self.features is not None
+        return diagnose(self, self.to_queries(features) if has_features else None)
+
+    def to_frame(self):
+        """Return a pandas DataFrame with a row for each pair.
+
+        Returns
+        -------
+        pandas.DataFrame
+            query, docid, relevance, variance, impressions and clicks.
+        """
+        pandas = import_optional("pandas", extra="frames", needed_for="CorrectedLabels.to_frame")
+        return pandas.DataFrame({name: getattr(self, name) for name in _COLUMNS})
+
+    def to_csv(self) -> str:
+        """Return CSV with the columns of ``to_frame``.
+
+        Returns
+        -------
+        str
+        """
+        return csv_text(_COLUMNS, zip(*(getattr(self, name).tolist() for name in _COLUMNS), strict=True))
+
+    def __repr__(self) -> str:
+        queries = count_of(len(self.pairs.queries), "query", "queries")
+        sessions = count_of(int(self.n_sessions.sum()), "session")
+        return f"CorrectedLabels({count_of(len(self), 'pair')} of {queries}, {sessions}, by {self.method})"
