@@ -36,7 +36,7 @@ def test_texts_are_served_and_judgements_kept_under_their_name(run, served, list
     assert done.returncode == 0, done.stderr
     (bench,) = served
     assert (bench.collection.n_docs, bench.collection.name) == (2, "docs")
-    assert bench.settings.token is None
+    assert (bench.settings.token, bench.log.is_on) == (None, True)
     first, second = done.stderr.splitlines()
     kept = Path(bench.store.location)
     assert (kept.parent, kept.suffix) == (lists_folder / "data" / "plackett", ".db")
@@ -47,6 +47,11 @@ def test_texts_are_served_and_judgements_kept_under_their_name(run, served, list
     assert bench.settings.port > 0
     assert any((lists_folder / "cache" / "plackett").iterdir())
     assert done.stdout == ""
+
+
+def test_the_log_of_searches_can_be_turned_off(run, served):
+    assert run("workbench", "docs", "--port", "0", "--no-log").returncode == 0
+    assert not served[0].log.is_on
 
 
 def test_judged_lists_are_served_with_saved_rankers(run, served, lists_folder):

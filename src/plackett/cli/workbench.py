@@ -55,6 +55,9 @@ def workbench(
         list[str] | None,
         typer.Option("--origin", metavar="URL", help="A site whose pages may call the API with the token."),
     ] = None,
+    no_log: Annotated[
+        bool, typer.Option("--no-log", help="Do not log which lists users see, and which results they open.")
+    ] = False,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address without opening a browser.")
     ] = False,
@@ -70,7 +73,7 @@ def workbench(
     if letor:
         inputs.check_data(letor)
     inputs.check_exists(*([] if source is None else [source]), *(models or []))
-    settings = _settings(host, port, token, origin)
+    settings = replace(_settings(host, port, token, origin), is_logging=not no_log)
     from plackett.web.http.server import address_of, open_port, serve
 
     with open_port(host, port) as listener:  # a port that is in use is reported before the index is built

@@ -183,3 +183,38 @@ class Job(NamedTuple):
     result: dict[str, Any] | None
     created: datetime
     updated: datetime
+
+
+class ShownList(NamedTuple):
+    """A list that a user saw, as it is logged.
+
+    ``shown_id`` is its public id, ``client_id`` stands for the user, ``hits`` has the documents in the order shown, and
+    ``attributes`` says which ranker made the list.
+    """
+
+    id: int
+    shown_id: str
+    time: datetime
+    client_id: str
+    query: str
+    hits: list[str]
+    attributes: dict[str, str]
+
+
+class ShownClick(NamedTuple):
+    """A document that was opened from a shown list; ``ordinal`` is its place, from 1."""
+
+    shown_id: str
+    client_id: str
+    ordinal: int
+    docid: str
+    time: datetime
+
+
+class LogSize(NamedTuple):
+    """Lists, clicks and clients in the log of a collection, and the id of the last list (0: none)."""
+
+    n_lists: int
+    n_clicks: int
+    n_clients: int
+    last: int

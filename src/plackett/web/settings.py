@@ -35,6 +35,8 @@ class Settings:
         Threads of the request handlers.
     max_jobs : int
         Background jobs at the same time.
+    is_logging : bool
+        Whether the lists that users see, and the documents that they open, are logged.
     """
 
     host: str = LOOPBACK
@@ -46,6 +48,7 @@ class Settings:
     max_requests: int = 256
     threads: int = 8
     max_jobs: int = 1
+    is_logging: bool = True
 
     def __post_init__(self) -> None:
         if self.token is None and not is_loopback(self.host):

@@ -14,7 +14,7 @@ from plackett.exceptions import StoreError
 from plackett.web.store import Store, tables
 from plackett.web.store import database as database_module
 from plackett.web.store.database import Database, schema_version
-from plackett.web.store.tables import SCHEMA_VERSION
+from plackett.web.store.tables import OLDEST_VERSION, SCHEMA_VERSION
 
 
 def versions_in(store):
@@ -66,7 +66,7 @@ def test_the_tables_are_created_as_declared(store_url):
     ("version", "message"),
     [
         (SCHEMA_VERSION + 1, "was written by a newer plackett .* Upgrade plackett, or name another store"),
-        (SCHEMA_VERSION - 1, "was written by an older plackett .* Export its judgements as JSON with that version"),
+        (OLDEST_VERSION - 1, "was written by an older plackett .* Export its judgements as JSON with that version"),
     ],
 )
 def test_a_store_of_another_schema_is_refused_and_unchanged(store_url, version, message):
@@ -83,6 +83,21 @@ def test_a_store_of_another_schema_is_refused_and_unchanged(store_url, version, 
     store = Store(*database_module.open_engine(store_url, 10.0), 10.0)
     with store:
         assert (store.users(), versions_in(store)) == ([me], [version])
+
+
+def test_a_store_that_lacks_the_latest_tables_gets_them_and_keeps_its_judgements(store_url):
+    with Store.open(store_url) as store:
+        query = store.query("pages", "red fish", "bm25").id
+        judged = store.judge(store.user("me").id, query, "d1", 2.0)
+        with store.writing() as connection:
+            for name in ("plackett_clicks", "plackett_shown", "plackett_clients"):
+                connection.execute(sqlalchemy.text(f"DROP TABLE {name}"))
+            connection.execute(sqlalchemy.update(tables.versions).values(version=OLDEST_VERSION))
+    for _ in range(2):
+        with Store.open(store_url) as store:
+            assert versions_in(store) == [OLDEST_VERSION, SCHEMA_VERSION]
+            assert store.events(store.user("me").id, query) == [judged]
+            store.log_list("pages", store.client_id("me"), "red fish", ["d1"], {})
 
 
 def test_a_failed_creation_leaves_nothing_behind(store_url, monkeypatch):

@@ -33,6 +33,8 @@ for round in range(rounds):
             number = 0
             while True:
                 event = store.judge(user, query, f"d{number}", number)
+                shown = store.log_list("pages", "someone", f"{round} {number}", [f"d{number}"], {})
+                store.log_click("pages", "someone", shown, f"d{number}")
                 os.write(write, f"{event.id} {round} {number}\\n".encode())
                 number += 1
     os.close(write)
@@ -76,6 +78,14 @@ def test_what_was_acknowledged_survives_being_killed(store_url):
                 assert event.docid == f"d{int(event.grade)}"
         for event_id, round, number in acknowledged:
             assert stored[event_id] == (round, number)
+        logged, clicked = ({one.shown_id: one for one in found} for found in (
+            store.shown_lists("pages"), store.shown_clicks("pages")
+        ))  # fmt: skip
+        texts = {
+            one.query: (one.hits, clicked[shown_id].docid) for shown_id, one in logged.items() if shown_id in clicked
+        }
+        for _, round, number in acknowledged:
+            assert texts[f"{round} {number}"] == ([f"d{number}"], f"d{number}")
         # each child was in the middle of at most one more write
         assert len(stored) <= len(acknowledged) + rounds
         store.judge(me, query, "after all", 1)

@@ -39,6 +39,7 @@ DEFAULT_USER = "me"
 HEALTH = "/api/v1/health"
 WITHOUT_CSRF = ("/api/v1/refine",)  # writes nothing
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+OWN_SITES = (None, "same-origin", "none")  # of Sec-Fetch-Site
 SEND_TIMEOUT = 60.0  # seconds between two parts of a response
 MAX_RESPONSE_TIME = 3600.0  # seconds
 UNREAD_TIMEOUT = 1.0  # seconds after which an unread response is dropped if other requests wait
@@ -67,11 +68,15 @@ HEADERS = {
 
 
 class Credentials(NamedTuple):
-    """The user of a request, the CSRF token of its pages, and whether it has the bearer token."""
+    """The user of a request, the CSRF token of its pages, and whether it has the bearer token.
+
+    ``is_seen`` is False for prefetches, and for requests of other sites' pages, of which users may see nothing.
+    """
 
     user: str
     csrf: str
     is_bearer: bool
+    is_seen: bool
 
 
 class SafetyMiddleware:
@@ -93,7 +98,8 @@ class SafetyMiddleware:
         is_new = not _CSRF.fullmatch(csrf)
         scheme, _, token = headers.get("authorization", "").partition(" ")
         is_bearer = scheme.lower() == "bearer" and self._is_token(token.strip())
-        credentials = Credentials(DEFAULT_USER, secrets.token_urlsafe(32) if is_new else csrf, is_bearer)
+        is_seen = is_bearer or (headers.get("sec-fetch-site") in OWN_SITES and not _is_prefetch(headers))
+        credentials = Credentials(DEFAULT_USER, secrets.token_urlsafe(32) if is_new else csrf, is_bearer, is_seen)
         scope.setdefault("state", {})["credentials"] = credentials
         sender = _Sender(send, scope, credentials.csrf if is_new else None)
         try:
@@ -149,7 +155,7 @@ class SafetyMiddleware:
     def _check_write(self, scope: Scope, headers: Headers, cookie: str | None) -> None:
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
         is_own = origin is None or _is_same_host(origin, headers.get("host", ""))
-        if not is_own or site not in (None, "same-origin", "none"):
+        if not is_own or site not in OWN_SITES:
             raise RequestError(403, "origin", "pages of other sites cannot write here.", "Use the API with its token.")
         if scope["path"] in WITHOUT_CSRF:
             return
@@ -268,6 +274,10 @@ def _user(headers: Headers, cookies: dict[str, str]) -> str:
         if headers.get(USER_HEADER):
             raise
     return DEFAULT_USER
+
+
+def _is_prefetch(headers: Headers) -> bool:
+    return "prefetch" in headers.get("sec-purpose", headers.get("purpose", ""))
 
 
 def _is_same_host(origin: str, host: str) -> bool:

@@ -15,7 +15,7 @@ from plackett.validation import count_of
 from plackett.web import limits
 from plackett.web.collections.base import Hits
 from plackett.web.errors import RequestError, client_errors
-from plackett.web.schemas.lists import ListOptions, RankedList, Result
+from plackett.web.schemas.lists import ListOptions, RankedList, Result, ShownOrder
 from plackett.web.schemas.values import METHODS
 from plackett.web.workbench.workbench import Workbench
 
@@ -65,8 +65,13 @@ def search_page(
         try:
             _check_query(q)
             k = limits.MAX_K if bench.collection.kind == "letor" else DOCUMENTS
-            options = ListOptions.model_construct(base=base, method=method, pin_judged=is_pinned, k=k)
-            found = bench.searching.search(request.state.credentials.user, q, options)
+            # other views are drawn, and logged, by the script
+            order: ShownOrder | None = "refined" if view in ("", "refined") else None
+            options = ListOptions.model_construct(
+                base=base, method=method, pin_judged=is_pinned, k=k, shown_order=order
+            )
+            caller = request.state.credentials
+            found = bench.searching.search(caller.user, q, options, is_seen=caller.is_seen)
         except RequestError as raised:
             error = raised
     return _page(
@@ -87,10 +92,13 @@ def search_page(
     )
 
 
-def document_page(request: Request, docid: str = "", q: str = "", base: str = "") -> Response:
-    """Return a document as plain text, with its features for the query that found it."""
+def document_page(request: Request, docid: str = "", q: str = "", base: str = "", shown: str = "") -> Response:
+    """Return a document as plain text, with its features for the query that found it; log it as opened from a list."""
     _check_query(q)
-    document = _bench(request).searching.document(docid, q or None, base)
+    bench, caller = _bench(request), request.state.credentials
+    document = bench.searching.document(docid, q or None, base)
+    if caller.is_seen:
+        bench.log.open(caller.user, shown, docid)
     back = "/?" + urlencode({"q": q, **({"base": base} if base else {})})
     return _page(request, "document.html", here="document", document=document, q=q, back=back)
 
@@ -160,7 +168,10 @@ def _error_page(request: Request, status: int, error: str, hint: str | None) -> 
 
 def _page(request: Request, template: str, status: int = 200, /, **values: Any) -> Response:
     text = _TEMPLATES.get_template(template).render(
-        credentials=request.state.credentials, collection=_bench(request).collection, **values
+        credentials=request.state.credentials,
+        collection=_bench(request).collection,
+        is_logging=_bench(request).log.is_on,
+        **values,
     )
     return Response(text.encode("utf-8", errors="replace"), status, media_type="text/html; charset=utf-8")
 
@@ -186,11 +197,10 @@ def _error_text(error: RequestError) -> str:
 # filters and functions of the templates
 
 
-def document_url(docid: str, q: str = "", base: str = "") -> str:
-    """Return the address of a document's page."""
-    return "/document?" + urlencode(
-        {name: value for name, value in (("docid", docid), ("q", q), ("base", base)) if value}, errors="replace"
-    )
+def document_url(docid: str, q: str = "", base: str = "", shown: str | None = None) -> str:
+    """Return the address of a document's page; ``shown`` is the logged list that it is opened from."""
+    values = (("docid", docid), ("q", q), ("base", base), ("shown", shown))
+    return "/document?" + urlencode({name: value for name, value in values if value}, errors="replace")
 
 
 def plain(text: str, max_length: int | None = None) -> str:

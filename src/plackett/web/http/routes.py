@@ -6,7 +6,7 @@ only passes bytes on.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from plackett.web.http.middleware import Credentials, clean_user_name, set_user_cookie
 from plackett.web.limits import MAX_ID
 from plackett.web.schemas.base import ErrorResponse, PageRequest
+from plackett.web.schemas.clicks import ClickRequest, ClickResponse, LogFileRequest
 from plackett.web.schemas.collection import (
     CollectionResponse,
     ExportRequest,
@@ -46,7 +47,13 @@ from plackett.web.schemas.training import (
 )
 from plackett.web.workbench.workbench import Workbench
 
+if TYPE_CHECKING:
+    from plackett.web.workbench.exporting import ExportedFile
+
 PREFIX = "/api/v1"
+NDJSON: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The file.", "content": {"application/x-ndjson": {"schema": {"type": "string"}}}}
+}
 router = APIRouter(
     prefix=PREFIX,
     responses={
@@ -72,6 +79,12 @@ JobId = Annotated[int, Path(ge=1, le=MAX_ID)]
 
 def _json(response: BaseModel, status: int = 200) -> Response:
     return Response(response.model_dump_json(), status, media_type="application/json")
+
+
+def _download(file: ExportedFile) -> Response:
+    # the name has only letters, digits, dots, dashes and underscores
+    headers = {"Content-Disposition": f'attachment; filename="{file.name}"'}
+    return StreamingResponse(file.parts, media_type=file.media_type, headers=headers)
 
 
 # the session and searching
@@ -100,14 +113,14 @@ def name_user(bench: Bench, caller: Caller, request: UserRequest):
 
 @router.get("/search", response_model=RankedList, tags=["lists"])
 def search(bench: Bench, caller: Caller, request: Annotated[SearchRequest, Query()]):
-    """Return the list of a query, refined by this user's earlier judgements. Searching writes nothing."""
-    return _json(bench.searching.search(caller.user, request.q, request))
+    """Return the list of a query, refined by this user's earlier judgements. With ``shown_order`` it is logged."""
+    return _json(bench.searching.search(caller.user, request.q, request, is_seen=caller.is_seen))
 
 
 @router.get("/lists/{query_id}", response_model=RankedList, tags=["lists"])
 def show(bench: Bench, caller: Caller, query_id: QueryId, options: Annotated[ListOptions, Query()]):
-    """Return the list of a judged query."""
-    return _json(bench.searching.show(caller.user, query_id, options))
+    """Return the list of a judged query. With ``shown_order`` it is logged."""
+    return _json(bench.searching.show(caller.user, query_id, options, is_seen=caller.is_seen))
 
 
 @router.get("/lists/{query_id}/measures", response_model=MeasureResponse, tags=["lists"])
@@ -183,10 +196,7 @@ def collection(bench: Bench):
 )
 def export(bench: Bench, caller: Caller, request: Annotated[ExportRequest, Query()]):
     """Return all judgements as a file: LETOR, qrels, a run of the refined orders, or JSON."""
-    file = bench.reviewing.export_file(caller.user, request)
-    # the name has only letters, digits, dots and dashes
-    headers = {"Content-Disposition": f'attachment; filename="{file.name}"'}
-    return StreamingResponse(file.parts, media_type=file.media_type, headers=headers)
+    return _download(bench.reviewing.export_file(caller.user, request))
 
 
 @router.post("/import", response_model=ImportResponse, tags=["collection"])
@@ -238,6 +248,27 @@ def change_ranker(bench: Bench, request: RankerRequest):
 def delete_ranker(bench: Bench, request: Annotated[RankerName, Query()]):
     """Delete a trained ranker."""
     return _json(bench.rankers.delete(request.name))
+
+
+# the log of searches and clicks
+
+
+@router.post("/clicks", response_model=ClickResponse, tags=["clicks"])
+def click(bench: Bench, caller: Caller, request: ClickRequest):
+    """Log that this user opened a document of a list, which came with a ``shown_id``."""
+    return _json(bench.log.click(caller.user, request.shown_id, request.docid))
+
+
+@router.get("/clicks/queries", response_class=Response, responses=NDJSON, tags=["clicks"])
+def logged_queries(bench: Bench, request: Annotated[LogFileRequest, Query()]):
+    """Return the lists that users saw as ``ubi_queries``, in NDJSON."""
+    return _download(bench.log.queries_file(request.until))
+
+
+@router.get("/clicks/events", response_class=Response, responses=NDJSON, tags=["clicks"])
+def logged_events(bench: Bench, request: Annotated[LogFileRequest, Query()]):
+    """Return the clicks on these lists as ``ubi_events``, in NDJSON."""
+    return _download(bench.log.events_file(request.until))
 
 
 # for other search engines

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
 from plackett.web.limits import MAX_K, MAX_QUERY
 from plackett.web.schemas.base import RequestModel
 from plackett.web.schemas.values import NO_NULL, Base, Docid, Method, QueryText
+
+ShownOrder = Literal["refined", "before"]
 
 
 class ListOptions(RequestModel):
@@ -23,6 +25,9 @@ class ListOptions(RequestModel):
     k: int = Field(default=50, ge=1, le=MAX_K, description="Number of documents to find and refine.")
     shown: int = Field(default=20, ge=1, le=MAX_K, description="Number of documents in the response.")
     side_by_side: bool = Field(default=False, description="Whether the response has the base order too.")
+    shown_order: ShownOrder | None = Field(
+        default=None, description="The order that a user will see, which is logged; null logs nothing."
+    )
 
 
 class SearchRequest(ListOptions):
@@ -95,6 +100,7 @@ class RankedList(BaseModel):
     """A list refined by this user's judgements."""
 
     query_id: int | None = Field(description="Null if the query is not judged yet.")
+    shown_id: str | None = Field(default=None, description="The id of a logged list, for its clicks.")
     query: str
     base: str
     method: Method

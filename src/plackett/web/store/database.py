@@ -20,7 +20,7 @@ from sqlalchemy.exc import TimeoutError as NoFreeConnection
 from plackett.exceptions import StoreError
 from plackett.web.store.driver_errors import error_message
 from plackett.web.store.engines import open_engine
-from plackett.web.store.tables import SCHEMA_VERSION, metadata, versions
+from plackett.web.store.tables import OLDEST_VERSION, SCHEMA_VERSION, metadata, versions
 
 SCHEMA_LOCK = 0x506C61636B657474  # number of a PostgreSQL advisory lock, "Plackett" in ASCII
 
@@ -64,18 +64,19 @@ class Database:
         return database
 
     def _prepare(self) -> None:
-        """Create the tables if needed, and refuse another version of the schema."""
+        """Create the tables that are missing, and refuse another version of the schema."""
         with self.reading() as connection:
             version = schema_version(connection)
-        if version is None:
+        if _lacks_tables(version):
             with self.writing() as connection:
-                # processes that open a new store at the same time take turns; SQLite has one writer anyway
+                # processes that open a store at the same time take turns; SQLite has one writer anyway
                 advisory_lock(connection, SCHEMA_LOCK)
                 version = schema_version(connection)
-                if version is None:
+                if _lacks_tables(version):
                     metadata.create_all(connection)
                     connection.execute(insert(versions).values(version=SCHEMA_VERSION, applied=datetime.now(UTC)))
                     version = SCHEMA_VERSION
+        assert version is not None
         if version != SCHEMA_VERSION:
             writer, advice = "a newer", "Upgrade plackett"
             if version < SCHEMA_VERSION:
@@ -140,6 +141,11 @@ def schema_version(connection: Connection) -> int | None:
     if not inspect(connection).has_table(versions.name):
         return None
     return connection.execute(select(func.max(versions.c.version))).scalar()
+
+
+def _lacks_tables(version: int | None) -> bool:
+    """Return whether a store is new, or has all but the latest tables."""
+    return version is None or OLDEST_VERSION <= version < SCHEMA_VERSION
 
 
 def advisory_lock(connection: Connection, number: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from plackett.web.store import tables
 from plackett.web.store.database import SCHEMA_LOCK, advisory_lock
 from plackett.web.store.jobs import JobStore
 from plackett.web.store.rankers import RankerStore
+from plackett.web.store.search_log import SearchLogStore
 from plackett.web.store.validation import (
     MAX_NAME,
     check_docid,
@@ -25,6 +25,7 @@ from plackett.web.store.validation import (
     check_page,
     check_query,
     check_text,
+    query_key,
 )
 
 USERS, QUERIES, EVENTS = tables.users, tables.queries, tables.events
@@ -37,7 +38,7 @@ CACHED = 1024  # users, and queries
 Found = TypeVar("Found", User, Query)
 
 
-class Store(RankerStore, JobStore):
+class Store(RankerStore, JobStore, SearchLogStore):
     """Judgements of several users, in a database: ``Store.open(url)``. Threads may share one.
 
     A write is on disk when its method returns. Judgements are an append-only log; ``ListState.from_events`` has its
@@ -82,7 +83,7 @@ class Store(RankerStore, JobStore):
         found = self.find_query(collection, text)
         if found is not None and found.base == base:
             return found
-        key = _key(collection, text)
+        key = query_key(collection, text)
         this = QUERIES.c.key == key
         with self.writing() as connection:
             self._create_queries(connection, collection, [text], base)
@@ -94,7 +95,7 @@ class Store(RankerStore, JobStore):
 
     def find_query(self, collection: str, text: str) -> Query | None:
         """Return the query of that collection and text, or None."""
-        key = _key(collection, text)
+        key = query_key(collection, text)
         return self._find(self._queries, key, Query, select(*QUERY_COLUMNS).where(QUERIES.c.key == key))
 
     def _find(
@@ -266,7 +267,7 @@ class Store(RankerStore, JobStore):
         self, connection: Connection, collection: str, texts: Iterable[str], base: str
     ) -> dict[str, int]:
         """Return the ids of queries by text; create new ones, and lock all as ``_lock_list`` does."""
-        by_key = {_key(collection, text): text for text in texts}
+        by_key = {query_key(collection, text): text for text in texts}
         known = {"collection": collection, "base": base, "created": datetime.now(UTC)}
         rows = [{"key": key, "text": text, **known} for key, text in by_key.items()]
         connection.execute(self.insert_new(QUERIES), rows)
@@ -294,12 +295,6 @@ class Store(RankerStore, JobStore):
             for _, user, text, state in states:
                 yield user, text, state
             after = ids[-1]
-
-
-def _key(collection: str, text: str) -> str:
-    """Return the digest that identifies a query; neither part can contain the separator."""
-    both = check_text(collection, "a collection's name") + "\x00" + check_query(text)
-    return hashlib.sha256(both.encode("utf-8")).hexdigest()
 
 
 def _check_pair(docid: str, other: str) -> None:

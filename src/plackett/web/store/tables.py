@@ -23,7 +23,8 @@ class UtcTime(TypeDecorator):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-SCHEMA_VERSION = 2  # to be raised with every change below; other versions are refused when a store is opened
+SCHEMA_VERSION = 3  # to be raised with every change below; a store of another version is upgraded or refused
+OLDEST_VERSION = 2  # stores from this version on only lack tables, which are created when a store is opened
 # SQLite generates ids only in a column that is exactly INTEGER
 Id = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 metadata = sa.MetaData()
@@ -94,4 +95,37 @@ jobs = sa.Table(
     sa.Column("result", sa.Text),
     sa.Column("created", UtcTime, nullable=False),
     sa.Column("updated", UtcTime, nullable=False),
+)
+
+# the log of searches and clicks, in which users have random ids instead of names
+clients = sa.Table(
+    "plackett_clients",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("client_id", sa.Text, nullable=False, unique=True),
+    sa.Column("created", UtcTime, nullable=False),
+)
+
+shown = sa.Table(
+    "plackett_shown",
+    metadata,
+    sa.Column("id", Id, primary_key=True),
+    sa.Column("shown_id", sa.Text, nullable=False, unique=True),
+    sa.Column("time", UtcTime, nullable=False),
+    sa.Column("collection", sa.Text, nullable=False),
+    sa.Column("client_id", sa.Text, nullable=False),
+    sa.Column("key", sa.Text, nullable=False),  # as in queries
+    sa.Column("query", sa.Text, nullable=False),
+    sa.Column("hits", sa.Text, nullable=False),
+    sa.Column("attributes", sa.Text, nullable=False),
+    sa.Index("plackett_shown_by_client", "client_id", "key", "id"),
+)
+
+clicks = sa.Table(
+    "plackett_clicks",
+    metadata,
+    sa.Column("list_id", Id, sa.ForeignKey("plackett_shown.id"), primary_key=True),
+    sa.Column("ordinal", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("docid", sa.Text, nullable=False),
+    sa.Column("time", UtcTime, nullable=False),
 )

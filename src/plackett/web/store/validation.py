@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import reprlib
@@ -43,6 +44,12 @@ def check_query(text: str) -> str:
 
 def check_docid(docid: str) -> str:
     return check_text(docid, "a docid", max_length=MAX_DOCID)
+
+
+def query_key(collection: str, text: str) -> str:
+    """Return the digest that identifies a query of a collection; neither part can contain the separator."""
+    both = check_text(collection, "a collection's name") + "\x00" + check_query(text)
+    return hashlib.sha256(both.encode("utf-8")).hexdigest()
 
 
 def check_grade(grade: float | None) -> float | None:

@@ -18,13 +18,14 @@ from plackett.web.workbench.searching import Searching
 
 if TYPE_CHECKING:
     from plackett.web.store import Store
+    from plackett.web.workbench.search_log import SearchLog
 
 
 class Judging:
     """Judgements of a collection's documents. Threads may share one."""
 
-    def __init__(self, collection: Collection, store: Store, searching: Searching):
-        self._collection, self._store, self._searching = collection, store, searching
+    def __init__(self, collection: Collection, store: Store, searching: Searching, log: SearchLog):
+        self._collection, self._store, self._searching, self._log = collection, store, searching, log
 
     def judge(self, user: str, request: JudgementRequest) -> JudgementResponse:
         """Set the grade of a document."""
@@ -32,7 +33,7 @@ class Judging:
             query, hits = self._judged_query(request, request.docid)
             user_id = self._store.user(user).id
             event = self._store.judge(user_id, query.id, request.docid, request.grade)
-        return self._response(request, user_id, query, hits, event)
+        return self._response(request, user, user_id, query, hits, event)
 
     def prefer(self, user: str, request: PreferenceRequest) -> JudgementResponse:
         """Prefer a document to another."""
@@ -40,19 +41,19 @@ class Judging:
             query, hits = self._judged_query(request, request.docid, request.other)
             user_id = self._store.user(user).id
             event = self._store.prefer(user_id, query.id, request.docid, request.other)
-        return self._response(request, user_id, query, hits, event)
+        return self._response(request, user, user_id, query, hits, event)
 
     def undo(self, user: str, request: ListRequest) -> JudgementResponse:
         """Undo the user's last judgement of a list."""
         query, user_id = self._known_query(request), self._searching.user_id(user)
         event = None if user_id is None else self._store.undo(user_id, query.id)
-        return self._response(request, user_id, query, None, event)
+        return self._response(request, user, user_id, query, None, event)
 
     def reset(self, user: str, request: ListRequest) -> JudgementResponse:
         """Clear the user's judgements of a list."""
         query, user_id = self._known_query(request), self._searching.user_id(user)
         n_cleared = 0 if user_id is None else self._store.reset(user_id, query.id)
-        return self._response(request, user_id, query, None, None, n_cleared)
+        return self._response(request, user, user_id, query, None, None, n_cleared)
 
     def _judged_query(self, request: ListRequest, *docids: str) -> tuple[Query, Hits | None]:
         """Return the query, created if it is new and can be searched, and its list if it was searched."""
@@ -76,6 +77,7 @@ class Judging:
     def _response(
         self,
         request: ListRequest,
+        user: str,
         user_id: int | None,
         query: Query,
         hits: Hits | None,
@@ -86,5 +88,6 @@ class Judging:
         if request.with_list:
             hits = self._searching.hits(query, request) if hits is None else hits
             ranked = self._searching.ranked_list(user_id, query.id, query.text, hits, request)
+            ranked = self._log.show(user, ranked, request.shown_order)
         written = None if event is None else EventResponse.model_validate(event, from_attributes=True)
         return JudgementResponse(query_id=query.id, event=written, n_cleared=n_cleared, list=ranked)

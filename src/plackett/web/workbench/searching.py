@@ -30,6 +30,7 @@ from plackett.web.schemas.lists import (
 if TYPE_CHECKING:
     from plackett.web.store import Store
     from plackett.web.workbench.refining import Refined
+    from plackett.web.workbench.search_log import SearchLog
 
 MAX_TITLE = 300  # characters in a list
 MAX_FIELD = 200_000  # characters of a document on a page
@@ -39,21 +40,26 @@ CACHED_DESCRIPTIONS = 8192  # titles and snippets, a kilobyte each
 class Searching:
     """Searches of a collection. Threads may share one."""
 
-    def __init__(self, collection: Collection, store: Store):
-        self._collection, self._store = collection, store
+    def __init__(self, collection: Collection, store: Store, log: SearchLog):
+        self._collection, self._store, self._log = collection, store, log
         self._described = lru_cache(maxsize=CACHED_DESCRIPTIONS)(self._describe)
 
-    def search(self, user: str, text: str, options: ListOptions) -> RankedList:
-        """Return the list of a query, refined by the user's earlier judgements. Nothing is written."""
+    def search(self, user: str, text: str, options: ListOptions, *, is_seen: bool = True) -> RankedList:
+        """Return the list of a query, refined by the user's earlier judgements.
+
+        The list is logged if a user will see it: ``options.shown_order`` says so, and ``is_seen`` is True.
+        """
         with client_errors():
             query = self._store.find_query(self._collection.key, text)
             hits = self._collection.search(text, options.base, options.k)
-        return self.ranked_list(self.user_id(user), None if query is None else query.id, text, hits, options)
+        ranked = self.ranked_list(self.user_id(user), None if query is None else query.id, text, hits, options)
+        return self._log.show(user, ranked, options.shown_order if is_seen else None)
 
-    def show(self, user: str, query_id: int, options: ListOptions) -> RankedList:
-        """Return the list of a judged query."""
+    def show(self, user: str, query_id: int, options: ListOptions, *, is_seen: bool = True) -> RankedList:
+        """Return the list of a judged query, logged as in ``search``."""
         query = self.query(query_id)
-        return self.ranked_list(self.user_id(user), query.id, query.text, self.hits(query, options), options)
+        ranked = self.ranked_list(self.user_id(user), query.id, query.text, self.hits(query, options), options)
+        return self._log.show(user, ranked, options.shown_order if is_seen else None)
 
     def measures(self, user: str, query_id: int, options: MeasureRequest) -> MeasureResponse:
         """Return P@k and NDCG@k of the base order and the refined order."""

@@ -18,6 +18,7 @@ from plackett.web.settings import Settings
 from plackett.web.workbench.jobs import JobRunner
 from plackett.web.workbench.judging import Judging
 from plackett.web.workbench.reviewing import Reviewing
+from plackett.web.workbench.search_log import SearchLog
 from plackett.web.workbench.searching import Searching
 from plackett.web.workbench.trained_rankers import TrainedRankers
 
@@ -37,6 +38,8 @@ class Workbench:
 
     Attributes
     ----------
+    log : SearchLog
+        What users saw and opened.
     searching : Searching
     judging : Judging
     reviewing : Reviewing
@@ -49,8 +52,9 @@ class Workbench:
 
     def __init__(self, collection: Collection, store: Store, settings: Settings):
         self.collection, self.store, self.settings = collection, store, settings
-        self.searching = Searching(collection, store)
-        self.judging = Judging(collection, store, self.searching)
+        self.log = SearchLog(collection, store, settings.is_logging)
+        self.searching = Searching(collection, store, self.log)
+        self.judging = Judging(collection, store, self.searching, self.log)
         self.reviewing = Reviewing(collection, store, self.searching)
         self.rankers = TrainedRankers(collection, store)
         self.jobs = JobRunner(store, collection.key, settings.max_jobs)

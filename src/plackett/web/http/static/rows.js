@@ -7,7 +7,7 @@ export function fill(row, result, { place, isMain, list, view, mode, better, sen
   const title = plain(result.title || result.docid, 300);
   part("place").textContent = place;
   part("title").textContent = title;
-  part("title").href = `/document?${new URLSearchParams({ docid: result.docid, q: list.query, base: list.base })}`;
+  part("title").href = `/document?${new URLSearchParams({ docid: result.docid, q: list.query, base: list.base, ...(list.shown_id ? { shown: list.shown_id } : {}) })}`;
   const snippet = result.label === null ? result.snippet : [];  // of a judged list it would be the label once more
   part("snippet").replaceChildren(...snippet.map(({ text, is_term }) => (is_term ? make("mark", {}, plain(text)) : plain(text))));
   part("docid").textContent = result.docid === result.title ? "" : plain(result.docid, 120);

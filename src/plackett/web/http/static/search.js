@@ -32,8 +32,10 @@ let turns = 0;  // lists asked for
 let shows = 0;  // lists that came with what was written
 
 const view = () => chosen("order");
+// A list is logged in the order in which it is shown; two lists side by side are not
 const wanted = (shown = Math.max(list.results.length, MORE)) => ({
   base: list.base, method: list.method, pin_judged: list.pin_judged, k: list.k, shown: Math.min(shown, 200), side_by_side: view() !== "refined",
+  ...(view() === "side" ? {} : { shown_order: view() }),
 });
 
 // Rows are created once from the template of the page, then filled and moved
