@@ -53,6 +53,7 @@ _names, __getattr__, __dir__ = attach(
         "plackett.evaluation.splits": "QueryKFold",
         "plackett.evaluation.letor_folds": "LetorFolds",
         "plackett.exports.targets": "export",
+        "plackett.report.clicks": "write_click_report",
         "plackett.report.html": "write_report",
     },
     modules="plackett.clicks plackett.data.datasets plackett.data.preprocessing plackett.evaluation "

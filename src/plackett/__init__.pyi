@@ -59,6 +59,7 @@ from plackett.rankers.trees.catboost import CatBoostRanker as CatBoostRanker
 from plackett.rankers.trees.lightgbm import LightGBMRanker as LightGBMRanker
 from plackett.rankers.trees.ranker import TreeRanker as TreeRanker
 from plackett.rankers.trees.xgboost import XGBoostRanker as XGBoostRanker
+from plackett.report.clicks import write_click_report as write_click_report
 from plackett.report.html import write_report as write_report
 
 __version__: str

@@ -2,6 +2,9 @@
 
 import json
 
+import pytest
+
+import plackett as pk
 from plackett.clicks import ClickLog
 
 LOG = "session,query,docid,position,clicked\n1,shoe,a,1,1\n1,shoe,b,2,0\n2,shoe,b,1,1\n2,shoe,a,2,1\noops\n"
@@ -22,7 +25,7 @@ def test_info_describes_a_log_and_its_damage(run, tmp_path):
 def test_wrong_words_are_explained(run):
     done = run("clicks", "describe", "log.csv")
     assert done.returncode == 2
-    assert "plackett clicks info LOG" in done.stderr
+    assert "plackett clicks TASK LOG" in done.stderr
 
 
 def test_judge_writes_qrels_or_a_table(run, tmp_path):
@@ -53,3 +56,33 @@ def test_options_of_another_task_are_refused(run):
     done = run("clicks", "info", "log.csv", "--min-impressions", "3")
     assert done.returncode == 2
     assert "--min-impressions belongs to plackett clicks judge" in done.stderr
+
+
+@pytest.fixture
+def saved_log(tmp_path):
+    lists = pk.datasets.make_web_like(20, 12, 3, random_state=0)
+    rankers = {"one": lists.X[:, 0], "other": lists.X[:, 1]}
+    pk.clicks.simulate_clicks(lists, rankers, 2_000, k=3, path=tmp_path / "log.plackett")
+
+
+def test_propensities_are_printed_and_saved(run, saved_log, tmp_path):
+    printed = run("clicks", "propensities", "log.plackett", "--method", "em", "-o", "found.plackett")
+    assert printed.returncode == 0, printed.stderr
+    found = pk.clicks.Propensities.load(tmp_path / "found.plackett")
+    assert found.method == "em" and f"{found.values[1]:.3f}" in printed.stdout
+    as_json = json.loads(run("clicks", "propensities", "log.plackett", "--method", "em", "--json").stdout)
+    assert as_json["values"] == found.values.tolist()
+
+
+def test_a_report_is_one_page(run, saved_log, tmp_path):
+    done = run("clicks", "report", "log.plackett", "-m", "pbm,dctr", "-o", "page.html")
+    assert done.returncode == 0 and "page.html" in done.stderr and not done.stdout
+    page = (tmp_path / "page.html").read_text()
+    assert '<section id="propensities"' in page and '<section id="models"' in page
+
+
+def test_judgements_need_no_task(run, saved_log, tmp_path):
+    done = run("clicks", "log.plackett", "--model", "pbm", "--judgements", "one.qrels")
+    assert done.returncode == 0, done.stderr
+    run("clicks", "judge", "log.plackett", "--model", "pbm", "-o", "other.qrels")
+    assert (tmp_path / "one.qrels").read_text() == (tmp_path / "other.qrels").read_text() != ""

@@ -1,4 +1,4 @@
-"""``plackett clicks``: describe a click log, grade its documents, compare click models."""
+"""``plackett clicks``: describe a click log, grade its documents, compare click models, estimate propensities."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ import typer
 
 if TYPE_CHECKING:
     from plackett.clicks.log import ClickLog
+    from plackett.clicks.models.comparison import ClickComparison
+    from plackett.clicks.propensities.propensities import Propensities
 
-INFO, JUDGE, COMPARE = "info", "judge", "compare"
-USAGE = f"expected: plackett clicks {INFO} LOG, plackett clicks {JUDGE} LOG or plackett clicks {COMPARE} LOG [EVENTS]."
+INFO, JUDGE, COMPARE, PROPENSITIES, REPORT = TASKS = ("info", "judge", "compare", "propensities", "report")
+USAGE = f"expected: plackett clicks TASK LOG [EVENTS], where TASK is {', '.join(TASKS[:-1])} or {TASKS[-1]}."
+WRITTEN = {INFO: "log", JUDGE: "judgements", PROPENSITIES: "propensities", REPORT: "page"}
 COMPARED = "dctr,pbm,dcm,ccm,dbn,sdbn,ubm"
 # options of one task, by the name of their parameter
 ONLY = {
     JUDGE: ("by", "grades", "cuts", "min_impressions", "min_evidence", "lower", "prior"),
-    COMPARE: ("cv", "seed", "queries"),
+    COMPARE: ("cv", "queries"),
 }
 JUDGING, COMPARING = "Judgements (judge)", "Comparison (compare)"
 
@@ -24,8 +27,9 @@ def clicks(
     words: Annotated[
         list[str],
         typer.Argument(
-            metavar="info|judge|compare LOG [EVENTS]",
-            help="What to do, and a table, a WSCD log, a saved log, or queries and events of UBI.",
+            metavar="TASK LOG [EVENTS]",
+            help="info, judge, compare, propensities or report; and a table, a WSCD log, a saved log, or queries and "
+            "events of UBI.",
         ),
     ],
     session: Annotated[str | None, typer.Option(help="Column of the session.")] = None,
@@ -62,32 +66,48 @@ def clicks(
     queries: Annotated[
         bool | None, typer.Option("--by-query", help="Hold out queries, not sessions.", rich_help_panel=COMPARING)
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Random seed.", rich_help_panel=COMPARING)] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed.")] = None,
+    method: Annotated[
+        str | None, typer.Option(help="propensities, report: how propensities are estimated (harvesting).")
+    ] = None,
     level: Annotated[float, typer.Option(help="Level of intervals.")] = 0.95,
     output: Annotated[
         str | None,
-        typer.Option("-o", "--output", help="info: save the cleaned log. judge: write qrels, or a table (.csv)."),
+        typer.Option(
+            "-o",
+            "--output",
+            help="info: save the cleaned log. judge: qrels, or a table (.csv). propensities: save them.",
+        ),
+    ] = None,
+    judgements: Annotated[
+        str | None, typer.Option(help="Write judgements there: plackett clicks LOG --judgements F.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Describe a click log, draw judgements from it, or compare click models.
+    """Describe a click log, draw judgements from it, compare click models, or estimate propensities.
 
     info: sizes, damage, click rate by rank, and what can be learned from the log.
 
     judge: fit a click model, and write grades of the pairs of query and document with enough evidence as qrels or CSV.
 
     compare: log-likelihood and perplexity of held-out sessions, with intervals and the significance of differences.
+
+    propensities: how much less each rank is looked at than rank 1, with intervals.
+
+    report: all of it, as one HTML page.
     """
     from plackett.cli.shared import output as out
     from plackett.clicks.reading.read import read_clicks
     from plackett.clicks.reading.ubi import CLICKS
 
+    if judgements is not None:  # plackett clicks LOG --judgements FILE
+        words, output = [JUDGE, *(words[1:] if words[0] == JUDGE else words)], judgements
     task = words[0]
-    if task not in (INFO, JUDGE, COMPARE) or not 2 <= len(words) <= 3:
+    if task not in TASKS or not 2 <= len(words) <= 3:
         raise typer.BadParameter(USAGE)
     _check_options(task, locals())
     if output is not None:
-        out.check_target(output, "log" if task == INFO else "judgements")
+        out.check_target(output, WRITTEN[task])
     log = read_clicks(
         *words[1:],
         session=session,
@@ -108,19 +128,17 @@ def clicks(
             log, models or "ubm", prior, {name: value for name, value in chosen.items() if value is not None}, output
         )
     elif task == COMPARE:
-        from plackett.clicks.models.comparison import compare_click_models
-
-        found = compare_click_models(
-            (models or COMPARED).split(","),
-            log,
-            cv=cv or 5,
-            by="query" if queries else "session",
-            level=level,
-            random_state=seed or 0,
-        )
+        found = _compared(log, models, cv, "query" if queries else "session", level, seed)
         out.write_json(found.to_dict()) if as_json else out.write(str(found))
         if found.share_unseen:
             out.note(f"{found.share_unseen:.1%} of the held-out documents are pairs that the fits did not see.")
+    elif task == PROPENSITIES:
+        estimate = _propensities(log, method, level, seed)
+        if output is not None:
+            estimate.save(output)
+        out.write_json(estimate.to_dict()) if as_json else out.write(str(estimate))
+    elif task == REPORT:
+        _report(log, output or "clicks.html", models, method, level, seed)
     else:
         _describe(log, output, as_json)
 
@@ -131,14 +149,51 @@ def _check_options(task: str, given: dict[str, Any]) -> None:
             if other != task and given[name] is not None:
                 option = "by-query" if name == "queries" else name.replace("_", "-")
                 raise typer.BadParameter(f"--{option} belongs to plackett clicks {other}.")
-    if task == INFO and given["models"] is not None:
-        raise typer.BadParameter(f"--model belongs to plackett clicks {JUDGE} and {COMPARE}.")
+    if task in (INFO, PROPENSITIES) and given["models"] is not None:
+        raise typer.BadParameter(f"--model belongs to plackett clicks {JUDGE}, {COMPARE} and {REPORT}.")
+    if task not in (PROPENSITIES, REPORT) and given["method"] is not None:
+        raise typer.BadParameter(f"--method belongs to plackett clicks {PROPENSITIES} and {REPORT}.")
+    if task in (INFO, JUDGE) and given["seed"] is not None:
+        raise typer.BadParameter(f"--seed belongs to plackett clicks {COMPARE}, {PROPENSITIES} and {REPORT}.")
     if task == COMPARE and given["output"] is not None:
         raise typer.BadParameter("plackett clicks compare writes to standard output; --output belongs to the others.")
+    if task == REPORT and given["as_json"]:
+        raise typer.BadParameter("plackett clicks report writes a page; it has no --json.")
     if task == JUDGE and given["as_json"]:
         raise typer.BadParameter("plackett clicks judge writes qrels, or a table with -o NAME.csv; it has no --json.")
     if given["grades"] is not None and given["cuts"] is not None:
         raise typer.BadParameter("choose one of --grades and --cuts.")
+
+
+def _compared(
+    log: ClickLog, models: str | None, cv: int | None, by: str, level: float, seed: int | None
+) -> ClickComparison:
+    from plackett.clicks.models.comparison import compare_click_models
+
+    names = (models or COMPARED).split(",")
+    return compare_click_models(names, log, cv=cv or 5, by=by, level=level, random_state=seed or 0)
+
+
+def _propensities(log: ClickLog, method: str | None, level: float, seed: int | None) -> Propensities:
+    from plackett.clicks.propensities.estimate import estimate_propensities
+
+    return estimate_propensities(log, method or "harvesting", level=level, random_state=seed or 0)
+
+
+def _report(log: ClickLog, path: str, models: str | None, method: str | None, level: float, seed: int | None) -> None:
+    from plackett.cli.shared import output as out
+    from plackett.report.clicks import write_click_report
+
+    found = []
+    for name in (method or "harvesting").split(","):
+        try:
+            found.append(_propensities(log, name, level, seed))
+        except ValueError as error:  # the rest of the page is still of use, unless the method was asked for
+            if method is not None:
+                raise
+            out.note(f"no propensities: {error}")
+    comparison = _compared(log, models, None, "session", level, seed)
+    out.note(f"wrote {write_click_report(log, path, propensities=found, comparison=comparison)}")
 
 
 def _describe(log: ClickLog, output: str | None, as_json: bool) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from plackett._optional import import_optional
 from plackett._tables import Table, for_display
@@ -49,39 +49,23 @@ def write_report(comparison: Comparison, path: str | os.PathLike, *, title: str 
     >>> write_report(comparison, "report.html").name
     'report.html'
     """
-    text = report_html(comparison, title=title)
-    target = Path(path)
-    # ids that are not valid UTF-8 in their file cannot be encoded, only escaped
-    with write_bytes(target) as file:
-        file.write(text.encode("utf-8", errors="backslashreplace"))
-    return target
+    return write_page(report_html(comparison, title=title), path)
 
 
 def report_html(comparison: Comparison, *, title: str | None = None) -> str:
     """Return the page that `write_report` writes."""
-    jinja2 = import_optional("jinja2", extra="report", needed_for="write_report")
-    import_optional("matplotlib", extra="report", needed_for="write_report")
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("plackett.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["for_display"] = for_display
-    safe = environment.filters["safe"]
-    sheet, script = (environment.loader.get_source(environment, name)[0] for name in ("report.css", "report.js"))
-    every = {table.name: table for table in tables(comparison)}
+    check_extra("write_report")
+    every = tables(comparison)
     gained, lost = lists.changed_lists(comparison)
-    return environment.get_template("report.html").render(
+    return rendered(
+        "report.html",
+        every,
         title=for_display(title, 300) if title else f"Comparison of {count_of(len(comparison), comparison.kind)}",
         comparison=comparison,
         metric=comparison.metrics[0],
         headline=[for_display(sentence, 600) for sentence in comparison.headline()],
         sizes=sizes(comparison),
         convention=CONVENTIONS.get(comparison.convention),
-        tables=every,
-        downloads={name: list(downloads(table)) for name, table in every.items()},
         by_k=plots.metric_by_k(comparison),
         time=plots.time_against_quality(comparison),
         gaps=plots.query_differences(comparison),
@@ -91,10 +75,48 @@ def report_html(comparison: Comparison, *, title: str | None = None) -> str:
         hardest=lists.hardest_lists(comparison),
         gained=gained,
         lost=lost,
+    )
+
+
+def check_extra(needed_for: str) -> None:
+    """Raise an error if the packages of reports are not installed, before anything is computed."""
+    for package in ("jinja2", "matplotlib"):
+        import_optional(package, extra="report", needed_for=needed_for)
+
+
+def rendered(template: str, every: Iterable[Table], **values: Any) -> str:
+    """Return a page with its tables, which can be downloaded, its style sheet and its script."""
+    import jinja2
+
+    loader = jinja2.PackageLoader("plackett.report")
+    environment = jinja2.Environment(
+        loader=loader,
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["for_display"] = for_display
+    safe = environment.filters["safe"]
+    sheet, script = (loader.get_source(environment, name)[0] for name in ("report.css", "report.js"))
+    by_name = {table.name: table for table in every}
+    return environment.get_template(template).render(
+        tables=by_name,
+        downloads={name: list(downloads(table)) for name, table in by_name.items()},
         sheet_text=safe(sheet),
         script=safe(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        **values,
     )
+
+
+def write_page(text: str, path: str | os.PathLike) -> Path:
+    """Write a page as UTF-8, and return its path."""
+    target = Path(path)
+    # ids that are not valid UTF-8 in their file cannot be encoded, only escaped
+    with write_bytes(target) as file:
+        file.write(text.encode("utf-8", errors="backslashreplace"))
+    return target
 
 
 class Size(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plackett._optional import import_optional
-from plackett._tables import Column, Table
+from plackett._tables import Column, Table, json_value
 from plackett.exceptions import DataFormatError
 from plackett.storage.container import ContainerError, open_container, write_container
 
@@ -82,6 +82,19 @@ class Propensities:
             columns += [Column("a", digits=3), Column("b", digits=3)]
             parts += [self.a, self.b]
         return Table(columns, [[rank, *map(float, row)] for rank, row in enumerate(zip(*parts, strict=True), start=1)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; None for what cannot be found.
+
+        Returns
+        -------
+        dict
+        """
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        return json_value(
+            {name: None if values is None else values.tolist() for name, values in arrays.items()}
+            | {"level": self.level, "method": self.method, "notes": self.notes}
+        )
 
     def plot(self, *, ax: Any = None, label: str | None = None) -> Any:
         """Plot the propensity of each rank with its interval.
