@@ -216,6 +216,20 @@ def test_losses_linear_in_the_labels_take_any_real_labels(loss, options):
     np.testing.assert_allclose(parts[2][1], parts[0][1] - 2.5 * parts[1][1], atol=1e-10)
 
 
+@pytest.mark.parametrize(("labels", "is_convex"), [([2, -0.5, 0.5], True), ([2, -0.5, 0.4], False), ([-3], True)])
+def test_logistic_pairs_are_convex_if_no_two_labels_sum_to_less_than_0(labels, is_convex):
+    loss, lists, rng = Pairwise("logistic", "label"), literal.lists_of(labels), np.random.default_rng(0)
+    assert loss.is_convex_on(lists) == is_convex
+    assert Pairwise("hinge", "label").is_convex_on(lists) == (len(labels) == 1)  # its kinks are not symmetric
+    assert loss.is_bounded_on(lists) == (len(labels) == 1)  # a document alone has no pairs
+    middles = []
+    for _ in range(2000):
+        ends = rng.normal(size=(2, len(labels))) * 3
+        values = [loss.value_and_slope(scores, lists)[0] for scores in (*ends, ends.mean(axis=0))]
+        middles.append(values[2] <= (values[0] + values[1]) / 2 + 1e-12)
+    assert all(middles) == is_convex
+
+
 @pytest.mark.parametrize("grid", [None, 4])
 def test_the_hinge_weighted_by_labels_is_a_loop_over_ordered_pairs(grid):
     rng = np.random.default_rng(5)

@@ -68,6 +68,7 @@ _OWN_PARAMETERS = {  # of some losses or weights: their default, and the names o
     "mu": ("weight", 10.0, ("ndcg-loss2++",)),
     "gain": ("weight", "exponential", _WITH_GAINS),
 }
+_EVEN_CURVATURE = ("logistic", "squared")  # that of a margin and of its negative are equal
 _HINGES = ("squared-hinge", "smoothed-hinge")  # the active pairs, which alone have curvature, are found once
 
 
@@ -99,7 +100,8 @@ class Pairwise(CompiledCurvature):
     - ``"uniform"``: 1.
     - ``"label-difference"``: ``y_i - y_j``. ``"gain-difference"``: ``|G_i - G_j|``.
     - ``"label"``: ``y_i``, over all ordered pairs, whatever the label of j. The loss is linear in the labels, which
-      may be any real numbers. It is convex if none is negative.
+      may be any real numbers. It is convex if none is negative; with ``"logistic"`` also if no two documents of a query
+      have labels that sum to less than 0.
     - ``"lambdarank"``: ``|G_i - G_j| |1/D(r_i) - 1/D(r_j)|`` (burges2006).
     - ``"ndcg-loss1"``: ``G_i / D(r_i)``, over all ordered pairs. ``"ndcg-loss2"``: ``|G_i - G_j| δ`` with
       ``δ = |1/D(d) - 1/D(d + 1)|``, d being ``|r_i - r_j|``. ``"ndcg-loss2++"``:
@@ -210,16 +212,21 @@ class Pairwise(CompiledCurvature):
         return is_linear and not self.score_norm
 
     def is_convex_on(self, lists: QueryLists) -> bool:
+        if self.loss in _EVEN_CURVATURE and self.weight == "label" and self.k is None and not self.score_norm:
+            # both weights of a pair have the same factor in its curvature
+            ranked, ends = lists.labels[lists.order], lists.indptr[1:][np.diff(lists.indptr) > 1]
+            return bool((ranked[ends - 1] + ranked[ends - 2] >= 0.0).all())
         return self.is_convex and not self._has_negative_weights(lists)
 
     def is_bounded_on(self, lists: QueryLists) -> bool:
         return self.loss in ("psi", "soft-zero-one") or not self._has_negative_weights(lists)
 
     def _has_negative_weights(self, lists: QueryLists) -> bool:
-        weight = self._weight
+        weight, sizes = self._weight, np.diff(lists.indptr)
         if not weight.is_one_sided:
             return False
-        return bool((self._gains(lists) if weight.has_gains else lists.labels).min(initial=0.0) < 0.0)
+        values = self._gains(lists) if weight.has_gains else lists.labels
+        return bool((values[np.repeat(sizes > 1, sizes)] < 0.0).any())  # a document alone has no pairs
 
     @property
     def is_uniform(self) -> bool:

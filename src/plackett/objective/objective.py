@@ -103,6 +103,11 @@ class Objective(LossTraits):
         self._terms: dict[int, _Part] = {}
         self._is_entered = False  # whether the loss was defined at some coefficients
 
+    @property
+    def is_convex(self) -> bool:
+        """Whether the loss of these labels is convex."""
+        return self.loss.is_convex_on(self.lists)
+
     # --- division of work
 
     @cached_property

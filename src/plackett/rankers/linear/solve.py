@@ -8,7 +8,7 @@ import numpy as np
 
 from plackett._threads import one_blas_thread
 from plackett.exceptions import ConvergenceWarning, warn
-from plackett.losses import ListMLE
+from plackett.losses import ListMLE, Softmax
 from plackett.losses.base import Loss
 from plackett.losses.pointwise import Squared
 from plackett.objective.objective import Objective
@@ -108,15 +108,24 @@ def _unfinished(solver: Solver, result: Result, tol: float) -> str:
 def _start_of(objective: Objective, zeros: np.ndarray, tol: float) -> np.ndarray:
     """Return the start of a loss: 0 if it is convex, else one from which a good minimum is reached.
 
-    Losses that follow ranks, and others of ours that are not convex, start at the minimum of ListMLE.
+    Losses that follow ranks, and others of ours that are not convex, start at the minimum of ListMLE, or of softmax if
+    labels were estimated from clicks, as ListMLE is not linear in them.
     """
     loss = objective.loss
     if loss.is_flat_at_zero:
         return _step_to_labels(objective)
     if loss.has_moving_weights or (not (loss.is_convex or loss.is_own or loss.is_random) and loss.ignores_shifts):
-        listmle = objective.with_loss(ListMLE())
-        return Newton().minimize(listmle, zeros, max_iter=MAX_ITER_OF_START, tol=tol).coef
+        simple = objective.with_loss(_simple_loss(objective))
+        return Newton().minimize(simple, zeros, max_iter=MAX_ITER_OF_START, tol=tol).coef
     return zeros
+
+
+def _simple_loss(objective: Objective) -> Loss:
+    lists = getattr(objective, "lists", None)  # none of data in parts
+    if lists is None or not lists.has_estimated_labels:
+        return ListMLE()
+    softmax = Softmax()
+    return softmax if objective.penalty.l2 > 0 or softmax.is_bounded_on(lists) else Squared()
 
 
 def _step_to_labels(objective: Objective) -> np.ndarray:
