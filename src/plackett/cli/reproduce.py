@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 def reproduce(
     paper: Annotated[
         str,
-        typer.Argument(metavar="PAPER", help="featurerank, refinement, p-listmle, qsvm, kernel-cs-listmle or losses."),
+        typer.Argument(
+            metavar="PAPER", help="featurerank, refinement, p-listmle, qsvm, kernel-cs-listmle, losses or ultra."
+        ),
     ],
     quick: Annotated[bool, typer.Option("--quick", help="Fewer draws and settings: about a minute.")] = False,
     data: Annotated[

@@ -17,6 +17,7 @@ PAPERS = {
     "qsvm": "plackett.reproductions.qsvm.tables",
     "kernel-cs-listmle": "plackett.reproductions.kernel_cs_listmle.tables",
     "losses": "plackett.reproductions.losses",
+    "ultra": "plackett.reproductions.ultra.tables",
 }
 
 

@@ -1,0 +1,214 @@
+"""Tables of the simulation: every cell with its interval over runs, also those in which naive labels win."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from plackett._tables import markdown_table
+from plackett._threads import n_threads
+from plackett.reproductions.base import Item, Job, Paper, Row, Table, Verdict
+from plackett.reproductions.ultra import protocol
+from plackett.reproductions.ultra.packages import PACKAGES
+from plackett.reproductions.ultra.protocol import (
+    ESTIMATED,
+    FULL,
+    LARGEST_FOR_PACKAGES,
+    METRIC,
+    NAIVE,
+    OURS,
+    PRODUCTION,
+    ROBUST,
+    SCORERS,
+    SHARES,
+    SHOWN,
+    SIZES,
+    USERS,
+    WEB_LIKE,
+    WRONG,
+)
+from plackett.validation import count_of
+
+N_RUNS, QUICK_RUNS = 30, 3
+LEVEL = 0.95
+N_DRAWS = 10_000
+GOAL = 0.85  # lower end of the share of the gap from naive to the labels of the shown documents
+GOAL_DATA, GOAL_USER, GOAL_SHARE, GOAL_SIZE = "mq2008", "PBM, η = 1", SHARES[0], SIZES[-1]
+DATA = {"mq2008": "MQ2008", "ohsumed": "OHSUMED", WEB_LIKE: "Web-like"}
+SECONDS = {"mq2008": 1300.0, "ohsumed": 1300.0, WEB_LIKE: 3600.0}
+METHODS = (NAIVE, OURS, ROBUST, ESTIMATED, WRONG, *PACKAGES, SHOWN, FULL)
+
+Values = Mapping[tuple[float, int, str, str], np.ndarray]  # share, sessions, scorer, method -> a value for each run
+
+
+class Cell(NamedTuple):
+    """Values of all runs in one cell of the grid, by method."""
+
+    share: float
+    size: int
+    scorer: str
+    values: dict[str, np.ndarray]
+
+    def __str__(self) -> str:
+        return f"{self.share:.0%} ranker, {self.size:,} sessions, {self.scorer}"
+
+    def gain(self, method: str, other: str = NAIVE) -> tuple[float, float, float]:
+        """Return the mean difference of two methods over runs, and the ends of its interval (paired t)."""
+        from scipy.special import stdtrit
+
+        gaps = self.values[method] - self.values[other]
+        if gaps.size < 2:
+            return float(gaps.mean()), float("nan"), float("nan")
+        reach = stdtrit(gaps.size - 1, (1 + LEVEL) / 2) * gaps.std(ddof=1) / np.sqrt(gaps.size)
+        return float(gaps.mean()), float(gaps.mean() - reach), float(gaps.mean() + reach)
+
+    def share_of_gap(self, method: str) -> tuple[float, float, float]:
+        """Return the share of the gap from naive to the shown labels, and its bootstrap interval over runs."""
+        gains = np.stack([self.values[one] - self.values[NAIVE] for one in (method, SHOWN)])
+        rows = np.random.default_rng(0).integers(gains.shape[1], size=(N_DRAWS, gains.shape[1]))
+        drawn = gains[:, rows].mean(axis=2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = drawn[0] / drawn[1]
+        low, high = np.nanquantile(shares, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        return float(gains[0].mean() / gains[1].mean()), float(low), float(high)
+
+
+def simulate(data: str, user: str, job: Job) -> Values:
+    """Return the results of all runs for a data set and a user."""
+    shares, sizes, n_runs = (SHARES[:1], SIZES[:2], QUICK_RUNS) if job.is_quick else (SHARES, SIZES, N_RUNS)
+    tasks = [(share, seed) for share in shares for seed in range(job.rng_seed, job.rng_seed + n_runs)]
+    quiet = Job(job.is_quick, job.folder, rng_seed=job.rng_seed)  # what reports progress cannot be sent to a process
+    runs = Parallel(n_jobs=n_threads(), return_as="generator")(
+        delayed(_run)(data, user, share, seed, quiet, sizes) for share, seed in tasks
+    )
+    found: dict[tuple[float, int, str, str], list[float]] = {}
+    for number, ((share, _), values) in enumerate(zip(tasks, runs, strict=True), start=1):
+        for (size, scorer, method), value in values.items():
+            found.setdefault((share, size, scorer, method), []).append(value)
+        if number % 10 == 0:
+            job.progress(f"  {number} of {count_of(len(tasks), 'run')}")
+    return {key: np.array(values) for key, values in found.items()}
+
+
+def _run(data: str, user: str, share: float, seed: int, job: Job, sizes: Sequence[int]) -> dict[Any, float]:
+    import plackett
+
+    plackett.set_n_threads(1)  # runs are parallel themselves
+    return protocol.run(data, user, share, seed, job, sizes=sizes)
+
+
+def cells(values: Values) -> Iterable[Cell]:
+    """Yield the cells of the grid in order."""
+    for scorer in SCORERS:
+        for share in sorted({key[0] for key in values}):
+            for size in sorted({key[1] for key in values} - {0}):
+                own = {
+                    method: found
+                    for method in METHODS
+                    for place in (size, 0)  # skylines do not depend on the sessions
+                    if (found := values.get((share, place, scorer, method))) is not None
+                }
+                yield Cell(share, size, scorer, own)
+
+
+def table_of(data: str, user: str, values: Values) -> Table:
+    """Return a row for each cell: ours against naive labels, and the share of the gap to the true labels."""
+    every = list(cells(values))
+    rows = [_row(cell) for cell in every]
+    if (data, user) == (GOAL_DATA, GOAL_USER):
+        rows += list(_goals(every))
+    n_runs = len(next(iter(values.values())))
+    production = ", ".join(
+        f"{share:.0%}: {values[share, 0, PRODUCTION, PRODUCTION].mean():.4f}"
+        for share in sorted({k[0] for k in values})
+    )
+    lost = [str(cell) for cell in every if cell.gain(OURS)[2] < 0]
+    return Table(
+        f"{DATA[data]}, {user}",
+        f"{count_of(n_runs, 'run')}; production rankers learned from a share of the training queries ({METRIC} "
+        f"{production}), the first {protocol.K} documents shown, ε = {protocol.EPSILON:g}. All rankers have their "
+        "default settings; softmax loss. Test queries have a relevant document.",
+        f"better or not confirmed: the {LEVEL:.0%} interval of ours less naive over runs, paired, is above or below 0; "
+        "undecided otherwise. The gap is that from naive to true labels of the shown documents; intervals of shares "
+        "are the bootstrap's over runs. No correction for the number of cells.",
+        tuple(rows),
+        (
+            _means(every),
+            f"Naive labels win in {len(lost)} of {count_of(len(every), 'cell')}{': ' * bool(lost)}{'; '.join(lost)}.",
+        ),
+    )
+
+
+def _row(cell: Cell) -> Row:
+    gain, low, high = cell.gain(OURS)
+    verdict = Verdict.BETTER if low > 0 else Verdict.NOT_CONFIRMED if high < 0 else Verdict.UNDECIDED
+    ours, naive = (float(cell.values[method].mean()) for method in (OURS, NAIVE))
+    reason = f"naive {naive:.4f}: {gain:+.4f} ({low:+.4f} to {high:+.4f})"
+    if cell.gain(SHOWN)[1] > 0:  # else there is no gap to close
+        share, least, most = cell.share_of_gap(OURS)
+        reason += f", {share:.0%} ({least:.0%} to {most:.0%}) of the gap"
+    return Row(str(cell), None, ours, verdict, reason)
+
+
+def _goals(every: Sequence[Cell]) -> Iterable[Row]:
+    for cell in every:
+        if (cell.share, cell.size) == (GOAL_SHARE, GOAL_SIZE):
+            share, low, high = cell.share_of_gap(OURS)
+            yield Row.of_claim(
+                f"{cell}: lower end of the share of the gap", f"at least {GOAL:.0%}", f"{low:.1%}", low >= GOAL,
+                f"{share:.1%} ({low:.1%} to {high:.1%})",
+            )  # fmt: skip
+        if cell.share == GOAL_SHARE and cell.size == LARGEST_FOR_PACKAGES and cell.scorer == "trees":
+            for package in PACKAGES:
+                if package in cell.values:
+                    gap, low, high = cell.gain(OURS, package)
+                    yield Row.of_claim(
+                        f"{cell}: above {package}", "above", f"{gap:+.4f}", low > 0, f"{low:+.4f} to {high:+.4f}"
+                    )
+
+
+def _means(every: Sequence[Cell]) -> str:
+    """Return a Markdown table of the mean of each method in each cell, with half of its interval over runs."""
+    names = [method for method in METHODS if any(method in cell.values for cell in every)]
+    lines = []
+    for cell in every:
+        texts = []
+        for name in names:
+            found = cell.values.get(name)
+            texts.append("" if found is None else f"{found.mean():.4f} ± {_half_width(found):.4f}")
+        lines.append([str(cell), *texts])
+    return markdown_table(["", *names], lines, "l" + "r" * len(names))
+
+
+def _half_width(values: np.ndarray) -> float:
+    from scipy.special import stdtrit
+
+    if values.size < 2:
+        return float("nan")
+    return float(stdtrit(values.size - 1, (1 + LEVEL) / 2) * values.std(ddof=1) / np.sqrt(values.size))
+
+
+def _table(data: str, user: str, job: Job) -> Table:
+    return table_of(data, user, simulate(data, user, job))
+
+
+PAPER = Paper(
+    "ultra",
+    "Learning from simulated clicks: users, production rankers, corrections and packages",
+    "tran2021",
+    tuple(
+        Item(
+            f"{title}, {user}",
+            functools.partial(_table, data, user),
+            SECONDS[data],
+            20.0,
+            () if data == WEB_LIKE else (data,),
+        )
+        for data, title in DATA.items()
+        for user in USERS
+    ),
+)
