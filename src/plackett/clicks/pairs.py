@@ -73,8 +73,13 @@ class Pairs:
         """Return some of the pairs, with the names that they use; ``codes`` must rise."""
         parts = []
         for names, used in ((self.queries, self.pair_query[codes]), (self.docids, self.pair_doc[codes])):
-            kept, place = np.unique(used, return_inverse=True)
-            parts.append((names[kept], place.astype(np.int32)))
+            is_used = np.zeros(len(names), dtype=bool)
+            is_used[used] = True
+            if is_used.all():
+                parts.append((names, used))
+                continue
+            place = np.cumsum(is_used, dtype=np.int32) - np.int32(1)
+            parts.append((names[is_used], place[used]))
         (queries, pair_query), (docids, pair_doc) = parts
         return Pairs(queries, docids, pair_query, pair_doc)
 

@@ -13,7 +13,8 @@ from plackett._optional import import_optional
 from plackett._threads import map_blocks, n_threads
 from plackett.storage.decompression import Decompressed
 
-BLOCK = 1 << 22  # bytes of lines that are scanned at a time, by each thread
+BLOCK = 1 << 21  # bytes of lines that are scanned at a time, by each thread
+_MOST_BLOCKS = 8  # in memory at once; their fields take several times as much
 _OK, _DAMAGED = 0, 2
 
 
@@ -52,10 +53,30 @@ class Fields(NamedTuple):
         """Return whether a field has a value in each row."""
         return self.spans[name][:, 0] >= 0
 
+    def changes(self, names: Sequence[str]) -> np.ndarray:
+        """Return whether one of the fields differs from that of the row before."""
+        is_new = np.zeros(self.n_rows, dtype=bool)
+        for name in names:
+            _native.clicks.mark_changes(self.buffers[name], self.spans[name], is_new)
+        return is_new
+
+    def take(self, rows: np.ndarray) -> Fields:
+        """Return some rows, without their items."""
+        spans = {name: values[rows] for name, values in self.spans.items()}
+        none = np.empty((0, 2), dtype=np.int64), np.zeros(rows.size, dtype=np.int64)
+        return Fields(self.buffers, spans, *none, rows.size, rows.size, 0)
+
     def _parsed(self, name: str, parse: Callable, dtype: Any) -> np.ndarray:
         values = np.empty(self.n_rows, dtype=dtype)
         parse(self.buffers[name], self.spans[name], values)
         return values
+
+
+def no_fields(names: Iterable[str]) -> Fields:
+    """Return fields of no rows."""
+    spans = {name: np.empty((0, 2), dtype=np.int64) for name in names}
+    buffers = dict.fromkeys([*spans, "items"], np.empty(0, dtype=np.uint8))
+    return Fields(buffers, spans, np.empty((0, 2), dtype=np.int64), np.empty(0, dtype=np.int64), 0, 0, 0)
 
 
 # --- Lines ------------------------------------------------------------------------------------------------------------
@@ -86,7 +107,7 @@ def wscd_fields(lines: Lines) -> Iterator[tuple[Fields, np.ndarray]]:
 def _scanned(lines: Lines, scan: Callable, *options: Any) -> Iterator[Any]:
     """Scan blocks of lines on all threads, a few at a time, and yield the results in the order of the blocks."""
     blocks = ((block, *options) for block in _whole_lines(lines))
-    while some := list(islice(blocks, 2 * n_threads())):
+    while some := list(islice(blocks, min(_MOST_BLOCKS, 2 * n_threads()))):
         yield from map_blocks(scan, some)
 
 

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from plackett import _native
-from plackett.clicks.log import ClickLog, ranks
-from plackett.clicks.names import NameTable
-from plackett.clicks.pairs import coded_pairs
+from plackett.clicks.log import ranks
 from plackett.clicks.reading.cleaning import Cleaning
+from plackett.clicks.reading.partitions import Totals
+from plackett.clicks.reading.records import take_lists
 
 LONGEST = 1 << 20  # larger positions are invalid
-BOT_NAMES = re.compile(  # not "abbot" or "spiderman"
-    r"[a-z]Bot\b|(?i:(?:\b|_|ro|google|bing|yandex|baidu|ahrefs|apple|petal)bot(?:\b|_)|crawler|spider\b|scraper|headless)"
-)
 _CUTS = {1: "gap in positions", 2: "two documents at a position", 3: "document shown twice", 4: "missing document"}
+BY_LIST = ("session", "query", "times", "ranker", "is_random", "client")
 _OUTCOMES = {
     1: "click without a document",
     2: "click at another position",
@@ -27,21 +23,6 @@ _OUTCOMES = {
     4: "click without document and position",
     5: "click in an unknown session",
 }
-
-
-@dataclass
-class Names:
-    """Tables of the names in a log; codes are in the order of appearance until the end."""
-
-    session: NameTable
-    query: NameTable
-    doc: NameTable
-    ranker: NameTable
-    client: NameTable
-
-    @classmethod
-    def empty(cls) -> Names:
-        return cls(*(NameTable() for _ in range(5)))
 
 
 @dataclass
@@ -65,20 +46,24 @@ class Lists:
     def take(self, which: np.ndarray, n_kept: np.ndarray | None = None) -> Lists:
         """Return some lists, the first ``n_kept`` documents of each."""
         lengths = (np.diff(self.indptr) if n_kept is None else n_kept)[which]
-        indptr = np.append(0, np.cumsum(lengths))
-        rows = np.arange(indptr[-1]) + np.repeat(self.indptr[which] - indptr[:-1], lengths)
-        by_list = ("session", "query", "times", "ranker", "is_random", "client")
-        parts = {name: values[which] for name in by_list if (values := getattr(self, name)) is not None}
-        rank = None if self.rank is None else self.rank[rows]
-        return replace(self, indptr=indptr, doc=self.doc[rows], click=self.click[rows], rank=rank, **parts)
+        starts = self.indptr[:-1][which]
+        parts = {name: values[which] for name in BY_LIST if (values := getattr(self, name)) is not None}
+        for name in ("doc", "click", "rank"):
+            if (values := getattr(self, name)) is not None:
+                parts[name] = take_lists(values, starts, lengths).values
+        return replace(self, indptr=np.append(0, np.cumsum(lengths)), **parts)
 
 
 @dataclass
 class Rows:
-    """Shown documents one by one, in any order; optional columns are None or have a value per row."""
+    """Shown documents one by one, in any order, in runs of equal session and query.
+
+    Run ``i`` has ``lengths[i]`` rows. Sessions, queries and the optional columns have a value per run.
+    """
 
     session: np.ndarray
     query: np.ndarray
+    lengths: np.ndarray
     doc: np.ndarray
     rank: np.ndarray
     click: np.ndarray
@@ -88,20 +73,22 @@ class Rows:
     client: np.ndarray | None = None
 
 
-def lists_of_rows(rows: Rows, cleaning: Cleaning) -> Lists:
-    """Return the lists of rows: by session and query, in order of position, repeated rows merged."""
-    unit, session, query = _units(rows, cleaning)
-    order = _order(unit, rows)
+def lists_of_rows(rows: Rows, question: str, totals: Totals, cleaning: Cleaning) -> Lists:
+    """Return the lists of rows: by session and query, in order of position, repeated rows merged.
+
+    ``question`` names the total by which the first position, 0 or 1, is decided.
+    """
+    unit_of_run, session, query = _units(rows, cleaning)
+    unit = np.repeat(unit_of_run, rows.lengths)
+    cleaning.first_position = first = _first_position(unit, rows.rank, session.size, question, totals)
     rank, doc, click = rows.rank, rows.doc, rows.click
+    order = _order(unit, rows)
     if order is not None:
         unit, rank, doc, click = unit[order], rank[order], doc[order], click[order]
-    first = _first_position(unit, rank)
-    cleaning.first_position = first
     if first == 1 and not rank.all():
         kept = np.flatnonzero(rank)
         cleaning.add("invalid position", rank.size - kept.size)
         unit, rank, doc, click = unit[kept], rank[kept], doc[kept], click[kept]
-        order = kept if order is None else order[kept]
     is_new = np.append(True, (unit[1:] != unit[:-1]) | (rank[1:] != rank[:-1]) | (doc[1:] != doc[:-1]))[: unit.size]
     starts = np.flatnonzero(is_new)
     if starts.size < unit.size:
@@ -110,14 +97,12 @@ def lists_of_rows(rows: Rows, cleaning: Cleaning) -> Lists:
     lengths = np.bincount(unit, minlength=session.size)
     indptr = np.append(0, np.cumsum(lengths))
     lists = Lists(session, query, indptr, doc, click, rank if first == 1 else rank + np.int32(1))
-    has_rows = np.flatnonzero(lengths)
-    firsts = starts[indptr[:-1][has_rows]]
     for name in ("times", "ranker", "is_random", "client"):
-        values, choose = getattr(rows, name), np.fmin if name == "times" else np.maximum
+        values = getattr(rows, name)
         if values is not None:
-            of_list = np.zeros(session.size, dtype=values.dtype)
-            values = values if order is None else values[order]
-            of_list[has_rows] = choose.reduceat(values, firsts) if firsts.size else []
+            of_list = np.full(session.size, {"times": np.nan, "is_random": False}.get(name, -1), dtype=values.dtype)
+            choose = {"times": np.fmin, "is_random": np.logical_or}.get(name, np.maximum)
+            choose.at(of_list, unit_of_run, values)
             setattr(lists, name, of_list)
     return lists
 
@@ -139,7 +124,7 @@ def _order(unit: np.ndarray, rows: Rows) -> np.ndarray | None:
 
 
 def _units(rows: Rows, cleaning: Cleaning) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the list of each row, and the session and query of each list."""
+    """Return the list of each run, and the session and query of each list."""
     n_sessions = int(rows.session.max(initial=-1)) + 1
     query = np.full(n_sessions, -1, dtype=np.int32)
     query[rows.session] = rows.query
@@ -156,10 +141,12 @@ def _units(rows: Rows, cleaning: Cleaning) -> tuple[np.ndarray, np.ndarray, np.n
     return unit.reshape(-1).astype(np.int32), session, query
 
 
-def _first_position(unit: np.ndarray, rank: np.ndarray) -> int:
+def _first_position(unit: np.ndarray, rank: np.ndarray, n_units: int, question: str, totals: Totals) -> int:
     """Return 0 if more lists begin at position 0 than at 1."""
-    firsts = rank[np.append(True, unit[1:] != unit[:-1])[: unit.size]]
-    return 0 if np.count_nonzero(firsts == 0) > np.count_nonzero(firsts == 1) else 1
+    firsts = np.full(n_units, LONGEST, dtype=np.int32)
+    np.minimum.at(firsts, unit, rank)
+    at_0, at_1 = totals.sum(question, np.array([np.count_nonzero(firsts == place) for place in (0, 1)]))
+    return 0 if at_0 > at_1 else 1
 
 
 # --- Repeated records -------------------------------------------------------------------------------------------------
@@ -223,13 +210,18 @@ def find_clicks(lists: Lists, clicks: ClickEvents, first: int) -> tuple[np.ndarr
     return row, outcome
 
 
-def first_ordinal(lists: Lists, clicks: ClickEvents) -> int:
+def first_ordinal(lists: Lists, clicks: ClickEvents, totals: Totals, cleaning: Cleaning) -> int:
     """Return whether the positions of clicks begin at 0 or 1: where most of the documents that were clicked are."""
     row, _ = find_clicks(lists, clicks, 1)
     is_known = (row >= 0) & (clicks.doc >= 0) & (clicks.ordinal >= 0)
     place = row[is_known] - lists.indptr[clicks.place[is_known]]
     ordinal = clicks.ordinal[is_known]
-    return 0 if np.count_nonzero(ordinal == place) > np.count_nonzero(ordinal == place + 1) else 1
+    counts = [ordinal == place, ordinal == place + 1, clicks.ordinal >= 0]
+    at_0, at_1, n_given = totals.sum("positions of clicks", np.array([np.count_nonzero(one) for one in counts]))
+    first = 0 if at_0 > at_1 else 1
+    if n_given:
+        cleaning.first_position = first
+    return first
 
 
 def apply_clicks(lists: Lists, row: np.ndarray, outcome: np.ndarray, cleaning: Cleaning) -> None:
@@ -242,7 +234,7 @@ def apply_clicks(lists: Lists, row: np.ndarray, outcome: np.ndarray, cleaning: C
     cleaning.add("repeated click", found.size - (np.count_nonzero(lists.click) - before))
 
 
-# --- From lists to a log ----------------------------------------------------------------------------------------------
+# --- Cleaning of lists ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -255,34 +247,40 @@ class Limits:
     keep_session_ids: bool = True
 
 
-def as_log(lists: Lists, names: Names, limits: Limits, cleaning: Cleaning) -> ClickLog:
-    """Return the log of the lists, cleaned. Sessions are sorted by their names, so that lines may have any order."""
-    lists = _cut(lists, limits, cleaning)
-    lists = _without_bots(lists, names, limits, cleaning)
-    queries, place = names.query.finish()
-    docids, doc_place = names.doc.finish()
-    session_ids, session_place = names.session.finish()
-    lists.query, lists.doc = place[lists.query], doc_place[lists.doc]
-    session = session_place[lists.session]
-    times = lists.times if lists.times is not None and np.isfinite(lists.times).any() else None
-    keys = (lists.query, session) if times is None else (lists.query, times, session)
-    order = np.lexsort(keys)
-    if not (order[1:] > order[:-1]).all():
-        lists, session = lists.take(order), session[order]
-    lists = _without_copies(lists, session, cleaning)
-    pairs, pair = coded_pairs(queries, docids, np.repeat(lists.query, np.diff(lists.indptr)), lists.doc)
-    optional: dict[str, Any] = {"cleaning": cleaning}
-    if lists.times is not None and np.isfinite(lists.times).all() and len(lists):
-        optional["times"] = lists.times
-    if lists.ranker is not None and (lists.ranker >= 0).all() and len(lists):
-        optional["rankers"], ranker_place = names.ranker.finish()
-        optional["ranker"] = ranker_place[lists.ranker]
-    if lists.is_random is not None:
-        optional["is_random"] = lists.is_random.astype(bool)
-    if limits.keep_session_ids:
-        optional["session_ids"] = session_ids[session_place[lists.session]]
-    log = ClickLog(lists.indptr, pair, lists.click, lists.query, pairs, **optional)
-    return log.compact()
+def cut_lists(lists: Lists, limits: Limits, cleaning: Cleaning) -> Lists:
+    """Return the lists up to the first damage, without those that begin with one."""
+    lengths = np.diff(lists.indptr)
+    rank = ranks(lists.indptr) if lists.rank is None else lists.rank
+    n_kept, why = np.empty(len(lists), dtype=np.int64), np.empty(len(lists), dtype=np.uint8)
+    _native.clicks.cut_lists(lists.indptr, rank, lists.doc, n_kept, why)
+    for code, name in _CUTS.items():
+        cleaning.add(name, np.count_nonzero(why == code))
+    cleaning.add("empty list", np.count_nonzero(n_kept == 0))
+    n_clicks = np.count_nonzero(lists.click)
+    if (n_kept < lengths).any() or not n_kept.all():
+        lists = replace(lists, rank=None).take(np.flatnonzero(n_kept), n_kept)
+        cleaning.add("click below a cut", n_clicks - np.count_nonzero(lists.click))
+    if limits.k is not None and (np.diff(lists.indptr) > limits.k).any():
+        lengths = np.diff(lists.indptr)
+        cleaning.add("list beyond the cut-off", np.count_nonzero(lengths > limits.k))
+        lists = replace(lists, rank=None).take(np.arange(len(lists)), np.minimum(lengths, limits.k))
+    return replace(lists, rank=None)
+
+
+def without_bots(lists: Lists, is_bot_name: np.ndarray, limits: Limits, totals: Totals, cleaning: Cleaning) -> Lists:
+    """Return the lists without those of bots; ``is_bot_name`` tells for each client whether its name says so."""
+    is_bot = np.zeros(len(lists), dtype=bool)
+    if lists.client is not None and is_bot_name.size:
+        is_known = lists.client >= 0
+        client = lists.client[is_known]
+        is_bot[is_known] = is_bot_name[client]
+        if limits.max_sessions_per_client is not None:
+            counts = totals.sum("sessions of clients", np.bincount(client, minlength=is_bot_name.size))
+            is_bot[is_known] |= (counts > limits.max_sessions_per_client)[client]
+    if limits.max_clicks is not None and len(lists):
+        is_bot |= np.add.reduceat(lists.click.astype(np.int64), lists.indptr[:-1]) > limits.max_clicks
+    cleaning.add("bot", np.count_nonzero(is_bot))
+    return lists.take(np.flatnonzero(~is_bot)) if is_bot.any() else lists
 
 
 def normalized(query: str) -> str:
@@ -294,59 +292,3 @@ def normalized(query: str) -> str:
     'red shoes'
     """
     return " ".join(unicodedata.normalize("NFKC", query).casefold().split())
-
-
-def _cut(lists: Lists, limits: Limits, cleaning: Cleaning) -> Lists:
-    lengths = np.diff(lists.indptr)
-    rank = ranks(lists.indptr) if lists.rank is None else lists.rank
-    n_kept, why = np.empty(len(lists), dtype=np.int64), np.empty(len(lists), dtype=np.uint8)
-    _native.clicks.cut_lists(lists.indptr, rank, lists.doc, n_kept, why)
-    for code, name in _CUTS.items():
-        cleaning.add(name, np.count_nonzero(why == code))
-    cleaning.add("empty list", np.count_nonzero(n_kept == 0))
-    n_clicks = np.count_nonzero(lists.click)
-    if (n_kept < lengths).any():
-        lists = replace(lists, rank=None).take(np.flatnonzero(n_kept), n_kept)
-        cleaning.add("click below a cut", n_clicks - np.count_nonzero(lists.click))
-    if limits.k is not None and (np.diff(lists.indptr) > limits.k).any():
-        lengths = np.diff(lists.indptr)
-        cleaning.add("list beyond the cut-off", np.count_nonzero(lengths > limits.k))
-        lists = replace(lists, rank=None).take(np.arange(len(lists)), np.minimum(lengths, limits.k))
-    return replace(lists, rank=None)
-
-
-def _without_bots(lists: Lists, names: Names, limits: Limits, cleaning: Cleaning) -> Lists:
-    is_bot = np.zeros(len(lists), dtype=bool)
-    if lists.client is not None and (lists.client >= 0).any():
-        clients, place = names.client.finish()
-        by_name = np.fromiter((bool(BOT_NAMES.search(name)) for name in clients), bool, len(clients))[place]
-        is_known = lists.client >= 0
-        is_bot[is_known] = by_name[lists.client[is_known]]
-        if limits.max_sessions_per_client is not None:
-            counts = np.bincount(lists.client[is_known], minlength=len(clients))
-            is_bot[is_known] |= (counts > limits.max_sessions_per_client)[lists.client[is_known]]
-    if limits.max_clicks is not None and len(lists):
-        is_bot |= np.add.reduceat(lists.click.astype(np.int64), lists.indptr[:-1]) > limits.max_clicks
-    cleaning.add("bot", np.count_nonzero(is_bot))
-    return lists.take(np.flatnonzero(~is_bot)) if is_bot.any() else lists
-
-
-def _without_copies(lists: Lists, session: np.ndarray, cleaning: Cleaning) -> Lists:
-    """Return the lists without those that another session of the same client shows for the same query at the same time.
-
-    The session with the first name is kept, with its clicks.
-    """
-    if lists.client is None or lists.times is None or not len(lists):
-        return lists
-    is_known = (lists.client >= 0) & np.isfinite(lists.times)
-    order = np.lexsort((session, lists.times, lists.query, lists.client))
-    order = order[is_known[order]]
-    earlier, later = order[:-1], order[1:]
-    is_same = (lists.client[earlier] == lists.client[later]) & (lists.query[earlier] == lists.query[later])
-    is_same &= (lists.times[earlier] == lists.times[later]) & (session[earlier] != session[later])
-    is_copy = np.zeros(len(lists), dtype=bool)
-    for one, other in zip(earlier[is_same].tolist(), later[is_same].tolist(), strict=True):
-        shown, again = (lists.doc[lists.indptr[i] : lists.indptr[i + 1]] for i in (one, other))
-        is_copy[other] = np.array_equal(shown, again)
-    cleaning.add("copied session", np.count_nonzero(is_copy))
-    return lists.take(np.flatnonzero(~is_copy)) if is_copy.any() else lists

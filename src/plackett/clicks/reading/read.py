@@ -61,6 +61,7 @@ def read_clicks(
     max_sessions_per_client: int | None = None,
     max_clicks: int | None = None,
     keep_session_ids: bool = True,
+    path: str | os.PathLike | None = None,
 ) -> ClickLog:
     r"""Read a click log, and clean it.
 
@@ -101,6 +102,10 @@ def read_clicks(
         Sessions with more clicks are those of bots.
     keep_session_ids : bool, default=True
         False saves memory.
+    path : path, default=None
+        File for the log, as ``ClickLog.save`` writes it, which is then mapped into memory. Sessions are dealt into
+        temporary files beside it and cleaned part by part: the memory needed is that of the names of queries, documents
+        and clients, not of the sessions. The log is the same.
 
     Returns
     -------
@@ -141,22 +146,31 @@ def read_clicks(
                 ranker=ranker,
                 limits=limits,
                 cleaning=cleaning,
+                path=path,
             )
         elif _magic(source) == MAGIC:
-            return ClickLog.load(source)
+            return _loaded(source, path)
         else:
             found_source = _open(source, stack)
             if isinstance(found_source, Lines) and (format == "wscd" or (format == "auto" and _is_wscd(found_source))):
-                log = read_wscd(wscd_fields(found_source), limits, cleaning)
+                log = read_wscd(wscd_fields(found_source), limits, cleaning, path)
             else:
                 present, blocks = _table(found_source, _shown(source))
                 if HITS in present and format == "auto":
                     raise ValueError(f"{_shown(source)} holds queries of UBI. Pass the events, too: events='FILE'.")
                 found = find_columns(present, columns, _shown(source))
-                log = read_rows(blocks(list(dict.fromkeys(found.values()))), found, limits, cleaning)
+                log = read_rows(blocks(list(dict.fromkeys(found.values()))), found, limits, cleaning, path)
     if not len(log):
         warn(f"{_shown(source)} has no session that can be used.\n{cleaning}", DataWarning)
     return log
+
+
+def _loaded(source: str | os.PathLike, path: str | os.PathLike | None) -> ClickLog:
+    log = ClickLog.load(source)
+    if path is None:
+        return log
+    log.save(path)
+    return ClickLog.load(path)
 
 
 def _shown(source: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
@@ -9,9 +10,13 @@ import numpy as np
 
 from plackett._threads import map_blocks
 from plackett.clicks.log import ClickLog
+from plackett.clicks.reading.assembling import read_in_parts
 from plackett.clicks.reading.cleaning import Cleaning
-from plackett.clicks.reading.fields import Fields
-from plackett.clicks.reading.lists import LONGEST, Limits, Names, Rows, as_log, lists_of_rows
+from plackett.clicks.reading.fields import Fields, no_fields
+from plackett.clicks.reading.lists import LONGEST, Limits, Lists, Rows, lists_of_rows
+from plackett.clicks.reading.partitions import Part, Partitions, Totals
+from plackett.clicks.reading.records import Ragged, Records
+from plackett.clicks.reading.tables import Names, SortedNames
 
 # usual names of the columns, in the order in which they are looked for
 USUAL = {
@@ -55,34 +60,33 @@ def find_columns(present: list[str], wanted: Mapping[str, str | None], source: s
     return found
 
 
-def read_rows(blocks: Iterable[Fields], columns: Mapping[str, str], limits: Limits, cleaning: Cleaning) -> ClickLog:
+def read_rows(
+    blocks: Iterable[Fields],
+    columns: Mapping[str, str],
+    limits: Limits,
+    cleaning: Cleaning,
+    path: str | os.PathLike | None,
+) -> ClickLog:
     """Return the log of rows; ``columns`` are the fields by role."""
-    names = Names.empty()
-    parts: dict[str, list[np.ndarray]] = {name: [] for name in ("session", "query", "doc", "rank", "click")}
-    parts |= {name: [] for name in ("times", "ranker", "is_random", "client")}
-    for block in blocks:
-        cleaning.n_lines += block.n_lines
-        cleaning.add("damaged line", block.n_damaged)
-        for name, values in _codes(block, columns, names, cleaning).items():
-            parts[name].append(values)
-    dtypes = {"click": bool, "is_random": bool, "times": np.float64}
-    given = {}
-    for name in list(parts):
-        column = parts.pop(name)  # only one column at a time is held twice
-        if column or name in ("session", "query", "doc", "rank", "click"):
-            given[name] = np.concatenate(column) if column else np.empty(0, dtypes.get(name, np.int32))
-    return as_log(lists_of_rows(Rows(**given), cleaning), names, limits, cleaning)
+
+    def deal(partitions: Partitions, names: Names) -> None:
+        _deal(no_fields(columns.values()), columns, partitions, names, cleaning)
+        for block in blocks:
+            cleaning.n_lines += block.n_lines
+            cleaning.add("damaged line", block.n_damaged)
+            _deal(block, columns, partitions, names, cleaning)
+
+    return read_in_parts(deal, _lists, limits, cleaning, path)
 
 
-def _codes(block: Fields, columns: Mapping[str, str], names: Names, cleaning: Cleaning) -> dict[str, np.ndarray]:
-    """Return the values of the rows of a block that can be used, and count the others."""
+def _deal(block: Fields, columns: Mapping[str, str], partitions: Partitions, names: Names, cleaning: Cleaning) -> None:
+    """Add the rows of a block that can be used, in runs of rows that differ in document, position and click only."""
     rank, click = block.whole(columns["rank"]), block.flags(columns["click"])
-    has_doc, has_session = block.is_given(columns["docid"]), block.is_given(columns["session"])
     is_kept = np.ones(block.n_rows, dtype=bool)
     for name, is_wrong in (
-        ("missing session", ~has_session),
+        ("missing session", ~block.is_given(columns["session"])),
         ("missing query", ~block.is_given(columns["query"])),
-        ("missing document", ~has_doc),
+        ("missing document", ~block.is_given(columns["docid"])),
         ("missing position", rank == -1),
         ("invalid position", (rank == -2) | (rank >= LONGEST - 1)),
         ("invalid click", click == -2),
@@ -91,18 +95,48 @@ def _codes(block: Fields, columns: Mapping[str, str], names: Names, cleaning: Cl
         is_kept &= ~is_wrong
     cleaning.add("missing click", np.count_nonzero((click == -1) & is_kept))
     cleaning.add("repeated click", np.maximum(click[is_kept] - 1, 0).sum())
-    rows = slice(None) if is_kept.all() else np.flatnonzero(is_kept)
-
-    roles = [role for role in ("session", "query", "docid", "ranker", "client") if role in columns]
+    if not is_kept.all():
+        rows = np.flatnonzero(is_kept)
+        block, rank, click = block.take(rows), rank[rows], click[rows]
+    constant = ("session", "query", "time", "ranker", "is_random", "client")
+    starts = np.flatnonzero(block.changes([columns[role] for role in constant if role in columns]))
+    lengths = np.diff(starts, append=rank.size)
+    roles = [role for role in ("docid", "query", "ranker", "client") if role in columns]
+    runs = block.take(starts)
     tables = [names.doc if role == "docid" else getattr(names, role) for role in roles]
-    spans = [(block.buffers[columns[role]], block.spans[columns[role]][rows]) for role in roles]
-    found = map_blocks(lambda place: tables[place].add(*spans[place]), [(place,) for place in range(len(roles))])
-    answer = {"doc" if role == "docid" else role: codes for role, codes in zip(roles, found, strict=True)}
-    answer |= {"rank": rank[rows], "click": click[rows] > 0}
+    sources = [block if role == "docid" else runs for role in roles]
+    coded = map_blocks(
+        lambda place: sources[place].codes(columns[roles[place]], tables[place]), [(i,) for i in range(len(roles))]
+    )
+    found = dict(zip(roles, coded, strict=True))
+    items = np.empty((rank.size, 2), dtype=np.int32)
+    items[:, 0], items[:, 1] = found.pop("docid"), (rank << 1) | (click > 0)
     if "time" in columns:
-        answer["times"] = block.times(columns["time"])[rows]
-        is_given = block.is_given(columns["time"])[rows]
-        cleaning.add("invalid time", np.count_nonzero(np.isnan(answer["times"]) & is_given))
+        found["times"] = runs.times(columns["time"])
+        is_wrong = np.isnan(found["times"]) & runs.is_given(columns["time"])
+        cleaning.add("invalid time", lengths[is_wrong].sum())
     if "is_random" in columns:
-        answer["is_random"] = block.flags(columns["is_random"])[rows] > 0
-    return answer
+        found["is_random"] = runs.flags(columns["is_random"]) > 0
+    records = Records(found, {"rows": Ragged(lengths.astype(np.int32), items)})
+    session = columns["session"]
+    partitions.add("rows", runs.buffers[session], runs.spans[session], records)
+
+
+def _lists(part: Part, names: SortedNames, totals: Totals, cleaning: Cleaning) -> Lists:
+    records = part.records["rows"]
+    columns, rows = records.columns, records.lists["rows"]
+    optional: dict[str, np.ndarray] = {}
+    for name in ("times", "is_random", "ranker", "client"):
+        if name in columns:
+            is_coded = name in ("ranker", "client")
+            optional[name] = getattr(names, name).place[columns[name]] if is_coded else columns[name]
+    shown = Rows(
+        columns["session"],
+        names.query.place[columns["query"]],
+        rows.lengths,
+        names.doc.place[rows.values[:, 0]],
+        rows.values[:, 1] >> 1,
+        (rows.values[:, 1] & 1).astype(bool),
+        **optional,
+    )
+    return lists_of_rows(shown, "positions of rows", totals, cleaning)

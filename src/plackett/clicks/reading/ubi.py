@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from plackett.clicks.log import ClickLog
-from plackett.clicks.names import NameTable, code_names
+from plackett.clicks.names import NameTable
+from plackett.clicks.reading.assembling import read_in_parts
 from plackett.clicks.reading.cleaning import Cleaning
-from plackett.clicks.reading.fields import Fields
+from plackett.clicks.reading.fields import Fields, no_fields
 from plackett.clicks.reading.lists import (
     LONGEST,
     ClickEvents,
     Limits,
     Lists,
-    Names,
     Rows,
     apply_clicks,
-    as_log,
     find_clicks,
     first_ordinal,
     lists_of_rows,
@@ -27,13 +27,20 @@ from plackett.clicks.reading.lists import (
     normalized,
     ranks,
 )
+from plackett.clicks.reading.partitions import Part, Partitions, Totals
+from plackett.clicks.reading.records import Ragged, Records
+from plackett.clicks.reading.tables import JoinedTable, Names, SortedNames, SpelledTable
 from plackett.data.text_column import TextColumn
 from plackett.exceptions import DataWarning, warn
 
 HITS = "query_response_hit_ids"
-QUERY_KEYS = ("query_id", "user_query", "client_id", "timestamp")
-OBJECT, ORDINAL = "event_attributes.object.object_id", "event_attributes.position.ordinal"
-EVENT_KEYS = ("query_id", "action_name", "client_id", OBJECT, ORDINAL)
+# in the order in which they are looked for; OpenSearch's generator of UBI data writes flat tables, and other paths
+TIMES = ("timestamp", "@timestamp")
+OBJECTS = ("event_attributes.object.object_id", "object_id")
+ORDINALS = ("event_attributes.position.ordinal", "event_attributes.rank", "position.ordinal", "ordinal", "rank")
+BULK = ("index", "create")  # lines of the bulk format, before each record
+QUERY_KEYS = ("query_id", "user_query", "client_id", "action_name", *TIMES, *BULK)
+EVENT_KEYS = ("query_id", "action_name", *OBJECTS, *ORDINALS)
 CLICKS, IMPRESSIONS = ("click", "click_through"), ("impression",)
 FILTERS = ("query_attributes.filters",)
 _ACTIONS_NAMED = 6
@@ -51,85 +58,53 @@ def read_ubi(
     ranker: str | None,
     limits: Limits,
     cleaning: Cleaning,
+    path: str | os.PathLike | None,
 ) -> ClickLog:
     """Return the log of queries and events.
 
     A session is a ``query_id``, and its list is ``query_response_hit_ids``. Sessions without hits take their list from
     impression events. ``queries`` and ``events`` return the fields of the two sources by their keys.
     """
-    names = Names.empty()
-    lists = _read_queries(queries, names, filters, ranker, cleaning)
-    seen, clicked = _read_events(events, names, clicks, impressions, cleaning)
-    lists = _with_impressions(lists, seen, cleaning)
-    place = np.full(len(names.session) + 1, -1, dtype=np.int32)  # the last one is for clicks without a session
-    place[lists.session] = np.arange(len(lists), dtype=np.int32)
-    given = ClickEvents(place[clicked.place], clicked.doc, clicked.ordinal)
-    first = first_ordinal(lists, given)
-    if (given.ordinal >= 0).any():
-        cleaning.first_position = first
-    apply_clicks(lists, *find_clicks(lists, given, first), cleaning)
-    return as_log(lists, names, limits, cleaning)
+
+    def deal(partitions: Partitions, names: Names) -> None:
+        keys = [*QUERY_KEYS, *filters, *([ranker] if ranker else [])]
+        coder = _QueryCoder(filters, names)
+        for block in _with_empty(queries(keys, HITS), keys):
+            _deal_queries(block, coder, ranker, partitions, names, cleaning)
+        _deal_events(
+            _with_empty(events(EVENT_KEYS, None), EVENT_KEYS), clicks, impressions, partitions, names, cleaning
+        )
+
+    return read_in_parts(deal, _lists, limits, cleaning, path)
 
 
-def _read_queries(
-    queries: Reader, names: Names, filters: Sequence[str], ranker: str | None, cleaning: Cleaning
-) -> Lists:
-    parts = {name: [np.empty(0, np.int32)] for name in ("session", "text", "client", "ranker", "doc")}
-    texts = NameTable()
-    tables = [NameTable() for _ in filters]
-    values: list[list[np.ndarray]] = [[np.empty(0, np.int32)] for _ in filters]
-    times, lengths = [np.empty(0)], [np.empty(0, dtype=np.int64)]
-    for block in queries([*QUERY_KEYS, *filters, *([ranker] if ranker else [])], HITS):
-        cleaning.n_lines += block.n_lines
-        cleaning.add("damaged line", block.n_damaged)
-        has_session, has_query = block.is_given("query_id"), block.is_given("user_query")
-        cleaning.add("missing session", np.count_nonzero(~has_session))
-        cleaning.add("missing query", np.count_nonzero(has_session & ~has_query))
-        kept = np.flatnonzero(has_session & has_query)
-        n_items = np.diff(block.item_end, prepend=0)
-        is_item_kept = np.repeat(has_session & has_query, n_items)
-        parts["session"].append(block.codes("query_id", names.session)[kept])
-        parts["text"].append(block.codes("user_query", texts)[kept])
-        parts["client"].append(block.codes("client_id", names.client)[kept])
-        if ranker:
-            parts["ranker"].append(block.codes(ranker, names.ranker)[kept])
-        parts["doc"].append(names.doc.add(block.buffers["items"], block.items[is_item_kept]))
-        for name, table, codes in zip(filters, tables, values, strict=True):
-            codes.append(block.codes(name, table)[kept])
-        seconds = block.times("timestamp")
-        cleaning.add("invalid time", np.count_nonzero(np.isnan(seconds) & block.is_given("timestamp")))
-        times.append(seconds[kept])
-        lengths.append(n_items[kept])
-    columns = {name: np.concatenate(one) for name, one in parts.items()}
-    query = _query_codes(texts, columns["text"], tables, [np.concatenate(one) for one in values], names)
-    lists = Lists(
-        columns["session"],
-        query,
-        np.append(0, np.cumsum(np.concatenate(lengths))),
-        columns["doc"],
-        np.zeros(columns["doc"].size, dtype=bool),
-        times=np.concatenate(times),
-        ranker=columns["ranker"] if ranker else None,
-        client=columns["client"],
-    )
-    return merge_repeats(lists, lists.session, cleaning)
+def _with_empty(blocks: Iterator[Fields], keys: Sequence[str]) -> Iterator[Fields]:
+    """Yield a block without rows, which tells the types of the columns, and then the others."""
+    yield no_fields(keys)
+    yield from blocks
 
 
-def _query_codes(
-    texts: NameTable, text: np.ndarray, tables: list[NameTable], values: list[np.ndarray], names: Names
-) -> np.ndarray:
-    """Return codes of the normalised queries, with the values of their filters behind them, in ``names.query``."""
-    own, place = texts.finish()
-    spelled, codes = code_names(TextColumn.from_strings(map(normalized, own)), "query")
-    code = codes[place][text]
-    for table, filter_code in zip(tables, values, strict=True):
-        found, place = table.finish()
-        wanted, codes = code_names(TextColumn.from_strings(["", *map(_spelled_filter, found)]), "filter")
-        own_code = codes[np.append(place + 1, 0)][filter_code]  # -1, no filter, is the last place
-        different, code = np.unique(code.astype(np.int64) * len(wanted) + own_code, return_inverse=True)
-        joined = (f"{spelled[one // len(wanted)]} {wanted[one % len(wanted)]}".strip() for one in different.tolist())
-        spelled, code = TextColumn.from_strings(joined), code.reshape(-1)
-    return names.query.add_column(spelled)[code]
+# --- Queries ----------------------------------------------------------------------------------------------------------
+
+
+class _QueryCoder:
+    """Codes of normalised queries with the values of their filters behind them."""
+
+    def __init__(self, filters: Sequence[str], names: Names):
+        self._texts = SpelledTable(normalized, None if filters else names.query)
+        self._filters = {path: SpelledTable(_spelled_filter) for path in filters}
+        self._joined: list[JoinedTable] = []
+        table = self._texts.names
+        for i, one in enumerate(self._filters.values()):
+            self._joined.append(JoinedTable(table, one.names, names.query if i == len(filters) - 1 else NameTable()))
+            table = self._joined[-1].names
+
+    def codes(self, block: Fields) -> np.ndarray:
+        """Return the codes of the queries of a block, all of which have a text."""
+        code = block.codes("user_query", self._texts)
+        for (path, table), joined in zip(self._filters.items(), self._joined, strict=True):
+            code = joined.add(code, block.codes(path, table))
+        return code
 
 
 def _spelled_filter(value: str) -> str:
@@ -141,38 +116,70 @@ def _spelled_filter(value: str) -> str:
     return json.dumps(found, sort_keys=True, ensure_ascii=False, separators=(",", ":")) if found else ""
 
 
-def _read_events(
-    events: Reader, names: Names, clicks: Sequence[str], impressions: Sequence[str], cleaning: Cleaning
-) -> tuple[ClickEvents, ClickEvents]:
-    """Return the impressions and the clicks; their place is the code of the session, -1 without one."""
-    actions = NameTable()
-    wanted = [*clicks, *impressions]
+def _deal_queries(
+    block: Fields, coder: _QueryCoder, ranker: str | None, partitions: Partitions, names: Names, cleaning: Cleaning
+) -> None:
+    cleaning.n_lines += block.n_lines
+    cleaning.add("damaged line", block.n_damaged)
+    has_session, has_query = block.is_given("query_id"), block.is_given("user_query")
+    is_other = block.is_given("action_name")  # events in the same file
+    for name in BULK:
+        is_other |= block.is_given(name) & ~has_session
+    cleaning.add("missing session", np.count_nonzero(~has_session & ~is_other))
+    cleaning.add("missing query", np.count_nonzero(has_session & ~has_query & ~is_other))
+    is_kept = has_session & has_query & ~is_other
+    n_items = np.diff(block.item_end, prepend=0)
+    doc = names.doc.add(block.buffers["items"], block.items[np.repeat(is_kept, n_items)])
+    kept = np.flatnonzero(is_kept)
+    block = block.take(kept)
+    columns = {"query": coder.codes(block), "client": block.codes("client_id", names.client)}
+    if ranker:
+        columns["ranker"] = block.codes(ranker, names.ranker)
+    columns["times"] = block.times(TIMES[0])
+    has_time = block.is_given(TIMES[0])
+    if (other := block.is_given(TIMES[1])).any():
+        columns["times"] = np.where(has_time, columns["times"], block.times(TIMES[1]))
+        has_time |= other
+    cleaning.add("invalid time", np.count_nonzero(np.isnan(columns["times"]) & has_time))
+    records = Records(columns, {"doc": Ragged(n_items[kept].astype(np.int32), doc)})
+    partitions.add("queries", block.buffers["query_id"], block.spans["query_id"], records)
+
+
+# --- Events -----------------------------------------------------------------------------------------------------------
+
+
+def _deal_events(
+    blocks: Iterator[Fields],
+    clicks: Sequence[str],
+    impressions: Sequence[str],
+    partitions: Partitions,
+    names: Names,
+    cleaning: Cleaning,
+) -> None:
+    actions, wanted = NameTable(), [*clicks, *impressions]
     actions.add_column(TextColumn.from_strings(wanted))
     counts = np.zeros(0, dtype=np.int64)
-    found: dict[bool, list[tuple[np.ndarray, ...]]] = {False: [], True: []}
-    for block in events(EVENT_KEYS, None):
+    for block in blocks:
         cleaning.n_lines += block.n_lines
         cleaning.add("damaged line", block.n_damaged)
         action = block.codes("action_name", actions)
         more = np.bincount(action[action >= 0], minlength=len(actions))
         more[: counts.size] += counts
         counts = more
-        session, ordinal = block.codes("query_id", names.session), block.whole(ORDINAL)
-        doc = block.codes(OBJECT, names.doc)
-        cleaning.add("invalid position", np.count_nonzero((ordinal == -2) & (action >= 0) & (action < len(wanted))))
-        for is_click in (False, True):
-            first, last = (0, len(clicks)) if is_click else (len(clicks), len(wanted))
-            rows = np.flatnonzero((action >= first) & (action < last))
-            found[is_click].append((session[rows], doc[rows], ordinal[rows]))
+        is_wanted, is_click = (action >= 0) & (action < len(wanted)), (action >= 0) & (action < len(clicks))
+        has_session = block.is_given("query_id")
+        cleaning.add("click in an unknown session", np.count_nonzero(is_click & ~has_session))
+        ordinal, doc = block.whole(ORDINALS[0]), block.codes(OBJECTS[0], names.doc)
+        for name in ORDINALS[1:]:
+            ordinal = np.where(ordinal == -1, block.whole(name), ordinal) if block.is_given(name).any() else ordinal
+        for name in OBJECTS[1:]:
+            doc = np.where(doc < 0, block.codes(name, names.doc), doc) if block.is_given(name).any() else doc
+        cleaning.add("invalid position", np.count_nonzero((ordinal == -2) & is_wanted))
+        rows = np.flatnonzero(is_wanted & has_session)
+        records = Records({"is_click": is_click[rows], "doc": doc[rows], "ordinal": ordinal[rows]})
+        partitions.add("events", block.buffers["query_id"], block.spans["query_id"][rows], records)
     if not counts[: len(clicks)].any() and counts.any():
         _warn_of_actions(actions, counts, clicks)
-    seen, clicked = (
-        ClickEvents(*(np.concatenate([np.empty(0, np.int32), *column]) for column in zip(*parts, strict=True)))
-        if parts
-        else ClickEvents(*np.empty((3, 0), dtype=np.int32))
-        for parts in (found[False], found[True])
-    )
-    return seen, clicked
 
 
 def _warn_of_actions(actions: NameTable, counts: np.ndarray, clicks: Sequence[str]) -> None:
@@ -186,12 +193,42 @@ def _warn_of_actions(actions: NameTable, counts: np.ndarray, clicks: Sequence[st
     )
 
 
-def _with_impressions(lists: Lists, seen: ClickEvents, cleaning: Cleaning) -> Lists:
+# --- Lists ------------------------------------------------------------------------------------------------------------
+
+
+def _lists(part: Part, names: SortedNames, totals: Totals, cleaning: Cleaning) -> Lists:
+    columns, shown = part.records["queries"].columns, part.records["queries"].lists["doc"]
+    lists = Lists(
+        columns["session"],
+        names.query.place[columns["query"]],
+        np.append(0, np.cumsum(shown.lengths, dtype=np.int64)),
+        names.doc.place[shown.values],
+        np.zeros(shown.values.size, dtype=bool),
+        times=columns["times"],
+        ranker=names.ranker.place[columns["ranker"]] if "ranker" in columns else None,
+        client=names.client.place[columns["client"]],
+    )
+    lists = merge_repeats(lists, lists.session, cleaning)
+    columns = part.records["events"].columns
+    doc, is_click = names.doc.place[columns["doc"]], columns["is_click"]
+    seen, clicked = (
+        ClickEvents(columns["session"][which], doc[which], columns["ordinal"][which]) for which in (~is_click, is_click)
+    )
+    lists = _with_impressions(lists, seen, totals, cleaning)
+    place = np.full(part.n_sessions, -1, dtype=np.int32)
+    place[lists.session] = np.arange(len(lists), dtype=np.int32)
+    clicked.place = place[clicked.place]
+    first = first_ordinal(lists, clicked, totals, cleaning)
+    apply_clicks(lists, *find_clicks(lists, clicked, first), cleaning)
+    return lists
+
+
+def _with_impressions(lists: Lists, seen: ClickEvents, totals: Totals, cleaning: Cleaning) -> Lists:
     """Return the lists, those without hits filled from impression events."""
     is_empty = np.diff(lists.indptr) == 0
     if not len(seen) or not is_empty.any():
         return lists
-    place = np.full(max(int(seen.place.max(initial=-1)), int(lists.session.max(initial=-1))) + 2, -1, dtype=np.int64)
+    place = np.full(max(int(seen.place.max()), int(lists.session.max())) + 1, -1, dtype=np.int64)
     place[lists.session[is_empty]] = np.flatnonzero(is_empty)
     of_event = place[seen.place]
     is_kept = of_event >= 0
@@ -207,11 +244,12 @@ def _with_impressions(lists: Lists, seen: ClickEvents, cleaning: Cleaning) -> Li
     rows = Rows(
         of_event.astype(np.int32),
         lists.query[of_event],
+        np.ones(of_event.size, dtype=np.int32),
         seen.doc[is_kept],
         seen.ordinal[is_kept],
         np.zeros(of_event.size, dtype=bool),
     )
-    found = lists_of_rows(rows, cleaning)
+    found = lists_of_rows(rows, "positions of impressions", totals, cleaning)
     rest = np.setdiff1d(np.arange(len(lists)), found.session)
     old, filled = lists.take(rest), lists.take(found.session)
     rank = ranks(old.indptr)

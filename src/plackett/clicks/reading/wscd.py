@@ -2,72 +2,78 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 import numpy as np
 
 from plackett.clicks.log import ClickLog
+from plackett.clicks.reading.assembling import read_in_parts
 from plackett.clicks.reading.cleaning import Cleaning
-from plackett.clicks.reading.fields import Fields
-from plackett.clicks.reading.lists import (
-    ClickEvents,
-    Limits,
-    Lists,
-    Names,
-    apply_clicks,
-    as_log,
-    find_clicks,
-    merge_repeats,
-)
+from plackett.clicks.reading.fields import Fields, no_fields
+from plackett.clicks.reading.lists import ClickEvents, Limits, Lists, apply_clicks, find_clicks, merge_repeats
+from plackett.clicks.reading.partitions import Part, Partitions, Totals
+from plackett.clicks.reading.records import Ragged, Records
+from plackett.clicks.reading.tables import Names, SortedNames
 
 
-def read_wscd(blocks: Iterable[tuple[Fields, np.ndarray]], limits: Limits, cleaning: Cleaning) -> ClickLog:
+def read_wscd(
+    blocks: Iterable[tuple[Fields, np.ndarray]], limits: Limits, cleaning: Cleaning, path: str | os.PathLike | None
+) -> ClickLog:
     """Return the log of lines ``session time Q query region docs...`` and ``session time C doc``, between tabs.
 
     Each query of a session has its own list. A click belongs to the last list of its session that was shown before it
     and holds the document; the order of lines is not used, but the times are.
     """
-    names = Names.empty()
-    lists, clicks, clicked_at = _collect(blocks, names, cleaning)
-    name_place = names.query.finish()[1] if len(names.query) else np.empty(0, dtype=np.int32)
-    assert lists.times is not None
-    order = np.lexsort((name_place[lists.query], lists.times, lists.session))
-    columns = (lists.session[order], lists.times[order], lists.query[order])
+
+    def deal(partitions: Partitions, names: Names) -> None:
+        _deal(no_fields(["session", "time", "name"]), np.empty(0, dtype=bool), partitions, names, cleaning)
+        for block, is_click in blocks:
+            cleaning.n_lines += block.n_lines
+            _deal(block, is_click, partitions, names, cleaning)
+
+    return read_in_parts(deal, _lists, limits, cleaning, path)
+
+
+def _deal(block: Fields, is_click: np.ndarray, partitions: Partitions, names: Names, cleaning: Cleaning) -> None:
+    seconds = block.times("time")
+    is_wrong = np.isnan(seconds)
+    cleaning.add("damaged line", block.n_damaged + np.count_nonzero(is_wrong))
+    n_items = np.diff(block.item_end, prepend=0)
+    doc = names.doc.add(block.buffers["items"], block.items[np.repeat(~is_wrong, n_items)])
+    shown, clicked = np.flatnonzero(~is_click & ~is_wrong), np.flatnonzero(is_click & ~is_wrong)
+    buffer, spans = block.buffers["session"], block.spans["session"]
+    queries, clicks = (block.take(rows) for rows in (shown, clicked))
+    records = Records(
+        {"query": queries.codes("name", names.query), "times": seconds[shown]},
+        {"doc": Ragged(n_items[shown].astype(np.int32), doc)},
+    )
+    partitions.add("lists", buffer, spans[shown], records)
+    records = Records({"doc": clicks.codes("name", names.doc), "times": seconds[clicked]})
+    partitions.add("clicks", buffer, spans[clicked], records)
+
+
+def _lists(part: Part, names: SortedNames, totals: Totals, cleaning: Cleaning) -> Lists:
+    columns, shown = part.records["lists"].columns, part.records["lists"].lists["doc"]
+    doc = names.doc.place[shown.values]
+    lists = Lists(
+        columns["session"],
+        names.query.place[columns["query"]],
+        np.append(0, np.cumsum(shown.lengths, dtype=np.int64)),
+        doc,
+        np.zeros(doc.size, dtype=bool),
+        times=columns["times"],
+    )
+    order = np.lexsort((lists.query, columns["times"], lists.session))
     lists = lists.take(order)
-    is_new = np.logical_or.reduce([np.append(True, one[1:] != one[:-1])[: len(lists)] for one in columns])
+    keys = (lists.session, columns["times"][order], lists.query)
+    is_new = np.logical_or.reduce([np.append(True, one[1:] != one[:-1])[: len(lists)] for one in keys])
     lists = merge_repeats(lists, np.cumsum(is_new), cleaning)
-    apply_clicks(lists, *_find(lists, clicks, clicked_at), cleaning)
-    return as_log(lists, names, limits, cleaning)
-
-
-def _collect(
-    blocks: Iterable[tuple[Fields, np.ndarray]], names: Names, cleaning: Cleaning
-) -> tuple[Lists, ClickEvents, np.ndarray]:
-    codes = np.empty(0, dtype=np.int32)
-    parts: dict[str, list] = {name: [codes] for name in ("session", "query", "doc", "clicked in", "clicked")}
-    times, clicked_at, lengths = [np.empty(0)], [np.empty(0)], [np.empty(0, dtype=np.int64)]
-    for block, is_click in blocks:
-        cleaning.n_lines += block.n_lines
-        seconds = block.times("time")
-        is_wrong = np.isnan(seconds)
-        cleaning.add("damaged line", block.n_damaged + np.count_nonzero(is_wrong))
-        queries, clicks = np.flatnonzero(~is_click & ~is_wrong), np.flatnonzero(is_click & ~is_wrong)
-        n_items = np.diff(block.item_end, prepend=0)
-        session = block.codes("session", names.session)
-        parts["session"].append(session[queries])
-        parts["clicked in"].append(session[clicks])
-        parts["query"].append(names.query.add(block.buffers["name"], block.spans["name"][queries]))
-        parts["clicked"].append(names.doc.add(block.buffers["name"], block.spans["name"][clicks]))
-        parts["doc"].append(names.doc.add(block.buffers["items"], block.items[np.repeat(~is_wrong, n_items)]))
-        times.append(seconds[queries])
-        clicked_at.append(seconds[clicks])
-        lengths.append(n_items[queries])
-    columns = {name: np.concatenate(one) for name, one in parts.items()}
-    indptr, doc = np.append(0, np.cumsum(np.concatenate(lengths))), columns["doc"]
-    is_clicked = np.zeros(doc.size, dtype=bool)
-    lists = Lists(columns["session"], columns["query"], indptr, doc, is_clicked, times=np.concatenate(times))
-    ordinal = np.full(columns["clicked"].size, -1, dtype=np.int32)
-    return lists, ClickEvents(columns["clicked in"], columns["clicked"], ordinal), np.concatenate(clicked_at)
+    columns = part.records["clicks"].columns
+    found = names.doc.place[columns["doc"]]
+    clicks = ClickEvents(columns["session"], found, np.full(found.size, -1, dtype=np.int32))
+    apply_clicks(lists, *_find(lists, clicks, columns["times"]), cleaning)
+    return lists
 
 
 def _find(lists: Lists, clicks: ClickEvents, clicked_at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
