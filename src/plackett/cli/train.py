@@ -24,9 +24,11 @@ from plackett.cli.shared.columns import (
 from plackett.rankers.registry import ENTRIES
 
 if TYPE_CHECKING:
+    from plackett.cli.training.clicks import ClickLabels
     from plackett.data.queries import Queries
     from plackett.rankers.linear.l2_path import L2Path
 
+_CLICKS: dict[str, Any] = {"rich_help_panel": "Clicks"}
 DEFAULT_RANKER = "listmle"
 FLAGS = {  # parameters of rankers with their own options
     "loss": "--loss",
@@ -58,8 +60,10 @@ def _option(metavar: str | None, text: str, *names: str, **others: Any) -> Any:
 
 
 def train(
-    data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR files or tables, '-', or a known set.")],
-    model: Annotated[str, _option("FILE", "Model file to write.", "--model", "-o")],
+    model: Annotated[str, _option("FILE", "Model file.", "--model", "-o")],
+    data: Annotated[
+        list[str] | None, typer.Argument(metavar="DATA", help="LETOR files or tables, '-', or a known set.")
+    ] = None,
     ranker: Annotated[
         str | None,
         _option("NAME", f"Ranker, see below ({DEFAULT_RANKER}), or trees:listnet.", "--ranker", "-r"),
@@ -69,8 +73,8 @@ def train(
     ] = None,
     l2: Annotated[float | None, _option("X", "Strength of the penalty.", "--l2", min=0.0)] = None,
     solver: Annotated[str | None, _option("NAME", "auto, lbfgs, newton, sgd, newton-diag.", "--solver")] = None,
-    max_iter: Annotated[int | None, _option("N", "Maximum number of iterations.", "--max-iter", min=1)] = None,
-    tol: Annotated[float | None, _option("X", "Stop at this norm of the gradient.", "--tol", min=0.0)] = None,
+    max_iter: Annotated[int | None, _option("N", "Most iterations.", "--max-iter", min=1)] = None,
+    tol: Annotated[float | None, _option("X", "Gradient norm to stop at.", "--tol", min=0.0)] = None,
     normalize: Annotated[
         str | None,
         _option("NAME", "Scale columns: query-minmax, query-zscore, query-unit, query-rank, minmax, maxabs, zscore, "
@@ -81,18 +85,28 @@ def train(
         list[str] | None, _option("KEY=VALUE", "Any parameter; repeatable.", "--set")
     ] = None,
     validation: Annotated[
-        str | None, _option("DATA", "Lists for early stopping or l2.", "--validation")
+        str | None, _option("DATA", "Lists to stop by, or for l2.", "--validation")
     ] = None,
     metrics: Annotated[
         list[str] | None,
         _option("NAMES", "Measures; the first decides (ndcg@10,map).", "--metric", "--metrics", "-m"),
     ] = None,
     patience: Annotated[
-        int | None, _option("N", "Early stopping after N steps.", "--patience", min=1)
+        int | None, _option("N", "Steps without improvement.", "--patience", min=1)
     ] = None,
-    tune_l2: Annotated[bool, _option(None, "Choose l2 on the validation set.", "--tune-l2")] = False,
+    tune_l2: Annotated[bool, _option(None, "Choose l2 by validation.", "--tune-l2")] = False,
     l2_path: Annotated[str | None, _option("L2,L2,…", "Values of l2 to choose from.", "--l2-path")] = None,
     seed: Annotated[int | None, _option("N", "Random seed.", "--seed", min=0)] = None,
+    clicks: Annotated[
+        str | None, _option("LOG", "Learn from clicks; DATA holds the features.", "--clicks", **_CLICKS)
+    ] = None,
+    correct: Annotated[
+        str | None, _option("METHOD", "naive, ips, affine, policy-aware, dr.", "--correct", **_CLICKS)
+    ] = None,
+    propensities: Annotated[
+        str | None, _option("FILE", "A file, numbers, harvesting, em, trust, …", "--propensities", **_CLICKS)
+    ] = None,
+    clip: Annotated[float | None, _option("X", "Least propensity.", "--clip", min=0.0, max=1.0, **_CLICKS)] = None,
     qid: Qid = None,
     label: Label = None,
     docid: Docid = None,
@@ -108,7 +122,7 @@ def train(
         str | None, _option("tcp://HOST:PORT", "Fit on a Dask cluster; workers read DATA.", "--cluster")
     ] = None,
     local_cluster: Annotated[
-        int | None, _option("N", "Fit on N processes of this machine.", "--local-cluster", min=1)
+        int | None, _option("N", "Fit on N local processes.", "--local-cluster", min=1)
     ] = None,
     as_json: Annotated[bool, _option(None, "Print JSON.", "--json")] = False,
     quiet: Annotated[bool, _option(None, "No summary, no progress bar, no notes.", "--quiet", "-q")] = False,
@@ -116,7 +130,7 @@ def train(
         bool, _option(None, "Describe each ranker.", "--rankers", is_eager=True, callback=_list_rankers)
     ] = False,
 ) -> None:  # fmt: skip
-    """Fit a ranker to judged lists and save it as a model file."""
+    """Fit a ranker to judged lists, or to clicks, and save it as a model file."""
     given = {
         "loss": loss,
         "l2": l2,
@@ -139,7 +153,11 @@ def train(
         raise typer.BadParameter("--tune-l2 and --l2-path need a --validation set.")
     if is_tuned and ("l2" in params or "patience" in params):
         raise typer.BadParameter("--l2 and --patience cannot be combined with --tune-l2 and --l2-path.")
-    if data.count("-") + (validation == "-") > 1:
+    from plackett.cli.training import clicks as click_training
+
+    data = data or []
+    learned = click_training.options_of(clicks, correct, propensities, clip, data)
+    if [*data, validation, clicks].count("-") > 1:
         raise typer.BadParameter("standard input (-) can stand for one file only.")
     strengths = None if l2_path is None else _numbers(l2_path)
 
@@ -148,11 +166,16 @@ def train(
     from plackett.rankers.registry import is_known
 
     clusters.check_options(cluster, local_cluster, data, cache=cache)
+    if learned is not None and (cluster or local_cluster):
+        raise typer.BadParameter("--clicks cannot be combined with a cluster.")
     models.check_target(model)
-    inputs.check_data(data)
+    if data:
+        inputs.check_data(data)
+    if learned is not None:
+        inputs.check_exists(learned.log)
     if validation is not None:
         inputs.check_data([validation])
-    name = ranker or ("linear" if "loss" in params else DEFAULT_RANKER)
+    name = ranker or ("linear" if "loss" in params or learned is not None else DEFAULT_RANKER)
     wanted = measures.parse_measures(metrics or "ndcg@10,map", "--metric")
     if not is_known(name) and own_parts.is_own(name):
         raise typer.BadParameter(
@@ -163,6 +186,9 @@ def train(
     if is_tuned and has_own_path:
         params["l2"] = "grid" if strengths is None else strengths
     estimator = _build(name, params)
+    note_of_loss = None
+    if learned is not None:
+        note_of_loss = click_training.take_linear_loss(estimator, name, has_loss="loss" in params)
     if not getattr(estimator, "can_be_saved", True):
         raise typer.BadParameter(f"--ranker {name}: plackett cannot save this model. Use it in compare or tune.")
     if params.get("patience") is not None and validation is None:
@@ -172,17 +198,25 @@ def train(
 
     start = time.perf_counter()
     queries: Any
+    labels = None
     with clusters.connection(cluster, local_cluster) as client:
-        if client is None:
-            columns = columns_of(qid, label, docid, drop, categorical, sql)
-            queries, held_back, note = inputs.load_sets(
-                data, validation, zero_based=zero_based, cache=cache, columns=columns
-            )
+        columns = columns_of(qid, label, docid, drop, categorical, sql)
+        options: dict[str, Any] = {"zero_based": zero_based, "cache": cache, "columns": columns}
+        if learned is not None and not data:
+            queries, note = None, None
+            held_back = None if validation is None else inputs.load_queries([validation], **options)
+        elif client is None:
+            queries, held_back, note = inputs.load_sets(data, validation, needs_labels=learned is None, **options)
         else:
             queries, held_back, note = clusters.load_sets(data, validation, client, zero_based=zero_based)
         if note is not None and not quiet:
             output.note(note)
-        job = _Job(name, estimator, queries, held_back, wanted, model, client)
+        if learned is not None:
+            labels = click_training.label_by_clicks(learned, queries, seed or 0)
+            queries = labels.queries
+            if not quiet:
+                output.note("\n".join(filter(None, [f"{labels.diagnosis}\n", note_of_loss])))
+        job = _Job(name, estimator, queries, held_back, wanted, model, client, labels)
         _train(job, strengths, start, is_path=is_tuned and not has_own_path, as_json=as_json, quiet=quiet)
 
 
@@ -196,6 +230,12 @@ class _Job(NamedTuple):
     metrics: list[str]
     model: str
     client: Any  # None fits in this process
+    labels: ClickLabels | None = None
+
+    @property
+    def weights(self) -> Any:
+        """Weights of the queries, as ``fit`` takes them."""
+        return None if self.labels is None else self.labels.weights
 
 
 def _train(
@@ -215,7 +255,8 @@ def _train(
     sizes, measured = _measured(fitted, job)
 
     seconds = {"reading": fitting - start, "fitting": fit_seconds}
-    outcome = summary.Outcome(job.name, fitted, sizes, job.held_back, path, measured, seconds, job.model)
+    diagnosis = None if job.labels is None else job.labels.diagnosis
+    outcome = summary.Outcome(job.name, fitted, sizes, job.held_back, path, measured, seconds, job.model, diagnosis)
     if as_json:
         output.write_json(summary.as_dict(outcome))
     elif not quiet:
@@ -282,6 +323,8 @@ def _build(name: str, params: dict[str, Any]) -> Any:
 def _fit(job: _Job) -> Any:
     """Return the fitted ranker. After Ctrl-C, save what was found so far."""
     arguments = {} if job.held_back is None else {"eval_set": job.held_back, "eval_metric": job.metrics[0]}
+    if job.weights is not None:
+        arguments["sample_weight"] = job.weights
     try:
         return job.estimator.fit(job.queries, **arguments)
     except KeyboardInterrupt:
@@ -310,7 +353,9 @@ def _fit_path(job: _Job, strengths: list[float] | None) -> L2Path:
     from plackett.cli.shared import output
 
     try:
-        return job.estimator.l2_path(job.queries, l2=strengths, eval_set=job.held_back, eval_metric=job.metrics[0])
+        return job.estimator.l2_path(
+            job.queries, l2=strengths, sample_weight=job.weights, eval_set=job.held_back, eval_metric=job.metrics[0]
+        )
     except KeyboardInterrupt:
         output.note("stopped before l2 was chosen; no model was written.")
         raise
@@ -332,11 +377,11 @@ def _measured(fitted: Any, job: _Job) -> tuple[Any, dict[str, dict[str, float]]]
         return evaluate(queries, fitted.predict(queries), metrics=job.metrics).mean()
 
     try:
-        if job.client is None:
-            sizes, means = job.queries, means_on(job.queries)
-        else:
-            sizes, means = clusters.measure(job.client, job.queries, fitted, job.metrics)
-        measured = {"training": means}
+        sizes, measured = job.queries, {}
+        if job.client is not None:
+            sizes, measured["training"] = clusters.measure(job.client, job.queries, fitted, job.metrics)
+        elif job.labels is None:  # measures expect judgements, not estimates
+            measured["training"] = means_on(job.queries)
         if job.held_back is not None:
             measured["validation"] = means_on(job.held_back)
     except KeyboardInterrupt:

@@ -162,12 +162,21 @@ def check_exists(*names: str) -> None:
 
 
 def load_sets(
-    data: list[str], validation: str | None, *, zero_based: bool, cache: bool, columns: Columns = NO_COLUMNS
+    data: list[str],
+    validation: str | None,
+    *,
+    zero_based: bool,
+    cache: bool,
+    columns: Columns = NO_COLUMNS,
+    needs_labels: bool = True,
 ) -> tuple[Queries, Queries | None, str | None]:
-    """Load training and validation set with the same columns; a note says if columns were added."""
+    """Load training and validation set with the same columns; a note says if columns were added.
+
+    The training set may do without labels unless ``needs_labels``.
+    """
     from plackett.cli.shared.models import check_features, name_of_data
 
-    queries = load_queries(data, zero_based=zero_based, cache=cache, columns=columns)
+    queries = load_queries(data, zero_based=zero_based, cache=cache, columns=columns, needs_labels=needs_labels)
     check_features(queries, name_of_data(data))
     if validation is None:
         return queries, None, None

@@ -6,6 +6,7 @@ import inspect
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from plackett.clicks.correction.diagnosis import CorrectionDiagnosis
     from plackett.data.queries import Queries
     from plackett.rankers.linear.l2_path import L2Path
 
@@ -24,6 +25,7 @@ class Outcome(NamedTuple):
     measured: dict[str, dict[str, float]]
     seconds: dict[str, float]
     model: str
+    clicks: CorrectionDiagnosis | None = None
 
 
 def step_word(ranker: Any) -> str:
@@ -47,6 +49,9 @@ def print_summary(outcome: Outcome) -> None:
     if hasattr(fitted, "solver_"):
         rows.append(("solver", fitted.solver_))
     rows.append(("training set", _sizes(outcome.queries)))
+    if outcome.clicks is not None:
+        found = outcome.clicks
+        rows.append(("clicks", f"{found.n_clicks:,} in {found.n_sessions:,} sessions, corrected by {found.method}"))
     if outcome.held_back is not None:
         rows.append(("validation set", _sizes(outcome.held_back)))
     rows.append((f"{step_word(fitted)}s", _steps(fitted)))
@@ -184,6 +189,8 @@ def as_dict(outcome: Outcome) -> dict[str, Any]:
             answer[name] = float(np.mean(getattr(fitted, f"{name}_")))  # the mean of several models
     if weights := feature_weights(fitted):
         answer["feature_weights"] = [{"feature": name, "weight": weight} for name, weight in weights]
+    if outcome.clicks is not None:
+        answer["clicks"] = outcome.clicks.to_dict()
     answer.update(outcome.measured, seconds=outcome.seconds, model=outcome.model)
     return answer if outcome.path is None else {**answer, "l2_path": _path_rows(outcome.path)}
 

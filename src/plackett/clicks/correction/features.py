@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from plackett.clicks.log import ClickLog
 from plackett.clicks.names import code_names
 from plackett.clicks.pairs import Pairs, coded_pairs
 from plackett.data.queries import Queries
 from plackett.exceptions import DataWarning, warn
-from plackett.validation import count_of
+from plackett.storage.mapped import take_rows
+from plackett.validation import count_of, is_sparse
 
 
 def rows_of_pairs(pairs: Pairs, queries: Queries) -> np.ndarray:
@@ -38,6 +40,24 @@ def rows_of_pairs(pairs: Pairs, queries: Queries) -> np.ndarray:
     if len(pairs) and not (place >= 0).any():
         raise ValueError(_nothing_found(pairs, known, grouped.docid is None))
     return np.where(place >= 0, row[place], -1)
+
+
+def log_with_features(log: ClickLog, queries: Queries) -> ClickLog:
+    """Return the shown pairs of a log with the features of ``queries``.
+
+    Raises
+    ------
+    ValueError
+        If a pair has no row.
+    """
+    log = log.compact()
+    rows = rows_of_pairs(log.pairs, queries)
+    if (rows < 0).any():
+        qid, docid = log.pairs[int(np.argmin(rows))]
+        n_missing = count_of(int(np.count_nonzero(rows < 0)), "shown pair")
+        raise ValueError(f"{n_missing} of the log have no features, such as query {qid!r} with document {docid!r}.")
+    X = take_rows(queries.grouped.X, rows)
+    return log.with_features(X.toarray() if is_sparse(X) else X, queries.feature_names)
 
 
 def warn_of_missing(rows: np.ndarray, what: str) -> None:

@@ -1,0 +1,118 @@
+"""Training from clicks: labels of a click log, and losses that may learn from them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import typer
+
+if TYPE_CHECKING:
+    from plackett.clicks.correction.diagnosis import CorrectionDiagnosis
+    from plackett.clicks.log import ClickLog
+    from plackett.clicks.propensities.propensities import Propensities
+    from plackett.data.queries import Queries
+
+DEFAULT_LOSS, DEFAULT_METHOD = "softmax", "policy-aware"
+ANY_LOSS = ("linear", "trees", "neural", "kernel")  # rankers without a loss of their own
+
+
+class Options(NamedTuple):
+    """A click log, and how its labels are corrected; None takes the defaults."""
+
+    log: str
+    method: str
+    propensities: str | None
+    clip: float | None
+
+
+class ClickLabels(NamedTuple):
+    """Queries with labels from clicks, their weights, and what is known about them."""
+
+    queries: Queries
+    weights: Any
+    diagnosis: CorrectionDiagnosis
+
+
+def options_of(
+    clicks: str | None, correct: str | None, propensities: str | None, clip: float | None, data: list[str]
+) -> Options | None:
+    """Return the options about clicks, or None; raise for those that lack a log, and for data that are missing."""
+    from plackett.clicks.correction.correct import METHODS
+
+    if clicks is None:
+        for option, value in (("--correct", correct), ("--propensities", propensities), ("--clip", clip)):
+            if value is not None:
+                raise typer.BadParameter(f"{option} is about clicks: give --clicks LOG.")
+        if not data:
+            raise typer.BadParameter("DATA is missing: give judged lists, or features and --clicks LOG.")
+        return None
+    method = correct or DEFAULT_METHOD
+    if method not in METHODS:
+        raise typer.BadParameter(f"--correct {method}: choose one of {', '.join(METHODS)}.")
+    if method == "naive" and propensities is not None:
+        raise typer.BadParameter("--correct naive needs no --propensities.")
+    return Options(clicks, method, propensities, clip)
+
+
+def take_linear_loss(estimator: Any, name: str, *, has_loss: bool) -> str | None:
+    """Give a ranker a loss that is linear in the labels; return a note if it is not the one asked for."""
+    from plackett.losses import get_loss, linear_form
+
+    if not getattr(estimator, "takes_loss_objects", False):
+        raise typer.BadParameter(
+            f"--ranker {name} cannot learn from --clicks: it has no loss that is linear in the labels. Use linear, "
+            "kernel, trees or neural."
+        )
+    if name in ANY_LOSS and not has_loss:
+        estimator.set_params(loss=DEFAULT_LOSS)
+        return None
+    own = get_loss(estimator.loss)
+    try:
+        linear = linear_form(own)
+    except ValueError as error:
+        raise typer.BadParameter(f"--clicks: {error}") from error
+    if linear is own:
+        return None
+    estimator.set_params(loss=linear)
+    return f"{own!r} became {linear!r}, which is linear in the labels."
+
+
+def label_by_clicks(options: Options, features: Queries | None, seed: int) -> ClickLabels:
+    """Return the shown documents with labels from clicks."""
+    from plackett.clicks.correction.correct import corrected_labels
+    from plackett.clicks.reading.read import read_clicks
+
+    log = read_clicks(options.log)
+    if features is None and log.features is None:
+        raise ValueError(f"{options.log} has no features. Give DATA, which holds them by query and document.")
+    found = None if options.method == "naive" else _propensities(options, log, features, seed)
+    labels = corrected_labels(
+        log, found, options.method, clip=options.clip, features=features, random_state=seed
+    )  # fmt: skip
+    queries = labels.to_queries()
+    return ClickLabels(queries, labels.sample_weight(queries), labels.diagnose())
+
+
+def _propensities(options: Options, log: ClickLog, features: Queries | None, seed: int) -> Propensities:
+    """Return propensities: estimated by the method of that name, typed as numbers, or loaded from a file."""
+    from plackett.clicks.propensities.estimate import METHODS, estimate_propensities
+    from plackett.clicks.propensities.propensities import Propensities
+
+    given = options.propensities or ("trust" if options.method == "affine" else "harvesting")
+    if given in METHODS:
+        if given == "regression-em" and features is not None:
+            from plackett.clicks.correction.features import log_with_features
+
+            log = log_with_features(log, features)
+        return estimate_propensities(log, given, random_state=seed)
+    try:
+        return Propensities([float(part) for part in given.split(",")])
+    except ValueError:
+        pass
+    try:
+        return Propensities.load(given)
+    except FileNotFoundError:
+        raise typer.BadParameter(
+            f"--propensities {given}: there is no such file; give a file of Propensities.save, numbers such as "
+            f"1,0.6,0.4, or a method: {', '.join(METHODS)}."
+        ) from None
