@@ -12,6 +12,8 @@ __all__, __getattr__, __dir__ = attach(
         "plackett.clicks.correction.diagnosis": "CorrectionDiagnosis",
         "plackett.clicks.correction.labels": "CorrectedLabels",
         "plackett.clicks.description": "ClickDescription",
+        "plackett.clicks.interleaving.interleaver": "Credit Interleaver ShownList",
+        "plackett.clicks.interleaving.preference": "Preference sessions_needed",
         "plackett.clicks.judgements": "Judgements",
         "plackett.clicks.log": "ClickLog",
         "plackett.clicks.models.base": "ClickModel",
