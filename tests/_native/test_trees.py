@@ -1,10 +1,13 @@
 """Sums over trees equal a traversal node by node: rows few and many, dense and CSR, missing values, sets, float32."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 from plackett import _native
+from plackett.scorers.tree_bitmaps import TreeBitmaps
 
 N_FEATURES = 5
 
@@ -91,6 +94,42 @@ def test_rows_find_their_leaves(n, dtype, score):
         scores = np.zeros(n, score)
         _native.rankers.any_tree_scores(X, *changed, *about, scores)
         np.testing.assert_array_equal(scores, walked(X, changed, of_any_kind, score, about[0]))
+
+
+def bitmaps(trees, about):
+    names = ["starts", "features", "thresholds", "left", "right", "values", "missing_left"]
+    names += ["kinds", "set_starts", "sets", "zero_width"]
+    arrays = {f"{name}_": array for name, array in zip(names, (*trees, *about), strict=True)}
+    return TreeBitmaps.of(SimpleNamespace(**arrays, n_trees=trees[0].size - 1))
+
+
+@pytest.mark.parametrize("score", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [0, 1, 7, 63, 64, 65, 128, 129, 256, 257, 600])
+def test_bitmaps_find_the_leaves_of_all_rows(n, dtype, score):
+    """Blocks of one, two and four words of bits, with ties at thresholds, missing values, zeros and sets of codes."""
+    trees, X = grown(n, n_trees=20), rows(n, n, dtype)
+    X[::4, 1] = np.random.default_rng(0).choice([-5.0, 1.0, 3.5, 31.0, 32.0, 63.0, 64.0, 1e18], X[::4, 1].size)
+    for kinds in ([0], [0, 1], [0, 1, 2]):
+        changed, about = kinds_of(trees, n, kinds)
+        for kept in (X, np.where(np.random.default_rng(n).random(X.shape) < 0.2, dtype(np.nan), X)):
+            scores = np.zeros(n, score)
+            bitmaps(changed, about).add(np.ascontiguousarray(kept), scores)
+            np.testing.assert_array_equal(scores, walked(kept, changed, of_any_kind, score, about[0]))
+
+
+def test_bitmaps_number_more_leaves_than_a_byte_holds():
+    n_leaves = 700
+    nodes = np.arange(n_leaves - 1)
+    features = np.concatenate([np.zeros(n_leaves - 1, np.int64), np.full(n_leaves, -1)])
+    thresholds = np.concatenate([nodes + 0.5, np.zeros(n_leaves)])
+    left = np.concatenate([n_leaves - 1 + nodes, np.zeros(n_leaves, np.int64)])  # a chain: each split cuts off a leaf
+    right = np.concatenate([np.append(nodes[1:], 2 * n_leaves - 2), np.zeros(n_leaves, np.int64)])
+    values, nothing = np.random.default_rng(0).normal(size=2 * n_leaves - 1), np.zeros(2 * n_leaves - 1, bool)
+    trees = np.array([0, 2 * n_leaves - 1]), features, thresholds, left, right, values, nothing
+    X, scores = np.random.default_rng(1).uniform(-1.0, n_leaves + 1.0, (300, 1)), np.zeros(300)
+    bitmaps(trees, (nothing[:0].astype(np.uint8), np.zeros(1, np.int64), WORDS[:0], 0.0)).add(X, scores)
+    np.testing.assert_array_equal(scores, walked(X, trees, at_most))
 
 
 @pytest.mark.parametrize("score", [np.float32, np.float64])

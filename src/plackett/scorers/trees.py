@@ -11,10 +11,10 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from plackett import _native
 from plackett._threads import map_blocks
+from plackett.scorers.tree_bitmaps import TreeBitmaps
 from plackett.storage import models
 from plackett.storage.models.array_checks import check_vector
 from plackett.validation import is_sparse
@@ -25,6 +25,9 @@ LARGEST = float(np.finfo(np.float64).max)  # as a threshold: only missing values
 LARGEST_COUNT = 2**31 - 1  # limit of LightGBM
 ROWS_PER_BLOCK = 4096
 MOST_FEATURES = 2**31 - 1  # limit of the kernels
+FEW_ROWS = 8  # for which following the paths one by one is faster than bitmaps of all splits
+SPLITS_PER_ROW = 4  # of a tree, above which that is so for any number of rows
+ROWS_PER_BITMAP = 256
 
 
 def code_words(codes: np.ndarray) -> np.ndarray:
@@ -35,8 +38,10 @@ def code_words(codes: np.ndarray) -> np.ndarray:
 
 
 @models.register
-class FlatTrees(BaseEstimator):
+class FlatTrees:
     """A sum of regression trees over numbers, missing values (NaN) and category codes.
+
+    Nothing is changed after it was made: methods that change the trees return others.
 
     Attributes
     ----------
@@ -115,6 +120,25 @@ class FlatTrees(BaseEstimator):
             kept.kinds_ = kept.kinds_[:0]
         return kept
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return no parameters; model files ask for them."""
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_bitmaps"}
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.n_trees} trees)" if hasattr(self, "starts_") else f"{type(self).__name__}()"
+        )
+
+    def bitmaps(self) -> TreeBitmaps:
+        """Return the layout by which lists are scored, computed once."""
+        found = self.__dict__.get("_bitmaps")
+        if found is None:
+            found = self._bitmaps = TreeBitmaps.of(self)
+        return found
+
     @property
     def n_trees(self) -> int:
         return self.starts_.size - 1
@@ -179,6 +203,13 @@ class FlatTrees(BaseEstimator):
     def predict(self, X: Any, start: np.ndarray | float = 0.0) -> np.ndarray:
         """Return ``start`` plus the sum over all trees for each row of a checked X."""
         scores = np.full(X.shape[0], start, dtype=np.float64) if np.ndim(start) == 0 else np.array(start)
+        if not is_sparse(X) and self._suits_bitmaps(X.shape[0]):
+            bitmaps = self.bitmaps()
+            map_blocks(
+                lambda first, last: bitmaps.add(np.ascontiguousarray(X[first:last]), scores[first:last]),
+                [(first, first + ROWS_PER_BLOCK) for first in range(0, X.shape[0], ROWS_PER_BLOCK)],
+            )
+            return scores
         trees: tuple[Any, ...] = (
             self.starts_, self.features_, self.thresholds_, self.left_, self.right_, self.values_, self.missing_left_
         )  # fmt: skip
@@ -196,6 +227,11 @@ class FlatTrees(BaseEstimator):
 
         map_blocks(work, [(first, first + ROWS_PER_BLOCK) for first in range(0, X.shape[0], ROWS_PER_BLOCK)])
         return scores
+
+    def _suits_bitmaps(self, n_rows: int) -> bool:
+        """Return whether these rows are scored faster by bitmaps of all splits than by following paths."""
+        n_splits = self.features_.size // 2
+        return n_rows > FEW_ROWS and n_splits <= SPLITS_PER_ROW * min(n_rows, ROWS_PER_BITMAP) * max(1, self.n_trees)
 
     def importances(self, kind: str) -> np.ndarray:
         """Return for each feature the total gain of its splits (``"gain"``), or their number (``"split"``)."""

@@ -1,5 +1,6 @@
 // Bindings of tree traversal.
 #include "core/bind.hpp"
+#include "rankers/trees/bitmaps.hpp"
 #include "rankers/trees/scores.hpp"
 
 namespace plackett {
@@ -31,6 +32,11 @@ void bind_trees(nb::module_& module) {
     define<&exported_tree_scores<float>, &exported_tree_scores<double>>(
         module, "exported_tree_scores",
         "X starts features thresholds left right values missing_left is_strict scores");
+    define<&tree_bitmap_scores<float, float>, &tree_bitmap_scores<float, double>, &tree_bitmap_scores<double, float>,
+           &tree_bitmap_scores<double, double>>(
+        module, "tree_bitmap_scores",
+        "X group_features group_kinds group_starts thresholds missing_left set_starts sets zero_width node_starts slots left "
+        "right leaf_starts values n_places scores");
     define<&tree_depths>(module, "tree_depths", "features left right depths visits");
 }
 
