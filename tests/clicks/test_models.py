@@ -426,6 +426,20 @@ def test_nine_of_ten_tells_less_than_nine_thousand_of_ten_thousand():
     assert few > 10 * many
 
 
+@pytest.mark.parametrize("name", ["pbm", "ubm"])
+def test_a_prior_that_biases_the_chances_of_looks_gets_a_warning(name):
+    lists = pk.datasets.make_web_like(100, 30, random_state=0)
+    rankers = {"one": lists.X[:, 20], "other": lists.X[:, 25]}  # few pairs at several ranks
+    log = pk.clicks.simulate_clicks(lists, rankers, 20_000, epsilon=0.02)
+    with pytest.warns(pk.exceptions.DataWarning, match=r"less attractive than prior=\(1.0, 1.0\) expects, .* looks too low"):
+        biased = pk.clicks.get_click_model(name).fit(log)
+    fitted = pk.clicks.get_click_model(name, prior="fitted").fit(log)
+    known = 0.61 / 0.68
+    second = (1, 0) if name == "ubm" else 1
+    assert biased.examination_[second] < fitted.examination_[second] - 0.1
+    assert abs(fitted.examination_[second] - known) < abs(biased.examination_[second] - known)
+
+
 def test_a_fitted_prior_is_that_of_the_attractiveness():
     lists = shuffled_log(8000, n_queries=150)
     user = user_of("pbm", lists, draw=lambda rng, n: rng.beta(1, 4, n))

@@ -127,7 +127,7 @@ def test_harvesting_maximises_its_likelihood(log):
 def test_em_is_the_position_based_model_by_maximum_likelihood(log):
     model = pk.clicks.PBM(prior=(0, 0)).fit(log)
     np.testing.assert_allclose(quick(log, "em").values, model.examination_, atol=1e-4)
-    prior = pk.clicks.PBM(prior=(1, 1))
+    prior = pk.clicks.PBM(prior=(0.1, 0.1))
     np.testing.assert_array_equal(quick(log, "em", model=prior).values, prior.fit(log).examination_)
 
 

@@ -61,7 +61,7 @@ def clicks(
     lower: Annotated[
         bool | None, typer.Option("--lower", help="Grade the interval's low end.", rich_help_panel=JUDGING)
     ] = None,
-    prior: Annotated[str | None, typer.Option(help="a,b or fitted (1,1).", rich_help_panel=JUDGING)] = None,
+    prior: Annotated[str | None, typer.Option(help="fitted (default), or a,b.", rich_help_panel=JUDGING)] = None,
     cv: Annotated[int | None, typer.Option(min=2, help="Folds (5).", rich_help_panel=COMPARING)] = None,
     queries: Annotated[
         bool | None, typer.Option("--by-query", help="Hold out queries, not sessions.", rich_help_panel=COMPARING)
@@ -218,10 +218,8 @@ def _judge(log: ClickLog, model: str, prior: str | None, options: dict[str, Any]
     from plackett.data.trec.files import write_qrels
     from plackett.validation import count_of
 
-    parameters = (
-        {} if prior is None else {"prior": "fitted" if prior == "fitted" else tuple(_numbers(prior, "--prior"))}
-    )
-    found = get_click_model(model, **parameters).fit(log).judgements(log, **options)
+    given = "fitted" if prior in (None, "fitted") else tuple(_numbers(str(prior), "--prior"))
+    found = get_click_model(model, prior=given).fit(log).judgements(log, **options)
     if output is not None and output.endswith(".csv"):
         Path(output).write_text(found.to_csv(), encoding="utf-8", errors="surrogateescape", newline="")
     else:

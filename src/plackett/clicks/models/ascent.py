@@ -9,6 +9,7 @@ import numpy as np
 
 LEAST = 1e-6  # probabilities stay within [LEAST, 1 - LEAST]
 NEARER = 0.5  # an extrapolation may come this much nearer to 0 or 1; at the bounds EM would hardly move
+LONGEST_STEP = 2.0  # of Newton's method, in log-odds
 MEMORY = 10  # steps that an extrapolation looks back
 ROUNDING = 1e-12  # relative; a likelihood that falls by less did not fall
 
@@ -29,7 +30,7 @@ def ascend(
     max_iter: int,
     tol: float,
     least_gain: float,
-    newton: Callable[[np.ndarray, np.ndarray], np.ndarray | None] | None = None,
+    newton: Callable[[np.ndarray, np.ndarray, float], np.ndarray] | None = None,
 ) -> Ascent:
     """Maximise a likelihood by EM steps, accelerated by Newton's method or by Anderson's extrapolation (walker2011).
 
@@ -52,8 +53,8 @@ def ascend(
     least_gain : float
         and the likelihood rises by less than this.
     newton : callable, default=None
-        ``newton(globals, update)`` returns a better point, or None where Newton's method has none; Anderson's
-        extrapolation then takes its place.
+        ``newton(globals, update, reach)`` returns the point to try, which is no further away than ``reach`` in
+        log-odds; None extrapolates.
 
     Returns
     -------
@@ -64,19 +65,19 @@ def ascend(
     moves: list[np.ndarray] = []
     value, update = step(here)
     history.append(value)
-    converged = False
+    converged, reach = False, LONGEST_STEP
     while len(history) < max_iter and not converged:
         points, moves = [*points[-MEMORY:], here], [*moves[-MEMORY:], update - here]
-        found = None if newton is None else newton(here, update)
-        there = _extrapolate(points, moves) if found is None else found
+        there = _extrapolate(points, moves) if newton is None else newton(here, update, reach)
         there = np.clip(there, NEARER * update, 1 - NEARER * (1 - update))
         before = [values.copy() for values in state]
         new_value, new_update = step(there)
         if new_value < value - ROUNDING * abs(value) and not np.array_equal(there, update):
             for values, old in zip(state, before, strict=True):
                 values[...] = old
-            there, points, moves = update, [], []
+            there, points, moves, reach = update, [], [], reach / 8
             new_value, new_update = step(there)
+        reach = min(2 * reach, LONGEST_STEP)
         gain, here, value, update = new_value - value, there, new_value, new_update
         history.append(value)
         converged = gain <= least_gain and np.abs(update - here).max(initial=0.0) <= tol

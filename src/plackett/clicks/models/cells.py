@@ -13,9 +13,10 @@ from plackett.clicks.models.ascent import LEAST, ascend
 from plackett.clicks.models.base import FIRST_CHANCE, ClickModel, Drawer, Filler
 from plackett.clicks.models.collapse import Cells, count_cells
 from plackett.clicks.models.priors import Prior
+from plackett.exceptions import DataWarning, warn
 
 MOST_COUPLED = 200  # free parameters of cells whose uncertainty enters the intervals; their matrix is dense
-LONGEST_STEP = 2.0  # of Newton's method, in log-odds
+LARGEST_SHIFT = 0.3  # of the log-odds of a look by the prior of the attractiveness, beyond which there is a warning
 _kernels = _native.clicks
 
 
@@ -228,16 +229,15 @@ class _Examination(CellModel):
             update = mean_with_prior(expected[1:], shown[1:], prior.a, prior.b, looks)
             return value + log_prior(looks, prior.a, prior.b), update
 
-        def newton(looks: np.ndarray, update: np.ndarray) -> np.ndarray | None:
+        def newton(looks: np.ndarray, update: np.ndarray, reach: float) -> np.ndarray:
             # of the likelihood with every attractiveness at its best value, on the scale of log-odds
             slope = (prior.a + prior.b + shown[1:]) * (update - looks)
             information = self._information(counts, np.append(1.0, looks), prior, yes, no)[1]
-            try:
-                np.linalg.cholesky(information)
-            except np.linalg.LinAlgError:  # not concave here
-                return None
-            move = np.linalg.solve(information, slope)
-            odds = looks / (1 - looks) * np.exp(np.clip(move, -LONGEST_STEP, LONGEST_STEP))
+            curvature, directions = np.linalg.eigh(information)
+            steepness = np.abs(curvature)  # below 0 where the likelihood is not concave
+            steepness = np.maximum(steepness, 1e-9 * steepness.max(initial=0.0))
+            along = np.divide(directions.T @ slope, steepness, out=np.zeros(slope.size), where=steepness > 0)
+            odds = looks / (1 - looks) * np.exp(np.clip(directions @ along, -reach, reach))
             return odds / (1 + odds)
 
         found = ascend(
@@ -324,6 +324,8 @@ class _Examination(CellModel):
         variance = np.append(0.0, covariance.diagonal())
         error[: n_free + 1] = np.sqrt(np.where(variance < 0, np.nan, variance))  # below 0: not identified
         self.examination_error_ = self._laid_out(error)
+        if n_free and not isinstance(self.prior, str):
+            self._warn_of_prior(blocks, parts, covariance, free, yes - (yes + no) * attraction)
 
         def add(block: Cells, information: np.ndarray, coupling: np.ndarray) -> np.ndarray:
             added = np.empty(information.size)
@@ -335,6 +337,35 @@ class _Examination(CellModel):
         for block, information in zip(blocks, map_blocks(add, blocks_and_parts), strict=True):
             total[block.pairs] = information
         self.evidence_ = evidence_of(attraction, total, yes, no)
+
+    def _warn_of_prior(
+        self,
+        blocks: list[Cells],
+        parts: list[tuple[np.ndarray, np.ndarray]],
+        covariance: np.ndarray,
+        free: np.ndarray,
+        pull: np.ndarray,
+    ) -> None:
+        """Warn if the prior of the attractiveness moves the chances of looks far.
+
+        ``pull`` is the slope of the prior for each pair. What the looks would do without it is computed to first order,
+        which is less than what they do.
+        """
+        moved = np.zeros(covariance.shape[0])
+        for block, (information, coupling) in zip(blocks, parts, strict=True):
+            force = np.divide(pull[block.pairs], information, out=np.zeros(information.size), where=information > 0)
+            own = free[block.cell] >= 0
+            weights = (coupling * np.repeat(force, np.diff(block.indptr)))[own]
+            moved += np.bincount(free[block.cell[own]], weights, moved.size)
+        shift, variance = -covariance @ moved, np.maximum(covariance.diagonal(), 0.0)
+        worst = int(np.argmax(np.abs(shift)))
+        if abs(shift[worst]) > LARGEST_SHIFT and abs(shift[worst]) > 2 * np.sqrt(variance[worst]):
+            more, high = ("less", "low") if shift[worst] < 0 else ("more", "high")
+            warn(
+                f"{self.name}: the documents of this log are {more} attractive than prior={self.prior} expects, which "
+                f'makes chances of looks too {high}. Use prior="fitted", or (0, 0) for none.',
+                DataWarning,
+            )
 
     def _laid_out(self, values: np.ndarray) -> np.ndarray:
         """Return values of cells in the shape of ``examination_``."""
