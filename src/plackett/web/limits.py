@@ -12,4 +12,5 @@ MAX_DOCS, MAX_FEATURES = 1_000, 1_000  # of an external list
 MAX_NUMBERS = 200_000  # feature values of an external list
 MAX_VALUE = 1e30  # of features and scores, so that sums of squares do not overflow
 MAX_IMPORT = 4_000_000  # characters
+MAX_CLICK_GRADES = 500_000  # judgements drawn from one log
 MAX_ID = 2**63 - 1  # of a row in the store

@@ -218,3 +218,34 @@ class LogSize(NamedTuple):
     n_clicks: int
     n_clients: int
     last: int
+
+
+class StoredLog(NamedTuple):
+    """A stored click log without its bytes; ``summary`` describes it."""
+
+    id: int
+    name: str
+    size: int
+    summary: dict[str, Any]
+    created: datetime
+
+
+class ClickSet(NamedTuple):
+    """Judgements that a click model drew from a log; ``origin`` names both, and ``summary`` says how."""
+
+    id: int
+    origin: str
+    summary: dict[str, Any]
+    created: datetime
+
+
+class ClickGrade(NamedTuple):
+    """A judgement from clicks: the grade, and the estimated chance with its interval."""
+
+    query: str
+    docid: str
+    grade: int
+    value: float
+    low: float
+    high: float
+    impressions: int

@@ -26,6 +26,8 @@ class Settings:
         Other sites, such as "https://search.example.org", whose pages may call the API with the token.
     max_body : int
         Maximum bytes of a request.
+    max_upload : int
+        Maximum bytes of an uploaded click log.
     seconds : float
         Maximum time until the response to a request that has arrived.
     max_requests : int
@@ -44,6 +46,7 @@ class Settings:
     token: str | None = None
     origins: tuple[str, ...] = ()
     max_body: int = 8 * MEGABYTE
+    max_upload: int = 256 * MEGABYTE
     seconds: float = 20.0
     max_requests: int = 256
     threads: int = 8

@@ -90,8 +90,8 @@ def test_a_store_that_lacks_the_latest_tables_gets_them_and_keeps_its_judgements
         query = store.query("pages", "red fish", "bm25").id
         judged = store.judge(store.user("me").id, query, "d1", 2.0)
         with store.writing() as connection:
-            for name in ("plackett_clicks", "plackett_shown", "plackett_clients"):
-                connection.execute(sqlalchemy.text(f"DROP TABLE {name}"))
+            for name in ("click_grades", "click_sets", "click_logs", "clicks", "shown", "clients"):
+                connection.execute(sqlalchemy.text(f"DROP TABLE plackett_{name}"))
             connection.execute(sqlalchemy.update(tables.versions).values(version=OLDEST_VERSION))
     for _ in range(2):
         with Store.open(store_url) as store:

@@ -29,7 +29,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from plackett.web.errors import RequestError
 from plackett.web.http.error_responses import error_response, internal_error_response
-from plackett.web.http.request_body import BodyReader, replay, too_large
+from plackett.web.http.request_body import BodyReader, Upload, replay, too_large
 from plackett.web.limits import MAX_NAME
 from plackett.web.settings import Settings, is_loopback
 
@@ -37,6 +37,8 @@ CSRF_COOKIE, USER_COOKIE, TOKEN_COOKIE = "plackett_csrf", "plackett_user", "plac
 CSRF_HEADER, USER_HEADER = "x-csrf-token", "x-plackett-user"
 DEFAULT_USER = "me"
 HEALTH = "/api/v1/health"
+UPLOADS = "/api/v1/clicks/logs"  # bodies of POST requests to it are written to disk
+MAX_UPLOADS = 2  # unfinished ones
 WITHOUT_CSRF = ("/api/v1/refine",)  # writes nothing
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 OWN_SITES = (None, "same-origin", "none")  # of Sec-Fetch-Site
@@ -86,6 +88,7 @@ class SafetyMiddleware:
         self._app, self._settings, self._is_local = app, settings, settings.is_local
         self._bodies = BodyReader(settings.max_body, settings.max_requests, UNFINISHED_BODIES * settings.max_body)
         self._running: dict[asyncio.Task, _Sender] = {}  # requests that count towards the limit
+        self._n_uploads = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -167,17 +170,42 @@ class SafetyMiddleware:
     # limits
 
     async def _run(self, scope: Scope, receive: Receive, sender: _Sender, headers: Headers) -> None:
-        """Read the body and run the application, within the limits of size, time and number."""
-        limit = self._settings.max_body
+        """Read the body, within the limits of its size and rate, and respond."""
+        is_upload = scope["method"] == "POST" and scope["path"] == UPLOADS
+        limit = self._settings.max_upload if is_upload else self._settings.max_body
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()) or int(length[:20]) > limit:
             raise too_large(limit)
-        body = await self._bodies.read(receive)
-        if body is None:
+        if not is_upload:
+            body = await self._bodies.read(receive)
+            if body is not None:
+                await self._respond(scope, replay(body, receive), sender)
             return
+        upload = Upload()
+        try:
+            if await self._save(receive, upload):
+                scope["state"]["upload"] = upload
+                await self._respond(scope, replay(b"", receive), sender)
+        finally:
+            upload.close()
+
+    async def _save(self, receive: Receive, upload: Upload) -> bool:
+        if self._n_uploads >= MAX_UPLOADS:
+            raise RequestError(429, "busy", "other logs are being uploaded.", "Try again in a moment.")
+        self._n_uploads += 1
+        try:
+            return await self._bodies.save(receive, upload.file, self._settings.max_upload)
+        except OSError as error:
+            message = f"the upload cannot be written to disk ({error.strerror or error})."
+            raise RequestError(507, "disk", message, "Free some space in the temporary folder.") from error
+        finally:
+            self._n_uploads -= 1
+
+    async def _respond(self, scope: Scope, receive: Receive, sender: _Sender) -> None:
+        """Run the application on a request that has arrived, within the limits of time and number."""
         if len(self._running) >= self._settings.max_requests and not self._drop_unread():
             raise RequestError(503, "busy", "there are too many requests at the same time.", "Try again in a moment.")
-        task = asyncio.ensure_future(self._app(scope, replay(body, receive), sender.send))
+        task = asyncio.ensure_future(self._app(scope, receive, sender.send))
         task.add_done_callback(self._ended)
         self._running[task] = sender
         await asyncio.wait({task}, timeout=self._settings.seconds)

@@ -15,7 +15,8 @@ from plackett.validation import count_of
 from plackett.web import limits
 from plackett.web.collections.base import Hits
 from plackett.web.errors import RequestError, client_errors
-from plackett.web.schemas.lists import ListOptions, RankedList, Result, ShownOrder
+from plackett.web.schemas.clicks import CLICK_MODELS, ClickGradeResponse
+from plackett.web.schemas.lists import ClickChip, ListOptions, RankedList, Result, ShownOrder
 from plackett.web.schemas.values import METHODS
 from plackett.web.workbench.workbench import Workbench
 
@@ -46,6 +47,7 @@ def add_pages(app: FastAPI) -> None:
         ("/", search_page),
         ("/document", document_page),
         ("/collection", collection_page),
+        ("/clicks", clicks_page),
         ("/lists", lists_page),
         ("/features", features_page),
     ):
@@ -113,6 +115,26 @@ def collection_page(request: Request, offset: int = 0) -> Response:
         about=bench.reviewing.describe(),
         queries=bench.reviewing.queries(None, QUERIES, offset),
         trained=bench.rankers.rankers().rankers[::-1],
+        click_sets=bench.click_judgements.sets().sets,
+        offset=offset,
+        limit=QUERIES,
+    )
+
+
+def clicks_page(request: Request, set_id: int = 0, offset: int = 0) -> Response:
+    """Return the click logs with what they tell, and the judgements from them."""
+    bench, offset = _bench(request), max(0, offset)
+    sets = bench.click_judgements.sets().sets
+    chosen = set_id or (sets[0].id if sets else 0)
+    return _page(
+        request,
+        "clicks.html",
+        here="clicks",
+        about=bench.click_logs.logs(),
+        sets=sets,
+        graded=bench.click_judgements.grades(chosen, QUERIES, offset) if chosen else None,
+        models=CLICK_MODELS,
+        max_upload=bench.settings.max_upload,
         offset=offset,
         limit=QUERIES,
     )
@@ -270,6 +292,17 @@ def method_name(name: str) -> str:
     return "Rocchio" if name == "rocchio" else name
 
 
+def interval(grade: ClickChip | ClickGradeResponse) -> str:
+    """Return the interval of the chance that a grade from clicks stands for."""
+    return f"{grade.low:.2f}–{grade.high:.2f}"
+
+
+def chip_title(grade: ClickChip) -> str:
+    """Return what a grade from clicks stands for."""
+    shown = count_of(grade.impressions, "impression")
+    return f"A click model's grade, not a person's: chance of a click {grade.value:.2f}, from {shown}"
+
+
 def step(level: float | str) -> int:
     """Return the colour of a label: 0 to 4."""
     return int(min(max(float(level), 0.0), 4.0))
@@ -299,6 +332,8 @@ def _environment() -> jinja2.Environment:
         counted,
         ranker_name,
         method_name,
+        interval,
+        chip_title,
         step,
     ):
         environment.filters[function.__name__] = function

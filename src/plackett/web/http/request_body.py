@@ -5,12 +5,18 @@ seconds, up to ``GRACE`` seconds ahead of the present. A body that arrives slowl
 there are too many unfinished bodies, the one with the nearest deadline, which is the slowest, is dropped; if they take
 too much memory, the slowest of those with at least the mean size.
 
+Logs, which may be larger than what memory should hold, are written to a temporary file while they arrive, within the
+same deadlines.
+
 Starlette can limit the size of a body, but not its rate, and not all bodies together.
 """
 
 from __future__ import annotations
 
 import asyncio
+import tempfile
+from collections.abc import Awaitable, Callable
+from typing import BinaryIO
 
 from starlette.types import Message, Receive
 
@@ -40,6 +46,24 @@ class BodyReader:
     async def read(self, receive: Receive) -> bytes | None:
         """Return the body, or None if the client disconnected; raise a `RequestError` if it is too large or slow."""
         body = bytearray()
+
+        async def keep(part: bytes) -> None:
+            body.extend(part)
+
+        return bytes(body) if await self._receive(receive, keep, self._max_body, is_in_memory=True) else None
+
+    async def save(self, receive: Receive, file: BinaryIO, max_bytes: int) -> bool:
+        """Write the body to a file; return False if the client disconnected, and raise the same errors."""
+
+        async def write(part: bytes) -> None:
+            await asyncio.to_thread(file.write, part)
+
+        return await self._receive(receive, write, max_bytes, is_in_memory=False)
+
+    async def _receive(
+        self, receive: Receive, keep: Callable[[bytes], Awaitable[None]], max_bytes: int, *, is_in_memory: bool
+    ) -> bool:
+        n_bytes = 0
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(GRACE) as deadline:
@@ -49,18 +73,19 @@ class BodyReader:
                         self._drop_slowest()
                         message = await receive()
                         if message["type"] == "http.disconnect":
-                            return None
+                            return False
                         part = message.get("body", b"")
-                        body += part
-                        if len(body) > self._max_body:
-                            raise too_large(self._max_body)
+                        n_bytes += len(part)
+                        if n_bytes > max_bytes:
+                            raise too_large(max_bytes)
+                        await keep(part)
                         if not message.get("more_body", False):
-                            return bytes(body)
+                            return True
                         when = deadline.when()
                         assert when is not None
                         if deadline not in self._n_bytes:
                             raise TimeoutError  # dropped, but woken before that took effect
-                        self._n_bytes[deadline] = len(body)
+                        self._n_bytes[deadline] = n_bytes if is_in_memory else 0
                         deadline.reschedule(min(when + len(part) / MIN_RATE, loop.time() + GRACE))
                 finally:
                     self._n_bytes.pop(deadline, None)
@@ -77,6 +102,28 @@ class BodyReader:
             del self._n_bytes[slowest]
             if not slowest.expired():
                 slowest.reschedule(asyncio.get_running_loop().time())
+
+
+class Upload:
+    """A temporary file with the body of a request, deleted when it is closed; a job may take it over."""
+
+    def __init__(self) -> None:
+        self._file: BinaryIO | None = tempfile.TemporaryFile(prefix="plackett-")  # noqa: SIM115
+
+    @property
+    def file(self) -> BinaryIO:
+        assert self._file is not None
+        return self._file
+
+    def take(self) -> BinaryIO:
+        """Return the file, which the caller must close now."""
+        file, self._file = self.file, None
+        return file
+
+    def close(self) -> None:
+        """Delete the file, unless it was taken."""
+        if self._file is not None:
+            self._file.close()
 
 
 def too_large(limit: int) -> RequestError:

@@ -13,9 +13,22 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
 from plackett.web.http.middleware import Credentials, clean_user_name, set_user_cookie
+from plackett.web.http.request_body import Upload
 from plackett.web.limits import MAX_ID
 from plackett.web.schemas.base import ErrorResponse, PageRequest
-from plackett.web.schemas.clicks import ClickRequest, ClickResponse, LogFileRequest
+from plackett.web.schemas.clicks import (
+    ClickGradesRequest,
+    ClickGradesResponse,
+    ClickJudgeRequest,
+    ClickLogsResponse,
+    ClickRequest,
+    ClickResponse,
+    ClickSetsResponse,
+    LogFileRequest,
+    LogId,
+    SetId,
+    UploadRequest,
+)
 from plackett.web.schemas.collection import (
     CollectionResponse,
     ExportRequest,
@@ -71,8 +84,13 @@ async def _credentials(request: Request) -> Credentials:
     return request.state.credentials
 
 
+async def _log_file(request: Request) -> Upload:
+    return request.state.upload
+
+
 Bench = Annotated[Workbench, Depends(_workbench)]
 Caller = Annotated[Credentials, Depends(_credentials)]
+LogFile = Annotated[Upload, Depends(_log_file)]
 QueryId = Annotated[int, Path(ge=1, le=MAX_ID)]
 JobId = Annotated[int, Path(ge=1, le=MAX_ID)]
 
@@ -269,6 +287,68 @@ def logged_queries(bench: Bench, request: Annotated[LogFileRequest, Query()]):
 def logged_events(bench: Bench, request: Annotated[LogFileRequest, Query()]):
     """Return the clicks on these lists as ``ubi_events``, in NDJSON."""
     return _download(bench.log.events_file(request.until))
+
+
+# click logs, and judgements from them
+
+
+@router.get("/clicks/logs", response_model=ClickLogsResponse, tags=["clicks"])
+def click_logs(bench: Bench):
+    """Return the size of the workbench's own log, and the stored logs with what they can tell."""
+    return _json(bench.click_logs.logs())
+
+
+@router.post(
+    "/clicks/logs",
+    response_model=JobResponse,
+    status_code=202,
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+        }
+    },
+    tags=["clicks"],
+)
+def upload_log(bench: Bench, upload: LogFile, request: Annotated[UploadRequest, Query()]):
+    """Start a job that reads the click log in the body: CSV or NDJSON rows, or UBI's queries followed by its events."""
+    return _json(bench.click_logs.upload(upload.take(), request.name, request.events_at), 202)
+
+
+@router.delete("/clicks/logs", response_model=ClickLogsResponse, tags=["clicks"])
+def delete_log(bench: Bench, request: Annotated[LogId, Query()]):
+    """Delete a stored log; judgements from it stay."""
+    return _json(bench.click_logs.delete(request.log_id))
+
+
+@router.post("/clicks/logs/own", response_model=JobResponse, status_code=202, tags=["clicks"])
+def take_own_log(bench: Bench):
+    """Start a job that stores what the workbench has logged so far as a log."""
+    return _json(bench.click_logs.take_own(), 202)
+
+
+@router.get("/clicks/sets", response_model=ClickSetsResponse, tags=["clicks"])
+def click_sets(bench: Bench):
+    """Return the sets of judgements from clicks, newest first."""
+    return _json(bench.click_judgements.sets())
+
+
+@router.post("/clicks/sets", response_model=JobResponse, status_code=202, tags=["clicks"])
+def judge_clicks(bench: Bench, request: ClickJudgeRequest):
+    """Start a job that fits a click model to a log, and stores its judgements apart from those of people."""
+    return _json(bench.click_judgements.judge(request), 202)
+
+
+@router.delete("/clicks/sets", response_model=ClickSetsResponse, tags=["clicks"])
+def delete_click_set(bench: Bench, request: Annotated[SetId, Query()]):
+    """Delete a set of judgements from clicks."""
+    return _json(bench.click_judgements.delete(request.set_id))
+
+
+@router.get("/clicks/judgements", response_model=ClickGradesResponse, tags=["clicks"])
+def click_grades(bench: Bench, request: Annotated[ClickGradesRequest, Query()]):
+    """Return judgements of a set, each with the mean grade that people gave, if they did."""
+    return _json(bench.click_judgements.grades(request.set_id, request.limit, request.offset))
 
 
 # for other search engines

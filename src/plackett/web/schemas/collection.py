@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import BaseModel, Field, StringConstraints, model_validator
 
 from plackett.web.limits import MAX_IMPORT
 from plackett.web.records import JudgedList, QuerySummary
@@ -90,6 +90,12 @@ class ExportRequest(MeasureRequest):
 
     format: Format
     mine: bool = Field(default=False, description="Whether only this user's judgements count.")
+
+    @model_validator(mode="after")
+    def _check_source(self):
+        if self.click_set is not None and (self.mine or self.format == "run"):
+            raise ValueError("click_set needs a format of judgements (letor, qrels or json), and excludes mine")
+        return self
 
 
 class ImportRequest(RequestModel):

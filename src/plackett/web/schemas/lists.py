@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, StringConstraints
 
 from plackett.web.limits import MAX_K, MAX_QUERY
 from plackett.web.schemas.base import RequestModel
-from plackett.web.schemas.values import NO_NULL, Base, Docid, Method, QueryText
+from plackett.web.schemas.values import NO_NULL, Base, Docid, Id, Method, QueryText
 
 ShownOrder = Literal["refined", "before"]
 
@@ -42,6 +42,9 @@ class MeasureRequest(RequestModel):
     base: Base = ""
     method: Method = "multiplicative"
     k: int = Field(default=50, ge=1, le=MAX_K)
+    click_set: Id | None = Field(
+        default=None, description="A set of judgements from clicks to use, in place of those of people."
+    )
 
 
 class DocumentRequest(RequestModel):
@@ -66,8 +69,22 @@ class Reason(BaseModel):
     amount: float
 
 
+class ClickChip(BaseModel):
+    """A grade from clicks, with the chance that it stands for and its interval."""
+
+    grade: int
+    value: float
+    low: float
+    high: float
+    impressions: int
+
+
 class Result(BaseModel):
-    """A document in a list; places count from 1, and ``moved`` is positive if it moved up."""
+    """A document in a list; places count from 1, and ``moved`` is positive if it moved up.
+
+    ``grade`` is this user's judgement, ``label`` that of the collection, and ``clicks`` the newest from clicks, which
+    neither refines nor measures the list.
+    """
 
     docid: str
     title: str
@@ -79,6 +96,7 @@ class Result(BaseModel):
     moved: int
     grade: float | None
     label: float | None
+    clicks: ClickChip | None
     why: list[Reason]
 
 
@@ -112,6 +130,8 @@ class RankedList(BaseModel):
     is_refined: bool
     can_undo: bool
     note: str | None
+    click_set: int | None = Field(description="The set that grades from clicks come from.")
+    click_origin: str | None
     pairs: list[Pair]
     elsewhere: list[Graded]
     results: list[Result]

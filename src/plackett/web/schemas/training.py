@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
 from plackett.web.schemas.base import RequestModel
-from plackett.web.schemas.values import Base, Name
+from plackett.web.schemas.values import Base, Id, Name
 
 
 class TrainRequest(RequestModel):
@@ -16,6 +16,15 @@ class TrainRequest(RequestModel):
 
     base: Base = Field(default="", description="The base ranker to compare with; empty means the default.")
     mine: bool = Field(default=False, description="Whether only this user's judgements count.")
+    click_set: Id | None = Field(
+        default=None, description="A set of judgements from clicks to train on, in place of those of people."
+    )
+
+    @model_validator(mode="after")
+    def _check_source(self):
+        if self.mine and self.click_set is not None:
+            raise ValueError("give mine or click_set, and not both: judgements from clicks belong to no user")
+        return self
 
 
 class JobResponse(BaseModel):

@@ -129,3 +129,44 @@ clicks = sa.Table(
     sa.Column("docid", sa.Text, nullable=False),
     sa.Column("time", UtcTime, nullable=False),
 )
+
+# logs as ``ClickLog.save`` writes them
+click_logs = sa.Table(
+    "plackett_click_logs",
+    metadata,
+    sa.Column("id", Id, primary_key=True),
+    sa.Column("collection", sa.Text, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("data", sa.LargeBinary, nullable=False),
+    sa.Column("summary", sa.Text, nullable=False),
+    sa.Column("created", UtcTime, nullable=False),
+    sqlite_autoincrement=True,  # the id of a deleted log is not used again
+)
+
+# judgements from clicks: never in the table of events, which has those of people
+click_sets = sa.Table(
+    "plackett_click_sets",
+    metadata,
+    sa.Column("id", Id, primary_key=True),
+    sa.Column("collection", sa.Text, nullable=False),
+    sa.Column("origin", sa.Text, nullable=False),
+    sa.Column("summary", sa.Text, nullable=False),
+    sa.Column("created", UtcTime, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+click_grades = sa.Table(
+    "plackett_click_grades",
+    metadata,
+    sa.Column("set_id", Id, sa.ForeignKey("plackett_click_sets.id"), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("key", sa.Text, nullable=False),  # as in queries
+    sa.Column("query", sa.Text, nullable=False),
+    sa.Column("docid", sa.Text, nullable=False),
+    sa.Column("grade", sa.Integer, nullable=False),
+    sa.Column("value", sa.Double, nullable=False),
+    sa.Column("low", sa.Double, nullable=False),
+    sa.Column("high", sa.Double, nullable=False),
+    sa.Column("impressions", Id, nullable=False),
+    sa.Index("plackett_click_grades_by_query", "set_id", "key"),
+)

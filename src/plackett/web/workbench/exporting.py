@@ -23,13 +23,14 @@ from plackett.data.trec.qrels import Qrels
 from plackett.data.trec.run import Run
 from plackett.validation import check_choice
 from plackett.web.collections.base import Collection
-from plackett.web.records import Judged, Judgement, Preference
+from plackett.web.records import ClickGrade, ClickSet, Judged, Judgement, Preference
 from plackett.web.workbench.pooled_judgements import NO_DOCUMENTS, graded_hits, pool_judgements
 from plackett.web.workbench.refining import refined_scores
 
 FORMATS = ("json", "qrels", "letor", "run")
 EXTENSIONS = {"json": "json", "qrels": "qrels", "letor": "letor.txt", "run": "run"}
 JSON_NAME, JSON_VERSION = "plackett judgements", 1
+CLICK_JSON_NAME = "plackett click judgements"
 JSON_BATCH = 500  # entries of a JSON file at a time
 _NOT_IN_ID = re.compile(r"[\s%#\x00-\x1f\x7f]")
 
@@ -73,8 +74,7 @@ def export_judgements(
         There is nothing to export.
     """
     check_choice(format, "format", FORMATS)
-    name = re.sub(r"[^\w.-]+", "-", collection.name, flags=re.ASCII).strip("-.") or "collection"
-    file = f"{name}.{EXTENSIONS[format]}"
+    file = _file_name(collection, format)
     if format == "json":
         return ExportedFile(file, "application/json", _json(collection, judgements, preferences))
     by_query = pool_judgements(judgements, preferences)
@@ -92,20 +92,58 @@ def export_judgements(
     return ExportedFile(file, "text/plain; charset=utf-8", chain([first], parts))
 
 
+def export_click_grades(
+    format: str, collection: Collection, made: ClickSet, grades: Iterable[ClickGrade], *, base: str = ""
+) -> ExportedFile:
+    """Return a set of judgements from clicks as a file, whose name says so.
+
+    Parameters
+    ----------
+    format : {"json", "qrels", "letor"}
+        ``"json"`` has the origin, and every grade with its chance, interval and impressions. The others have grades.
+    grades : iterable, as the store returns them
+    base : as in ``Collection.score``, for ``"letor"``
+    """
+    if format != "json":
+        as_given = (Judgement("", one.query, one.docid, float(one.grade), made.created) for one in grades)
+        file = export_judgements(format, collection, as_given, base=base)
+    else:
+        file = ExportedFile(_file_name(collection, format), "application/json", _click_json(collection, made, grades))
+    ending = f".{EXTENSIONS[format]}"
+    return file._replace(name=f"{file.name.removesuffix(ending)}-clicks-{made.id}{ending}")
+
+
+def _click_json(collection: Collection, made: ClickSet, grades: Iterable[ClickGrade]) -> Iterator[bytes]:
+    """Yield a JSON object with one line per judgement, which imports of people's judgements refuse."""
+    head = {"format": CLICK_JSON_NAME, "version": JSON_VERSION, "collection": collection.name, "origin": made.origin}
+    head |= {"time": made.created.isoformat(), **made.summary}
+    yield _text(json.dumps(head, ensure_ascii=False)[:-1])
+    yield from _json_section("click_judgements", (one._asdict() for one in grades))
+    yield b"}\n"
+
+
 def _json(collection: Collection, graded: Iterable[Judgement], preferred: Iterable[Preference]) -> Iterator[bytes]:
     """Yield a JSON object with one line per judgement."""
     sections: dict[str, Iterable[Judgement | Preference]] = {"judgements": graded, "preferences": preferred}
     head = {"format": JSON_NAME, "version": JSON_VERSION, "collection": collection.name}
     yield _text(json.dumps(head, ensure_ascii=False)[:-1])
     for section, records in sections.items():
-        yield _text(f', "{section}": [')
-        entries = ({**record._asdict(), "time": record.time.isoformat()} for record in records)
-        between = "\n"
-        while block := list(islice(entries, JSON_BATCH)):
-            yield _text(between + ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in block))
-            between = ",\n"
-        yield b"]"
+        yield from _json_section(section, ({**one._asdict(), "time": one.time.isoformat()} for one in records))
     yield b"}\n"
+
+
+def _json_section(section: str, entries: Iterator[dict[str, Any]]) -> Iterator[bytes]:
+    yield _text(f', "{section}": [')
+    between = "\n"
+    while block := list(islice(entries, JSON_BATCH)):
+        yield _text(between + ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in block))
+        between = ",\n"
+    yield b"]"
+
+
+def _file_name(collection: Collection, format: str) -> str:
+    name = re.sub(r"[^\w.-]+", "-", collection.name, flags=re.ASCII).strip("-.") or "collection"
+    return f"{name}.{EXTENSIONS[format]}"
 
 
 def _text(text: str) -> bytes:

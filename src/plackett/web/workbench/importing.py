@@ -151,6 +151,8 @@ def _read_json(text: str) -> tuple[list[tuple[str, str, float]], list[tuple[str,
     except ValueError as error:
         content = _json_lines(text, error)
     if isinstance(content, dict):
+        if "click_judgements" in content:
+            raise ValueError("these judgements come from clicks; imported, they would count as yours.")
         content = content if "judgements" in content or "preferences" in content else [content]
     sections = content if isinstance(content, dict) else {"judgements": content}
     rows = [_fields(entry, n, ("query", "docid", "grade")) for n, entry in _entries(sections, "judgements")]

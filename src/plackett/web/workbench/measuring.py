@@ -26,6 +26,8 @@ CUTOFFS = (1, 3, 5, 10, 20)
 MAX_LEFT_OUT = 20  # judged documents that are left out in turn, with a refinement each
 DISPUTES_SHOWN = 20
 TOO_FEW = "Measures need a relevant and a non-relevant judged document in this list."
+TOO_FEW_CLICKS = "Measures on clicks need a document of grade 1 or more from clicks and one of grade 0 in this list."
+CLICK_NOTE = "On the documents with a grade from clicks only; judgements of people are not used as labels here."
 MEASURE_NOTE = (
     "On the judged documents only. The refined order was fitted to these judgements, so it should be better here; "
     '"left out" places each document without its own judgement, which is the fair comparison with the base.'
@@ -33,7 +35,12 @@ MEASURE_NOTE = (
 
 
 def measure_list(
-    hits: Hits, judged: Judged, method: str = "multiplicative", *, leave_one_out: bool = True
+    hits: Hits,
+    judged: Judged,
+    method: str = "multiplicative",
+    *,
+    leave_one_out: bool = True,
+    click_grades: dict[str, float] | None = None,
 ) -> MeasureResponse:
     """Return P@k and NDCG@k of base and refined order on the judged documents of a list.
 
@@ -45,6 +52,9 @@ def measure_list(
     method : as in ``refine``
     leave_one_out : bool, default=True
         Whether ``left_out`` is computed, which takes one refinement for each of up to 20 judged documents.
+    click_grades : dict, default=None
+        Grades from clicks to measure on, in place of those of ``judged``, which only refine the list then. There is no
+        ``left_out``: the refinement does not know these grades.
 
     Returns
     -------
@@ -53,19 +63,26 @@ def measure_list(
         values of the base order, of the refined order, and of the order in which each document is placed by a
         refinement without its judgement (``left_out``). All are empty if there are too few judgements.
     """
-    rows = np.array([row for row, docid in enumerate(hits.docid) if docid in judged.labels], dtype=np.int64)
-    labels = np.array([judged.labels[hits.docid[row]] for row in rows.tolist()])
+    grades = judged.labels if click_grades is None else click_grades
+    rows = np.array([row for row, docid in enumerate(hits.docid) if docid in grades], dtype=np.int64)
+    labels = np.array([grades[hits.docid[row]] for row in rows.tolist()])
     n_relevant = int((labels >= RELEVANT_FROM).sum())
     if not 0 < n_relevant < rows.size:
         return MeasureResponse(
-            metrics=[], base={}, refined={}, left_out={}, n_judged=rows.size, n_relevant=n_relevant, note=TOO_FEW
+            metrics=[],
+            base={},
+            refined={},
+            left_out={},
+            n_judged=rows.size,
+            n_relevant=n_relevant,
+            note=TOO_FEW if click_grades is None else TOO_FEW_CLICKS,
         )
     metrics = [f"{name}@{k}" for k in CUTOFFS if k < rows.size for name in ("p", "ndcg")]
     base = evaluate(labels, hits.scores[rows], qid=0, metrics=metrics).mean()
     refined = evaluate(labels, refined_scores(hits, judged, method)[rows], qid=0, metrics=metrics).mean()
     left_out: dict[str, float] = {}
-    note = MEASURE_NOTE
-    if leave_one_out:
+    note = MEASURE_NOTE if click_grades is None else CLICK_NOTE
+    if leave_one_out and click_grades is None:
         places = np.array([-_mean_place(hits.scores, row) for row in rows.tolist()])
         chosen = np.unique(np.linspace(0, rows.size - 1, min(rows.size, MAX_LEFT_OUT)).astype(np.int64))
         for place in chosen.tolist():

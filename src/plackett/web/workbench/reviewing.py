@@ -19,18 +19,23 @@ from plackett.web.schemas.collection import (
     QueriesResponse,
 )
 from plackett.web.schemas.session import BaseRanker, CollectionName
+from plackett.web.workbench.click_judgements import origin
 from plackett.web.workbench.searching import Searching
 
 if TYPE_CHECKING:
     from plackett.web.store import Store
+    from plackett.web.workbench.click_judgements import ClickJudgements
     from plackett.web.workbench.exporting import ExportedFile
+
+PEOPLE = "judgements of people"
 
 
 class Reviewing:
     """A collection and its judgements. Threads may share one."""
 
-    def __init__(self, collection: Collection, store: Store, searching: Searching):
+    def __init__(self, collection: Collection, store: Store, searching: Searching, click_judgements: ClickJudgements):
         self._collection, self._store, self._searching = collection, store, searching
+        self._click_judgements = click_judgements
 
     def name(self) -> CollectionName:
         """Return the name and size of the collection."""
@@ -84,10 +89,25 @@ class Reviewing:
             return [], []
         return list(self._store.judgements(key, user_id)), list(self._store.preferences(key, user_id))
 
-    def export_file(self, user: str, request: ExportRequest) -> ExportedFile:
-        """Return the judgements of all users, or of this one, as a file."""
-        from plackett.web.workbench.exporting import export_judgements
+    def chosen_judgements(
+        self, user: str | None, click_set: int | None
+    ) -> tuple[list[Judgement], list[Preference], str]:
+        """Return the judgements of people, or a set from clicks, never both, and in words which they are."""
+        if click_set is None:
+            return *self.judgements(user), PEOPLE
+        made, graded = self._click_judgements.as_judgements(click_set)
+        return list(graded), [], origin(made)
 
+    def export_file(self, user: str, request: ExportRequest) -> ExportedFile:
+        """Return the judgements of all users, or of this one, or a set from clicks, as a file."""
+        from plackett.web.workbench.exporting import export_click_grades, export_judgements
+
+        if request.click_set is not None:
+            made = self._click_judgements.find(request.click_set)
+            grades = self._click_judgements.all_grades(request.click_set)
+            with client_errors():
+                base = self._collection.base_name(request.base)
+                return export_click_grades(request.format, self._collection, made, grades, base=base)
         judgements, preferences = self.judgements(user if request.mine else None)
         with client_errors():
             base = self._collection.base_name(request.base)

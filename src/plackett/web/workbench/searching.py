@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from plackett.web.collections.base import Collection, Hits
 from plackett.web.errors import client_errors
-from plackett.web.records import Judged, Query
+from plackett.web.records import ClickGrade, Judged, Query
 from plackett.web.schemas.lists import (
+    ClickChip,
     DocumentResponse,
     Feature,
     Graded,
@@ -26,9 +27,11 @@ from plackett.web.schemas.lists import (
     Result,
     TextField,
 )
+from plackett.web.workbench.click_judgements import origin
 
 if TYPE_CHECKING:
     from plackett.web.store import Store
+    from plackett.web.workbench.click_judgements import ClickJudgements
     from plackett.web.workbench.refining import Refined
     from plackett.web.workbench.search_log import SearchLog
 
@@ -40,8 +43,9 @@ CACHED_DESCRIPTIONS = 8192  # titles and snippets, a kilobyte each
 class Searching:
     """Searches of a collection. Threads may share one."""
 
-    def __init__(self, collection: Collection, store: Store, log: SearchLog):
+    def __init__(self, collection: Collection, store: Store, log: SearchLog, click_judgements: ClickJudgements):
         self._collection, self._store, self._log = collection, store, log
+        self._click_judgements = click_judgements
         self._described = lru_cache(maxsize=CACHED_DESCRIPTIONS)(self._describe)
 
     def search(self, user: str, text: str, options: ListOptions, *, is_seen: bool = True) -> RankedList:
@@ -68,7 +72,11 @@ class Searching:
         query = self.query(query_id)
         hits, user_id = self.hits(query, options), self.user_id(user)
         judged = Judged({}, []) if user_id is None else self._store.state(user_id, query_id).judged
-        return measure_list(hits, judged, options.method)
+        if options.click_set is None:
+            return measure_list(hits, judged, options.method)
+        made = self._click_judgements.find(options.click_set)
+        grades = {docid: float(one.grade) for docid, one in self._click_judgements.labels(made, query.text).items()}
+        return measure_list(hits, judged, options.method, click_grades=grades)
 
     def document(self, docid: str, text: str | None = None, base: str = "") -> DocumentResponse:
         """Return a document, and its features for a query."""
@@ -122,10 +130,13 @@ class Searching:
         refined = refine(hits, judged, options.method, options.pin_judged)
         place = {row: number for number, row in enumerate(refined.order, 1)}
         labels = self._collection.labels(text)
+        click_set, clicks = self._click_judgements.latest(text)
         in_list = set(hits.docid)
         shown = refined.order[: options.shown]
         first = range(min(options.shown, len(hits.docid))) if options.side_by_side else ()
-        results = {row: self._result(text, hits, refined, row, place[row], judged, labels) for row in {*shown, *first}}
+        results = {
+            row: self._result(text, hits, refined, row, place[row], judged, labels, clicks) for row in {*shown, *first}
+        }
         return RankedList(
             query_id=query_id,
             query=text,
@@ -139,6 +150,8 @@ class Searching:
             is_refined=bool(judged.labels or judged.pairs),
             can_undo=can_undo,
             note=refined.note,
+            click_set=None if click_set is None else click_set.id,
+            click_origin=None if click_set is None else origin(click_set),
             pairs=[Pair(preferred=better, other=worse) for better, worse in judged.pairs],
             elsewhere=[
                 Graded(docid=docid, grade=grade) for docid, grade in judged.labels.items() if docid not in in_list
@@ -148,7 +161,15 @@ class Searching:
         )
 
     def _result(
-        self, text: str, hits: Hits, refined: Refined, row: int, place: int, judged: Judged, labels: dict[str, float]
+        self,
+        text: str,
+        hits: Hits,
+        refined: Refined,
+        row: int,
+        place: int,
+        judged: Judged,
+        labels: dict[str, float],
+        clicks: dict[str, ClickGrade],
     ) -> Result:
         docid = hits.docid[row]
         title, snippet = self._described(text, docid)
@@ -163,6 +184,7 @@ class Searching:
             moved=int(refined.moves[row]),
             grade=judged.labels.get(docid),
             label=labels.get(docid),
+            clicks=None if docid not in clicks else ClickChip.model_validate(clicks[docid], from_attributes=True),
             why=[Reason(text=reason.text, amount=float(reason.amount)) for reason in refined.why[row]],
         )
 

@@ -85,20 +85,22 @@ class TrainedRankers:
         judgements: list[Judgement],
         preferences: list[Preference],
         base: str,
+        source: str,
         progress: Progress,
         cancel: threading.Event,
     ) -> dict[str, Any]:
-        """Train and save a ranker; return the result of the job."""
+        """Train and save a ranker; return the result of the job. ``source`` says whose judgements they are."""
         from plackett.web.workbench.training import train
 
         trained = train(self._collection, judgements, preferences, base=base, progress=progress, cancel=cancel)
+        summary = {**trained.summary, "source": source}
         with self._lock:
             taken = {one.name for one in self._store.rankers()}
             name = f"trained-{job_id}"
             while name in taken:
                 name += "'"
-            self._store.save_ranker(name, self._collection.key, trained.data, trained.summary)
-        return {"ranker_name": name, **trained.summary}
+            self._store.save_ranker(name, self._collection.key, trained.data, summary)
+        return {"ranker_name": name, **summary}
 
     def change(self, name: str, new_name: str, is_base: bool) -> RankersResponse:
         """Rename a ranker, and add it to the base rankers or remove it from them."""

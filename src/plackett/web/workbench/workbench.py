@@ -15,6 +15,8 @@ from plackett.web.schemas.session import Session
 from plackett.web.schemas.training import JobResponse, TrainRequest
 from plackett.web.schemas.values import METHODS
 from plackett.web.settings import Settings
+from plackett.web.workbench.click_judgements import ClickJudgements
+from plackett.web.workbench.click_logs import ClickLogs
 from plackett.web.workbench.jobs import JobRunner
 from plackett.web.workbench.judging import Judging
 from plackett.web.workbench.reviewing import Reviewing
@@ -45,6 +47,8 @@ class Workbench:
     reviewing : Reviewing
         Statistics, export and import of the whole collection.
     rankers : TrainedRankers
+    click_logs : ClickLogs
+    click_judgements : ClickJudgements
     jobs : JobRunner
     is_warm : bool
         Whether the modules and the index that requests need are loaded.
@@ -52,12 +56,14 @@ class Workbench:
 
     def __init__(self, collection: Collection, store: Store, settings: Settings):
         self.collection, self.store, self.settings = collection, store, settings
-        self.log = SearchLog(collection, store, settings.is_logging)
-        self.searching = Searching(collection, store, self.log)
-        self.judging = Judging(collection, store, self.searching, self.log)
-        self.reviewing = Reviewing(collection, store, self.searching)
-        self.rankers = TrainedRankers(collection, store)
         self.jobs = JobRunner(store, collection.key, settings.max_jobs)
+        self.log = SearchLog(collection, store, settings.is_logging)
+        self.click_logs = ClickLogs(collection, store, self.log, self.jobs)
+        self.click_judgements = ClickJudgements(collection, store, self.click_logs, self.jobs)
+        self.searching = Searching(collection, store, self.log, self.click_judgements)
+        self.judging = Judging(collection, store, self.searching, self.log)
+        self.reviewing = Reviewing(collection, store, self.searching, self.click_judgements)
+        self.rankers = TrainedRankers(collection, store)
         self.is_warm = False
 
     def close(self) -> None:
@@ -97,13 +103,13 @@ class Workbench:
         )
 
     def train(self, user: str, request: TrainRequest) -> JobResponse:
-        """Start a job that trains a ranker on the judgements of all users, or of this one."""
+        """Start a job that trains a ranker on the judgements of all users, or of this one, or on a set from clicks."""
         owner = user if request.mine else None
         with client_errors():
             base = self.collection.base_name(request.base)
-        judgements, preferences = self.reviewing.judgements(owner)
+        judgements, preferences, source = self.reviewing.chosen_judgements(owner, request.click_set)
 
         def work(job_id: int, progress: Progress, cancel: threading.Event) -> dict:
-            return self.rankers.train(job_id, judgements, preferences, base, progress, cancel)
+            return self.rankers.train(job_id, judgements, preferences, base, source, progress, cancel)
 
-        return self.jobs.start("train", {"base": base, "user": owner}, work)
+        return self.jobs.start("train", {"base": base, "user": owner, "source": source}, work)

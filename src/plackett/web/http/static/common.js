@@ -76,11 +76,11 @@ export async function once(path, options) {
   throw refusal;
 }
 
-async function request(method, path, body) {
+async function request(method, path, body, type = "application/json") {
   const options = () => ({
     method,
-    headers: { "X-CSRF-Token": token.content, ...(body === undefined ? {} : { "Content-Type": "application/json" }) },
-    body: body === undefined ? undefined : JSON.stringify(body),
+    headers: { "X-CSRF-Token": token.content, ...(body === undefined ? {} : { "Content-Type": type }) },
+    body,
   });
   try {
     return await (await once(`/api/v1/${path}`, options())).json();
@@ -90,7 +90,8 @@ async function request(method, path, body) {
     return (await once(`/api/v1/${path}`, options())).json();
   }
 }
-export const post = (path, body) => request("POST", path, body);
+export const post = (path, body) => request("POST", path, JSON.stringify(body));
+export const upload = (path, file) => request("POST", path, file, "application/octet-stream");
 export const remove = (path) => request("DELETE", path);
 
 // Retries until there is a response: a server restarts within seconds.

@@ -7,11 +7,12 @@ export async function measure(list) {
   const place = $("#measures");
   const turn = ++asked;
   $("#brief").textContent = "";
-  if (list.query_id === null || list.n_judged < 2) {
+  const clickSet = $("#measure-on")?.value ?? "";  // judgements of people, unless a set from clicks is chosen
+  if (list.query_id === null || (list.n_judged < 2 && !clickSet)) {
     place.replaceChildren(make("p", { class: "quiet" }, "Judge a relevant and a non-relevant result to measure both orders."));
     return;
   }
-  const query = new URLSearchParams({ base: list.base, method: list.method, k: list.k });
+  const query = new URLSearchParams({ base: list.base, method: list.method, k: list.k, ...(clickSet ? { click_set: clickSet } : {}) });
   const found = await get(`lists/${list.query_id}/measures?${query}`);
   if (turn !== asked) return;
   if (!found.metrics.length) {

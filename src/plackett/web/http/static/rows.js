@@ -14,6 +14,9 @@ export function fill(row, result, { place, isMain, list, view, mode, better, sen
   part("score").textContent = `score ${short(isMain && view !== "before" ? result.score : result.base_score)}`;
   part("label").textContent = result.label === null ? "" : `label ${short(result.label)}`;
   part("label").className = result.label === null ? "" : `chip v${Math.trunc(Math.max(0, Math.min(4, result.label)))}`;
+  part("clicks").textContent = result.clicks === null ? "" : `clicks ${result.clicks.grade} (${result.clicks.low.toFixed(2)}–${result.clicks.high.toFixed(2)})`;
+  part("clicks").className = result.clicks === null ? "" : "chip clicks";
+  part("clicks").title = result.clicks === null ? "" : `A click model's grade, not a person's: chance of a click ${result.clicks.value.toFixed(2)}, from ${counted(result.clicks.impressions, "impression")}`;
   const move = part("move");
   move.className = "move";
   let [arrow, words] = ["", ""];

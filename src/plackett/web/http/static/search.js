@@ -186,6 +186,7 @@ if (list) {
   $("#reset").addEventListener("click", () => write("reset", {}));
   $("#more").addEventListener("click", () => reload(list.results.length + MORE));
   $("#against").addEventListener("change", draw);
+  $("#measure-on")?.addEventListener("change", () => measure(list).catch((error) => complain(error.message)));
   for (const input of $$('input[name="order"]')) input.addEventListener("change", () => look(input.value));
   for (const input of [...$$('input[name="method"]'), $("#pin-judged")]) input.addEventListener("change", () => reload());
 }
