@@ -41,6 +41,7 @@ VERBS: dict[str, list[str]] = {
         "Example: plackett clicks judge clicks.csv -m ubm -o clicks.qrels",
         "Example: plackett clicks compare clicks.csv -m pbm,ubm,dbn",
     ],
+    "interleave": ["Example: plackett interleave simulate test.txt --ranker-a bm25 --ranker-b model.plackett -n 5000"],
     "export": ["Example: plackett export model.plackett --to solr --features names.txt --check test.txt -o solr.json"],
     "index": ["Example: plackett index notes/ -o notes.index"],
     "search": ["Example: plackett search notes.index 'learning to rank' -k 5"],

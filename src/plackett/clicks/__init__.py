@@ -14,6 +14,7 @@ __all__, __getattr__, __dir__ = attach(
         "plackett.clicks.description": "ClickDescription",
         "plackett.clicks.interleaving.interleaver": "Credit Interleaver ShownList",
         "plackett.clicks.interleaving.preference": "Preference sessions_needed",
+        "plackett.clicks.interleaving.simulate": "InterleavingSimulation simulate_interleaving",
         "plackett.clicks.judgements": "Judgements",
         "plackett.clicks.log": "ClickLog",
         "plackett.clicks.models.base": "ClickModel",

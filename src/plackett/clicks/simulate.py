@@ -93,7 +93,7 @@ def simulate_clicks(
         raise ValueError("queries has no labels; simulated users click by them.")
     grouped = queries.grouped
     names = list(ranker) if isinstance(ranker, Mapping) else []
-    scores = [_scores(one, queries) for one in (ranker.values() if isinstance(ranker, Mapping) else [ranker])]
+    scores = [grouped_scores(one, queries) for one in (ranker.values() if isinstance(ranker, Mapping) else [ranker])]
     lists = _Lists(grouped, queries.row_order, scores, k)
     labels = np.asarray(grouped.y, dtype=np.float64)
     settings = get_user(user, labels, k, eta=eta, epsilon=epsilon, max_label=max_label)
@@ -105,7 +105,7 @@ def simulate_clicks(
     return ClickLog.load(path)
 
 
-def _scores(ranker: Any, queries: Queries) -> np.ndarray:
+def grouped_scores(ranker: Any, queries: Queries) -> np.ndarray:
     """Return the scores of the grouped rows."""
     predict: Callable | None = getattr(ranker, "predict", None)
     if predict is not None:

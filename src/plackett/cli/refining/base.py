@@ -20,19 +20,26 @@ def read_base(base: str, data: list[str], *, zero_based: bool, cache: bool) -> t
     Missing last columns of a model are added to the data.
     """
     from plackett.cli.shared import inputs, models
-    from plackett.storage.opening import rereadable
 
     if base == "-":
         raise typer.BadParameter("standard input (-) can stand for DATA or for feedback, not for --base.")
     queries = inputs.load_queries(data, zero_based=zero_based, cache=cache)
     name = models.name_of_data(data)
     models.check_features(queries, name)
-    column = _column(base, queries, name)
+    return read_ranking(base, queries, name)
+
+
+def read_ranking(base: str, queries: Queries, name: str, option: str = "--base") -> tuple[Queries, Any]:
+    """Return a ranking of the queries as a column or as scores, and the queries as in ``read_base``."""
+    from plackett.cli.shared import models
+    from plackett.storage.opening import rereadable
+
+    column = _column(base, queries, name, option)
     if column is not None:
         return queries, column
     if not os.path.exists(base):
         raise FileNotFoundError(
-            f"--base {base}: {name} has no column of this name, and there is no file {base!r} in {os.getcwd()}."
+            f"{option} {base}: {name} has no column of this name, and there is no file {base!r} in {os.getcwd()}."
         )
     source = rereadable(base)
     if models.is_model(source):
@@ -60,7 +67,7 @@ def echo_base(ranks_now: Any, queries: Queries) -> None:
         output.note(f"the base is {feature_number(ranks_now, queries.first_index, queries.feature_names)}")
 
 
-def _column(base: str, queries: Queries, name: str) -> int | None:
+def _column(base: str, queries: Queries, name: str, option: str) -> int | None:
     """Return the column of the base, from its name or its number in the file; None if it is a file."""
     from plackett.validation import feature_number, find_column
 
@@ -69,7 +76,7 @@ def _column(base: str, queries: Queries, name: str) -> int | None:
     column = find_column(wanted, queries.n_features, queries.feature_names, queries.first_index)
     if column is None and base.isdecimal():
         first, last = (feature_number(one, queries.first_index) for one in (0, queries.n_features - 1))
-        raise ValueError(f"--base {base}: {name} has {first} to {last.rpartition(' ')[2]}.")
+        raise ValueError(f"{option} {base}: {name} has {first} to {last.rpartition(' ')[2]}.")
     return column
 
 

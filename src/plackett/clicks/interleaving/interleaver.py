@@ -272,19 +272,13 @@ class Interleaver:
         -------
         Preference
         """
-        names = self._known_rankers()
-        if names is None:
-            raise ValueError("no list was served yet, so the rankers are not known. Pass rankers=[...] or call serve.")
-        if first is None and second is None and len(names) == 2:
-            first, second = names
-        for name in (first, second):
-            if name not in names or first == second:
-                raise ValueError(f"{name!r}: name two of the rankers {', '.join(names)}.")
-        assert first is not None
-        assert second is not None
-        one, other = names.index(first), names.index(second)
-        tally = self._state.tallies().get((min(one, other), max(one, other)), Tally())
-        return preference_of(tally if one < other else tally.reversed(), first, second, level=level, margin=margin)
+        first, second, tally = self._tally(first, second)
+        return preference_of(tally, first, second, level=level, margin=margin)
+
+    def values(self, first: str | None = None, second: str | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the values of closed units, rounded to 0.0001, and how often each occurs."""
+        low, high, counts = self._tally(first, second)[2].bounds()
+        return (low + high) / 2, counts
 
     def preferences(self, *, level: float = 0.95, margin: float | None = None) -> list[Preference]:
         """Return the preferences of all pairs of rankers, whose intervals hold together (Bonferroni)."""
@@ -313,6 +307,19 @@ class Interleaver:
         except (AttributeError, KeyError, LookupError, TypeError, ValueError) as error:
             raise ValueError(f"the text is not the state of an interleaved test of this version: {error}.") from error
         return loaded
+
+    def _tally(self, first: str | None, second: str | None) -> tuple[str, str, Tally]:
+        """Return the names of two rankers, and the values of their preference."""
+        names = self._known_rankers()
+        if names is None:
+            raise ValueError("no list was served yet, so the rankers are not known. Pass rankers=[...] or call serve.")
+        if first is None and second is None and len(names) == 2:
+            first, second = names
+        if first is None or second is None or first == second or not {first, second} <= set(names):
+            raise ValueError(f"{first!r} and {second!r}: name two of the rankers {', '.join(names)}.")
+        one, other = names.index(first), names.index(second)
+        tally = self._state.tallies().get((min(one, other), max(one, other)), Tally())
+        return first, second, tally if one < other else tally.reversed()
 
     def _options(self) -> dict[str, Any]:
         return {

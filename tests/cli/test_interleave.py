@@ -1,0 +1,66 @@
+"""``plackett interleave``: a test on simulated users."""
+
+import json
+
+import pytest
+
+import plackett as pk
+
+
+@pytest.fixture
+def data(tmp_path):
+    lists = pk.datasets.make_web_like(20, 12, 4, random_state=0)
+    pk.write_letor(lists, tmp_path / "test.txt")
+    (tmp_path / "good.txt").write_text("".join(f"{label}\n" for label in lists.y))
+    return lists
+
+
+def test_a_ranking_by_the_labels_wins_and_ab_tests_stand_beside_it(run, data):
+    done = run("interleave", "simulate", "test.txt", "-a", "good.txt", "-b", "2", "-n", "600", "-k", "5")
+    assert done.returncode == 0, done.stderr
+    assert "preference for good over feature 2" in done.stdout
+    assert "A/B, sessions with a click" in done.stdout
+    options = [
+        "--ranker-a",
+        "good.txt",
+        "--ranker-b",
+        "2",
+        "--sessions",
+        "600",
+        "-k",
+        "5",
+        "--method",
+        "optimised",
+        "--json",
+    ]
+    found = json.loads(run("interleave", "simulate", "test.txt", *options).stdout)
+    assert found["preference"]["verdict"] == "good"
+    assert found["ndcg"]["good"] == 1
+    assert found["sessions_needed"] > found["sessions_needed_fixed"]
+    assert [test["measure"] for test in found["ab"]] == [
+        "clicks",
+        "sessions with a click",
+        "reciprocal rank of the first click",
+    ]
+    assert found == json.loads(run("interleave", "simulate", "test.txt", *options).stdout)
+
+
+def test_equal_rankers_and_biased_methods_are_said_to_be_so(run, data):
+    done = run("interleave", "simulate", "test.txt", "-a", "2", "-b", "2", "-n", "50", "-m", "balanced")
+    assert done.returncode == 0, done.stderr
+    assert "undecided" in done.stdout
+    assert "also under random clicks; choose another method" in done.stderr
+    assert "100.0% of the lists are the same for both rankers" in done.stderr
+
+
+def test_wrong_words_and_rankers_are_explained(run, data):
+    for words in (["simulate"], ["serve", "test.txt"]):
+        done = run("interleave", *words, "-a", "1", "-b", "2")
+        assert done.returncode == 2
+        assert "plackett interleave simulate DATA" in done.stderr
+    done = run("interleave", "simulate", "test.txt", "-a", "1", "-b", "9")
+    assert done.returncode == 1
+    assert "--ranker-b 9: test.txt has feature 1 to 4." in done.stderr
+    done = run("interleave", "simulate", "test.txt", "-a", "1", "-b", "2", "-m", "coin")
+    assert done.returncode == 2
+    assert "team-draft" in done.stderr
