@@ -166,3 +166,15 @@ def test_what_a_model_does_not_have_is_named():
     with pytest.raises(ValueError, match="the pairs have no features"):
         DCTR().fit(log).judgements().to_queries()
     assert len(DCTR().fit(log).judgements(min_impressions=10**6)) == 0
+
+
+def test_features_of_queries_are_found_by_names():
+    found = DCTR().fit(make_log(COUNTS)).judgements(min_impressions=0, grades=[0.3, 0.6])
+    rows = [("r", "a"), ("q", "zz"), ("q", "b"), ("q", "a")]
+    lists = pk.Queries([[1.0], [2.0], [3.0], [4.0]], qid=[q for q, _ in rows], docid=[d for _, d in rows])
+    grades = dict(zip(zip(found.query.tolist(), found.docid.tolist(), strict=True), found.grade.tolist(), strict=True))
+    with pytest.warns(pk.exceptions.DataWarning, match="2 shown pairs of 5 have no row"):
+        queries = found.to_queries(lists)
+    qid = np.repeat(queries.ids, np.diff(queries.indptr)).tolist()
+    known = {(q, d): (x, y) for q, d, x, y in zip(qid, queries.docid, queries.X[:, 0], queries.y, strict=True)}
+    assert known == {pair: (rows.index(pair) + 1.0, grades[pair]) for pair in grades if pair in rows}

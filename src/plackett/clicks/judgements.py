@@ -11,6 +11,7 @@ import numpy as np
 
 from plackett._optional import import_optional
 from plackett._tables import csv_text
+from plackett.clicks.correction.features import labelled_queries
 from plackett.clicks.log import ClickLog
 from plackett.clicks.pairs import Pairs
 from plackett.data.queries import Queries
@@ -120,19 +121,24 @@ class Judgements:
 
         Parameters
         ----------
-        features : array-like of shape (n_rows, n_features), default=None
-            A row for each judgement. None takes the features of the log that was given to ``judgements``.
+        features : Queries, or array-like of shape (n_rows, n_features), default=None
+            Queries that hold the pairs, found by query and document as text (documents without names by their row); or
+            a row for each judgement. None takes the features of the log that was given to ``judgements``.
         feature_names : sequence of str, default=None
+            Of an array.
 
         Returns
         -------
         Queries
+            Without the pairs that have no features.
 
         Raises
         ------
         ValueError
             If there are no features.
         """
+        if isinstance(features, Queries):
+            return labelled_queries(self.pairs, self.grade.astype(np.float64), features)
         if features is None:
             if self.features is None:
                 raise ValueError(

@@ -8,6 +8,7 @@ from plackett.clicks.log import ClickLog
 from plackett.clicks.names import code_names
 from plackett.clicks.pairs import Pairs, coded_pairs
 from plackett.data.queries import Queries
+from plackett.data.text_column import as_str_array
 from plackett.exceptions import DataWarning, warn
 from plackett.storage.mapped import take_rows
 from plackett.validation import count_of, is_sparse
@@ -40,6 +41,31 @@ def rows_of_pairs(pairs: Pairs, queries: Queries) -> np.ndarray:
     if len(pairs) and not (place >= 0).any():
         raise ValueError(_nothing_found(pairs, known, grouped.docid is None))
     return np.where(place >= 0, row[place], -1)
+
+
+def labelled_queries(
+    pairs: Pairs, labels: np.ndarray, source: Queries, *, warns: bool = True, has_estimated_labels: bool = False
+) -> Queries:
+    """Return the rows of ``source`` that are pairs, in the order of the pairs, with other labels."""
+    found = rows_of_pairs(pairs, source)
+    if warns:
+        warn_of_missing(found, "are left out")
+    own, rows, grouped = np.flatnonzero(found >= 0), found[found >= 0], source.grouped
+    starts = np.flatnonzero(np.diff(pairs.pair_query[own], prepend=-1))
+    names = grouped.document_ids if grouped.document_ids is not None else grouped.docid
+    if names is None:
+        docid = as_str_array(list(pairs.docids))[pairs.pair_doc[own]]
+    return Queries.from_groups(
+        take_rows(grouped.X, rows),
+        labels[own],
+        grouped.ids[grouped.query_of_row[rows[starts]]],
+        np.append(starts, own.size).astype(np.int64),
+        docid=docid if names is None else names[rows],
+        feature_names=grouped.feature_names,
+        first_index=grouped.first_index,
+        categories=grouped.categories,
+        has_estimated_labels=has_estimated_labels,
+    )
 
 
 def log_with_features(log: ClickLog, queries: Queries) -> ClickLog:

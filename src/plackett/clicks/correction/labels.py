@@ -12,14 +12,13 @@ from plackett._optional import import_optional
 from plackett._tables import csv_text
 from plackett.clicks.correction.diagnosis import CorrectionDiagnosis, diagnose
 from plackett.clicks.correction.estimates import Estimates
-from plackett.clicks.correction.features import rows_of_pairs, warn_of_missing
+from plackett.clicks.correction.features import labelled_queries
 from plackett.clicks.names import code_names, match_names
 from plackett.clicks.pairs import Pairs
 from plackett.clicks.propensities.counts import Counts
 from plackett.clicks.propensities.propensities import Propensities
 from plackett.data.queries import Queries
 from plackett.data.text_column import as_str_array
-from plackett.storage.mapped import take_rows
 from plackett.validation import count_of
 
 _COLUMNS = ("query", "docid", "relevance", "variance", "impressions", "clicks")
@@ -134,7 +133,9 @@ class CorrectedLabels:
         """
         source = self.source if features is None else features
         if isinstance(source, Queries):
-            return self._from(source)
+            return labelled_queries(
+                self.pairs, self.relevance, source, warns=source is not self.source, has_estimated_labels=True
+            )
         rows, names = (self.features, self.feature_names) if features is None else (features, feature_names)
         if rows is None:
             raise ValueError(
@@ -143,26 +144,6 @@ class CorrectedLabels:
             )
         queries = Queries(rows, self.relevance, self.query, docid=self.docid, feature_names=names)
         return queries.replace(y=self.relevance.copy(), has_estimated_labels=True)
-
-    def _from(self, source: Queries) -> Queries:
-        found = rows_of_pairs(self.pairs, source)
-        if source is not self.source:
-            warn_of_missing(found, "are left out")
-        own, rows, grouped = np.flatnonzero(found >= 0), found[found >= 0], source.grouped
-        query = self.pairs.pair_query[own]
-        starts = np.flatnonzero(np.diff(query, prepend=-1))
-        names = grouped.document_ids if grouped.document_ids is not None else grouped.docid
-        return Queries.from_groups(
-            take_rows(grouped.X, rows),
-            self.relevance[own],
-            grouped.ids[grouped.query_of_row[rows[starts]]],
-            np.append(starts, own.size).astype(np.int64),
-            docid=self.docid[own] if names is None else names[rows],
-            feature_names=grouped.feature_names,
-            first_index=grouped.first_index,
-            categories=grouped.categories,
-            has_estimated_labels=True,
-        )
 
     def sample_weight(self, queries: Queries) -> np.ndarray:
         """Return the number of sessions of each query, for ``fit(queries, sample_weight=...)``.
