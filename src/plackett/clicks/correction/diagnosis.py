@@ -212,7 +212,7 @@ def _agreement(labels: CorrectedLabels, queries: Queries | None) -> _Agreement |
         return None
     if signal <= 0:  # noise is all there is
         return _Agreement(float(max(product, 0.0) / np.sqrt(energy * total)), 0.0)
-    return _Agreement(min(1.0, max(0.0, product) / np.sqrt(energy * signal)), float(np.sqrt(min(1.0, signal / total))))
+    return _Agreement(float(min(1.0, max(0.0, product) / np.sqrt(energy * signal))), float(np.sqrt(signal / total)))
 
 
 def _centered(values: np.ndarray, query: np.ndarray) -> np.ndarray:
@@ -257,7 +257,7 @@ def _findings(found: CorrectionDiagnosis, labels: CorrectedLabels) -> list[str]:
     if found.effective_clicks < FEW_EFFECTIVE * found.n_clicks:
         findings.append(
             f"{count_of(found.n_clicks, 'click')} are worth {found.effective_clicks:,.0f} with equal weights: a few "
-            "clicks at low ranks decide. Raise clip, or use more sessions."
+            "clicks with large weights decide. Raise clip, or use more sessions."
         )
     if found.correlation_corrected == 0:
         findings.append("Corrected labels are noise: they differ no more than by chance. Use more sessions, or naive.")

@@ -68,7 +68,8 @@ def by_session(
     base = np.zeros(counts.n_pairs) if regression is None else regression
     mean = counts.by_pair(counts.shown * a) / n
     rho = np.maximum(mean, clip)
-    values = base + counts.by_pair(counts.clicks - counts.shown * (b + a * base[counts.pair])) / n / rho
+    # in this form a regression has no share, not even by rounding, where rho is not clipped
+    values = base * (1 - mean / rho) + counts.by_pair(counts.clicks - counts.shown * b) / n / rho
     center = np.where(mean < clip, base, values)
     expected = b + a * center[counts.pair]
     drift = (values - center) / n  # mean of the terms, 0 where rho is not clipped
