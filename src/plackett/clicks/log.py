@@ -411,14 +411,12 @@ class ClickLog:
         return {**arrays, **self.pairs.arrays(), **({} if self.features is None else {"features": self.features})}
 
     @classmethod
-    def load(cls, path: str | os.PathLike, *, is_trusted: bool = False) -> ClickLog:
+    def load(cls, path: str | os.PathLike) -> ClickLog:
         """Return the log in a file of ``save``, mapped into memory.
 
         Parameters
         ----------
         path : path
-        is_trusted : bool, default=False
-            Whether the file was written by this process just now, so that its content need not be checked.
 
         Returns
         -------
@@ -429,19 +427,24 @@ class ClickLog:
         DataFormatError
             If the file is damaged, or is not a click log.
         """
-        try:
-            with open_container(path, KIND, VERSION, verify=False if is_trusted else None) as container:
-                arrays = {name: container.mapped(name, "r") for name in container.arrays}
-                header = container.header
-            return _log_of(arrays, header, is_trusted)
-        except (ContainerError, ValueError, KeyError, TypeError) as error:
-            raise DataFormatError(os.fspath(path), None, f"this click log cannot be read: {error}") from error
+        return open_log(path, is_trusted=False)
 
     def __repr__(self) -> str:
         sessions = count_of(len(self), "session")
         queries = count_of(np.unique(self.session_query).size, "query", "queries")
         clicks, pairs = count_of(self.n_clicks, "click"), count_of(self.n_pairs, "pair")
         return f"ClickLog({sessions} of {queries}, {self.n_shown:,} shown, {clicks}, {pairs})"
+
+
+def open_log(path: str | os.PathLike, *, is_trusted: bool) -> ClickLog:
+    """Return the log in a file, mapped; one that this process has just written is trusted, and not read to check it."""
+    try:
+        with open_container(path, KIND, VERSION, verify=False if is_trusted else None) as container:
+            arrays = {name: container.mapped(name, "r") for name in container.arrays}
+            header = container.header
+        return _log_of(arrays, header, is_trusted)
+    except (ContainerError, ValueError, KeyError, TypeError) as error:
+        raise DataFormatError(os.fspath(path), None, f"this click log cannot be read: {error}") from error
 
 
 def ranks(indptr: np.ndarray) -> np.ndarray:

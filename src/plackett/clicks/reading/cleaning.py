@@ -97,7 +97,8 @@ class Cleaning:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {"n_lines": self.n_lines, "first_position": self.first_position, "counts": dict(self.counts)}
+        counts = {name: self.counts[name] for name in RULES if name in self.counts}
+        return {"n_lines": self.n_lines, "first_position": self.first_position, "counts": counts}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Cleaning:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from plackett.clicks.log import KIND, VERSION, ClickLog
+from plackett.clicks.log import KIND, VERSION, ClickLog, open_log
 from plackett.clicks.names import NameTable, names_as_arrays
 from plackett.clicks.pairs import Pairs, PairTable
 from plackett.clicks.reading.cleaning import Cleaning
@@ -267,34 +267,28 @@ Bounds = tuple[int, int, int, int]  # first and last list, first row and first b
 def _blocks(runs: list[_Run]) -> Iterator[tuple[list[tuple[int, Bounds]], np.ndarray]]:
     """Yield slices of the runs that hold the next sessions by name, and the order of their lists.
 
-    Some sessions of each run are held. Those up to the first of their last names come next, because no session that is
-    not yet held comes before them.
+    The next names of each run are read. Those up to the first of their last names come next, because no name that was
+    not read comes before them.
     """
     step = max(1, SESSIONS_AT_ONCE // max(1, len(runs)))
-    at = [0] * len(runs)  # first list that was not yet taken
-    rows, bytes_ = [0] * len(runs), [0] * len(runs)
-    held: list[Any] = [None] * len(runs)
-    while any(place < run.n_lists for place, run in zip(at, runs, strict=True)):
-        limits = []
-        for i, run in enumerate(runs):
-            if (held[i] is None or not len(held[i])) and at[i] < run.n_lists:
-                held[i] = run.keys(at[i], min(run.n_lists, at[i] + step), bytes_[i])
-            if held[i] is not None and len(held[i]) and at[i] + len(held[i]) < run.n_lists:
-                limits.append(_last(held[i]))
-        slices, keys = [], []
-        for i, run in enumerate(runs):
-            n = 0 if held[i] is None else _count_until(held[i], min(limits)) if limits else len(held[i])
+    at = [(0, 0, 0)] * len(runs)  # first list, row and byte that were not yet taken
+    while ahead := [i for i, run in enumerate(runs) if at[i][0] < run.n_lists]:
+        keys = {i: runs[i].keys(at[i][0], min(runs[i].n_lists, at[i][0] + step), at[i][2]) for i in ahead}
+        limit = min((_last(keys[i]) for i in ahead if at[i][0] + len(keys[i]) < runs[i].n_lists), default=None)
+        slices, taken = [], []
+        for i in ahead:
+            n = len(keys[i]) if limit is None else _count_until(keys[i], limit)
             if not n:
                 continue
-            start, stop = at[i], at[i] + n
-            slices.append((i, (start, stop, rows[i], bytes_[i])))
-            keys.append(held[i][:n])
-            held[i] = held[i][n:]
-            at[i] = stop
-            rows[i] += int(run.columns["length"].read(start, stop).sum(dtype=np.int64))
-            if run.names is not None:
-                bytes_[i] += int(run.columns["name length"].read(start, stop).sum(dtype=np.int64))
-        yield slices, _order(keys)
+            start, row, byte = at[i]
+            slices.append((i, (start, start + n, row, byte)))
+            taken.append(keys[i][:n])
+            sizes = [
+                int(runs[i].columns[name].read(start, start + n).sum(dtype=np.int64)) if name in runs[i].columns else 0
+                for name in ("length", "name length")
+            ]
+            at[i] = start + n, row + sizes[0], byte + sizes[1]
+        yield slices, _order(taken)
 
 
 def _last(keys: Any) -> Any:
@@ -357,4 +351,4 @@ def _to_file(
         for name, start, values in blocks:
             writer.write_rows(name, start, values)
         writer.finish({"feature_names": None, "cleaning": cleaning.to_dict()})
-    return ClickLog.load(path, is_trusted=True)
+    return open_log(path, is_trusted=True)
