@@ -194,7 +194,7 @@ class SafetyMiddleware:
             raise RequestError(429, "busy", "other logs are being uploaded.", "Try again in a moment.")
         self._n_uploads += 1
         try:
-            return await self._bodies.save(receive, upload.file, self._settings.max_upload)
+            return await self._bodies.save(receive, upload, self._settings.max_upload)
         except OSError as error:
             message = f"the upload cannot be written to disk ({error.strerror or error})."
             raise RequestError(507, "disk", message, "Free some space in the temporary folder.") from error

@@ -52,11 +52,11 @@ class BodyReader:
 
         return bytes(body) if await self._receive(receive, keep, self._max_body, is_in_memory=True) else None
 
-    async def save(self, receive: Receive, file: BinaryIO, max_bytes: int) -> bool:
+    async def save(self, receive: Receive, upload: Upload, max_bytes: int) -> bool:
         """Write the body to a file; return False if the client disconnected, and raise the same errors."""
 
         async def write(part: bytes) -> None:
-            await asyncio.to_thread(file.write, part)
+            await asyncio.to_thread(upload.write, part)
 
         return await self._receive(receive, write, max_bytes, is_in_memory=False)
 
@@ -114,6 +114,10 @@ class Upload:
     def file(self) -> BinaryIO:
         assert self._file is not None
         return self._file
+
+    def write(self, part: bytes) -> None:
+        """Append to the file."""
+        self.file.write(part)
 
     def take(self) -> BinaryIO:
         """Return the file, which the caller must close now."""

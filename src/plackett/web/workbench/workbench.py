@@ -72,6 +72,7 @@ class Workbench:
 
     def warm_up(self) -> None:
         """Run each use case once, so that the first request does not wait for imports and the index."""
+        from plackett.clicks.reading import lists  # noqa: F401
         from plackett.web.workbench import exporting, importing, training  # noqa: F401
         from plackett.web.workbench.measuring import measure_list
         from plackett.web.workbench.refining import refine
