@@ -127,8 +127,8 @@ def test_other_files_are_refused_at_once(client, content, events_at, message):
 @pytest.mark.parametrize(
     ("content", "events_at", "message"),
     [
-        (b"one,two\n1,2\n", None, "x"),
-        (b"\x00\xff\xfe\n\x00", None, "x"),
+        (b"one,two\n1,2\n", None, "x has no column for the session; its columns are 'one', 'two'."),
+        (b"\x00\xff\xfe\n\x00", None, "x, line 1: expected a header with the names of the columns"),
         (b"not json\n{}\n", 9, "no session of the log can be used"),
     ],
 )
@@ -151,6 +151,14 @@ def test_a_log_may_be_larger_than_other_requests_but_not_too_large(collection, k
     assert "more than 1,000 bytes" in error_of(client.post(f"{API}/refine", content=b"x" * 1001), 413)
     monkeypatch.setattr(middleware, "MAX_UPLOADS", 0)
     assert error_of(upload(client, text), 429) == "other logs are being uploaded."
+
+
+def test_columns_of_other_names_can_be_named(client, sessions):
+    text = as_csv(as_rows(sessions)).replace("session_id,query,doc_id,position,clicked", "a,b,c,d,e")
+    columns = {"session": "a", "query": "b", "docid": "c", "rank": "d", "click": "e"}
+    answer = client.post(f"{API}/clicks/logs", params={"name": "x", **columns}, content=text.encode())
+    assert finished(client, answer)["state"] == "done"
+    assert client.get(f"{API}/clicks/logs").json()["logs"][0]["summary"]["n_sessions"] == 400
 
 
 def test_uploads_need_the_csrf_token(collection, kept):

@@ -14,6 +14,8 @@ pytest.importorskip("sqlalchemy")
 
 from plackett.clicks import read_clicks
 from plackett.exceptions import StoreError
+from plackett.text import build_index
+from plackett.web.collections.text import TextCollection
 from plackett.web.workbench.search_log import RANKER
 from tests.clicks.logs import by_id
 from tests.web.serving import TOKEN, client_of, page_of
@@ -170,6 +172,15 @@ def test_a_search_works_if_it_cannot_be_logged(client, kept, monkeypatch, caplog
         "a click was not logged",
     ]
     assert client.post(f"{API}/clicks", json={"shown_id": shown, "docid": "d1"}).status_code == 503
+
+
+def test_a_list_with_ids_that_cannot_be_stored_is_shown(kept, caplog):
+    docid = ["d1", "d2", "x" * 2000]
+    index = build_index({"body": ["wings", "wings wings", "wings lift"]}, docid=docid)
+    client = page_of(client_of(TextCollection(index, "odd", "odd", ["wings"]), kept))
+    found = page_list(client)
+    assert (sorted(docids(found)), found["shown_id"]) == (sorted(docid), None)
+    assert caplog.records[0].getMessage().startswith("a list was not logged: a docid ")
 
 
 def test_the_log_is_read_back_unchanged(collection, kept, tmp_path):

@@ -312,7 +312,7 @@ def click_logs(bench: Bench):
 )
 def upload_log(bench: Bench, upload: LogFile, request: Annotated[UploadRequest, Query()]):
     """Start a job that reads the click log in the body: CSV or NDJSON rows, or UBI's queries followed by its events."""
-    return _json(bench.click_logs.upload(upload.take(), request.name, request.events_at), 202)
+    return _json(bench.click_logs.upload(upload.take(), request), 202)
 
 
 @router.delete("/clicks/logs", response_model=ClickLogsResponse, tags=["clicks"])

@@ -36,7 +36,18 @@ class LogFileRequest(RequestModel):
     until: Id | None = Field(default=None, description="The last list, by its number; null means all.")
 
 
-class UploadRequest(RequestModel):
+class LogColumns(RequestModel):
+    """Columns of a table, where they do not have usual names; for UBI, ``ranker`` is a path in a query."""
+
+    session: Name | None = None
+    query: Name | None = None
+    docid: Name | None = None
+    rank: Name | None = None
+    click: Name | None = None
+    ranker: Name | None = None
+
+
+class UploadRequest(LogColumns):
     """The log in the body: a table with a row for each shown document, or ``ubi_queries`` and then ``ubi_events``."""
 
     name: Name

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from plackett.web.collections.base import Collection
 from plackett.web.errors import RequestError, client_errors
-from plackett.web.schemas.clicks import ClickLogsResponse, LogResponse
+from plackett.web.schemas.clicks import ClickLogsResponse, LogColumns, LogResponse, UploadRequest
 from plackett.web.schemas.training import JobResponse
 from plackett.web.workbench.jobs import JobRunner
 from plackett.web.workbench.search_log import RANKER, SearchLog
@@ -47,18 +47,18 @@ class ClickLogs:
             logs=[LogResponse(**one._asdict()) for one in self._store.click_logs(self._collection.key)],
         )
 
-    def upload(self, file: BinaryIO, name: str, events_at: int | None) -> JobResponse:
+    def upload(self, file: BinaryIO, request: UploadRequest) -> JobResponse:
         """Start a job that reads a log from a temporary file, which is closed when it ends.
 
         Parameters
         ----------
         file : binary file
             A table with a row for each shown document, or ``ubi_queries`` followed by ``ubi_events``.
-        name : str
-        events_at : int or None
-            Number of bytes of ``ubi_queries``; None for a table.
+        request : UploadRequest
+            The name, the columns, and where ``ubi_events`` begins.
         """
-        end = file.seek(0, os.SEEK_END)
+        name, events_at, end = request.name, request.events_at, file.seek(0, os.SEEK_END)
+        columns = request.model_dump(include=set(LogColumns.model_fields))
         bounds = [(0, end)] if events_at is None else [(0, events_at), (events_at, end)]
         parts = [_Part(file, start, stop, name) for start, stop in bounds]
 
@@ -66,7 +66,7 @@ class ClickLogs:
             from plackett.clicks.reading.read import read_clicks
 
             with file:
-                return read_clicks(*parts, keep_session_ids=False)
+                return read_clicks(*parts, **columns, keep_session_ids=False)
 
         try:
             if not all(part.size for part in parts):

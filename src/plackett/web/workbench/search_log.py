@@ -61,7 +61,7 @@ class SearchLog:
             shown_id = self._store.log_list(
                 self._collection.key, self._client_id(user), ranked.query, [one.docid for one in results], attributes
             )
-        except StoreError as error:
+        except (StoreError, ValueError) as error:  # such as a document's id that the store cannot keep
             LOG.warning("a list was not logged: %s", error)
             return ranked
         return ranked.model_copy(update={"shown_id": shown_id})
