@@ -44,6 +44,8 @@ _names, __getattr__, __dir__ = attach(
         "plackett.rankers.recommendation.personality": "PersonalityDiagnosis",
         "plackett.rankers.recommendation.recommend": "recommend",
         "plackett.rankers.registry": "load ranker ranker_names",
+        "plackett.rankers.scoring.load": "load_scorer",
+        "plackett.rankers.scoring.scorer": "Scorer",
         "plackett.evaluation.evaluate": "Evaluation evaluate",
         "plackett.evaluation.compare.compare": "compare",
         "plackett.evaluation.compare.comparison": "Comparison",

@@ -31,7 +31,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, BinaryIO, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -50,6 +50,9 @@ from plackett.rankers.monitor import DEFAULT_METRIC, FitMonitor, ValidationSet
 from plackett.storage import models
 from plackett.storage.models.sklearn_estimators import is_sklearn, n_columns_of
 from plackett.validation import check_index, check_positive_int, check_scores
+
+if TYPE_CHECKING:
+    from plackett.rankers.scoring.scorer import Scorer
 
 NO_LABELS = QueryLists(np.zeros(0), np.zeros(1, dtype=np.int64))  # for checks of the parameters of a loss alone
 
@@ -317,6 +320,31 @@ class Ranker(QueryInputs, ABC):
         if isinstance(X, Queries):
             qid, docid = X.qid, X.docid if docid is None else docid
         return Ranking(qid, scores, docid, k)
+
+    def scorer(self) -> Scorer:
+        """Return a small object that computes the scores of ``predict`` from arrays, for processes that only score.
+
+        It is immutable, thread-safe and picklable, and needs no scikit-learn; ``plackett.load_scorer`` makes one from a
+        model file.
+
+        Returns
+        -------
+        Scorer
+            ``scorer.score(X)`` scores one list, ``scorer.score(X, indptr)`` several.
+
+        Raises
+        ------
+        ValueError
+            If the ranker has no scorer (``KernelRanker``, ``QueryDependentRanker``, refiners, ``CatBoostRanker``), or
+            a part of it has none; the message says why.
+        """
+        from plackett.rankers import registry
+        from plackett.rankers.scoring.build import build_scorer
+
+        check_is_fitted(self)
+        registry.fill()
+        known = [cls for cls in type(self).__mro__ if issubclass(cls, Ranker) and models.name_of(cls) is not None]
+        return build_scorer(models.part_of(self, next((cls for cls in known if self.predicts_as(cls)), None)))
 
     @abstractmethod
     def _predict_grouped(self, queries: Queries) -> np.ndarray:

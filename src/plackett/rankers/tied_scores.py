@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from plackett import _native
-from plackett.data.queries import Queries
 from plackett.validation import is_sparse
+
+if TYPE_CHECKING:
+    from plackett.data.queries import Queries
 
 EQUAL = 1e-10  # scores that differ by less are equal
 ROWS_PER_BLOCK = 4096
@@ -52,16 +56,21 @@ def row_keys(rows: np.ndarray) -> np.ndarray:
 
 
 def tie_equal_rows(scores: np.ndarray, queries: Queries) -> np.ndarray:
-    """Return the scores of grouped rows, exactly equal for equal rows of a query.
+    """Return the scores of grouped rows, exactly equal for equal rows of a query."""
+    return with_equal_rows_tied(scores, queries.X, queries.indptr)
+
+
+def with_equal_rows_tied(scores: np.ndarray, X: Any, indptr: np.ndarray) -> np.ndarray:
+    """Return the scores of rows, exactly equal for equal rows of a list.
 
     BLAS may sum equal rows in different order. Without this, scores of equal documents would differ by rounding, and
     measures would depend on the order of rows.
     """
     if not scores.size:
         return scores
-    blocks = (queries.X[first : first + ROWS_PER_BLOCK] for first in range(0, queries.n_docs, ROWS_PER_BLOCK))
+    blocks = (X[first : first + ROWS_PER_BLOCK] for first in range(0, X.shape[0], ROWS_PER_BLOCK))
     keys = np.concatenate([row_keys(rows.toarray() if is_sparse(rows) else rows) for rows in blocks])
-    query_of = np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr))
+    query_of = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
     order = np.lexsort((keys, query_of))
     is_new = np.ones(order.size, dtype=bool)
     is_new[1:] = (keys[order[1:]] != keys[order[:-1]]) | (query_of[order[1:]] != query_of[order[:-1]])

@@ -120,6 +120,25 @@ class FlatTrees:
             kept.kinds_ = kept.kinds_[:0]
         return kept
 
+    @classmethod
+    def of_stumps(cls, steps: np.ndarray, n_features: int) -> FlatTrees:
+        """Return one tree with the leaves 0 and ``weight`` for each record of RankBoost's ``steps_``."""
+        nothing = np.zeros(3)
+        trees = [
+            {
+                "features": np.array([feature, LEAF, LEAF]),
+                "thresholds": np.array([threshold, 0.0, 0.0]),
+                "left": np.array([1, 0, 0]),
+                "right": np.array([2, 0, 0]),
+                "values": np.array([0.0, 0.0, weight]),
+                "missing_left": np.full(3, default == 0),
+                "counts": nothing,
+                "gains": nothing,
+            }
+            for feature, weight, threshold, default in steps.tolist()
+        ]
+        return cls.of(trees, n_features)
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return no parameters; model files ask for them."""
         return {}

@@ -276,18 +276,4 @@ def _stumps(ranker: RankBoost) -> FlatTrees:
             f"{type(ranker).__name__} with normalize={ranker.normalize!r} cannot be exported: its thresholds are of "
             "scaled columns. Fit it without normalize: scaling over all rows makes no difference to it."
         )
-    nothing = np.zeros(3)
-    trees = [
-        {
-            "features": np.array([feature, LEAF, LEAF]),
-            "thresholds": np.array([threshold, 0.0, 0.0]),
-            "left": np.array([1, 0, 0]),
-            "right": np.array([2, 0, 0]),
-            "values": np.array([0.0, 0.0, alpha]),
-            "missing_left": np.full(3, default == 0),
-            "counts": nothing,
-            "gains": nothing,
-        }
-        for feature, alpha, threshold, default in ranker.steps_.tolist()
-    ]
-    return FlatTrees.of(trees, ranker.n_columns_)
+    return FlatTrees.of_stumps(ranker.steps_, ranker.n_columns_)

@@ -11,7 +11,8 @@ from plackett import _native
 from plackett._threads import map_blocks
 from plackett.data.queries import Queries
 from plackett.rankers.boosting.discovery import FeatureRanks
-from plackett.rankers.boosting.feature_steps import LEAST, FeatureSteps, Replay, Step, Training, TrainingLists
+from plackett.rankers.boosting.feature_steps import LEAST, FeatureSteps, Training, TrainingLists
+from plackett.rankers.boosting.replay import DiffReplay, Step
 from plackett.validation import check_positive_int
 
 if TYPE_CHECKING:
@@ -139,8 +140,8 @@ class DiffRank(FeatureSteps):
         lists = TrainingLists(queries, weights, self.top_k)
         return _DiffTraining(lists, self._discovery().twice_ranks(queries.X, queries.indptr, queries.lists), self.top_k)
 
-    def _replay(self, queries: Queries) -> _DiffReplay:
-        return _DiffReplay(self._ranks(queries))
+    def _replay(self, queries: Queries) -> DiffReplay:
+        return DiffReplay(self._ranks(queries))
 
 
 class _DiffTraining(Training):
@@ -205,17 +206,3 @@ def _top_places(lists: TrainingLists, top: int) -> np.ndarray:
     """Return how many documents of each query belong to the top."""
     belongs = np.concatenate([[0], np.cumsum(lists.levels.start < top)])
     return belongs[lists.indptr[1:]] - belongs[lists.indptr[:-1]]
-
-
-class _DiffReplay(Replay):
-    """Adds up weighted ranks."""
-
-    def __init__(self, ranks: np.ndarray):
-        self._ranks, self._sums = ranks, np.zeros(ranks.shape[1])
-
-    @property
-    def scores(self) -> np.ndarray:
-        return self._sums
-
-    def apply(self, step: Step) -> None:
-        _native.rankers.add_feature(self._ranks[step.feature], step.weight, self._sums)

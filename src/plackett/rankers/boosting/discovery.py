@@ -15,7 +15,7 @@ import numpy as np
 
 from plackett import _native
 from plackett._threads import map_blocks, query_blocks
-from plackett.data.queries import QueryLists
+from plackett.data.query_lists import QueryLists
 from plackett.validation import feature_label, is_sparse
 
 CENTRES = ("mean", "prior", "middle", "posterior")

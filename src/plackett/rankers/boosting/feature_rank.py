@@ -8,20 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from plackett import _native
-from plackett._threads import map_blocks, query_blocks
+from plackett._threads import map_blocks
 from plackett.data.queries import Queries
-from plackett.rankers.boosting.discovery import DOCS_PER_BLOCK, FeatureRanks
-from plackett.rankers.boosting.feature_steps import (
-    BEFORE,
-    FEATURE,
-    LEAST,
-    MIXTURE,
-    FeatureSteps,
-    Replay,
-    Step,
-    Training,
-    TrainingLists,
-)
+from plackett.rankers.boosting.discovery import FeatureRanks
+from plackett.rankers.boosting.feature_steps import LEAST, FeatureSteps, Training, TrainingLists
+from plackett.rankers.boosting.replay import BEFORE, FEATURE, MIXTURE, RankReplay, Step
 from plackett.validation import check_choice
 
 if TYPE_CHECKING:
@@ -134,8 +125,8 @@ class FeatureRank(FeatureSteps):
         ranks = self._discovery().twice_ranks(queries.X, queries.indptr, queries.lists, is_counted=True)
         return _RankTraining(TrainingLists(queries, weights), ranks, balance)
 
-    def _replay(self, queries: Queries) -> _RankReplay:
-        return _RankReplay(self._ranks(queries), queries.indptr)
+    def _replay(self, queries: Queries) -> RankReplay:
+        return RankReplay(self._ranks(queries), queries.indptr)
 
 
 class BLFeatureRank(FeatureRank):
@@ -281,31 +272,3 @@ class _RankTraining(Training):
 
     def measures(self) -> tuple[float, float]:
         return self.lists.mean(self.E), self.lists.error(self._wrong)
-
-
-class _RankReplay(Replay):
-    """Ranks new lists again after each step."""
-
-    def __init__(self, ranks: np.ndarray, indptr: np.ndarray):
-        self._ranks, self._indptr = ranks, indptr
-        self._blocks = query_blocks(indptr, DOCS_PER_BLOCK)
-        self._twice = np.zeros(ranks.shape[1], np.int32)
-        self._spare = np.empty_like(self._twice)
-
-    @property
-    def scores(self) -> np.ndarray:
-        return 0.5 * self._twice
-
-    def apply(self, step: Step) -> None:
-        ranks, indptr = self._ranks[step.feature], self._indptr
-        choices, betas = np.full(indptr.size - 1, step.enters), np.full(indptr.size - 1, step.beta)
-        uncounted = np.zeros(0, np.int64)
-
-        def work(first: int, last: int) -> None:
-            _native.rankers.rank_step(
-                ranks, self._twice, False, step.weight, choices, betas, False, indptr, indptr,
-                indptr, first, last, self._spare, uncounted, uncounted,
-            )  # fmt: skip
-
-        map_blocks(work, self._blocks)
-        self._twice, self._spare = self._spare, self._twice

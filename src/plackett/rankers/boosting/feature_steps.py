@@ -24,23 +24,14 @@ from plackett.rankers.boosting.discovery import (
     find_centres,
     find_signs,
 )
+from plackett.rankers.boosting.replay import Replay, Step
 from plackett.rankers.monitor import FitMonitor
 from plackett.storage.models.array_checks import check_vector
 from plackett.validation import check_choice, check_positive_int, feature_labels
 
-FEATURE, MIXTURE, BEFORE = 0, 1, 2  # what enters a step of BL-FeatureRank
 LEAST = 1e-12  # lower bound of the two sums whose ratio gives a weight, which keeps it finite
 LARGEST_WEIGHT = 1e6  # in model files; far above what a fit finds, and sums of weighted ranks stay finite
 NO_PAIRS = "no query has documents with different labels"
-
-
-class Step(NamedTuple):
-    """A feature and its weight; for BL-FeatureRank also what enters and the weight β of the mixture."""
-
-    feature: int
-    weight: float
-    enters: int = FEATURE
-    beta: float = 0.0
 
 
 class TrainingLists:
@@ -79,19 +70,6 @@ class Training(ABC):
     @abstractmethod
     def measures(self) -> tuple[float, ...]:
         """Return one number for each of ``names``."""
-
-
-class Replay(ABC):
-    """Applies the steps of a model to lists without labels, one after the other."""
-
-    @property
-    @abstractmethod
-    def scores(self) -> np.ndarray:
-        """Scores after the steps that were applied."""
-
-    @abstractmethod
-    def apply(self, step: Step) -> None:
-        """Apply one step."""
 
 
 class ExplainedRows(NamedTuple):

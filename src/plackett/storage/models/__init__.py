@@ -13,8 +13,21 @@ indices) has a method ``check_loaded``, which raises a ``ValueError`` if these d
 
 from __future__ import annotations
 
-from plackett.storage.models.read import describe, load
+from plackett.storage.models.parts import Part, part_of
+from plackett.storage.models.read import describe, load, read_parts
 from plackett.storage.models.registry import name_of, register, register_home, register_text, registered
 from plackett.storage.models.write import save
 
-__all__ = ["describe", "load", "name_of", "register", "register_home", "register_text", "registered", "save"]
+__all__ = [
+    "Part",
+    "describe",
+    "load",
+    "name_of",
+    "part_of",
+    "read_parts",
+    "register",
+    "register_home",
+    "register_text",
+    "registered",
+    "save",
+]

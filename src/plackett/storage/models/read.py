@@ -24,6 +24,7 @@ from plackett.storage.container import (
     plain_dtype,
     shown,
 )
+from plackett.storage.models.parts import Part
 from plackett.storage.models.registry import KIND, MAX_DEPTH, TEXT_FORMS, VERSION, is_learned, is_registered, registered
 from plackett.storage.models.sklearn_estimators import remade
 from plackett.storage.opening import name_of
@@ -79,6 +80,23 @@ def describe(path: str | os.PathLike | IO[bytes]) -> dict[str, Any]:
     with _opened(path, _Describer, verify=False) as reader:
         about = {"plackett": reader.container.plackett, "version": VERSION, "notes": reader.container.header["notes"]}
         return {**reader.model(), **about, "bytes": reader.container.size}
+
+
+def read_parts(path: str | os.PathLike | IO[bytes]) -> Part:
+    """Return the content of a model file as records, nested as its objects are; no class is needed.
+
+    Nothing of the content is checked, unlike by :func:`load`. CSR matrices are None.
+
+    Parameters
+    ----------
+    path : str, path or binary file object
+
+    Returns
+    -------
+    Part
+    """
+    with _opened(path, _PartReader, verify=True) as reader:
+        return reader.model()
 
 
 @contextmanager
@@ -288,6 +306,24 @@ class _Reader:
 
     def _array(self, node: dict[str, Any], key: str, where: str) -> np.ndarray:
         return self.container.array(self._entry(node, key, where))
+
+
+class _PartReader(_Reader):
+    """Reads objects as records of their parts."""
+
+    def _read_object(self, node: dict[str, Any], where: str, depth: int) -> Any:
+        class_name = self._field(node, "class", str, where)
+        return Part(class_name, *(self._named_values(node, key, where, depth) for key in ("params", "state")))
+
+    def _read_sklearn(self, node: dict[str, Any], where: str, depth: int) -> Any:
+        part = self._read_object(node, where, depth)
+        return part._replace(class_name=f"sklearn.{part.class_name}")
+
+    def _read_text(self, node: dict[str, Any], where: str, depth: int) -> Any:
+        return self._field(node, "value", str, where)
+
+    def _read_csr(self, node: dict[str, Any], where: str, depth: int) -> Any:
+        return None
 
 
 class _Describer(_Reader):

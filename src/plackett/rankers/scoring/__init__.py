@@ -1,0 +1,1 @@
+"""Scores of lists without scikit-learn: what a fitted ranker computes, as arrays."""

@@ -1,0 +1,73 @@
+"""``load_scorer``: a scorer from a model file, with numpy alone."""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import IO, Any
+
+from plackett.exceptions import ModelFormatError
+from plackett.rankers.scoring.build import build_scorer
+from plackett.rankers.scoring.scorer import Scorer
+from plackett.rankers.scoring.steps import NotScored
+from plackett.storage.container import MAGIC, one_line
+from plackett.storage.models import read_parts
+from plackett.storage.opening import name_of
+
+_INVALID = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
+
+
+def load_scorer(path: str | os.PathLike | IO[bytes]) -> Scorer:
+    """Return the scorer of a model file that ``ranker.save`` wrote, importing neither scikit-learn nor scipy.
+
+    Nothing in the file is run, and its arrays are checked. Files of other tools that ``load`` reads work too, but
+    reading them imports scikit-learn.
+
+    Parameters
+    ----------
+    path : str, path or binary file object
+
+    Returns
+    -------
+    Scorer
+
+    Raises
+    ------
+    ModelFormatError
+        If the file is not a model or is damaged.
+    ValueError
+        If the ranker has no scorer; the message says why.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(10, 5, 3, random_state=0)
+    >>> pk.LinearRanker().fit(data).save("linear.plackett")
+    >>> load_scorer("linear.plackett").score(data.X[:5]).shape
+    (5,)
+    """
+    name, source = name_of(path), path
+    if not isinstance(path, (str, os.PathLike)):
+        source = io.BytesIO(path.read())
+    if _is_of_another_tool(source):
+        from plackett.rankers.registry import load
+
+        return load(source).scorer()
+    part = read_parts(source)
+    try:
+        return build_scorer(part)
+    except NotScored:
+        raise
+    except _INVALID as error:
+        raise ModelFormatError(name, f"{part.kind}: {one_line(error)}") from error
+
+
+def _is_of_another_tool(source: Any) -> bool:
+    if not isinstance(source, io.BytesIO):
+        if not os.path.isfile(source):
+            return False
+        with open(source, "rb") as file:
+            return not file.read(len(MAGIC)).startswith(MAGIC)
+    head = source.read(len(MAGIC))
+    source.seek(0)
+    return not head.startswith(MAGIC)
