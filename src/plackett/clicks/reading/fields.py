@@ -15,6 +15,7 @@ from plackett.storage.decompression import Decompressed
 
 BLOCK = 1 << 21  # bytes of lines that are scanned at a time, by each thread
 _MOST_BLOCKS = 8  # in memory at once; their fields take several times as much
+_QUOTED_LINES = 16  # in a row, at most
 _OK, _DAMAGED = 0, 2
 
 
@@ -66,6 +67,13 @@ class Fields(NamedTuple):
         none = np.empty((0, 2), dtype=np.int64), np.zeros(rows.size, dtype=np.int64)
         return Fields(self.buffers, spans, *none, rows.size, rows.size, 0)
 
+    def with_missing(self, names: Sequence[str]) -> Fields:
+        """Return the fields with others that have no value in any row."""
+        missing = [name for name in names if name not in self.spans]
+        buffers = {**dict.fromkeys(missing, np.empty(0, dtype=np.uint8)), **self.buffers}
+        spans = {**self.spans, **{name: np.full((self.n_rows, 2), -1, dtype=np.int64) for name in missing}}
+        return self._replace(buffers=buffers, spans=spans)
+
     def _parsed(self, name: str, parse: Callable, dtype: Any) -> np.ndarray:
         values = np.empty(self.n_rows, dtype=dtype)
         parse(self.buffers[name], self.spans[name], values)
@@ -82,11 +90,16 @@ def no_fields(names: Iterable[str]) -> Fields:
 # --- Lines ------------------------------------------------------------------------------------------------------------
 
 
+def _ignore(n_bytes: int) -> None:
+    pass
+
+
 class Lines(NamedTuple):
-    """A file of lines, some of whose first bytes were read already."""
+    """A file of lines, some of whose first bytes were read already; ``report`` gets the number of bytes read."""
 
     head: bytes
     file: BinaryIO
+    report: Callable[[int], None] = _ignore
 
 
 def json_fields(lines: Lines, keys: Sequence[str], list_key: str | None = None) -> Iterator[Fields]:
@@ -106,17 +119,21 @@ def wscd_fields(lines: Lines) -> Iterator[tuple[Fields, np.ndarray]]:
 
 def _scanned(lines: Lines, scan: Callable, *options: Any) -> Iterator[Any]:
     """Scan blocks of lines on all threads, a few at a time, and yield the results in the order of the blocks."""
-    blocks = ((block, *options) for block in _whole_lines(lines))
+    blocks = ((block, *options) for block in _whole_lines(lines, has_quotes=scan is _scan_delimited))
     while some := list(islice(blocks, min(_MOST_BLOCKS, 2 * n_threads()))):
         yield from map_blocks(scan, some)
 
 
-def _whole_lines(lines: Lines) -> Iterator[bytes]:
+def _whole_lines(lines: Lines, *, has_quotes: bool) -> Iterator[bytes]:
+    """Yield blocks of whole lines; ``has_quotes``: where possible, of lines whose quotes are closed."""
     begun: list[bytes] = []
     length = 0
     file, block = lines.file, lines.head
     while block:
+        lines.report(len(block))
         cut = block.rfind(b"\n") + 1
+        if cut and has_quotes:
+            cut = _closed(b"".join([*begun, block[:cut]]), cut)
         if cut:
             yield b"".join([*begun, block[:cut]])
             begun, length = [], 0
@@ -127,6 +144,25 @@ def _whole_lines(lines: Lines) -> Iterator[bytes]:
         block = file.read(BLOCK)
     if rest := b"".join(begun):
         yield rest
+
+
+def _closed(block: bytes, cut: int) -> int:
+    """Return where to cut instead of at the end of a block, of which the last ``cut`` bytes are new: not in quotes.
+
+    An earlier end of a line is looked for nearby. If there is none, a quote was never closed.
+    """
+    if block.count(b'"') % 2 == 0:
+        return cut
+    n_open, end = 1, len(block) - 1
+    for _ in range(_QUOTED_LINES):
+        start = block.rfind(b"\n", 0, end)
+        if start < len(block) - cut:
+            break
+        n_open ^= block.count(b'"', start, end) % 2
+        end = start
+        if not n_open:
+            return cut - (len(block) - 1 - end)
+    return cut
 
 
 def _buffer_of(block: bytes) -> tuple[np.ndarray, int]:

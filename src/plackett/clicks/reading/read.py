@@ -31,6 +31,7 @@ from plackett.data.parquet.rows import opened
 from plackett.data.tables.frames import is_frame
 from plackett.data.text_table import UTF8_MARK
 from plackett.exceptions import DataFormatError, DataWarning, warn
+from plackett.rankers.progress import Progress
 from plackett.storage.container import MAGIC
 from plackett.storage.opening import first_bytes, name_of, open_bytes
 from plackett.validation import check_choice, check_positive_int
@@ -38,6 +39,7 @@ from plackett.validation import check_choice, check_positive_int
 FORMATS = ("auto", "ubi", "wscd", "rows")
 _ROWS_PER_BATCH = 1 << 16
 _EXAMINED = 200  # lines
+_STEPS = 100  # of the progress bar
 
 
 def read_clicks(
@@ -62,6 +64,7 @@ def read_clicks(
     max_clicks: int | None = None,
     keep_session_ids: bool = True,
     path: str | os.PathLike | None = None,
+    verbose: bool = False,
 ) -> ClickLog:
     r"""Read a click log, and clean it.
 
@@ -75,12 +78,13 @@ def read_clicks(
         One of these; files may be compressed.
 
         * A table with a row for each shown document: CSV or TSV with a header, NDJSON, Parquet or a data frame.
-        * ``ubi_queries`` of OpenSearch's User Behavior Insights (UBI), as NDJSON or Parquet, with ``events``.
-        * A folder with a file ``ubi_queries.*`` and a file ``ubi_events.*``.
+        * ``ubi_queries`` of OpenSearch's User Behavior Insights (UBI), as NDJSON or Parquet, with ``events``. Records
+          may lie below ``_source``, and lines of the bulk format are skipped.
+        * A folder with files ``ubi_queries*`` and ``ubi_events*``, or one NDJSON file with both, for ``format="ubi"``.
         * A log of the Relevance Prediction Challenge (WSCD 2012).
         * A file of ``ClickLog.save``, which is loaded as it is.
     events : path or data frame, default=None
-        ``ubi_events``, as NDJSON or Parquet.
+        ``ubi_events``, as NDJSON, Parquet or CSV.
     format : {"auto", "ubi", "wscd", "rows"}, default="auto"
         "auto" examines the first bytes.
     session, query, docid, rank, click : str, default=None
@@ -106,6 +110,8 @@ def read_clicks(
         File for the log, as ``ClickLog.save`` writes it, which is then mapped into memory. Sessions are dealt into
         temporary files beside it and cleaned part by part: the memory needed is that of the names of queries, documents
         and clients, not of the sessions. The log is the same.
+    verbose : bool, default=False
+        Show a progress bar on standard error.
 
     Returns
     -------
@@ -131,15 +137,22 @@ def read_clicks(
     limits, cleaning = Limits(k, max_sessions_per_client, max_clicks, keep_session_ids), Cleaning()
     columns = {"session": session, "query": query, "docid": docid, "rank": rank, "click": click}
     columns |= {"time": time, "ranker": ranker, "is_random": is_random, "client": client}
+    queries_of: list[Any]
+    events_of: list[Any]
     if events is None and isinstance(source, (str, os.PathLike)) and source != "-" and Path(source).is_dir():
-        source, events = _ubi_files(Path(source))
+        queries_of, events_of = _ubi_files(Path(source))
+    else:
+        queries_of, events_of = [source], [] if events is None else [events]
+    if format == "ubi" and not events_of:
+        if not isinstance(source, (str, os.PathLike)) or source == "-":
+            raise ValueError("a log of UBI needs its events, too: events='FILE'.")
+        events_of = [source]
     with ExitStack() as stack:
-        if events is not None or format == "ubi":
-            if events is None:
-                raise ValueError("a log of UBI needs its events, too: events='FILE'.")
+        opening = _Opening(stack, [*queries_of, *events_of], verbose)
+        if events_of:
             log = read_ubi(
-                _ubi_reader(source, stack),
-                _ubi_reader(events, stack),
+                _ubi_reader(queries_of, opening),
+                _ubi_reader(events_of, opening),
                 clicks=clicks,
                 impressions=impressions,
                 filters=filters,
@@ -148,16 +161,20 @@ def read_clicks(
                 cleaning=cleaning,
                 path=path,
             )
+            _check_clicks(log)
         elif _magic(source) == MAGIC:
             return _loaded(source, path)
         else:
-            found_source = _open(source, stack)
+            found_source = opening.open(source)
             if isinstance(found_source, Lines) and (format == "wscd" or (format == "auto" and _is_wscd(found_source))):
                 log = read_wscd(wscd_fields(found_source), limits, cleaning, path)
             else:
                 present, blocks = _table(found_source, _shown(source))
                 if HITS in present and format == "auto":
-                    raise ValueError(f"{_shown(source)} holds queries of UBI. Pass the events, too: events='FILE'.")
+                    raise ValueError(
+                        f"{_shown(source)} holds queries of UBI. Pass the events, too: events='FILE', or format='ubi' "
+                        "if they are in the same file."
+                    )
                 found = find_columns(present, columns, _shown(source))
                 log = read_rows(blocks(list(dict.fromkeys(found.values()))), found, limits, cleaning, path)
     if not len(log):
@@ -188,14 +205,32 @@ class _Parquet(NamedTuple):
     path: str
 
 
-def _open(source: Any, stack: ExitStack) -> Any:
-    """Return an Arrow table, the path of a Parquet file, or lines."""
-    if is_frame(source):
-        return _as_arrow(source)
-    if _magic(source).startswith(b"PAR1"):
-        return _Parquet(os.fspath(source))
-    file = stack.enter_context(open_bytes(source))
-    return Lines(file.read(BLOCK).removeprefix(UTF8_MARK), file)
+class _Opening:
+    """Opens sources, and shows how much of them was read."""
+
+    def __init__(self, stack: ExitStack, sources: Sequence[Any], is_shown: bool):
+        self._stack = stack
+        files = [one for one in sources if isinstance(one, (str, os.PathLike)) and os.path.isfile(one)]
+        self._n_bytes = sum(map(os.path.getsize, files)) if len(files) == len(sources) else 0
+        self._n_read = self._n_shown = 0
+        self._progress = stack.enter_context(Progress("reading", _STEPS, is_shown=is_shown))
+
+    def open(self, source: Any) -> Any:
+        """Return an Arrow table, the path of a Parquet file, or lines."""
+        if is_frame(source):
+            return _as_arrow(source)
+        if _magic(source).startswith(b"PAR1"):
+            return _Parquet(os.fspath(source))
+        file = self._stack.enter_context(open_bytes(source))
+        return Lines(file.read(BLOCK).removeprefix(UTF8_MARK), file, self._report)
+
+    def _report(self, n_bytes: int) -> None:
+        self._n_read += n_bytes
+        share = min(1.0, self._n_read / self._n_bytes) if self._n_bytes else 0.0
+        for _ in range(int(_STEPS * share) - self._n_shown):
+            self._progress.advance()
+        self._n_shown = max(self._n_shown, int(_STEPS * share))
+        self._progress.show(f"{self._n_read / 1e6:,.0f} MB")
 
 
 def _is_wscd(lines: Lines) -> bool:
@@ -224,7 +259,7 @@ def _table(source: Any, name: str) -> tuple[list[str], Callable[[list[str]], Ite
         return _json_keys(_first_lines(source)), lambda names: json_fields(source, names)
     header, _, rest = source.head.partition(b"\n")
     columns, delimiter = _header(header, name)
-    return columns, lambda names: delimited_fields(Lines(rest, source.file), delimiter, columns, names)
+    return columns, lambda names: delimited_fields(source._replace(head=rest), delimiter, columns, names)
 
 
 def _as_arrow(frame: Any) -> Any:
@@ -271,20 +306,56 @@ def _header(header: bytes, name: str) -> tuple[list[str], str]:
 # --- UBI --------------------------------------------------------------------------------------------------------------
 
 
-def _ubi_files(folder: Path) -> tuple[Path, Path]:
+def _ubi_files(folder: Path) -> tuple[list[Any], list[Any]]:
     found = []
     for what in ("ubi_queries", "ubi_events"):
         files = sorted(path for path in folder.iterdir() if path.name.startswith(what) and path.is_file())
-        if len(files) != 1:
-            raise ValueError(f"{folder} has {len(files)} files {what}.*; one is needed, or pass the two files.")
-        found.append(files[0])
+        if not files:
+            raise ValueError(f"{folder} has no file {what}*; pass the two files instead.")
+        found.append(files)
     return found[0], found[1]
 
 
-def _ubi_reader(source: Any, stack: ExitStack) -> Reader:
-    found_source = _open(source, stack)
-    if isinstance(found_source, _Parquet):
-        return lambda names, list_name: _parquet_fields(found_source.path, names, list_name)
-    if isinstance(found_source, Lines):
-        return lambda names, list_name: json_fields(found_source, names, list_name)
-    return lambda names, list_name: arrow_fields(found_source.to_batches(_ROWS_PER_BATCH), names, list_name)
+def _ubi_reader(sources: Sequence[Any], opening: _Opening) -> Reader:
+    opened_sources = [(opening.open(source), _shown(source)) for source in sources]
+
+    def read(names: Sequence[str], list_name: str | None) -> Iterator[Fields]:
+        for source, name in opened_sources:
+            if isinstance(source, _Parquet):
+                yield from _parquet_fields(source.path, names, list_name)
+            elif not isinstance(source, Lines):
+                yield from arrow_fields(source.to_batches(_ROWS_PER_BATCH), names, list_name)
+            elif source.head.lstrip()[:1] in (b"{", b""):
+                yield from json_fields(source, names, list_name)
+            else:
+                yield from _ubi_csv(source, name, names, list_name)
+
+    return read
+
+
+def _ubi_csv(source: Lines, name: str, names: Sequence[str], list_name: str | None) -> Iterator[Fields]:
+    header, _, rest = source.head.partition(b"\n")
+    if b"query_id" not in header:
+        if b'"query_id"' in source.head:  # the first line is damaged, or a list begins
+            yield from json_fields(source, names, list_name)
+            return
+        raise DataFormatError(name, 1, f"expected JSON lines, or a header with query_id, found {header[:80]!r}.")
+    columns, delimiter = _header(header, name)
+    if list_name in columns:
+        raise DataFormatError(name, 1, f"{list_name} is a list, which a CSV cannot hold. Use NDJSON or Parquet.")
+    present = [one for one in names if one in columns]
+    for block in delimited_fields(source._replace(head=rest), delimiter, columns, present):
+        yield block.with_missing(names)
+
+
+def _check_clicks(log: ClickLog) -> None:
+    """Warn if most clicks do not belong to a shown document: the ids of the two files may differ."""
+    assert log.cleaning is not None
+    lost = {name: log.cleaning[name] for name in ("click in an unknown session", "click on what was not shown")}
+    if sum(lost.values()) > max(log.n_clicks, 10):
+        counts = ", ".join(f"{name}: {count:,}" for name, count in lost.items() if count)
+        warn(
+            f"most clicks were dropped ({counts}; kept: {log.n_clicks:,}). Compare query_id and object_id of the events "
+            "with query_id and query_response_hit_ids of the queries.",
+            DataWarning,
+        )
