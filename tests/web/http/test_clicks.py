@@ -110,14 +110,15 @@ def test_an_uploaded_log_is_described_as_the_command_does(client, sessions, form
 @pytest.mark.parametrize(
     ("content", "events_at", "message"),
     [
-        (gzip.compress(b"session,query,docid,rank,click\n"), None, "compressed files are not read"),
+        (gzip.compress(b"session,query,docid,rank,click\n", mtime=0), None, "compressed files are not read"),
         (b"PAR1....", None, "Parquet and compressed files are not read"),
         (b"\x28\xb5\x2f\xfd....", None, "compressed files are not read"),
-        (b"{}\n" + gzip.compress(b"{}"), 3, "compressed files are not read"),
+        (b"{}\n" + gzip.compress(b"{}", mtime=0), 3, "compressed files are not read"),
         (b"", None, "the file is empty"),
         (b"{}", 2, "the file is empty"),
         (b"{}", 20, "the file is empty"),
     ],
+    ids=["gzip", "parquet", "zstd", "gzip events", "nothing", "no events", "too few bytes"],
 )
 def test_other_files_are_refused_at_once(client, content, events_at, message):
     params = {"name": "x", **({"events_at": events_at} if events_at else {})}
@@ -131,6 +132,7 @@ def test_other_files_are_refused_at_once(client, content, events_at, message):
         (b"\x00\xff\xfe\n\x00", None, "x, line 1: expected a header with the names of the columns"),
         (b"not json\n{}\n", 9, "no session of the log can be used"),
     ],
+    ids=["columns", "bytes", "lines"],
 )
 def test_a_log_that_cannot_be_read_fails_in_words(client, content, events_at, message):
     params = {"name": "x", **({"events_at": events_at} if events_at else {})}
