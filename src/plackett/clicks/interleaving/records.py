@@ -91,13 +91,18 @@ def credited(
 
 def checked_list(body: Any) -> ListRecord:
     """Return a list from plain values, as in JSON, after checking every type."""
+    documents = [_text(one) for one in _list(body["documents"])]
+    basis = [_numbers(row) for row in _list(body["basis"])]
+    clicked = [int(place) for place in _numbers(body["clicked"])]
+    if len(basis) not in (0, len(documents)) or not all(0 <= place < len(documents) for place in clicked):
+        raise ValueError(f"the parts of the list {body['id']!r} do not fit together")
     return ListRecord(
-        id=_text(body["id"]),
-        unit=_text(body["unit"]),
-        documents=[_text(one) for one in _list(body["documents"])],
-        basis=[_numbers(row) for row in _list(body["basis"])],
-        time=float(body["time"]),
-        clicked=[int(place) for place in _numbers(body["clicked"])],
+        _text(body["id"]),
+        _text(body["unit"]),
+        documents,
+        basis,
+        float(body["time"]),
+        clicked,
         is_counted=body["is_counted"] is True,
     )
 
@@ -105,6 +110,8 @@ def checked_list(body: Any) -> ListRecord:
 def checked_unit(body: Any) -> UnitRecord:
     """Return a unit from plain values, as in JSON, after checking every type."""
     n_lists = int(body["n_lists"])
+    if n_lists < 1:
+        raise ValueError(f"a unit has {n_lists} lists")
     return UnitRecord(n_lists, _numbers(body["credits"]), float(body["time"]), body["is_closed"] is True)
 
 

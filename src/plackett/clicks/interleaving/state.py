@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from itertools import combinations
 from typing import Any, Protocol
 
-from plackett.clicks.interleaving.betting import Tally
+from plackett.clicks.interleaving.betting import STEPS, Tally
 from plackett.clicks.interleaving.records import Change, ListRecord, UnitRecord, checked_list, checked_unit
 
 Tallies = dict[tuple[int, int], Tally]
@@ -152,6 +152,8 @@ class MemoryState:
             first, second = map(int, entry["pair"])
             tally = Tally()
             tally.counts.update({int(key): int(count) for key, count in entry["counts"]})
+            if not all(abs(key) <= 2 * STEPS and count > 0 for key, count in tally.counts.items()):
+                raise ValueError("counted values lie outside of -1 to 1")
             tally.n, tally.total = tally.counts.total(), int(entry["total"])
             state._tallies[first, second] = tally
         return state
