@@ -405,6 +405,18 @@ def test_queries_remember_that_labels_are_estimates(log, queries):
     assert not queries.has_estimated_labels
 
 
+def test_estimates_are_no_judgements(study):
+    log, train, test = study
+    queries = pk.clicks.corrected_labels(log, THETA, "ips", features=train).to_queries()
+    ranker = RANKERS["linear"]("softmax").fit(queries, eval_set=test)
+    with pytest.warns(DataWarning, match="measured as if they were judgements"):
+        ranker.score(queries)
+    with pytest.warns(DataWarning, match="evaluate_from_clicks"):
+        ranker.fit(queries, eval_set=queries)
+    with pytest.warns(DataWarning, match="measured as if"):
+        pk.evaluate(queries, ranker.predict(queries), metrics="ndcg@10")
+
+
 def test_metrics_losses_start_near_softmax(study):
     log, train, test = study
     labels = pk.clicks.corrected_labels(log, THETA, "ips", features=train)
@@ -483,7 +495,7 @@ def test_the_diagnosis_prefers_naive_labels_where_they_teach_more(n_judged, n_se
 
 
 @pytest.mark.parametrize("has_features", [False, True])
-def test_estimated_correlations_are_those_with_the_relevance(has_features):
+def test_estimated_correlations_are_those_with_the_relevance(has_features, monkeypatch):
     data = pk.datasets.make_web_like(200, 12, 5, random_state=1)
     rankers = {"a": data.X[:, 0], "b": data.X[:, 1] - data.X[:, 0]}
     log = pk.clicks.simulate_clicks(data, rankers, 30_000, k=6)
@@ -510,5 +522,9 @@ def test_estimated_correlations_are_those_with_the_relevance(has_features):
     def cosine(one, other):
         return one @ other / np.sqrt((one @ one) * (other @ other))
 
+    monkeypatch.setattr("plackett.clicks.correction.diagnosis.MOST_VALUES", labels.impressions.size * 4)  # of 5 columns
+    sampled = labels.diagnose()
+    assert (sampled.correlation_naive != found.correlation_naive) == has_features
+    assert sampled.correlation_naive == pytest.approx(found.correlation_naive, abs=0.05)
     assert found.correlation_naive == pytest.approx(cosine(naive, truth), abs=0.05)
     assert found.correlation_corrected == pytest.approx(cosine(corrected, truth), abs=0.05)

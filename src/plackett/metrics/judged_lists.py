@@ -15,6 +15,7 @@ from plackett._threads import map_blocks, n_threads, query_blocks
 from plackett.data.grouping import group_rows
 from plackett.data.queries import Queries
 from plackett.data.subtopics import Subtopics
+from plackett.exceptions import DataWarning, warn
 from plackett.metrics.ties import TIES, tie_keys
 from plackett.validation import check_choice, check_labels, check_levels, check_positive_int, check_scores
 
@@ -108,6 +109,13 @@ class JudgedLists:
     @classmethod
     def of_queries(cls, queries: Queries, scores: np.ndarray | None = None) -> JudgedLists:
         """Return the lists of queries, with scores in the order of their rows; None means equal scores."""
+        if queries.has_estimated_labels:
+            warn(
+                "labels that were estimated from clicks are measured as if they were judgements: those below 0 count "
+                "as not judged, and the noise of the others is bias. Measure on judged lists, or by "
+                "plackett.clicks.evaluate_from_clicks.",
+                DataWarning,
+            )
         values = np.zeros(queries.n_docs) if scores is None else scores.astype(np.float64, copy=False)
         rows = queries.grouped
         return cls(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MUCH_CLIPPED = 0.2  # share of the weight
 FEW_EFFECTIVE = 0.2  # share of the clicks
 WIDE = 2.0  # ratio of the ends of an interval
+MOST_VALUES = 1 << 26  # of features; more queries are sampled
 SMALLEST = 1e-10  # of the eigenvalues of features, relative to the largest
 
 
@@ -191,6 +192,8 @@ def _agreement(labels: CorrectedLabels, queries: Queries | None) -> _Agreement |
             return None
         X = queries.X
     used &= np.bincount(labels.pairs.pair_query[used], minlength=labels.n_sessions.size)[labels.pairs.pair_query] > 1
+    if X is not None:
+        used &= _sampled(labels.pairs.pair_query, X.shape[1])
     rows = np.flatnonzero(used)
     if not rows.size:
         return None
@@ -213,6 +216,14 @@ def _agreement(labels: CorrectedLabels, queries: Queries | None) -> _Agreement |
     if signal <= 0:  # noise is all there is
         return _Agreement(float(max(product, 0.0) / np.sqrt(energy * total)), 0.0)
     return _Agreement(float(min(1.0, max(0.0, product) / np.sqrt(energy * signal))), float(np.sqrt(signal / total)))
+
+
+def _sampled(query: np.ndarray, n_columns: int) -> np.ndarray:
+    """Return which pairs are used: all, or those of random queries if there are very many values."""
+    share = MOST_VALUES / max(1, query.size * n_columns)
+    if share >= 1:
+        return np.ones(query.size, dtype=bool)
+    return (np.random.default_rng(0).random(int(query.max()) + 1) < share)[query]
 
 
 def _centered(values: np.ndarray, query: np.ndarray) -> np.ndarray:
