@@ -19,7 +19,8 @@ from tests.exports import formulas
 
 NAMES = ['title "bm25"', "größe ✓", "body\\tf", "page rank", "a,b", "{x}"]
 TARGETS = ALL_TARGETS[LinearForm]
-TEXTS = [target for target in TARGETS if target != "onnx"]
+WITH_ANY_NAMES = [target for target in TARGETS if target != "vespa"]  # whose names are rank features: test_vespa.py
+TEXTS = [target for target in WITH_ANY_NAMES if target != "onnx"]
 
 
 @pytest.fixture(scope="module")
@@ -85,13 +86,13 @@ def ranker(request, lists):
     return RANKERS[request.param].fit(lists)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", WITH_ANY_NAMES)
 def test_scores_are_those_of_the_ranker(target, ranker, lists):
     content = exported(ranker, target, feature_names=NAMES, check=lists)
     assert_scores_agree(target, content, ranker, lists.X)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", WITH_ANY_NAMES)
 def test_a_model_from_a_file_is_exported_as_it_was(target, ranker, lists, tmp_path):
     ranker.save(tmp_path / "model.plackett")
     loaded = pk.load(tmp_path / "model.plackett")
@@ -127,7 +128,7 @@ def test_scales_stand_in_the_file_as_they_were_learned(lists):
 
 
 @pytest.mark.parametrize("normalize", ["minmax", "zscore"])
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", WITH_ANY_NAMES)
 def test_constant_columns_do_no_harm(target, normalize, lists):
     X = np.array(lists.X, dtype=float)
     X[:, 1], X[:, 4] = 7.0, 3e9  # which float32 cannot tell from 3e9 + 1
@@ -136,7 +137,7 @@ def test_constant_columns_do_no_harm(target, normalize, lists):
 
 
 @pytest.mark.parametrize("normalize", ["minmax", "zscore"])
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", WITH_ANY_NAMES)
 def test_columns_of_very_different_scales(target, normalize, lists):
     X = np.array(lists.X, dtype=float) * [1e-30, 1e30, 1.0, 1e-6, 1e6, 1e-3]
     ranker = pk.LinearRanker("squared", normalize=normalize).fit(X, lists.y, qid=lists.qid)
@@ -323,7 +324,7 @@ def test_all_weights_zero(lists):
     with pytest.raises(ValueError, match="every weight of this LinearRanker is 0"):
         pk.export(ranker, "solr", feature_names=NAMES)
     ranker.intercept_ = 0.0
-    for target in TARGETS:
+    for target in WITH_ANY_NAMES:
         content = exported(ranker, target, feature_names=NAMES, check=lists)
         assert not as_the_target_computes(target, content, lists.X).any()
 

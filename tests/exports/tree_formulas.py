@@ -62,6 +62,35 @@ def of_solr(text, names, row):
     return score
 
 
+def of_elastic_ltr(text, names, row):
+    """Elasticsearch's ``ensemble`` in ``double``; a missing value is NaN. Fields that its parser lacks are refused."""
+    body = json.loads(text)
+    assert set(body) == {"description", "definition"}
+    ensemble = body["definition"]["trained_model"]["ensemble"]
+    assert set(ensemble) == {"feature_names", "trained_models", "aggregate_output", "target_type"}
+    assert (ensemble["target_type"], ensemble["aggregate_output"]) == ("regression", {"weighted_sum": {}})
+    assert ensemble["trained_models"], "an ensemble must not be empty"
+    values = dict(zip(names, row, strict=True))
+    score = 0.0
+    for model in ensemble["trained_models"]:
+        tree = model["tree"]
+        assert set(tree) == {"feature_names", "tree_structure", "target_type"}
+        assert tree["target_type"] == "regression"
+        assert set(tree["feature_names"]) <= set(ensemble["feature_names"])
+        nodes = tree["tree_structure"]
+        assert [node["node_index"] for node in nodes] == list(range(len(nodes)))
+        node = nodes[0]
+        while "leaf_value" not in node:
+            assert node["decision_type"] == "lte"
+            assert {"threshold", "split_feature", "left_child", "right_child", "default_left"} < set(node)
+            value = values[tree["feature_names"][node["split_feature"]]]
+            goes_left = node["default_left"] if value != value else value <= node["threshold"]
+            node = nodes[node["left_child" if goes_left else "right_child"]]
+        assert set(node) == {"node_index", "leaf_value"}
+        score += node["leaf_value"]
+    return score
+
+
 def of_ranklib(text, row):
     lines = text.encode("ascii").decode().split("\n")
     assert lines[0] == "## LambdaMART"  # by which RankLib knows what to load

@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 def export(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model of plackett train or another tool.")],
     to: Annotated[
-        str, typer.Option("--to", metavar="TARGET", help="elasticsearch, opensearch, solr, ranklib, onnx or json.")
+        str,
+        typer.Option(
+            "--to",
+            metavar="TARGET",
+            help="elasticsearch, opensearch, solr, elastic-ltr, vespa, ranklib, onnx or json.",
+        ),
     ],
     target: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="Output file; - is standard output.")
@@ -32,7 +37,7 @@ def export(
     dtype: Annotated[str | None, typer.Option("--dtype", help="onnx: float32 or float64 (float32).")] = None,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers of DATA start at 0.")] = False,
 ) -> None:
-    """Write a linear model, trees or a net for Elasticsearch, OpenSearch, Solr, RankLib or ONNX, or as plain JSON."""
+    """Write a linear model, trees or a net for Elasticsearch, OpenSearch, Solr, Vespa, RankLib or ONNX, or as JSON."""
     from plackett.cli.shared import inputs, models, output
     from plackett.exports.forms import form_of
     from plackett.exports.targets import build, checked_options

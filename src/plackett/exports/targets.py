@@ -10,7 +10,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from plackett.exports import engines, onnx, plain_json, ranklib
+from plackett.exports import elastic_ltr, engines, onnx, plain_json, ranklib, vespa
 from plackett.exports.forms import form_of
 from plackett.exports.forms.inputs import check_target
 from plackett.exports.forms.linear import LinearForm
@@ -36,6 +36,7 @@ TARGETS: dict[type, dict[str, Target]] = {
         "elasticsearch": Target(engines.write_elasticsearch, engines.score_elasticsearch),
         "opensearch": Target(partial(engines.write_elasticsearch, target="opensearch"), engines.score_elasticsearch),
         "solr": Target(engines.write_solr, engines.score_solr),
+        "vespa": Target(vespa.write_linear, vespa.score_linear),
         "ranklib": Target(ranklib.write_linear, ranklib.score_linear),
         "onnx": Target(onnx.write_linear, onnx.score),
         "json": Target(plain_json.write_linear, plain_json.score_linear),
@@ -46,6 +47,8 @@ TARGETS: dict[type, dict[str, Target]] = {
             partial(engines.write_elasticsearch_trees, target="opensearch"), engines.score_elasticsearch_trees
         ),
         "solr": Target(engines.write_solr_trees, engines.score_solr_trees),
+        "elastic-ltr": Target(elastic_ltr.write_trees, elastic_ltr.score_trees),
+        "vespa": Target(vespa.write_trees, vespa.score_trees),
         "ranklib": Target(ranklib.write_trees, ranklib.score_trees),
         "onnx": Target(onnx.write_trees, onnx.score),
         "json": Target(plain_json.write_trees, plain_json.score_trees),
@@ -62,6 +65,8 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "elasticsearch": ("name",),
     "opensearch": ("name",),
     "solr": ("name", "store"),
+    "elastic-ltr": ("name",),
+    "vespa": (),
     "ranklib": (),
     "onnx": ("name", "dtype"),
     "json": ("name",),
@@ -101,14 +106,15 @@ def export(
         Linear ones and nets without ``normalize``, or with one over all rows (``"minmax"``, ``"zscore"``); trees
         without ``base_score``, with splits by categories only to ``"json"``; RankBoost without ``normalize``; nets
         without attention, to ``"onnx"`` and ``"json"``. Other rankers raise an error that says why.
-    target : {"elasticsearch", "opensearch", "solr", "ranklib", "onnx", "json"}
+    target : {"elasticsearch", "opensearch", "solr", "elastic-ltr", "vespa", "ranklib", "onnx", "json"}
+        ``"elasticsearch"`` is the learning-to-rank plugin, ``"elastic-ltr"`` Elasticsearch's own, for trees.
     path : str, path or file object, default=None
         Where to write it as well; ``"-"`` is standard output. The file is replaced only when everything was written.
     feature_names : sequence of str, default=None
         In the order of the columns, as the search engine defines them. None uses those of the training data.
-        Elasticsearch, OpenSearch and Solr need names; ``"ranklib"`` counts features from 1.
+        Elasticsearch, OpenSearch, Solr and Vespa need names; ``"ranklib"`` counts features from 1.
     name : str, default=None
-        Name of the model, for all but ``"ranklib"``; None is ``"plackett"``.
+        Name of the model, for all but ``"ranklib"`` and ``"vespa"``; None is ``"plackett"``.
     store : str, default=None
         For ``"solr"``: the feature store; None leaves it to Solr.
     dtype : {"float32", "float64"}, default=None
@@ -152,9 +158,10 @@ def build(
     options = checked_options(target, options)
     form = form_of(ranker, feature_names)
     if target not in TARGETS[type(form)]:
+        what, others = ("nets", "a linear ranker or trees") if isinstance(form, NetForm) else ("linear models", "trees")
         raise ValueError(
-            f"{form.ranker} cannot be exported to {target}, which has no format for nets. Export it to onnx or json "
-            "and score the documents outside of the engine, or train a linear ranker or trees."
+            f"{form.ranker} cannot be exported to {target}, which has no format for {what}. Export it to onnx or json "
+            f"and score the documents outside of the engine, or train {others}."
         )
     if form.inputs is not None and target not in PREPARING:
         check_target(ranker, form.inputs, target)

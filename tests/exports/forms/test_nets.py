@@ -127,7 +127,7 @@ def test_scores_that_depend_on_more_are_refused_with_the_reason(params, reason):
             pk.export(ranker, target)
 
 
-@pytest.mark.parametrize("target", ["elasticsearch", "opensearch", "solr", "ranklib"])
+@pytest.mark.parametrize("target", ["elasticsearch", "opensearch", "solr", "elastic-ltr", "vespa", "ranklib"])
 def test_engines_have_no_form_for_nets(target):
     with pytest.raises(ValueError, match=f"cannot be exported to {target}, which has no format for nets"):
         pk.export(fitted(n_epochs=1), target, feature_names=NAMES)
