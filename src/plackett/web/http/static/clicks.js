@@ -3,7 +3,11 @@ import { $, calm, patiently, post, refresh, remove, say, upload } from "./common
 import { cancelJob, followJob, inWords, offerDownloads, resume } from "./jobs.js";
 
 const words = { done: "Done.", interrupted: "The server was stopped. Start again." };
-const follow = (id, started = $("#upload button")) => followJob(id, started, words, () => refresh("#own", "#logs", "#sets", "#grades", "#log-choice"));
+const changing = ["#own", "#logs", "#sets", "#grades", "#log-choice"];
+function follow(id, started = $("#upload button")) {
+  (started.closest(".card") ?? $("#upload").closest(".card")).append($("#progress"));  // below what was pressed
+  return followJob(id, started, words, () => refresh(...changing));
+}
 
 // The two files of UBI are sent one behind the other
 $("#upload").addEventListener("submit", inWords(async (event) => {
@@ -15,7 +19,9 @@ $("#upload").addEventListener("submit", inWords(async (event) => {
   const size = first.size + (events?.size ?? 0);
   if (size > most) throw new Error(`The log has ${size.toLocaleString("en")} bytes; ${most.toLocaleString("en")} are the most that can be uploaded.`);
   const query = new URLSearchParams({ name: first.name.slice(0, 100), ...(events ? { events_at: first.size } : {}) });
+  $("#upload").after($("#progress"));
   $("#progress").hidden = false;
+  $("#progress-bar").value = 0;
   $("#progress-words").textContent = "Uploading";
   try {
     const job = await patiently(() => upload(`clicks/logs?${query}`, new Blob(events ? [first, events] : [first])));
@@ -51,7 +57,7 @@ $("#content").addEventListener("click", inWords(async (event) => {
       const [path, name] = "log" in button.dataset ? ["clicks/logs?log_id=", "log"] : ["clicks/sets?set_id=", "set"];
       await patiently(() => remove(path + button.dataset[name]));
       say("Deleted.");
-      await refresh("#own", "#logs", "#sets", "#grades", "#log-choice");
+      await refresh(...changing);
     }
   } finally {
     button.disabled = false;

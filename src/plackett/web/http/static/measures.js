@@ -9,7 +9,8 @@ export async function measure(list) {
   $("#brief").textContent = "";
   const clickSet = $("#measure-on")?.value ?? "";  // judgements of people, unless a set from clicks is chosen
   if (list.query_id === null || (list.n_judged < 2 && !clickSet)) {
-    place.replaceChildren(make("p", { class: "quiet" }, "Judge a relevant and a non-relevant result to measure both orders."));
+    const missing = clickSet ? "Judge a result to measure both orders on clicks." : "Judge a relevant and a non-relevant result to measure both orders.";
+    place.replaceChildren(make("p", { class: "quiet" }, missing));
     return;
   }
   const query = new URLSearchParams({ base: list.base, method: list.method, k: list.k, ...(clickSet ? { click_set: clickSet } : {}) });
