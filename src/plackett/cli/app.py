@@ -33,6 +33,7 @@ VERBS: dict[str, list[str]] = {
     "evaluate": [
         "Example: plackett evaluate test.txt scores.txt -m ndcg@10,map --convention letor4",
         "Example: plackett evaluate qrels.txt bm25.run dense.run --report runs.html",
+        "Example: plackett evaluate new.run logged --clicks log.csv --propensities em",
     ],
     "compare": ["Example: plackett compare mq2008 -r listmle,ranksvm,adarank --folder runs --report mq2008.html"],
     "refine": ["Example: plackett refine lists.txt --base bm25 --feedback clicks.csv --run refined -o refined.run"],

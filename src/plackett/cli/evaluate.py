@@ -17,69 +17,105 @@ if TYPE_CHECKING:
     from plackett.data.queries import Queries
     from plackett.evaluation.evaluate import Evaluation
 
+_CLICKS: dict[str, Any] = {"rich_help_panel": "Clicks", "show_default": False}
+
 
 def evaluate(
     data: Annotated[
         str,
-        typer.Argument(
-            metavar="DATA_OR_QRELS", help="A LETOR file or table with labels, a known set's name, or qrels."
-        ),
+        typer.Argument(metavar="DATA_OR_QRELS", help="LETOR file, table, known set's name, or qrels."),
     ],
     scores: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="SCORES_OR_RUN",
-            help="One score per row of DATA, a column of a table, a model, or a TREC run; several are compared.",
+            help="A score per row, a column, a model, or a run; several are compared.",
+            show_default=False,
         ),
-    ],
+    ] = None,
     metrics: Annotated[
         list[str] | None,
-        typer.Option("--metrics", "-m", metavar="NAMES", help="Measures, with commas; default: ndcg@10,map,mrr."),
+        typer.Option("--metrics", "-m", metavar="NAMES", help="Measures, with commas."),
     ] = None,
     convention: Annotated[
         str,
         typer.Option(
             "--convention",
             "-c",
-            help="Measure convention: standard, letor3, letor4, trec, sklearn, lightgbm, xgboost, gdeval or ranx.",
+            help="standard, letor3, letor4, trec, sklearn, lightgbm, xgboost, gdeval, ranx.",
         ),
     ] = "standard",
-    every_convention: Annotated[
-        bool, typer.Option("--every-convention", help="Show the result under all conventions.")
-    ] = False,
+    every_convention: Annotated[bool, typer.Option("--every-convention", help="All conventions.")] = False,
     complete: Annotated[
         bool | None,
-        typer.Option("--complete/--answered", help="With qrels: include queries missing from the run, or skip them."),
+        typer.Option("--complete/--answered", help="Queries missing from the run: include, skip."),
     ] = None,
     reference_scores: Annotated[
         bool,
-        typer.Option("--reference-scores", help="Add the values of a random order and of the best single feature."),
+        typer.Option("--reference-scores", help="Random order, best single feature."),
     ] = False,
     baseline: Annotated[
         str | None,
-        typer.Option("--baseline", metavar="NAME", help="Of several: the run to test against, or best."),
+        typer.Option("--baseline", metavar="NAME", help="The run to test against."),
     ] = None,
     report: Annotated[
-        str | None, typer.Option("--report", metavar="FILE.html", help="Of several: also write an HTML report.")
+        str | None, typer.Option("--report", metavar="FILE.html", help="Of several: HTML report.")
     ] = None,
-    per_query: Annotated[bool, typer.Option("--per-query", "-q", help="Also print one line per query.")] = False,
+    per_query: Annotated[bool, typer.Option("--per-query", "-q", help="One line per query.")] = False,
+    clicks: Annotated[
+        str | None, typer.Option("--clicks", metavar="LOG", help="Value rankings by a click log.", **_CLICKS)
+    ] = None,
+    estimator: Annotated[
+        str | None, typer.Option(metavar="NAME", help="ips, snips, clipped, dr; shuffled lists: rips, …", **_CLICKS)
+    ] = None,
+    propensities: Annotated[
+        str | None, typer.Option(metavar="FILE", help="A file, numbers, harvesting, em, trust, …", **_CLICKS)
+    ] = None,
+    candidates: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What is ordered: session (lists), query.", **_CLICKS)
+    ] = None,
+    clip: Annotated[float | None, typer.Option(min=0.0, metavar="X", help="Least propensity.", **_CLICKS)] = None,
+    interval: Annotated[str | None, typer.Option(metavar="NAME", help="bootstrap, bernstein.", **_CLICKS)] = None,
+    level: Annotated[float | None, typer.Option(metavar="X", help="Of intervals (0.95).", **_CLICKS)] = None,
+    unit: Annotated[str | None, typer.Option(metavar="NAME", help="Independent: session, query.", **_CLICKS)] = None,
     qid: columns.Qid = None,
     label: columns.Label = None,
     docid: columns.Docid = None,
     drop: columns.Drop = None,
     categorical: columns.Categorical = None,
     sql: columns.Sql = None,
-    zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers of DATA start at 0.")] = False,
+    zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers start at 0.")] = False,
     cache: Annotated[bool, typer.Option("--cache", help="Cache the parsed DATA.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV: per query, or by convention.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
     as_latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table.")] = False,
 ) -> None:
-    """Measure a ranking: a LETOR file and scores, a table and a column, or qrels and a run. Several are compared."""
+    """Measure a ranking: a LETOR file and scores, a table and a column, or qrels and a run. Several are compared.
+
+    With --clicks LOG, runs (or models, and "logged" for the logged order) are valued by the clicks of other lists.
+    """
+    from plackett.cli.evaluating import clicks as by_clicks
     from plackett.cli.shared import comparisons, inputs, measures, output
 
     form = output.chosen_format(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
+    named = columns.columns_of(qid, label, docid, drop, categorical, sql)
+    about_clicks = {"propensities": propensities, "estimator": estimator, "candidates": candidates, "clip": clip}
+    about_clicks |= {"interval": interval, "level": level, "unit": unit}
+    found = by_clicks.options_of(clicks, about_clicks)
+    if found is not None:
+        others = {"every-convention": every_convention, "reference-scores": reference_scores, "baseline": baseline}
+        others |= {"report": report, "per-query": per_query, "answered": complete is not None, "cache": cache}
+        others |= {"zero-based": zero_based, **named.given()}
+        for name, value in others.items():
+            if value:
+                raise typer.BadParameter(f"--{name} cannot be combined with --clicks.")
+        if convention != "standard":
+            raise typer.BadParameter("--convention cannot be combined with --clicks.")
+        by_clicks.evaluate_clicks(found, [data, *(scores or [])], metrics, form)
+        return
+    if not scores:
+        raise typer.BadParameter("SCORES_OR_RUN is missing: give scores, a model or a run, or --clicks LOG.")
     is_comparison = len(scores) > 1
     if is_comparison:
         if every_convention or reference_scores:
@@ -97,7 +133,6 @@ def evaluate(
     if per_query and form in ("markdown", "latex"):
         raise typer.BadParameter("--markdown and --latex show the summary; for all queries use --csv or --json.")
     is_name = inputs.is_known_name(data)
-    named = columns.columns_of(qid, label, docid, drop, categorical, sql)
     is_table = not is_name and _is_table(data, scores, named)
     inputs.check_exists(*([data] if is_table else scores if is_name else [data, *scores]))
     measures.check_convention(convention)

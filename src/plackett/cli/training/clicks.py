@@ -95,24 +95,7 @@ def label_by_clicks(options: Options, features: Queries | None, seed: int) -> Cl
 
 def _propensities(options: Options, log: ClickLog, features: Queries | None, seed: int) -> Propensities:
     """Return propensities: estimated by the method of that name, typed as numbers, or loaded from a file."""
-    from plackett.clicks.propensities.estimate import METHODS, estimate_propensities
-    from plackett.clicks.propensities.propensities import Propensities
+    from plackett.cli.shared.propensities import propensities_of
 
     given = options.propensities or ("trust" if options.method == "affine" else "harvesting")
-    if given in METHODS:
-        if given == "regression-em" and features is not None:
-            from plackett.clicks.correction.features import log_with_features
-
-            log = log_with_features(log, features)
-        return estimate_propensities(log, given, random_state=seed)
-    try:
-        return Propensities([float(part) for part in given.split(",")])
-    except ValueError:
-        pass
-    try:
-        return Propensities.load(given)
-    except FileNotFoundError:
-        raise typer.BadParameter(
-            f"--propensities {given}: there is no such file; give a file of Propensities.save, numbers such as "
-            f"1,0.6,0.4, or a method: {', '.join(METHODS)}."
-        ) from None
+    return propensities_of(given, log, features, seed)

@@ -1,0 +1,141 @@
+"""``plackett evaluate --clicks``: what rankings would be worth, by the clicks on others."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import typer
+
+if TYPE_CHECKING:
+    from plackett.clicks.log import ClickLog
+    from plackett.data.queries import Queries
+
+METRIC = "dcg@10"
+LOGGED = "logged"
+
+
+class Options(NamedTuple):
+    """A click log, and how values are estimated from it; None takes the defaults."""
+
+    log: str
+    propensities: str | None
+    estimator: str | None
+    candidates: str | None
+    clip: float | None
+    interval: str | None
+    level: float | None
+    unit: str | None
+
+    def settings(self) -> dict[str, Any]:
+        """Return the arguments of ``evaluate_from_clicks``, except the propensities."""
+        return {name: value for name, value in self._asdict().items() if value is not None and name not in TAKEN}
+
+
+TAKEN = ("log", "propensities")
+
+
+def options_of(clicks: str | None, others: dict[str, Any]) -> Options | None:
+    """Return the options about clicks, or None; raise for those that lack a log."""
+    if clicks is None:
+        for name, value in others.items():
+            if value is not None:
+                raise typer.BadParameter(f"--{name} is about clicks: give --clicks LOG.")
+        return None
+    return Options(clicks, **others)
+
+
+def evaluate_clicks(options: Options, words: list[str], metrics: list[str] | None, form: str) -> None:
+    """Print the values of rankings: runs, models, scores of the rows of a LETOR file, or the logged order."""
+    from plackett.cli.shared import inputs, output
+    from plackett.cli.shared.propensities import propensities_of
+    from plackett.clicks.counterfactual.evaluate import evaluate_from_clicks
+    from plackett.clicks.counterfactual.result import ClickEvaluations
+    from plackett.clicks.counterfactual.slates import BY_LOGGING
+    from plackett.clicks.propensities.estimate import METHODS
+    from plackett.clicks.reading.read import read_clicks
+
+    names = [name for part in metrics or [METRIC] for name in part.split(",")]
+    if len(names) > 1:
+        raise typer.BadParameter("--clicks takes one measure, such as -m dcg@5 or -m clicks.")
+    inputs.check_exists(options.log, *(word for word in words if word != LOGGED and not inputs.is_known_name(word)))
+    log = read_clicks(options.log)
+    features = None
+    if _is_data(words[0]):
+        features, words = inputs.load_queries(words[:1], zero_based=False, cache=False), words[1:]
+        if not words:
+            raise typer.BadParameter("rankings are missing: give runs, models, files of scores, or the word logged.")
+    settings = options.settings()
+    if options.estimator in BY_LOGGING:
+        settings["logging"] = "shuffled"
+    given = options.propensities
+    if given is not None:
+        is_method = given in METHODS and features is None
+        settings["propensities"] = given if is_method else propensities_of(given, log, features, 0)
+    rankings = {name: _ranking(word, features, log) for name, word in zip(_names(words), words, strict=True)}
+    found = evaluate_from_clicks(log, rankings, metric=names[0], **settings)
+    assert isinstance(found, ClickEvaluations)
+    if form == "json":
+        output.write_json(found.to_dict())
+        return
+    tables = [found.to_table(), *([found.to_differences()] if found.differences else [])]
+    way = {"table": "to_text", "csv": "to_csv", "markdown": "to_markdown", "latex": "to_latex"}[form]
+    output.write("\n\n".join(getattr(table, way)().rstrip("\n") for table in tables))
+    first = next(iter(found.results.values()))
+    output.note(f"{first.n_sessions:,} sessions with {first.n_clicks:,} clicks, estimator {first.estimator}")
+    for note in dict.fromkeys(note for one in found.results.values() for note in one.notes):
+        output.note(note)
+
+
+def _is_data(word: str) -> bool:
+    """Whether a word names rows with features rather than a ranking."""
+    from plackett.cli.shared import inputs, models
+    from plackett.exceptions import DataFormatError
+
+    if word == LOGGED or inputs.is_known_name(word):
+        return word != LOGGED
+    if models.is_model(word):
+        return False
+    try:
+        return inputs.is_letor(word)
+    except DataFormatError:  # neither LETOR rows nor qrels, such as a run
+        return False
+
+
+def _ranking(word: str, features: Queries | None, log: ClickLog) -> Any:
+    """Return what a word stands for."""
+    from plackett.cli.shared import models
+    from plackett.data.text_table import read_scores
+    from plackett.data.trec.files import read_trec_run
+    from plackett.data.trec.run import Run
+
+    if word == LOGGED:
+        return LOGGED
+    if models.is_model(word):
+        ranker = models.load_ranker(word)
+        if features is None:
+            if log.features is None:
+                raise ValueError(
+                    f"{word} is a model, which needs features: give a LETOR file with the documents of the log, as in "
+                    f"plackett evaluate features.txt {word} --clicks LOG."
+                )
+            return ranker
+        return Run.from_scores(features, ranker.predict(models.for_model(features, ranker, "the features", word)))
+    if features is not None:
+        try:
+            scores = read_scores(word)
+        except ValueError:
+            return read_trec_run(word)
+        if scores.size != features.n_docs:
+            raise ValueError(f"{word} has {scores.size:,} scores but the features have {features.n_docs:,} rows.")
+        return Run.from_scores(features, scores)
+    return read_trec_run(word)
+
+
+def _names(words: list[str]) -> list[str]:
+    names = [Path(os.fspath(word)).name for word in words]
+    names = names if len(set(names)) == len(names) else list(words)
+    if len(set(names)) < len(names):
+        raise typer.BadParameter(f"{next(name for name in names if names.count(name) > 1)} is given twice.")
+    return names
