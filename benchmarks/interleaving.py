@@ -35,7 +35,8 @@ N_RUNS, N_SESSIONS, N_USERS = 2000, 5000, 1000
 RUNS_AT_ONCE = 100
 K, N_QUERIES, N_DOCS = 4, 12, 7  # of validity: small enough to enumerate
 CLICKED = (0.5, 0.35, 0.25, 0.2)  # chance of a random click by rank
-POOL, POWER_RUNS = 60_000, 400
+POOLS, POWER_RUNS = (20_000, 20_000, 80_000), 400  # more sessions for smaller differences
+COMPARED = ("team-draft", "probabilistic", "optimised", "optimised, inverse credit", "pairwise-preference")
 USERS = ("pbm", "cascade")
 
 Distribution = tuple[np.ndarray, np.ndarray]  # values and their chances; NaN: no click
@@ -212,14 +213,19 @@ def quantile_of_decisions(values: np.ndarray, counts: np.ndarray, estimate: floa
     return float(np.quantile(np.concatenate(decided), POWER, method="higher"))
 
 
-def sensitivity(pool: int = POOL) -> list[str]:
-    """Return lines of a table: sessions needed, looked at after each and once."""
+def sensitivity(pools: tuple[int, ...] = POOLS) -> list[str]:
+    """Return lines of a table: sessions needed, looked at after each and once.
+
+    Team draft multileaving of two rankers is team draft.
+    """
     test, pairs = ranker_pairs()
     columns = [(name, user) for name in pairs for user in USERS]
+    pool_of = dict(zip(pairs, pools, strict=True))
     rows: dict[str, list[str]] = {}
     facts = []
     for name, user in columns:
-        for method in (*METHODS, "optimised, inverse credit"):
+        pool = pool_of[name]
+        for method in COMPARED:
             kind, _, credit = method.partition(", ")
             options: dict[str, Any] = {"method": kind, "credit": "inverse" if credit else None}
             found = simulate_interleaving(test, pairs[name], pool, user=user, **options)
