@@ -1,4 +1,4 @@
-"""Measure new processes: import, evaluation, a first fit, and the README's first example on a read-only file system.
+"""Measure new processes: import, evaluation, a first fit, a first list scored, and the README on read-only files.
 
 The package is copied as a wheel would install it, with its ``.pyc`` files, so that no hook of an editable install runs.
 In a cold start the files are not in the page cache, except for those that other processes have mapped.
@@ -33,7 +33,9 @@ X, qid = np.random.default_rng(0).random((200, 10)), np.repeat(np.arange(20), 10
 pk.LinearRanker().fit(X, np.floor(3 * X[:, 0]), qid=qid)
 """
 PREDICT = "import numpy as np, plackett as pk; pk.load('model.plackett').predict(np.ones((9, 46)))"
+SCORE = "import numpy as np, plackett as pk; pk.load_scorer('trees.plackett').score(np.ones((100, 46)))"
 EVALUATE = "import sys; sys.argv[1:] = 'evaluate data.txt scores.txt'.split(); from plackett.cli import main; main()"
+CODES = (IMPORT, SKLEARN, FIT, PREDICT, SCORE, EVALUATE)
 # prints the files that a process read to standard error at exit
 FILES = """
 import atexit, sys
@@ -64,13 +66,14 @@ def run() -> list[Result]:
         start = partial(_start, folder)
         results = []
         for how, before in (("warm", lambda _: None), ("cold", partial(_forget, folder))):
-            seconds = {code: _shortest(start, before, code) for code in (IMPORT, SKLEARN, FIT, PREDICT, EVALUATE)}
+            seconds = {code: _shortest(start, before, code) for code in CODES}
             of_base = "1.25 × import sklearn.base", 1.25 * seconds[SKLEARN]
             results += [
                 _within(f"import plackett, {how}", seconds[IMPORT], "limit", 0.03),
                 _within(f"plackett evaluate, {n_docs:,} rows, {how}", seconds[EVALUATE], "limit", 0.5),
                 _within(f"a first small LinearRanker.fit, {how}", seconds[FIT], *of_base),
                 _within(f"load a linear model and predict, {how}", seconds[PREDICT], *of_base),
+                _within(f"load_scorer of 500 trees and a first list, {how}", seconds[SCORE], "limit", 0.5),
             ]
         return [*results, *_on_read_only_files(folder)]
 
@@ -86,8 +89,12 @@ def _on_read_only_files(folder: Path) -> list[Result]:
         print(f"the README's example on read-only files is skipped: {why}", file=sys.stderr)
         return []
     start = partial(_start, folder, around=frozen)
-    example, base = (_shortest(start, lambda _: None, code) for code in (_readme_example(), SKLEARN))
-    return [_within("the README's example, read-only, no HOME", example, "3 s + import sklearn.base", 3 + base)]
+    codes = _readme_example(), SKLEARN, SCORE.replace("trees.plackett", str(folder / "trees.plackett"))
+    example, base, score = (_shortest(start, lambda _: None, code) for code in codes)
+    return [
+        _within("the README's example, read-only, no HOME", example, "3 s + import sklearn.base", 3 + base),
+        _within("load_scorer of 500 trees and a first list, read-only, no HOME", score, "limit", 0.5),
+    ]
 
 
 def _within(what: str, seconds: float, name: str, limit: float) -> Result:
@@ -116,6 +123,7 @@ def _write_data(folder: Path) -> int:
     scores = pk.datasets.make_rankings(data)["noisy"]
     (folder / "scores.txt").write_text("\n".join(map(repr, scores.tolist())))
     pk.LinearRanker().fit(data).save(folder / "model.plackett")
+    pk.LightGBMRanker(n_rounds=500, num_leaves=31).fit(data).save(folder / "trees.plackett")
     return data.n_docs
 
 
