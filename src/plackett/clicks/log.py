@@ -443,7 +443,7 @@ def open_log(path: str | os.PathLike, *, is_trusted: bool) -> ClickLog:
             arrays = {name: container.mapped(name, "r") for name in container.arrays}
             header = container.header
         return _log_of(arrays, header, is_trusted)
-    except (ContainerError, ValueError, KeyError, TypeError) as error:
+    except (ContainerError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise DataFormatError(os.fspath(path), None, f"this click log cannot be read: {error}") from error
 
 

@@ -91,7 +91,8 @@ def names_as_arrays(what: str, names: TextColumn) -> dict[str, np.ndarray]:
 def stored_names(what: str, arrays: Mapping[str, np.ndarray]) -> TextColumn:
     """Return the names of ``names_as_arrays``, checked."""
     buffer, bounds = arrays[f"{what}.bytes"], arrays[f"{what}.bounds"]
-    is_whole = bounds.dtype == np.int64 and bounds.size and bounds[0] == 0 and bounds[-1] == buffer.size
+    is_whole = bounds.dtype == np.int64 and bounds.ndim == 1 and buffer.ndim == 1
+    is_whole = is_whole and bounds.size > 0 and bounds[0] == 0 and bounds[-1] == buffer.size
     if buffer.dtype != np.uint8 or not is_whole or (np.diff(bounds) < 0).any():
         raise ValueError(f"the names in {what} are damaged.")
     return TextColumn(buffer, bounds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, BinaryIO, NamedTuple
@@ -11,6 +12,7 @@ import numpy as np
 from plackett import _native
 from plackett._optional import import_optional
 from plackett._threads import map_blocks, n_threads
+from plackett.data.text_column import TextColumn
 from plackett.storage.decompression import Decompressed
 
 BLOCK = 1 << 21  # bytes of lines that are scanned at a time, by each thread
@@ -74,6 +76,21 @@ class Fields(NamedTuple):
         spans = {**self.spans, **{name: np.full((self.n_rows, 2), -1, dtype=np.int64) for name in missing}}
         return self._replace(buffers=buffers, spans=spans)
 
+    def with_lists(self, name: str | None) -> Fields:
+        """Return the fields with the items of a field of JSON arrays."""
+        if name is None or name not in self.spans:
+            return self
+        buffer, spans = self.buffers[name], self.spans[name].tolist()
+        texts = (buffer[start:stop].tobytes().decode("utf-8", "surrogateescape") for start, stop in spans if start >= 0)
+        found, lengths = _parsed_lists(texts, name)
+        n_items = np.zeros(self.n_rows, dtype=np.int64)
+        n_items[self.is_given(name)] = lengths
+        values = TextColumn.from_strings(item or "" for item in found)
+        items = np.stack([values.bounds[:-1], values.bounds[1:]], axis=1)
+        items[[item is None for item in found]] = -1
+        buffers = {**self.buffers, "items": values.buffer}
+        return self._replace(buffers=buffers, items=items, item_end=np.cumsum(n_items))
+
     def _parsed(self, name: str, parse: Callable, dtype: Any) -> np.ndarray:
         values = np.empty(self.n_rows, dtype=dtype)
         parse(self.buffers[name], self.spans[name], values)
@@ -85,6 +102,22 @@ def no_fields(names: Iterable[str]) -> Fields:
     spans = {name: np.empty((0, 2), dtype=np.int64) for name in names}
     buffers = dict.fromkeys([*spans, "items"], np.empty(0, dtype=np.uint8))
     return Fields(buffers, spans, np.empty((0, 2), dtype=np.int64), np.empty(0, dtype=np.int64), 0, 0, 0)
+
+
+def _parsed_lists(texts: Iterable[str], name: str) -> tuple[list[str | None], list[int]]:
+    """Return the items of JSON arrays, and how many each has; another text is an array of one."""
+    items: list[str | None] = []
+    lengths = []
+    for text in texts:
+        own = [text]
+        if text.lstrip().startswith("["):
+            try:
+                own = json.loads(text)
+            except (ValueError, RecursionError) as error:
+                raise ValueError(f"{name} is {text[:60]!r}; a list, or the text of a JSON array, is needed.") from error
+        items += [item if item is None or isinstance(item, str) else json.dumps(item) for item in own]
+        lengths.append(len(own))
+    return items, lengths
 
 
 # --- Lines ------------------------------------------------------------------------------------------------------------
@@ -239,7 +272,7 @@ def arrow_fields(tables: Iterable[Any], names: Sequence[str], list_name: str | N
         items, item_end = np.empty((0, 2), dtype=np.int64), np.zeros(table.num_rows, dtype=np.int64)
         column = None if list_name is None else _column_at(table, list_name)
         if column is not None and table.num_rows:
-            values, item_end = _lists_of(column, arrow)
+            values, item_end = _lists_of(column, arrow, str(list_name))
             buffers["items"], items = _spans_of(_as_texts(values, arrow))
         buffers.setdefault("items", np.empty(0, dtype=np.uint8))
         yield Fields(buffers, spans, items, item_end, table.num_rows, table.num_rows, 0)
@@ -248,18 +281,38 @@ def arrow_fields(tables: Iterable[Any], names: Sequence[str], list_name: str | N
 def _column_at(table: Any, path: str) -> Any:
     """Return a column, or a field of the structs in a column; None if it does not exist."""
     import pyarrow.compute as compute
+    import pyarrow.types as arrow_types
 
     if path in table.column_names:
         return table.column(path)
     for end in reversed([place for place, letter in enumerate(path) if letter == "."]):
         if path[:end] in table.column_names:
             column = table.column(path[:end])
+            if arrow_types.is_string(column.type) or arrow_types.is_large_string(column.type):
+                return _from_texts(column, path[end + 1 :].split("."))
             for name in path[end + 1 :].split("."):
                 if not hasattr(column.type, "get_field_index") or column.type.get_field_index(name) < 0:
                     return None
                 column = compute.struct_field(column, name)
             return column
     return None
+
+
+def _from_texts(column: Any, path: list[str]) -> Any:
+    """Return a field of objects that are stored as the text of JSON."""
+    import pyarrow as arrow
+
+    found = []
+    for text in column.to_pylist():
+        try:
+            value = json.loads(text) if text else None
+        except (ValueError, RecursionError):
+            value = None
+        for name in path:
+            value = value.get(name) if isinstance(value, dict) else None
+        is_plain = value is None or isinstance(value, str)
+        found.append(value if is_plain else json.dumps(value))
+    return arrow.chunked_array([arrow.array(found, arrow.large_string())])
 
 
 def _as_texts(column: Any, arrow: Any) -> Any:
@@ -296,9 +349,15 @@ def _spans_of(texts: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.empty(0, dtype=np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8), spans
 
 
-def _lists_of(column: Any, arrow: Any) -> tuple[Any, np.ndarray]:
+def _lists_of(column: Any, arrow: Any, name: str) -> tuple[Any, np.ndarray]:
     import pyarrow.compute as compute
 
+    if arrow.types.is_string(column.type) or arrow.types.is_large_string(column.type):
+        given = np.asarray(column.is_valid())
+        values, lengths = _parsed_lists(column.drop_null().to_pylist(), name)
+        n_items = np.zeros(len(column), dtype=np.int64)
+        n_items[given] = lengths
+        return arrow.array(values, arrow.large_string()), np.cumsum(n_items)
     if not (arrow.types.is_list(column.type) or arrow.types.is_large_list(column.type)):
         given = np.asarray(column.is_valid())  # single values are lists of one
         return column.filter(arrow.array(given)), np.cumsum(given)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -39,6 +41,8 @@ from plackett.validation import check_choice, check_positive_int
 FORMATS = ("auto", "ubi", "wscd", "rows")
 _ROWS_PER_BATCH = 1 << 16
 _EXAMINED = 200  # lines
+_EXAMINED_BYTES = 1000
+HITS_OF_A_SEARCH = re.compile(rb'"hits"\s*:\s*\{(?:[^[]*,)?\s*"hits"\s*:\s*\[')  # a response of OpenSearch
 _STEPS = 100  # of the progress bar
 
 
@@ -222,7 +226,9 @@ class _Opening:
         if _magic(source).startswith(b"PAR1"):
             return _Parquet(os.fspath(source))
         file = self._stack.enter_context(open_bytes(source))
-        return Lines(file.read(BLOCK).removeprefix(UTF8_MARK), file, self._report)
+        head = file.read(BLOCK).removeprefix(UTF8_MARK)
+        _check_head(head, _shown(source))
+        return Lines(head, file, self._report)
 
     def _report(self, n_bytes: int) -> None:
         self._n_read += n_bytes
@@ -231,6 +237,19 @@ class _Opening:
             self._progress.advance()
         self._n_shown = max(self._n_shown, int(_STEPS * share))
         self._progress.show(f"{self._n_read / 1e6:,.0f} MB")
+
+
+def _check_head(head: bytes, name: str) -> None:
+    """Reject text that is not made of lines of UTF-8."""
+    if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        raise DataFormatError(name, 1, "the text is UTF-16; save it as UTF-8.")
+    start = head.lstrip()[:1]
+    first = head.lstrip().partition(b"\n")[0].rstrip()
+    if start == b"[" and (first == b"[" or first.lstrip(b"[ ").startswith(b"{")):
+        raise DataFormatError(name, 1, "this is a JSON array; write one record per line, such as with jq -c '.[]'.")
+    if first == b"{" or (start == b"{" and HITS_OF_A_SEARCH.search(first[:_EXAMINED_BYTES])):
+        advice = "such as with jq -c '.hits.hits[]'" if b'"hits"' in head else "such as with jq -c ."
+        raise DataFormatError(name, 1, f"this is one JSON document; write one record per line, {advice}.")
 
 
 def _is_wscd(lines: Lines) -> bool:
@@ -267,7 +286,11 @@ def _as_arrow(frame: Any) -> Any:
         return frame
     narwhals = import_optional("narwhals", extra="frames", needed_for="Reading data frames")
     table = narwhals.from_native(frame)
-    return (table.collect() if isinstance(table, narwhals.LazyFrame) else table).to_arrow()
+    try:
+        return (table.collect() if isinstance(table, narwhals.LazyFrame) else table).to_arrow()
+    except (ValueError, TypeError) as error:
+        advice = "Make it one type, such as frame[name] = frame[name].astype(str)"
+        raise TypeError(f"a column of the frame holds values of several types. {advice}. ({error})") from error
 
 
 def _parquet_fields(path: str, names: Sequence[str], list_name: str | None) -> Iterator[Fields]:
@@ -296,8 +319,10 @@ def _json_keys(lines: list[bytes]) -> list[str]:
 def _header(header: bytes, name: str) -> tuple[list[str], str]:
     line = header.decode("utf-8", "replace").rstrip("\r")
     delimiter = max(",\t;|", key=line.count)
-    columns = next(csv.reader(io.StringIO(line), delimiter=delimiter))
-    columns = [column.strip() for column in columns]
+    try:
+        columns = [column.strip() for column in next(csv.reader(io.StringIO(line), delimiter=delimiter))]
+    except csv.Error:
+        columns = []
     if len(columns) < 2 or len(set(columns)) < len(columns):
         raise DataFormatError(name, 1, f"expected a header with the names of the columns, found {line[:80]!r}.")
     return columns, delimiter
@@ -341,21 +366,20 @@ def _ubi_csv(source: Lines, name: str, names: Sequence[str], list_name: str | No
             return
         raise DataFormatError(name, 1, f"expected JSON lines, or a header with query_id, found {header[:80]!r}.")
     columns, delimiter = _header(header, name)
-    if list_name in columns:
-        raise DataFormatError(name, 1, f"{list_name} is a list, which a CSV cannot hold. Use NDJSON or Parquet.")
-    present = [one for one in names if one in columns]
+    present = [one for one in [*names, list_name] if one in columns]
     for block in delimited_fields(source._replace(head=rest), delimiter, columns, present):
-        yield block.with_missing(names)
+        yield block.with_missing(names).with_lists(list_name)
 
 
 def _check_clicks(log: ClickLog) -> None:
     """Warn if most clicks do not belong to a shown document: the ids of the two files may differ."""
     assert log.cleaning is not None
-    lost = {name: log.cleaning[name] for name in ("click in an unknown session", "click on what was not shown")}
+    damages = ("click in an unknown session", "click on what was not shown", "click without document and position")
+    lost = {name: log.cleaning[name] for name in damages}
     if sum(lost.values()) > max(log.n_clicks, 10):
         counts = ", ".join(f"{name}: {count:,}" for name, count in lost.items() if count)
         warn(
-            f"most clicks were dropped ({counts}; kept: {log.n_clicks:,}). Compare query_id and object_id of the events "
-            "with query_id and query_response_hit_ids of the queries.",
+            f"most clicks were dropped ({counts}; kept: {log.n_clicks:,}). Compare query_id and object_id of the "
+            "events with query_id and query_response_hit_ids of the queries.",
             DataWarning,
         )

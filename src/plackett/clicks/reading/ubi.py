@@ -179,16 +179,18 @@ def _deal_events(
         records = Records({"is_click": is_click[rows], "doc": doc[rows], "ordinal": ordinal[rows]})
         partitions.add("events", block.buffers["query_id"], block.spans["query_id"][rows], records)
     if not counts[: len(clicks)].any() and counts.any():
-        _warn_of_actions(actions, counts, clicks)
+        _warn_of_actions(actions, counts, clicks, impressions)
 
 
-def _warn_of_actions(actions: NameTable, counts: np.ndarray, clicks: Sequence[str]) -> None:
+def _warn_of_actions(actions: NameTable, counts: np.ndarray, clicks: Sequence[str], impressions: Sequence[str]) -> None:
     texts, place = actions.finish()
     by_count = sorted((-int(counts[code]), texts[int(place[code])]) for code in np.flatnonzero(counts))
-    others = ", ".join(f"{name!r} ({-count:,})" for count, name in by_count[:_ACTIONS_NAMED])
+    named = ", ".join(f"{name!r} ({-count:,})" for count, name in by_count[:_ACTIONS_NAMED])
+    others = [name for _, name in by_count if name not in impressions]
+    advice = f"Name those that are clicks, such as clicks=[{others[0]!r}]" if others else "Pass events with clicks, too"
     warn(
         f"no event has an action_name of clicks ({', '.join(map(repr, clicks))}), so that no document was clicked. The "
-        f"events have {others}. Name those that are clicks, such as clicks=[{by_count[0][1]!r}].",
+        f"events have {named}. {advice}.",
         DataWarning,
     )
 
