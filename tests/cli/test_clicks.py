@@ -22,6 +22,23 @@ def test_info_describes_a_log_and_its_damage(run, tmp_path):
     assert again["cleaning"]["counts"] == {"damaged line": 1}
 
 
+def test_convert_writes_a_log_that_the_others_open(run, tmp_path):
+    (tmp_path / "log.csv").write_text(LOG)
+    done = run("clicks", "convert", "log.csv", "-o", "log.plackett")
+    assert done.returncode == 0, done.stderr
+    assert "damaged line  1" in done.stdout
+    assert "2 sessions" in done.stderr
+    assert not list(tmp_path.glob("*plackett-*"))  # temporary files
+    assert run("clicks", "info", "log.plackett").stdout == run("clicks", "info", "log.csv").stdout
+    assert json.loads(run("clicks", "convert", "log.csv", "-o", "x", "--json").stdout)["counts"] == {"damaged line": 1}
+    done = run("clicks", "convert", "log.csv")
+    assert (done.returncode, "add -o NAME.plackett" in done.stderr) == (2, True)
+    done = run("clicks", "convert", "log.csv", "-o", "missing/log.plackett")
+    assert (done.returncode, "there is no folder" in done.stderr) == (1, True)
+    done = run("clicks", "info", "log.plackett", "-k", "3")
+    assert (done.returncode, "k would have no effect" in done.stderr) == (1, True)
+
+
 def test_wrong_words_are_explained(run):
     done = run("clicks", "describe", "log.csv")
     assert done.returncode == 2

@@ -11,9 +11,11 @@ if TYPE_CHECKING:
     from plackett.clicks.models.comparison import ClickComparison
     from plackett.clicks.propensities.propensities import Propensities
 
-INFO, JUDGE, COMPARE, PROPENSITIES, REPORT = TASKS = ("info", "judge", "compare", "propensities", "report")
+INFO, CONVERT, JUDGE, COMPARE = "info", "convert", "judge", "compare"
+PROPENSITIES, REPORT = "propensities", "report"
+TASKS = (INFO, CONVERT, JUDGE, COMPARE, PROPENSITIES, REPORT)
 USAGE = f"expected: plackett clicks TASK LOG [EVENTS], where TASK is {', '.join(TASKS[:-1])} or {TASKS[-1]}."
-WRITTEN = {INFO: "log", JUDGE: "judgements", PROPENSITIES: "propensities", REPORT: "page"}
+WRITTEN = {INFO: "log", CONVERT: "log", JUDGE: "judgements", PROPENSITIES: "propensities", REPORT: "page"}
 COMPARED = "dctr,pbm,dcm,ccm,dbn,sdbn,ubm"
 # options of one task, by the name of their parameter
 ONLY = {
@@ -28,8 +30,8 @@ def clicks(
         list[str],
         typer.Argument(
             metavar="TASK LOG [EVENTS]",
-            help="info, judge, compare, propensities or report; and a table, a WSCD log, a saved log, or queries and "
-            "events of UBI.",
+            help="info, convert, judge, compare, propensities or report; and a table, a WSCD log, a saved log, or "
+            "queries and events of UBI.",
         ),
     ],
     session: Annotated[str | None, typer.Option(help="Column of the session.")] = None,
@@ -76,7 +78,7 @@ def clicks(
         typer.Option(
             "-o",
             "--output",
-            help="info: save the cleaned log. judge: qrels, or a table (.csv). propensities: save them.",
+            help="info, convert: save the cleaned log. judge: qrels, or a table (.csv). propensities: save them.",
         ),
     ] = None,
     judgements: Annotated[
@@ -87,6 +89,8 @@ def clicks(
     """Describe a click log, draw judgements from it, compare click models, or estimate propensities.
 
     info: sizes, damage, click rate by rank, and what can be learned from the log.
+
+    convert: write the cleaned log to a file that the other tasks open at once; for logs larger than memory.
 
     judge: fit a click model, and write grades of the pairs of query and document with enough evidence as qrels or CSV.
 
@@ -108,6 +112,7 @@ def clicks(
     _check_options(task, locals())
     if output is not None:
         out.check_target(output, WRITTEN[task])
+    is_saved = task in (INFO, CONVERT) and output is not None
     log = read_clicks(
         *words[1:],
         session=session,
@@ -120,6 +125,8 @@ def clicks(
         clicks=tuple(action) if action else CLICKS,
         k=k,
         max_sessions_per_client=max_sessions,
+        path=output if is_saved else None,
+        verbose=out.is_terminal(),
     )
     if task == JUDGE:
         chosen = {"by": by, "grades": _numbers(cuts, "--cuts") if cuts else grades, "lower": lower, "level": level}
@@ -139,8 +146,11 @@ def clicks(
         out.write_json(estimate.to_dict()) if as_json else out.write(str(estimate))
     elif task == REPORT:
         _report(log, output or "clicks.html", models, method, level, seed)
+    elif task == CONVERT:
+        out.write_json(log.cleaning and log.cleaning.to_dict()) if as_json else out.write(str(log.cleaning or log))
+        out.note(f"{log} written to {output}.")
     else:
-        _describe(log, output, as_json)
+        _describe(log, as_json)
 
 
 def _check_options(task: str, given: dict[str, Any]) -> None:
@@ -149,11 +159,13 @@ def _check_options(task: str, given: dict[str, Any]) -> None:
             if other != task and given[name] is not None:
                 option = "by-query" if name == "queries" else name.replace("_", "-")
                 raise typer.BadParameter(f"--{option} belongs to plackett clicks {other}.")
-    if task in (INFO, PROPENSITIES) and given["models"] is not None:
+    if task == CONVERT and given["output"] is None:
+        raise typer.BadParameter(f"plackett clicks {CONVERT} writes a file: add -o NAME.plackett.")
+    if task in (INFO, CONVERT, PROPENSITIES) and given["models"] is not None:
         raise typer.BadParameter(f"--model belongs to plackett clicks {JUDGE}, {COMPARE} and {REPORT}.")
     if task not in (PROPENSITIES, REPORT) and given["method"] is not None:
         raise typer.BadParameter(f"--method belongs to plackett clicks {PROPENSITIES} and {REPORT}.")
-    if task in (INFO, JUDGE) and given["seed"] is not None:
+    if task in (INFO, CONVERT, JUDGE) and given["seed"] is not None:
         raise typer.BadParameter(f"--seed belongs to plackett clicks {COMPARE}, {PROPENSITIES} and {REPORT}.")
     if task == COMPARE and given["output"] is not None:
         raise typer.BadParameter("plackett clicks compare writes to standard output; --output belongs to the others.")
@@ -196,11 +208,9 @@ def _report(log: ClickLog, path: str, models: str | None, method: str | None, le
     out.note(f"wrote {write_click_report(log, path, propensities=found, comparison=comparison)}")
 
 
-def _describe(log: ClickLog, output: str | None, as_json: bool) -> None:
+def _describe(log: ClickLog, as_json: bool) -> None:
     from plackett.cli.shared import output as out
 
-    if output is not None:
-        log.save(output)
     description = log.describe()
     if as_json:
         out.write_json(description.to_dict())

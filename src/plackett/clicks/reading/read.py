@@ -167,7 +167,8 @@ def read_clicks(
             )
             _check_clicks(log)
         elif _magic(source) == MAGIC:
-            return _loaded(source, path)
+            given = {"k": k, "max_sessions_per_client": max_sessions_per_client, "max_clicks": max_clicks, **columns}
+            return _loaded(source, path, [name for name, value in given.items() if value is not None])
         else:
             found_source = opening.open(source)
             if isinstance(found_source, Lines) and (format == "wscd" or (format == "auto" and _is_wscd(found_source))):
@@ -186,7 +187,12 @@ def read_clicks(
     return log
 
 
-def _loaded(source: str | os.PathLike, path: str | os.PathLike | None) -> ClickLog:
+def _loaded(source: str | os.PathLike, path: str | os.PathLike | None, given: list[str]) -> ClickLog:
+    if given:
+        raise ValueError(
+            f"{_shown(source)} is a saved log, which is loaded as it is; {', '.join(given)} would have no effect. Read "
+            "the original log with these parameters."
+        )
     log = ClickLog.load(source)
     if path is None:
         return log
