@@ -124,8 +124,8 @@ def test_harvesting_maximises_its_likelihood(log):
     np.testing.assert_allclose(harvested(clicks, skips), best / best[0], rtol=1e-4)
 
 
-def test_em_is_the_position_based_model_by_maximum_likelihood(log):
-    model = pk.clicks.PBM(prior=(0, 0)).fit(log)
+def test_em_is_the_position_based_model_by_marginal_likelihood(log):
+    model = pk.clicks.PBM(prior="fitted").fit(log)
     np.testing.assert_allclose(quick(log, "em").values, model.examination_, atol=1e-4)
     prior = pk.clicks.PBM(prior=(0.1, 0.1))
     np.testing.assert_array_equal(quick(log, "em", model=prior).values, prior.fit(log).examination_)

@@ -12,6 +12,7 @@ from plackett.clicks.log import ClickLog
 from plackett.clicks.models.ascent import LEAST, ascend
 from plackett.clicks.models.base import FIRST_CHANCE, ClickModel, Drawer, Filler
 from plackett.clicks.models.collapse import Cells, count_cells
+from plackett.clicks.models.marginal import maximise
 from plackett.clicks.models.priors import Prior
 from plackett.exceptions import DataWarning, warn
 
@@ -216,22 +217,41 @@ class _Examination(CellModel):
         self._looks = np.full(n_cells, np.nan)
 
     def _learn(self, counts: list[Cells], prior: Prior) -> None:
-        yes, no = prior.counts(self.attractiveness_.size)
         by_cell = counts_by_cell(counts, self._looks.size)
         shown = by_cell.sum(axis=1)
         if np.isnan(self._looks[0]):  # the rate of clicks, relative to that of the first rank
             rates = mean_with_prior(by_cell[:, 0], shown, 1.0, 1.0, np.full(shown.size, FIRST_CHANCE))
             self._looks = np.clip(rates / rates[0], 0.05, 0.95)
 
+        if isinstance(self.prior, str):
+            looks, self.history_, self.converged_ = maximise(
+                counts,
+                self._looks[1:],
+                shown[1:],
+                self.attractiveness_,
+                prior,
+                n_sessions=self.n_sessions_,
+                max_iter=self.max_iter,
+                tol=self.tol,
+            )
+        else:
+            looks, self.history_, self.converged_ = self._ascend(counts, shown[1:], prior)
+        self._looks, self.n_iter_ = np.append(1.0, looks), len(self.history_)
+        self.examination_ = self._laid_out(self._looks)
+        self._weigh(counts, prior, *prior.counts(self.attractiveness_.size))
+
+    def _ascend(self, counts: list[Cells], shown: np.ndarray, prior: Prior) -> tuple[np.ndarray, list[float], bool]:
+        """Return the chances of looks of largest likelihood, its mean after each step, and whether it converged."""
+        yes, no = prior.counts(self.attractiveness_.size)
+
         def step(looks: np.ndarray) -> tuple[float, np.ndarray]:
-            chances = np.append(1.0, looks)
-            value, expected = self._pass(counts, chances, yes, no, self.attractiveness_)
-            update = mean_with_prior(expected[1:], shown[1:], prior.a, prior.b, looks)
+            value, expected = self._pass(counts, np.append(1.0, looks), yes, no, self.attractiveness_)
+            update = mean_with_prior(expected[1:], shown, prior.a, prior.b, looks)
             return value + log_prior(looks, prior.a, prior.b), update
 
         def newton(looks: np.ndarray, update: np.ndarray, reach: float) -> np.ndarray:
             # of the likelihood with every attractiveness at its best value, on the scale of log-odds
-            slope = (prior.a + prior.b + shown[1:]) * (update - looks)
+            slope = (prior.a + prior.b + shown) * (update - looks)
             information = self._information(counts, np.append(1.0, looks), prior, yes, no)[1]
             curvature, directions = np.linalg.eigh(information)
             steepness = np.abs(curvature)  # below 0 where the likelihood is not concave
@@ -249,11 +269,7 @@ class _Examination(CellModel):
             least_gain=0.01 * self.tol * self.n_sessions_,
             newton=newton if self._n_coupled() else None,
         )
-        self._looks = np.append(1.0, found.globals)
-        self.converged_, self.n_iter_ = found.converged, self.n_iter_ + len(found.history)
-        self.history_ = [value / self.n_sessions_ for value in found.history]
-        self.examination_ = self._laid_out(self._looks)
-        self._weigh(counts, prior, yes, no)
+        return found.globals, [value / self.n_sessions_ for value in found.history], found.converged
 
     @staticmethod
     def _pass(
@@ -268,8 +284,7 @@ class _Examination(CellModel):
 
         def work(block: Cells) -> tuple[float, np.ndarray]:
             looks, own = np.zeros(chances.size), block.pairs
-            parts = chances, yes[own], no[own], moves, attraction[own], looks
-            return _kernels.cells_pass(block.indptr, block.cell, block.clicks, block.skips, *parts), looks
+            return _kernels.cells_pass(*block[1:], chances, yes[own], no[own], moves, attraction[own], looks), looks
 
         value, looks = 0.0, np.zeros(chances.size)
         for part_value, part_looks in map_blocks(work, [(block,) for block in blocks]):

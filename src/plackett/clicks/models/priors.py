@@ -78,46 +78,81 @@ class Prior:
         has_moved = abs(np.log(self.strength / before[0])) > 0.01 or np.max(np.abs(self.mean - before[1])) > 1e-3
         return bool(has_moved)
 
+    def settle(self) -> None:
+        """Keep the prior as it is: ``improve`` changes it no more."""
+        self._is_fitted = False
+
+    # --- Parameters: coefficients of the mean on the scale of log-odds, and the logarithm of the strength ------------
+
+    def start(self) -> np.ndarray:
+        """Return the first parameters."""
+        n_features = 0 if self._features is None else self._features.shape[1]
+        if self.coef is None:
+            mean = float(np.clip(np.mean(self.mean), 1e-3, 1 - 1e-3))
+            return np.r_[np.log(mean / (1 - mean)), np.zeros(n_features), np.log(2.0)]
+        return np.append(self.coef, np.log(self.strength))
+
+    def bounds(self) -> list[tuple[float, float]]:
+        """Return the bounds of the parameters."""
+        n_coef = 1 if self._features is None else 1 + self._features.shape[1]
+        return [(-20.0, 20.0)] * n_coef + [(np.log(LEAST_STRENGTH), np.log(LARGEST_STRENGTH))]
+
+    def set(self, parameters: np.ndarray) -> None:
+        """Set mean and strength."""
+        from scipy.special import expit
+
+        self.coef, self.strength = parameters[:-1].copy(), float(np.exp(parameters[-1]))
+        if self._features is None:
+            self.mean = float(expit(self.coef[0]))
+        else:
+            self.mean = self.means_of(self._features, self.coef, self._scale())
+
+    def penalty(self, parameters: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return what keeps coefficients and strength finite, and its slope."""
+        away = np.append(parameters[:-1], parameters[-1] - np.log(2.0))
+        pull = np.r_[0.0, np.full(parameters.size - 2, RIDGE), 1 / STRENGTH_SCALE**2] * away
+        return float(0.5 * (pull * away).sum()), pull
+
+    def slope(self, by_a: np.ndarray, by_b: np.ndarray) -> np.ndarray:
+        """Return the slope of a sum over pairs by the parameters, given those by a and b of each pair."""
+        mean = np.broadcast_to(np.asarray(self.mean, dtype=np.float64), by_a.size)
+        design = _design(self._features, self.scale, by_a.size)
+        by_mean = design.T @ ((by_a - by_b) * self.strength * mean * (1 - mean))
+        return np.append(by_mean, (self.strength * (by_a * mean + by_b * (1 - mean))).sum())
+
+    def _scale(self) -> np.ndarray | None:
+        if self._features is not None and self.scale is None:
+            spread = self._features.std(axis=0)
+            self.scale = np.stack([self._features.mean(axis=0), np.where(spread > 0, spread, 1.0)])
+        return self.scale
+
     def _estimate(self, evidence: np.ndarray) -> None:
+        """Maximise the marginal likelihood of clicks and skips, as if all of them were looked at; of some pairs."""
         from scipy.optimize import minimize
-        from scipy.special import betaln, digamma, expit
+        from scipy.special import betaln, digamma
 
         informed = np.flatnonzero(evidence.sum(axis=1) > 1e-9)
         if not informed.size:
             return
         chosen = informed[:: -(-informed.size // PAIRS_AT_MOST)]
         yes, no = evidence[chosen].T
-        if self._features is not None and self.scale is None:
-            spread = self._features.std(axis=0)
-            self.scale = np.stack([self._features.mean(axis=0), np.where(spread > 0, spread, 1.0)])
-        design = _design(None if self._features is None else self._features[chosen], self.scale, chosen.size)
+        some = Prior(self.a, self.b, is_fitted=True)
+        some._features, some.scale = None if self._features is None else self._features[chosen], self._scale()
 
-        def loss(coef: np.ndarray) -> tuple[float, np.ndarray]:
-            mean, strength = np.clip(expit(design @ coef[:-1]), 1e-9, 1 - 1e-9), np.exp(coef[-1])
-            a, b = strength * mean, strength * (1 - mean)
-            value = (betaln(a + yes, b + no) - betaln(a, b)).sum()
+        def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
+            some.set(parameters)
+            a, b = some.counts(chosen.size)
             by_sum = digamma(a + b) - digamma(a + b + yes + no)
-            by_a, by_b = digamma(a + yes) - digamma(a) + by_sum, digamma(b + no) - digamma(b) + by_sum
-            by_mean = design.T @ ((by_a - by_b) * strength * mean * (1 - mean))
-            by_strength = (by_a * a + by_b * b).sum()
-            away = np.append(coef[1:-1], coef[-1] - np.log(2.0))
-            pull = np.append(np.full(coef.size - 2, RIDGE), 1 / STRENGTH_SCALE**2) * away
-            value -= 0.5 * (pull * away).sum()
-            slope = np.append(by_mean, by_strength)
-            slope[1:] -= pull
-            return -value / chosen.size, -slope / chosen.size
+            slope = some.slope(digamma(a + yes) - digamma(a) + by_sum, digamma(b + no) - digamma(b) + by_sum)
+            penalty, pull = some.penalty(parameters)
+            value = (betaln(a + yes, b + no) - betaln(a, b)).sum() - penalty
+            return -value / chosen.size, (pull - slope) / chosen.size
 
-        bounds = [(-20.0, 20.0)] * design.shape[1] + [(np.log(LEAST_STRENGTH), np.log(LARGEST_STRENGTH))]
-        start = np.zeros(design.shape[1] + 1)
-        start[0], start[-1] = np.log((yes.sum() + 1) / (no.sum() + 1)), np.log(2.0)
-        if self.coef is not None:
-            start = np.append(self.coef, np.log(self.strength))
-        found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"gtol": 1e-7, "ftol": 1e-12})
-        self.coef, self.strength = found.x[:-1], float(np.exp(found.x[-1]))
-        if self._features is None:
-            self.mean = float(expit(self.coef[0]))
-        else:
-            self.mean = self.means_of(self._features, self.coef, self.scale)
+        start = self.start()
+        if self.coef is None:
+            start[0] = np.log((yes.sum() + 1) / (no.sum() + 1))
+        options = {"gtol": 1e-7, "ftol": 1e-12}
+        self.set(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=self.bounds(), options=options).x)
 
     @staticmethod
     def means_of(features: np.ndarray, coef: np.ndarray, scale: np.ndarray | None) -> np.ndarray:

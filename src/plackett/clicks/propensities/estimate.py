@@ -70,8 +70,8 @@ def estimate_propensities(
     log : ClickLog
     method : {"randomised", "swap", "harvesting", "em", "regression-em", "trust"}, default="harvesting"
     model : PBM, or classifier, default=None
-        For "em", the model to fit; None is ``PBM(prior=(0, 0))``, maximum likelihood. A prior that does not fit the
-        attractiveness of the pairs biases the propensities. For "regression-em", a classifier with
+        For "em", the model to fit; None is ``PBM(prior="fitted")``, which integrates the attractiveness of the pairs
+        out. Estimated together with the propensities, it biases them. For "regression-em", a classifier with
         ``fit(X, y, sample_weight=)`` and ``predict_proba(X)``; None is a logistic model.
     level : float, default=0.95
         Level of the intervals; None computes none. A jackknife repeats the fit for each group.
@@ -130,7 +130,7 @@ def estimate_propensities(
         kept = _kept_pairs(counts, method)
         is_found, notes = _found_ranks(counts.of_pairs(kept), method)
         if method == "em":
-            values, intervals = _by_model(log, model or PBM((0.0, 0.0), max_iter, tol), level)
+            values, intervals = _by_model(log, model or PBM("fitted", max_iter, tol), level)
             return _result(values, intervals, None, is_found, notes, method, level)
         estimator = _estimator(method, log, model, kept, is_found, max_iter=max_iter, tol=tol)
         found = estimator(counts, None)

@@ -12,6 +12,9 @@ void bind_click_models(nb::module_& module) {
                             "session_indptr pair click bounds order first last first_pair by_last indptr cell clicks skips");
     define<&cells_pass>(module, "cells_pass",
                         "indptr cell clicks skips chance prior_yes prior_no moves attraction looks");
+    define<&cells_marginal_pass>(module, "cells_marginal_pass",
+                                 "indptr cell clicks skips chance prior_yes prior_no nodes log_weights attraction "
+                                 "log_yes log_no looks");
     define<&cells_information>(module, "cells_information",
                                "indptr cell clicks skips chance prior_yes prior_no attraction free information coupling "
                                "schur");

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 #include <utility>
 
 #include "clicks/models/sessions.hpp"
@@ -165,6 +166,78 @@ inline double cells_pass(View<const Index> indptr, View<const Code> cell, View<c
             looks[cell[begin + c]] += clicks[begin + c] + skipped[c] * chances[c] * (1.0 - a) / skip;
             if (skipped[c] > 0) value += skipped[c] * log(skip);
             if (clicks[begin + c] > 0) value += clicks[begin + c] * log(chances[c]);
+        }
+    }
+    return value;
+}
+
+// The information about the logit of one attraction.
+inline double own_information(double a, double prior, View<const double> chance, View<const Code> clicks,
+                              View<const Code> skips) {
+    double own = prior * a * (1.0 - a);
+    for (Index c = 0; c < chance.size; ++c) {
+        const double attracted = (1.0 - chance[c]) * a / (1.0 - chance[c] * a);  // given a skip
+        own += (static_cast<double>(clicks[c]) + skips[c]) * a * (1.0 - a) - skips[c] * attracted * (1.0 - attracted);
+    }
+    return own;
+}
+
+// As `cells_pass`, with attractions integrated out under their Beta priors, by Gauss-Hermite quadrature around the mode
+// on the scale of logits. Attractions are set to the mode, and the expected logarithms of p and of 1 - p are written to
+// `log_yes` and `log_no`. `nodes` are those of the weight exp(-x²), and `log_weights` the logarithms of their weights plus
+// x². Returns Σ log ∫ p^yes (1 - p)^no … d logit p.
+inline double cells_marginal_pass(View<const Index> indptr, View<const Code> cell, View<const Code> clicks,
+                                  View<const Code> skips, View<const double> chance, View<const double> prior_yes,
+                                  View<const double> prior_no, View<const double> nodes, View<const double> log_weights,
+                                  View<double> attraction, View<double> log_yes, View<double> log_no,
+                                  View<double> looks) {
+    constexpr Index n_nodes = 16;  // known to the compiler, so that loops over nodes have no remainder
+    if (nodes.size != n_nodes || log_weights.size != n_nodes) throw std::invalid_argument("16 nodes are needed.");
+    double value = 0.0;
+    std::vector<double> own;
+    alignas(64) double at[n_nodes], density[n_nodes];
+    for (Index p = 0; p < attraction.size; ++p) {
+        const Index begin = indptr[p], size = indptr[p + 1] - begin;
+        if (size == 0) continue;  // never shown
+        own.resize(static_cast<std::size_t>(size));
+        const View<double> chances{own.data(), size};
+        const auto clicked = clicks.slice(begin, begin + size), skipped = skips.slice(begin, begin + size);
+        double yes = prior_yes[p];
+        const double no = prior_no[p];
+        for (Index c = 0; c < size; ++c) {
+            chances[c] = chance[cell[begin + c]];
+            yes += clicked[c];
+            if (clicked[c] > 0) value += clicked[c] * log(chances[c]);
+        }
+        const double mode = attraction[p] = best_attraction(attraction[p], yes, no, chances, skipped);
+        const double information = own_information(mode, prior_yes[p] + no, chances, clicked, skipped);
+        const double scale = std::sqrt(2.0 / std::max(information, 1e-3)), center = std::log(mode) - std::log1p(-mode);
+        for (Index k = 0; k < n_nodes; ++k) {
+            at[k] = clipped(1.0 / (1.0 + std::exp(-(center + scale * nodes[k]))));
+            density[k] = log_weights[k] + yes * log(at[k]) + no * log(1.0 - at[k]);
+        }
+        for (Index c = 0; c < size; ++c)
+            if (skipped[c] > 0) {
+                const double chance_of_look = chances[c], n_skips = skipped[c];
+#pragma omp simd
+                for (Index k = 0; k < n_nodes; ++k) density[k] += n_skips * log(1.0 - chance_of_look * at[k]);
+            }
+        double highest = density[0], total = 0.0;
+        for (Index k = 1; k < n_nodes; ++k) highest = std::max(highest, density[k]);
+        for (Index k = 0; k < n_nodes; ++k) total += density[k] = std::exp(density[k] - highest);
+        value += highest + std::log(total * scale);
+        log_yes[p] = log_no[p] = 0.0;
+        for (Index k = 0; k < n_nodes; ++k) {
+            density[k] /= total;
+            log_yes[p] += density[k] * log(at[k]);
+            log_no[p] += density[k] * log(1.0 - at[k]);
+        }
+        for (Index c = 0; c < size; ++c) {
+            double looked = 0.0;
+            const double chance_of_look = chances[c];
+#pragma omp simd reduction(+ : looked)
+            for (Index k = 0; k < n_nodes; ++k) looked += density[k] * (1.0 - at[k]) / (1.0 - chance_of_look * at[k]);
+            looks[cell[begin + c]] += clicked[c] + skipped[c] * chances[c] * looked;
         }
     }
     return value;
