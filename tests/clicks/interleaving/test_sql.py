@@ -1,5 +1,6 @@
 """The state in a database, shared by the processes of a service."""
 
+import itertools
 import json
 import subprocess
 import sys
@@ -7,10 +8,12 @@ import sys
 import pytest
 
 from plackett.clicks import Interleaver
+from tests.web.conftest import new_database, postgresql_server  # noqa: F401
 
 sqlalchemy = pytest.importorskip("sqlalchemy")
 
 LISTS = {"old": list("abcdefghij"), "new": list("cxaydzbwvu")}
+NUMBERS = itertools.count()
 WORKER = """
 import sys
 from plackett.clicks import Interleaver
@@ -22,9 +25,15 @@ for number in range(int(sys.argv[2]), int(sys.argv[3])):
 """
 
 
-def test_processes_share_a_test_and_no_acknowledged_click_is_lost(tmp_path):
+@pytest.fixture(params=["sqlite", "postgresql"])
+def path(request, tmp_path):
+    if request.param == "sqlite":
+        return tmp_path / "clicks.db"
+    return new_database(request.getfixturevalue("postgresql_server"), f"interleaving_{next(NUMBERS)}")
+
+
+def test_processes_share_a_test_and_no_acknowledged_click_is_lost(path):
     """They begin it at the same time, without a seed, and serve some requests both."""
-    path = tmp_path / "clicks.db"
     bounds = [(0, 60), (40, 100)]
     started = [
         subprocess.Popen([sys.executable, "-c", WORKER, path, *map(str, some)], stdout=subprocess.PIPE, text=True)
@@ -46,6 +55,16 @@ def test_another_process_sees_new_values(tmp_path):
         assert other.credit(shown.id, shown.documents[:1]).status == "counted"
         assert one.preference() == other.preference()
         assert one.preference().n_units == number + 1
+
+
+def test_odd_names_of_units_and_documents_are_kept(path):
+    test = Interleaver(k=3, database=path, lists_per_unit=None, test="odd")
+    units = ["", "a\x00b", "\udce9", "é", "\\xe9", "' or 1 = 1"]
+    for unit in units:
+        shown = test.serve({"old": ["a\x00", "\udce9", "c"], "new": ["c", "'", "d"]}, key="k", unit=unit)
+        assert test.credit(shown, shown.documents[:1]).status == "counted"
+    assert [test.close(unit) for unit in units] == [1] * len(units)
+    assert test.preference().n_units == len(units)
 
 
 def test_a_database_holds_several_tests(tmp_path):

@@ -254,6 +254,10 @@ class Interleaver:
         """Return the numbers of kept lists, contested and clicked ones, of units, and of closed units."""
         return self._state.counts()
 
+    def disconnect(self) -> None:
+        """Close the connections to the database; the next call opens new ones. Call it before a process forks."""
+        self._state.disconnect()
+
     def preference(
         self, first: str | None = None, second: str | None = None, *, level: float = 0.95, margin: float | None = None
     ) -> Preference:

@@ -7,6 +7,7 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -80,7 +81,10 @@ class SqlState:
     def __init__(self, database: Any, test: str):
         self.test = test
         self._engine = database if isinstance(database, sa.Engine) else _engine(database)
-        self._is_own_file = self._engine is not database and self._engine.dialect.name == "sqlite"
+        is_own = self._engine is not database
+        self._is_own_file = is_own and self._engine.dialect.name == "sqlite"
+        if is_own:
+            weakref.finalize(self, self._engine.dispose)
         _create_tables(self._engine)
         self._lock = threading.Lock()
         self._read = 0  # values up to this number are in the tallies
@@ -117,7 +121,7 @@ class SqlState:
                 sa.select(lists.c.body).where(lists.c.test == self.test, lists.c.id == list_id)
             ).scalar()
             shown = None if body is None else checked_list(json.loads(body))
-            unit = None if shown is None else self._unit(connection, shown.unit)
+            unit = None if shown is None else self._unit(connection, _escaped(shown.unit))
             change = action(shown, unit)
             if change.shown is not None:
                 row = _list_row(change.shown)
@@ -125,7 +129,7 @@ class SqlState:
                     sa.update(lists).where(lists.c.test == self.test, lists.c.id == list_id).values(**row)
                 )
             if change.unit is not None and shown is not None:
-                self._keep_unit(connection, shown.unit, change.unit, is_new=unit is None)
+                self._keep_unit(connection, _escaped(shown.unit), change.unit, is_new=unit is None)
             if change.closed is not None:
                 self._add_value(connection, change.closed)
             return change
@@ -135,7 +139,7 @@ class SqlState:
             units.c.test == self.test, sa.not_(units.c.is_closed), units.c.time < before
         )
         if unit is not None:
-            due = due.where(units.c.unit == unit)
+            due = due.where(units.c.unit == _escaped(unit))
         with self._writing() as connection:
             rows = connection.execute(due.order_by(units.c.unit)).all()
             for name, body in rows:
@@ -175,6 +179,9 @@ class SqlState:
                 "closed": count(units, units.c.is_closed),
             }
 
+    def disconnect(self) -> None:
+        self._engine.dispose()
+
     @contextmanager
     def _writing(self) -> Iterator[sa.Connection]:
         """Begin with a write, so that credits of one test take turns: SQLite locks the file, others the row."""
@@ -204,9 +211,14 @@ class SqlState:
         connection.execute(sa.insert(values).values(test=self.test, credits=json.dumps(credits)))
 
 
+def _escaped(name: str) -> str:
+    """Return a name as ASCII: databases refuse null characters and text that is not Unicode."""
+    return name.encode("unicode_escape").decode("ascii")
+
+
 def _list_row(shown: ListRecord) -> dict[str, Any]:
     return {
-        "unit": shown.unit,
+        "unit": _escaped(shown.unit),
         "time": shown.time,
         "is_contested": bool(shown.basis),
         "is_clicked": bool(shown.clicked),
@@ -218,7 +230,11 @@ def _list_row(shown: ListRecord) -> dict[str, Any]:
 def _engine(database: Any) -> sa.Engine:
     text = os.fspath(database)
     if "://" in text and not text.startswith("sqlite:"):
-        return sa.create_engine(text, hide_parameters=True)
+        given = sa.make_url(text)
+        if given.drivername in ("postgres", "postgresql"):
+            import_optional("psycopg", extra="postgres", needed_for="an interleaved test in PostgreSQL")
+            given = given.set(drivername="postgresql+psycopg")
+        return sa.create_engine(given, hide_parameters=True, pool_pre_ping=True)
     url = text if "://" in text else sa.URL.create("sqlite", database=str(Path(text).expanduser().absolute()))
     engine = sa.create_engine(url, hide_parameters=True, connect_args={"timeout": TIMEOUT})
 

@@ -50,6 +50,10 @@ class State(Protocol):
         """Return numbers of lists and units."""
         ...
 
+    def disconnect(self) -> None:
+        """Close idle connections."""
+        ...
+
 
 def count_values(tallies: Tallies, credits: Sequence[float]) -> None:
     """Add the credits of a closed unit to the tallies of all pairs."""
@@ -127,6 +131,9 @@ class MemoryState:
                 "units": len(units),
                 "closed": sum(unit.is_closed for unit in units),
             }
+
+    def disconnect(self) -> None:
+        pass
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
