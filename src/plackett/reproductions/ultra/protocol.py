@@ -100,8 +100,9 @@ def run(
         split = split_of(name, seed, job)
         first = production_ranker(split.train, share, seed)
         scores = first.predict(split.train)
-        options = {"user": kind, "k": K, "eta": eta, "epsilon": EPSILON, "random_state": seed}
-        whole = simulate_clicks(split.train, scores, max(sizes), **options)
+        whole = simulate_clicks(
+            split.train, scores, max(sizes), user=kind, k=K, eta=eta, epsilon=EPSILON, random_state=seed
+        )
         values = {(0, PRODUCTION, PRODUCTION): measured(first, split.test)}
         for scorer, make in SCORERS.items():
             for method, queries in skylines(split.train, scores, kind, eta).items():
