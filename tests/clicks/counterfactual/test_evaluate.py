@@ -10,7 +10,7 @@ import pytest
 
 import plackett as pk
 from plackett._threads import n_threads, set_n_threads
-from plackett.clicks.counterfactual.intervals import bernstein_interval, unit_values
+from plackett.clicks.counterfactual.intervals import bernstein_interval, bootstrap_intervals, unit_values
 from plackett.clicks.counterfactual.ranking import find_places
 from plackett.clicks.users import get_user
 from plackett.exceptions import DataWarning
@@ -185,6 +185,18 @@ def test_bernstein_interval_is_that_of_maurer_and_pontil(log, scores):
     assert found.range == pytest.approx((0.0, max(upper)))
     assert found.interval == pytest.approx((max(0.0, np.mean(terms) - reach), np.mean(terms) + reach))
     assert all(math.isnan(end) for end in bernstein_interval(np.ones(1), 1.0, 0.95))
+
+
+def test_bootstrap_intervals_are_those_of_resampled_t_values():
+    rng = np.random.default_rng(0)
+    values = rng.lognormal(0, 1, (60, 1))
+    found = bootstrap_intervals(np.column_stack([values, np.full(60, 3.0)]), 0.9, 20_000, 0)
+    drawn = values[rng.integers(60, size=(20_000, 60)), 0]
+    t = (drawn.mean(axis=1) - values.mean()) / drawn.std(axis=1)
+    low, high = np.quantile(t, [0.05, 0.95])
+    expected = values.mean() - high * values.std(), values.mean() - low * values.std()
+    assert found[0] == pytest.approx(expected, rel=0.03)
+    assert found[1] == (3.0, 3.0)
 
 
 def test_units_of_several_sessions_give_the_error_of_a_ratio():

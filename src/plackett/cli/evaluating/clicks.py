@@ -48,6 +48,7 @@ def options_of(clicks: str | None, others: dict[str, Any]) -> Options | None:
 
 def evaluate_clicks(options: Options, words: list[str], metrics: list[str] | None, form: str) -> None:
     """Print the values of rankings: runs, models, scores of the rows of a LETOR file, or the logged order."""
+    from plackett._warnings import recorded
     from plackett.cli.shared import inputs, output
     from plackett.cli.shared.propensities import propensities_of
     from plackett.clicks.counterfactual.evaluate import evaluate_from_clicks
@@ -55,6 +56,7 @@ def evaluate_clicks(options: Options, words: list[str], metrics: list[str] | Non
     from plackett.clicks.counterfactual.slates import BY_LOGGING
     from plackett.clicks.propensities.estimate import METHODS
     from plackett.clicks.reading.read import read_clicks
+    from plackett.exceptions import warn
 
     names = [name for part in metrics or [METRIC] for name in part.split(",")]
     if len(names) > 1:
@@ -74,8 +76,13 @@ def evaluate_clicks(options: Options, words: list[str], metrics: list[str] | Non
         is_method = given in METHODS and features is None
         settings["propensities"] = given if is_method else propensities_of(given, log, features, 0)
     rankings = {name: _ranking(word, features, log) for name, word in zip(_names(words), words, strict=True)}
-    found = evaluate_from_clicks(log, rankings, metric=names[0], **settings)
+    with recorded() as caught:
+        found = evaluate_from_clicks(log, rankings, metric=names[0], **settings)
     assert isinstance(found, ClickEvaluations)
+    notes = dict.fromkeys(note for one in found.results.values() for note in one.notes)
+    for one in caught:
+        if str(one.message) not in notes:  # others are shown as notes
+            warn(str(one.message), one.category)
     if form == "json":
         output.write_json(found.to_dict())
         return
@@ -84,7 +91,7 @@ def evaluate_clicks(options: Options, words: list[str], metrics: list[str] | Non
     output.write("\n\n".join(getattr(table, way)().rstrip("\n") for table in tables))
     first = next(iter(found.results.values()))
     output.note(f"{first.n_sessions:,} sessions with {first.n_clicks:,} clicks, estimator {first.estimator}")
-    for note in dict.fromkeys(note for one in found.results.values() for note in one.notes):
+    for note in notes:
         output.note(note)
 
 

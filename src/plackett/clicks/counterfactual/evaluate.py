@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from itertools import combinations
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from plackett.clicks.correction.estimates import Bias
 from plackett.clicks.correction.regression import predicted_relevance
-from plackett.clicks.counterfactual.discounts import AVERAGE_RANK, Discount, Metric, get_discount
+from plackett.clicks.counterfactual.discounts import AVERAGE_RANK, Metric, get_discount
 from plackett.clicks.counterfactual.intervals import (
     BERNSTEIN,
     BOOTSTRAP,
-    bernstein_interval,
-    bootstrap_intervals,
     unit_codes,
-    unit_values,
 )
 from plackett.clicks.counterfactual.policy import SHUFFLED, LoggingPolicy
 from plackett.clicks.counterfactual.positions import (
@@ -32,20 +28,17 @@ from plackett.clicks.counterfactual.positions import (
     position_terms,
 )
 from plackett.clicks.counterfactual.ranking import Ranking, get_ranking
-from plackett.clicks.counterfactual.result import ClickEvaluation, ClickEvaluations, ValueDifference
+from plackett.clicks.counterfactual.result import ClickEvaluation, ClickEvaluations
 from plackett.clicks.counterfactual.slates import BY_LOGGING, CASCADE_DR, PSEUDO_INVERSE, slate_terms
+from plackett.clicks.counterfactual.summary import Plan, Setting, compare_values, summarise
 from plackett.clicks.counterfactual.terms import Terms
 from plackett.clicks.description import named_ranks
 from plackett.clicks.log import ClickLog
 from plackett.clicks.propensities.counts import Counts, count_pairs, session_keys
 from plackett.clicks.propensities.estimate import METHODS, estimate_propensities
 from plackett.clicks.propensities.propensities import Propensities
-from plackett.evaluation.significance import Interval, holm, paired_t_columns
-from plackett.exceptions import DataWarning, warn
 from plackett.validation import check_choice, check_number, check_positive_int, check_scores, check_seed, count_of
 
-FEW_CLICKS = 100  # effective ones; the intervals of fewer are not to be trusted
-LITTLE_COVERAGE = 0.9
 MOST_CLIPPED = 0.1  # by default
 FOLDS = 5  # of the regression of the doubly robust estimate
 
@@ -124,7 +117,7 @@ def evaluate_from_clicks(
     unit : {"session", "query"} or array-like of shape (n_sessions,), default="session"
         What is independent: sessions, queries, or ids such as users. Bootstrap samples are drawn from units.
     interval : {"bootstrap", "bernstein"}, default="bootstrap"
-        "bootstrap" corrects for bias and skewness (BCa). "bernstein" holds for any number of sessions with bounded
+        "bootstrap" adapts to skewness (bootstrap-t). "bernstein" holds for any number of sessions with bounded
         values, and is wide (maurer2009).
     level : float, default=0.95
     n_draws : int, default=2_000
@@ -188,33 +181,11 @@ def evaluate_from_clicks(
     order = np.lexsort((*(column for one in terms.values() for column in one.columns()), session_keys(plan.log)))
     terms = {name: one.taken(order) for name, one in terms.items()}
     units = None if units is None else units[order]
-    setting = _Setting(plan, units, interval, float(level), n_draws, seed)
-    results = {name: _result(name, one, setting) for name, one in terms.items()}
+    setting = Setting(plan, units, interval, float(level), n_draws, seed)
+    results = {name: summarise(name, one, setting) for name, one in terms.items()}
     if not is_dict:
         return next(iter(results.values()))
-    return ClickEvaluations(results, _differences(terms, setting), plan.discount.higher_is_better)
-
-
-class _Plan(NamedTuple):
-    """What is common to all rankings: the sessions that are used, the estimator, and what limits the results."""
-
-    log: ClickLog
-    sessions: Any  # of the given log
-    estimator: str
-    candidates: str
-    discount: Discount
-    clip: float | None
-    terms: Callable[[Ranking], Terms]
-    notes: list[str]
-
-
-class _Setting(NamedTuple):
-    plan: _Plan
-    units: np.ndarray | None
-    interval: str
-    level: float
-    n_draws: int
-    seed: int
+    return ClickEvaluations(results, compare_values(terms, setting), plan.discount.higher_is_better)
 
 
 def _refuse(is_given: bool, name: str, estimator: str) -> None:
@@ -247,7 +218,7 @@ def _by_position(
     clip: float | None,
     regression: Any,
     seed: int,
-) -> _Plan:
+) -> Plan:
     if clip is not None and estimator not in (CLIPPED, DR):
         raise ValueError(f'clip is for estimator="clipped" and "dr"; {estimator!r} does not clip.')
     if regression is not None and estimator != DR:
@@ -279,7 +250,7 @@ def _by_position(
         )
 
     discount = get_discount(metric, log.longest, bias)
-    return _Plan(log, slice(None), estimator, candidates, discount, smallest or None, terms, notes)
+    return Plan(log, slice(None), estimator, candidates, discount, smallest or None, terms, notes)
 
 
 def _bias(
@@ -353,7 +324,7 @@ def _by_logging(
     candidates: str | None,
     normalise: bool,
     seed: int,
-) -> _Plan:
+) -> Plan:
     policy = LoggingPolicy.shuffled() if logging == SHUFFLED else logging
     if not isinstance(policy, LoggingPolicy):
         raise ValueError(f'estimator={estimator!r} needs logging: a LoggingPolicy, or "shuffled" for shuffled lists.')
@@ -387,123 +358,4 @@ def _by_logging(
             seed=seed,
         )
 
-    return _Plan(log, sessions, estimator, str(chosen), discount, None, terms, [])
-
-
-# --- Results ----------------------------------------------------------------------------------------------------------
-
-
-def _result(name: str, terms: Terms, setting: _Setting) -> ClickEvaluation:
-    plan, level = setting.plan, setting.level
-    by_logging = plan.estimator in BY_LOGGING
-    value, linear = terms.value(), terms.linear()
-    values = unit_values(linear[:, None], setting.units, setting.seed)
-    error = float(values[:, 0].std(ddof=1) / math.sqrt(values.shape[0])) if values.shape[0] > 1 else math.nan
-    ends, span = _interval(linear, values, terms.low.min(), terms.high.max(), setting)
-    squares = float(terms.square.sum())
-    size = float(terms.weight.sum()) ** 2 / squares if squares > 0 else 0.0
-    covered = float(terms.covered.mean())
-    bias = None if terms.clipping is None else _rounded(float(terms.clipping.mean()))
-    bound = None if terms.unknown is None or plan.estimator == SNIPS else _rounded(float(terms.unknown.mean()))
-    found = ClickEvaluation(
-        ranker=name,
-        metric=plan.discount.name,
-        estimator=plan.estimator,
-        candidates=plan.candidates,
-        value=value,
-        interval=ends,
-        level=level,
-        standard_error=error,
-        n_sessions=len(plan.log),
-        n_clicks=plan.log.n_clicks,
-        effective_sample_size=size,
-        coverage=math.nan if by_logging else covered,
-        mean_weight=covered if by_logging else math.nan,
-        clip=plan.clip,
-        bias=bias,
-        bias_bound=bound,
-        range=span,
-        notes=list(plan.notes),
-    )
-    _warn_of(found, terms.covered, setting)
-    return found
-
-
-def _rounded(value: float) -> float:
-    """Return 0 for what rounding left over."""
-    return value if abs(value) > 1e-12 else 0.0
-
-
-def _interval(
-    linear: np.ndarray, values: np.ndarray, low: float, high: float, setting: _Setting
-) -> tuple[Interval, tuple[float, float] | None]:
-    if setting.interval == BOOTSTRAP:
-        return bootstrap_intervals(values, setting.level, setting.n_draws, setting.seed)[0], None
-    ends = bernstein_interval(linear, float(high - low), setting.level)
-    return Interval(max(ends.low, float(low)), min(ends.high, float(high))), (float(low), float(high))
-
-
-def _differences(terms: dict[str, Terms], setting: _Setting) -> list[ValueDifference]:
-    """Return the differences of all pairs of rankings."""
-    pairs = list(combinations(terms, 2))
-    if not pairs:
-        return []
-    linear = {name: one.linear() for name, one in terms.items()}
-    gaps = np.stack([linear[a] - linear[b] for a, b in pairs], axis=1)
-    values = unit_values(gaps, setting.units, setting.seed)
-    if setting.interval == BOOTSTRAP:
-        intervals = bootstrap_intervals(values, setting.level, setting.n_draws, setting.seed)
-    else:
-        spans = {name: float(one.high.max() - one.low.min()) for name, one in terms.items()}
-        intervals = [
-            bernstein_interval(gaps[:, place], spans[a] + spans[b], setting.level) for place, (a, b) in enumerate(pairs)
-        ]
-    p_values = holm(paired_t_columns(values)).tolist()
-    found = zip(pairs, intervals, p_values, strict=True)
-    return [
-        ValueDifference(a, b, terms[a].value() - terms[b].value(), ends, p, p < 1 - setting.level)
-        for (a, b), ends, p in found
-    ]
-
-
-def _warn_of(found: ClickEvaluation, covered: np.ndarray, setting: _Setting) -> None:
-    """Add notes to a result, and warn of what makes it unreliable."""
-    name = "" if found.ranker == "ranker" else f"{found.ranker}: "
-    if found.effective_sample_size < FEW_CLICKS:
-        _add(
-            found,
-            f"{name}The estimate rests on {found.effective_sample_size:.0f} effective clicks of {found.n_clicks:,}; "
-            f"below {FEW_CLICKS} its interval is not reliable. Use more sessions, a smaller cut-off, or clipping.",
-        )
-    if found.estimator in BY_LOGGING:
-        error = float(covered.std()) / math.sqrt(covered.size)
-        if abs(found.mean_weight - 1) > max(5 * error, 0.01):
-            _add(
-                found,
-                f"{name}The mean weight is {found.mean_weight:.3f} but 1 is expected: the logging probabilities are "
-                "wrong, or the log cannot show what the new ranking shows.",
-            )
-    elif found.candidates == QUERY and found.coverage < LITTLE_COVERAGE:
-        what = "by the regression alone" if found.estimator == DR else "as irrelevant"
-        _add(
-            found,
-            f"{name}Only {found.coverage:.1%} of the new ranking (by discount) was ever shown for its query; the rest "
-            f"counts {what}.",
-        )
-    elif found.candidates == SESSION and found.coverage < LITTLE_COVERAGE:
-        found.notes.append(
-            f"{name}The value is that of the shown lists in a new order: they hold {found.coverage:.1%} of what the "
-            'new ranking would show first of all known documents of the query. candidates="query" evaluates that.'
-        )
-    reach = (found.interval.high - found.interval.low) / 2
-    if found.bias is not None and abs(found.bias) > reach:
-        _add(
-            found,
-            f"{name}Clipping changed the value by {found.bias:.4g}, more than half of the interval; lower clip "
-            f"({found.clip:.3g}).",
-        )
-
-
-def _add(found: ClickEvaluation, note: str) -> None:
-    found.notes.append(note)
-    warn(note, DataWarning)
+    return Plan(log, sessions, estimator, str(chosen), discount, None, terms, [])

@@ -9,7 +9,7 @@ import numpy as np
 
 from plackett.clicks.log import ClickLog
 from plackett.clicks.names import code_names
-from plackett.evaluation.significance import Interval, bootstrap_columns
+from plackett.evaluation.significance import Interval, studentised_columns
 from plackett.validation import count_of
 
 MOST_UNITS = 4_000  # more are drawn as random groups
@@ -48,10 +48,10 @@ def unit_values(columns: np.ndarray, units: np.ndarray | None, seed: int) -> np.
 
 
 def bootstrap_intervals(values: np.ndarray, level: float, n_draws: int, seed: int) -> list[Interval]:
-    """Return the interval of the mean of each column; all columns share their samples."""
+    """Return the bootstrap-t interval of the mean of each column; all columns share their samples."""
     if values.shape[0] < 2:
         return [Interval(math.nan, math.nan)] * values.shape[1]
-    lows, highs = bootstrap_columns(values, level, n_draws, seed)
+    lows, highs = studentised_columns(values, level, n_draws, seed)
     return [Interval(float(low), float(high)) for low, high in zip(lows, highs, strict=True)]
 
 
