@@ -48,6 +48,7 @@ def read_in_parts(
                     results.add(lists, part)
             if totals.settle():
                 break
+        partitions.forget()
         for own in damage:
             cleaning.first_position = min(cleaning.first_position, own.first_position)
             for name, count in own.counts.items():

@@ -81,6 +81,10 @@ class Partitions:
                 bounds.append(part)
         return list(zip(bounds, [*bounds[1:], N_PARTS], strict=True))
 
+    def forget(self) -> None:
+        """Free the records."""
+        self._stores.clear()
+
     def read(self, first: int, last: int) -> Part:
         """Return the sessions of some partitions."""
         found = {kind: store.read(first, last) for kind, store in self._stores.items()}
