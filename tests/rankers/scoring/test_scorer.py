@@ -35,6 +35,8 @@ SMALL = {
     "svm-map": {"relevant_from": 2},
     "rankboost": {"n_rounds": 30},
     "adarank": {"n_rounds": 20},
+    "kernel": {"landmarks": 5, "random_state": 0},
+    "kernel-cs-listmle": {"landmarks": 5, "random_state": 0},
 }
 EXACT = {"rtol": 0, "atol": 0}
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
