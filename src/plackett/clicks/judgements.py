@@ -11,7 +11,6 @@ import numpy as np
 
 from plackett._optional import import_optional
 from plackett._tables import csv_text
-from plackett.clicks.correction.features import labelled_queries
 from plackett.clicks.log import ClickLog
 from plackett.clicks.pairs import Pairs
 from plackett.data.queries import Queries
@@ -138,6 +137,8 @@ class Judgements:
             If there are no features.
         """
         if isinstance(features, Queries):
+            from plackett.clicks.correction.features import labelled_queries
+
             return labelled_queries(self.pairs, self.grade.astype(np.float64), features)
         if features is None:
             if self.features is None:

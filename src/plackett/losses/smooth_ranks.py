@@ -172,6 +172,6 @@ class ApproxMAP(_ApproximateRanks):
         )
 
 
-def relevance(lists: QueryLists, relevant_from: float) -> np.ndarray:
+def relevance(lists: QueryLists, relevant_from: float | None) -> np.ndarray:
     """Return 1 for each relevant document, else 0."""
     return (lists.labels >= relevant_from).astype(np.float64)

@@ -9,9 +9,8 @@ from plackett.clicks.models.cells import DCTR, GCTR, PBM, RCTR, UBM
 from plackett.clicks.models.chain import CCM, CM, DBN, DCM, SDBN
 from plackett.validation import check_choice
 
-CLICK_MODELS: dict[str, type[ClickModel]] = {
-    cls.name: cls for cls in (GCTR, RCTR, DCTR, PBM, CM, DCM, CCM, DBN, SDBN, UBM)
-}
+_CLASSES: tuple[type[ClickModel], ...] = (GCTR, RCTR, DCTR, PBM, CM, DCM, CCM, DBN, SDBN, UBM)
+CLICK_MODELS = {cls.name: cls for cls in _CLASSES}
 
 
 def get_click_model(name: str, **parameters: Any) -> ClickModel:
