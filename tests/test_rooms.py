@@ -40,7 +40,8 @@ ORDER = [
     {"clicks"},
     {"exports", "report", "testing"},
     {"reproductions"},
-    {"web"},
+    {"http"},
+    {"web", "serving"},
     {"cli"},
     {"__main__"},
 ]

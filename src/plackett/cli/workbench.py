@@ -74,7 +74,7 @@ def workbench(
         inputs.check_data(letor)
     inputs.check_exists(*([] if source is None else [source]), *(models or []))
     settings = replace(_settings(host, port, token, origin), is_logging=not no_log)
-    from plackett.web.http.server import address_of, open_port, serve
+    from plackett.http.server import address_of, open_port, serve
 
     with open_port(host, port) as listener:  # a port that is in use is reported before the index is built
         settings = replace(settings, port=listener.getsockname()[1])  # the port that 0 became
@@ -103,7 +103,8 @@ def _settings(host: str, port: int, token: str | None, origins: list[str] | None
     import secrets
 
     from plackett.cli.shared.parameters import usage_errors
-    from plackett.web.settings import Settings, is_loopback
+    from plackett.http.settings import is_loopback
+    from plackett.web.settings import Settings
 
     if token is None and (origins or not is_loopback(host)):
         token = secrets.token_urlsafe(24)

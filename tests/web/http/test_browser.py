@@ -52,8 +52,8 @@ class Server:
         self.start()
 
     def start(self):
+        from plackett.http.server import make_server, open_port
         from plackett.web.http.app import create_app
-        from plackett.web.http.server import make_server, open_port
         from plackett.web.settings import Settings
         from plackett.web.store import Store
 

@@ -10,9 +10,11 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("sqlalchemy")
 
+from plackett.http import guard
+from plackett.http.settings import is_loopback
 from plackett.web.http import middleware
 from plackett.web.http.app import STATIC
-from plackett.web.settings import Settings, is_loopback
+from plackett.web.settings import Settings
 from tests.web.serving import HOME, TOKEN, client_of, page_of
 
 API = "/api/v1"
@@ -350,7 +352,7 @@ def test_a_slow_request_gets_503_and_its_response_is_dropped(make):
 
 @pytest.mark.parametrize(("pauses", "is_whole"), [([0.15] * 6, True), ([0.15, 30], False)])
 def test_an_answer_that_has_begun_is_sent_as_long_as_it_goes_on(monkeypatch, pauses, is_whole):
-    monkeypatch.setattr(middleware, "SEND_TIMEOUT", 0.5)
+    monkeypatch.setattr(guard, "SEND_TIMEOUT", 0.5)
     sent = []
 
     async def app(scope, receive, send):

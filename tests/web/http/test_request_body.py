@@ -11,12 +11,12 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
+from plackett.http import request_body
+from plackett.http import server as http_server
+from plackett.http.request_body import BodyReader
+from plackett.http.server import make_server, open_port
 from plackett.web.errors import RequestError
-from plackett.web.http import request_body
-from plackett.web.http import server as http_server
 from plackett.web.http.middleware import SafetyMiddleware
-from plackett.web.http.request_body import BodyReader
-from plackett.web.http.server import make_server, open_port
 from plackett.web.settings import Settings
 from tests.web.serving import TOKEN
 

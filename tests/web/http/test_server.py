@@ -16,9 +16,9 @@ pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 pytest.importorskip("sqlalchemy")
 
+from plackett.http import server as http_server
+from plackett.http.server import address_of, make_server, next_free_port, open_port
 from plackett.web.collections.text import open_collection
-from plackett.web.http import server as http_server
-from plackett.web.http.server import address_of, make_server, next_free_port, open_port
 from plackett.web.settings import Settings
 from plackett.web.store import Store
 
@@ -73,7 +73,7 @@ KILLED = """
 import http.client, json, os, signal, sys
 from plackett.web.http.app import create_app
 from plackett.web.collections.text import open_collection
-from plackett.web.http.server import open_port, serve
+from plackett.http.server import open_port, serve
 from plackett.web.settings import Settings
 from plackett.web.store import Store
 from plackett.web.workbench.workbench import Workbench

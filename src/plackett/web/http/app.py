@@ -14,9 +14,9 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.staticfiles import StaticFiles
 
 from plackett import __version__
+from plackett.http.error_responses import EXCEPTION_HANDLERS
 from plackett.web.collections.base import Collection
 from plackett.web.http import pages, routes
-from plackett.web.http.error_responses import EXCEPTION_HANDLERS
 from plackett.web.http.middleware import SafetyMiddleware
 from plackett.web.settings import Settings
 from plackett.web.workbench.workbench import Workbench

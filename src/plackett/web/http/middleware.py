@@ -5,33 +5,29 @@
   ``/?token=…`` sets.
 - **Writes**: a browser must write from a page of this server (``Origin``, ``Sec-Fetch-Site``) and send the CSRF token
   (``X-CSRF-Token``) that equals a ``SameSite=Strict`` cookie.
-- **Limits**: size and rate of a request while it arrives (``request_body.py``), its time, and the number of requests.
-  Only requests that have arrived count, and responses that a client does not read are dropped for others.
-
-Starlette has no middleware for tokens, CSRF, slow requests or numbers of requests. Its ``TrustedHostMiddleware`` takes
-a list of names, while every address of 127.0.0.0/8 is this machine, and its responses are not those of our API.
+- **Limits**: those of ``plackett.http.guard``, and the number of uploads.
 """
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import re
 import secrets
 from hashlib import sha256
 from typing import NamedTuple
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from plackett.web.errors import RequestError
-from plackett.web.http.error_responses import error_response, internal_error_response
-from plackett.web.http.request_body import BodyReader, Upload, replay, too_large
+from plackett.http.error_responses import error_response, internal_error_response
+from plackett.http.errors import RequestError
+from plackett.http.guard import OWN_SITES, RequestGuard, Sender, check_length, check_origin
+from plackett.http.request_body import Upload, replay
 from plackett.web.limits import MAX_NAME
-from plackett.web.settings import Settings, is_loopback
+from plackett.web.settings import Settings
 
 CSRF_COOKIE, USER_COOKIE, TOKEN_COOKIE = "plackett_csrf", "plackett_user", "plackett_token"
 CSRF_HEADER, USER_HEADER = "x-csrf-token", "x-plackett-user"
@@ -41,15 +37,9 @@ UPLOADS = "/api/v1/clicks/logs"  # bodies of POST requests to it are written to 
 MAX_UPLOADS = 2  # unfinished ones
 WITHOUT_CSRF = ("/api/v1/refine",)  # writes nothing
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-OWN_SITES = (None, "same-origin", "none")  # of Sec-Fetch-Site
-SEND_TIMEOUT = 60.0  # seconds between two parts of a response
-MAX_RESPONSE_TIME = 3600.0  # seconds
-UNREAD_TIMEOUT = 1.0  # seconds after which an unread response is dropped if other requests wait
-UNFINISHED_BODIES = 8  # of the largest size, that fit into memory
 YEAR = 365 * 24 * 3600
 _JOINERS = dict.fromkeys((0x200C, 0x200D))
 _CSRF = re.compile(r"[A-Za-z0-9_-]{32,64}")
-_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\s/]+)(?::\d{1,5})?")
 HEADERS = {
     "Content-Security-Policy": "; ".join(
         [
@@ -81,32 +71,33 @@ class Credentials(NamedTuple):
     is_seen: bool
 
 
-class SafetyMiddleware:
+class SafetyMiddleware(RequestGuard):
     """The checks above in front of an application; ``Settings`` has the limits."""
 
+    settings: Settings
+
     def __init__(self, app: ASGIApp, settings: Settings):
-        self._app, self._settings, self._is_local = app, settings, settings.is_local
-        self._bodies = BodyReader(settings.max_body, settings.max_requests, UNFINISHED_BODIES * settings.max_body)
-        self._running: dict[asyncio.Task, _Sender] = {}  # requests that count towards the limit
+        super().__init__(app, settings)
         self._n_uploads = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
         if scope["type"] != "http":
             return
         request = Request(scope)
         headers, cookies = request.headers, request.cookies
         csrf = cookies.get(CSRF_COOKIE, "")
         is_new = not _CSRF.fullmatch(csrf)
-        scheme, _, token = headers.get("authorization", "").partition(" ")
-        is_bearer = scheme.lower() == "bearer" and self._is_token(token.strip())
+        is_bearer = self.has_token(headers)
         is_seen = is_bearer or (headers.get("sec-fetch-site") in OWN_SITES and not _is_prefetch(headers))
         credentials = Credentials(DEFAULT_USER, secrets.token_urlsafe(32) if is_new else csrf, is_bearer, is_seen)
         scope.setdefault("state", {})["credentials"] = credentials
-        sender = _Sender(send, scope, credentials.csrf if is_new else None)
+        caching = "no-cache" if scope["path"].startswith("/static/") else "no-store"
+        cookie = f"{CSRF_COOKIE}={credentials.csrf}; HttpOnly; Max-Age={YEAR}; Path=/; SameSite=Strict"
+        sender = Sender(send, {**HEADERS, "Cache-Control": caching}, cookie if is_new else None)
         try:
-            self._check_host(headers)
+            self.check_host(headers)
             redirect = self._check_token(scope, cookies, credentials)
             if redirect is not None:
                 await redirect(scope, receive, sender.send)
@@ -125,25 +116,15 @@ class SafetyMiddleware:
 
     # access
 
-    def _check_host(self, headers: Headers) -> None:
-        host = _HOST.fullmatch(headers.get("host", ""))
-        if self._is_local and not (host and is_loopback(host[1])):
-            hint = f"Open http://{self._settings.host}:{self._settings.port} instead."
-            raise RequestError(400, "host", "this server only accepts the names of this machine.", hint)
-
-    def _is_token(self, text: str) -> bool:
-        token = self._settings.token
-        return token is not None and hmac.compare_digest(text.encode("latin-1", "replace"), token.encode())
-
     def _check_token(self, scope: Scope, cookies: dict[str, str], credentials: Credentials) -> Response | None:
         """Refuse requests without the token; return a redirect that moves a token in the URL into a cookie."""
-        token = self._settings.token
+        token = self.settings.token
         if token is None or credentials.is_bearer or scope["path"] == HEALTH:
             return None
         cookie = hmac.new(token.encode(), b"plackett cookie", sha256).hexdigest()
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         tokens = [value for name, value in query if name == "token"]
-        if tokens and scope["method"] == "GET" and not scope["path"].startswith("/api/") and self._is_token(tokens[0]):
+        if tokens and scope["method"] == "GET" and not scope["path"].startswith("/api/") and self.is_token(tokens[0]):
             rest = urlencode([(name, value) for name, value in query if name != "token"])
             path = "/" + quote(scope["path"].lstrip("/"))  # one slash: two would name another server
             response = Response(status_code=303, headers={"Location": path + (f"?{rest}" if rest else "")})
@@ -156,10 +137,7 @@ class SafetyMiddleware:
         raise RequestError(401, "token", "this server requires its token.", hint)
 
     def _check_write(self, scope: Scope, headers: Headers, cookie: str | None) -> None:
-        origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-        is_own = origin is None or _is_same_host(origin, headers.get("host", ""))
-        if not is_own or site not in OWN_SITES:
-            raise RequestError(403, "origin", "pages of other sites cannot write here.", "Use the API with its token.")
+        check_origin(headers)
         if scope["path"] in WITHOUT_CSRF:
             return
         sent = headers.get(CSRF_HEADER, "")
@@ -169,23 +147,19 @@ class SafetyMiddleware:
 
     # limits
 
-    async def _run(self, scope: Scope, receive: Receive, sender: _Sender, headers: Headers) -> None:
+    async def _run(self, scope: Scope, receive: Receive, sender: Sender, headers: Headers) -> None:
         """Read the body, within the limits of its size and rate, and respond."""
         is_upload = scope["method"] == "POST" and scope["path"] == UPLOADS
-        limit = self._settings.max_upload if is_upload else self._settings.max_body
-        length = headers.get("content-length", "0")
-        if not (length.isascii() and length.isdigit()) or int(length[:20]) > limit:
-            raise too_large(limit)
+        limit = self.settings.max_upload if is_upload else self.settings.max_body
+        check_length(headers, limit)
         if not is_upload:
-            body = await self._bodies.read(receive)
-            if body is not None:
-                await self._respond(scope, replay(body, receive), sender)
+            await self.read_and_respond(scope, receive, sender)
             return
         upload = Upload()
         try:
             if await self._save(receive, upload):
                 scope["state"]["upload"] = upload
-                await self._respond(scope, replay(b"", receive), sender)
+                await self.respond(scope, replay(b"", receive), sender)
         finally:
             upload.close()
 
@@ -194,86 +168,12 @@ class SafetyMiddleware:
             raise RequestError(429, "busy", "other logs are being uploaded.", "Try again in a moment.")
         self._n_uploads += 1
         try:
-            return await self._bodies.save(receive, upload, self._settings.max_upload)
+            return await self.bodies.save(receive, upload, self.settings.max_upload)
         except OSError as error:
             message = f"the upload cannot be written to disk ({error.strerror or error})."
             raise RequestError(507, "disk", message, "Free some space in the temporary folder.") from error
         finally:
             self._n_uploads -= 1
-
-    async def _respond(self, scope: Scope, receive: Receive, sender: _Sender) -> None:
-        """Run the application on a request that has arrived, within the limits of time and number."""
-        if len(self._running) >= self._settings.max_requests and not self._drop_unread():
-            raise RequestError(503, "busy", "there are too many requests at the same time.", "Try again in a moment.")
-        task = asyncio.ensure_future(self._app(scope, receive, sender.send))
-        task.add_done_callback(self._ended)
-        self._running[task] = sender
-        await asyncio.wait({task}, timeout=self._settings.seconds)
-        if not task.done() and sender.has_started:
-            await self._wait_while_sending(task, sender)
-            task.cancel()
-        elif not task.done():
-            # a thread cannot be stopped: it counts as a request until it ends, and its response is dropped
-            message = f"this took longer than {self._settings.seconds:g} s."
-            slow = RequestError(503, "slow", message, "Request less at once.")
-            await error_response(Request(scope), slow)(scope, receive, sender.replacement())
-        elif not task.cancelled():
-            task.result()
-
-    async def _wait_while_sending(self, task: asyncio.Task, sender: _Sender) -> None:
-        """Wait for a started response as long as it makes progress, because a large file is sent while it is made."""
-        deadline = asyncio.get_running_loop().time() + MAX_RESPONSE_TIME
-        n_sent = -1
-        while not task.done() and sender.n_sent > n_sent and asyncio.get_running_loop().time() < deadline:
-            n_sent = sender.n_sent
-            await asyncio.wait({task}, timeout=SEND_TIMEOUT)
-
-    def _drop_unread(self) -> bool:
-        """Cancel the response that has been unread for longest; return False if all are read."""
-        latest = asyncio.get_running_loop().time() - UNREAD_TIMEOUT
-        unread = {task: sender.unread_since for task, sender in self._running.items() if sender.unread_since < latest}
-        if not unread:
-            return False
-        task = min(unread, key=lambda task: unread[task])
-        task.cancel()
-        del self._running[task]
-        return True
-
-    def _ended(self, task: asyncio.Task) -> None:
-        self._running.pop(task, None)
-        if not task.cancelled():
-            task.exception()  # retrieved, so that asyncio does not log it
-
-
-class _Sender:
-    """A ``send`` that adds our headers, and can be replaced by another one."""
-
-    def __init__(self, send: Send, scope: Scope, new_csrf: str | None):
-        self._send, self._scope, self._csrf = send, scope, new_csrf
-        self.has_started = self.is_replaced = False
-        self.n_sent = 0
-        self.unread_since = float("inf")
-
-    async def send(self, message: Message) -> None:
-        if self.is_replaced:
-            return
-        if message["type"] == "http.response.start":
-            self.has_started = True
-            headers = MutableHeaders(scope=message)
-            headers.update(HEADERS)
-            headers["Cache-Control"] = "no-cache" if self._scope["path"].startswith("/static/") else "no-store"
-            if self._csrf is not None:
-                cookie = f"{CSRF_COOKIE}={self._csrf}; HttpOnly; Max-Age={YEAR}; Path=/; SameSite=Strict"
-                headers.append("Set-Cookie", cookie)
-        self.unread_since = asyncio.get_running_loop().time()
-        await self._send(message)
-        self.unread_since = float("inf")
-        self.n_sent += 1
-
-    def replacement(self) -> Send:
-        """Return a ``send`` for a replacement response; the original one is disabled."""
-        self.is_replaced = True
-        return _Sender(self._send, self._scope, self._csrf).send
 
 
 def set_user_cookie(response: Response, user: str) -> None:
@@ -306,10 +206,3 @@ def _user(headers: Headers, cookies: dict[str, str]) -> str:
 
 def _is_prefetch(headers: Headers) -> bool:
     return "prefetch" in headers.get("sec-purpose", headers.get("purpose", ""))
-
-
-def _is_same_host(origin: str, host: str) -> bool:
-    try:
-        return urlsplit(origin).scheme in ("http", "https") and urlsplit(origin).netloc.lower() == host.lower() != ""
-    except ValueError:
-        return False

@@ -12,8 +12,8 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
+from plackett.http.request_body import Upload
 from plackett.web.http.middleware import Credentials, clean_user_name, set_user_cookie
-from plackett.web.http.request_body import Upload
 from plackett.web.limits import MAX_ID
 from plackett.web.schemas.base import ErrorResponse, PageRequest
 from plackett.web.schemas.clicks import (

@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 from starlette.types import Message, Receive
 
-from plackett.web.errors import RequestError
+from plackett.http.errors import RequestError
 
 GRACE = 5.0  # seconds
 MIN_RATE = 4096.0  # bytes per second

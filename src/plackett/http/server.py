@@ -12,7 +12,7 @@ from urllib.parse import quote
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from plackett.web.settings import Settings
+from plackett.http.settings import ServerSettings
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -47,7 +47,7 @@ def _port_error(error: OSError, host: str, port: int) -> str:
     if error.errno == errno.EADDRINUSE:
         free = next_free_port(host, port + 1)
         advice = "" if free is None else f"--port {free}, or "
-        return f"port {port} on {host} is in use, perhaps by another workbench. Try {advice}--port 0 for any free port."
+        return f"port {port} on {host} is in use. Try {advice}--port 0 for any free port."
     if error.errno == errno.EACCES:
         return f"port {port} needs more rights; choose one from 1024 up."
     if error.errno == errno.EADDRNOTAVAIL:
@@ -67,7 +67,7 @@ def next_free_port(host: str, first: int) -> int | None:
     return None
 
 
-def address_of(listener: socket.socket, settings: Settings) -> str:
+def address_of(listener: socket.socket, settings: ServerSettings) -> str:
     """Return the address to open in a browser, with the token if there is one."""
     host, port = listener.getsockname()[:2]
     shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)

@@ -1,4 +1,4 @@
-"""Responses to errors: JSON for the API, a page otherwise, without details of the code."""
+"""Responses to errors: JSON for an API, a page otherwise, without details of the code."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from plackett.exceptions import StoreError
-from plackett.web.errors import RequestError
+from plackett.http.errors import RequestError
 
-LOG = logging.getLogger("plackett.web")
+LOG = logging.getLogger("plackett.http")
 API = "/api/"
 HEADERS = {
     401: {"WWW-Authenticate": "Bearer"},
@@ -28,12 +28,15 @@ FAULTS_SHOWN = 5  # of a request, in one message
 
 
 def error_response(request: Request, error: RequestError, error_id: str | None = None) -> Response:
-    """Return the response to an error: JSON, or the page of ``app.state.error_page``, or plain text."""
+    """Return the response to an error: JSON for an API, or the page of ``app.state.error_page``, or plain text.
+
+    All paths of an application with ``app.state.is_api`` are an API.
+    """
     headers = HEADERS.get(error.status, {})
-    if request.url.path.startswith(API):
+    app = request.scope.get("app")
+    if request.url.path.startswith(API) or getattr(getattr(app, "state", None), "is_api", False):
         content = {"error": error.message, "hint": error.hint, "code": error.code, "id": error_id}
         return JSONResponse(content, error.status, headers)
-    app = request.scope.get("app")
     error_page = None if app is None else getattr(app.state, "error_page", None)
     if error_page is None:
         text = "\n".join(part for part in (error.message, error.hint) if part)
@@ -66,7 +69,7 @@ async def _on_invalid(request: Request, error: RequestValidationError) -> Respon
         faults.append(f"{field}: {message}" if field and not is_malformed else message)
     n_more = len(error.errors()) - len(faults)
     text = "; ".join(faults) + (f"; and {n_more} more" if n_more > 0 else "") + "."
-    hint = "/api/v1/openapi.json describes what is expected."
+    hint = f"{request.app.openapi_url} describes what is expected."
     return error_response(request, RequestError(400 if is_malformed else 422, "invalid", text, hint))
 
 

@@ -1,0 +1,1 @@
+"""HTTP servers: checks and limits of requests, errors, ports and connections."""

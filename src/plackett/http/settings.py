@@ -1,0 +1,63 @@
+"""Settings of a server: address, token and limits."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+
+LOOPBACK = "127.0.0.1"
+PORT = 8765
+MIN_TOKEN = 16  # characters, so that a token cannot be guessed over a network
+MEGABYTE = 2**20
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """Address, token and limits of a server.
+
+    Attributes
+    ----------
+    host, port
+        The address to listen on.
+    token : str or None
+        The token that every request needs; None only on loopback addresses.
+    max_body : int
+        Maximum bytes of a request.
+    seconds : float
+        Maximum time until the response to a request that has arrived.
+    max_requests : int
+        Maximum number of running requests, and of unfinished bodies. Further requests are refused; of too many
+        unfinished bodies the slowest are dropped.
+    threads : int
+        Threads of the request handlers.
+    """
+
+    host: str = LOOPBACK
+    port: int = PORT
+    token: str | None = None
+    max_body: int = 8 * MEGABYTE
+    seconds: float = 20.0
+    max_requests: int = 256
+    threads: int = 8
+
+    def __post_init__(self) -> None:
+        if self.token is None and not is_loopback(self.host):
+            raise ValueError(f"other machines can reach {self.host}, so a token is needed; 127.0.0.1 needs none.")
+        if self.token is not None and not re.fullmatch(rf"[!-~]{{{MIN_TOKEN},}}", self.token):
+            raise ValueError(f"a token must have {MIN_TOKEN} characters or more, all printable ASCII and no blanks.")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach the server."""
+        return is_loopback(self.host)
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether ``host`` is a loopback name or address."""
+    if host.lower() in ("localhost", "localhost."):
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
