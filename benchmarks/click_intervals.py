@@ -6,6 +6,7 @@ which no Beta distribution describes. The prior is fitted, as always for interva
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from typing import Any
 
@@ -38,7 +39,7 @@ def coverage(name: str, is_beta: bool) -> list[float]:
     low, high = model.intervals(LEVEL).T
     shown = model.impressions_
     holds = (low <= user.attractiveness_) & (user.attractiveness_ <= high)
-    parts = [(shown > least) & (shown <= most) for least, most in zip(BOUNDS[:-1], BOUNDS[1:], strict=True)]
+    parts = [(shown > least) & (shown <= most) for least, most in itertools.pairwise(BOUNDS)]
     return [float(holds[part].mean()) if part.any() else float("nan") for part in (shown > 0, *parts)]
 
 

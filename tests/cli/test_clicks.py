@@ -86,16 +86,20 @@ def test_propensities_are_printed_and_saved(run, saved_log, tmp_path):
     printed = run("clicks", "propensities", "log.plackett", "--method", "em", "-o", "found.plackett")
     assert printed.returncode == 0, printed.stderr
     found = pk.clicks.Propensities.load(tmp_path / "found.plackett")
-    assert found.method == "em" and f"{found.values[1]:.3f}" in printed.stdout
+    assert found.method == "em"
+    assert f"{found.values[1]:.3f}" in printed.stdout
     as_json = json.loads(run("clicks", "propensities", "log.plackett", "--method", "em", "--json").stdout)
     assert as_json["values"] == found.values.tolist()
 
 
 def test_a_report_is_one_page(run, saved_log, tmp_path):
     done = run("clicks", "report", "log.plackett", "-m", "pbm,dctr", "-o", "page.html")
-    assert done.returncode == 0 and "page.html" in done.stderr and not done.stdout
+    assert done.returncode == 0
+    assert "page.html" in done.stderr
+    assert not done.stdout
     page = (tmp_path / "page.html").read_text()
-    assert '<section id="propensities"' in page and '<section id="models"' in page
+    assert '<section id="propensities"' in page
+    assert '<section id="models"' in page
 
 
 def test_judgements_need_no_task(run, saved_log, tmp_path):

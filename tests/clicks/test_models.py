@@ -431,7 +431,9 @@ def test_a_prior_that_biases_the_chances_of_looks_gets_a_warning(name):
     lists = pk.datasets.make_web_like(100, 30, random_state=0)
     rankers = {"one": lists.X[:, 20], "other": lists.X[:, 25]}  # few pairs at several ranks
     log = pk.clicks.simulate_clicks(lists, rankers, 20_000, epsilon=0.02)
-    with pytest.warns(pk.exceptions.DataWarning, match=r"less attractive than prior=\(1.0, 1.0\) expects, .* looks too low"):
+    with pytest.warns(
+        pk.exceptions.DataWarning, match=r"less attractive than prior=\(1.0, 1.0\) expects, .* looks too low"
+    ):
         biased = pk.clicks.get_click_model(name).fit(log)
     fitted = pk.clicks.get_click_model(name, prior="fitted").fit(log)
     known = 0.61 / 0.68

@@ -39,14 +39,14 @@ def clicks(
     docid: Annotated[str | None, typer.Option(help="Column of the document.")] = None,
     rank: Annotated[str | None, typer.Option(help="Column of the position.")] = None,
     click: Annotated[str | None, typer.Option(help="Column of the clicks.")] = None,
-    ranker: Annotated[str | None, typer.Option(help="Column (UBI: path) of the ranker that made the list.")] = None,
-    client: Annotated[str | None, typer.Option(help="Column of the client, by which bots are found.")] = None,
-    action: Annotated[list[str] | None, typer.Option(help="UBI: an action_name that is a click. Repeatable.")] = None,
-    k: Annotated[int | None, typer.Option("-k", min=1, help="Documents per list; the others were not shown.")] = None,
-    max_sessions: Annotated[int | None, typer.Option(min=1, help="Clients with more sessions are bots.")] = None,
+    ranker: Annotated[str | None, typer.Option(help="Column (UBI: path) of the ranker.")] = None,
+    client: Annotated[str | None, typer.Option(help="Column of the client.")] = None,
+    action: Annotated[list[str] | None, typer.Option(help="UBI: a click. Repeatable.")] = None,
+    k: Annotated[int | None, typer.Option("-k", min=1, help="Documents shown per list.")] = None,
+    max_sessions: Annotated[int | None, typer.Option(min=1, help="Above it, clients are bots.")] = None,
     models: Annotated[
         str | None,
-        typer.Option("-m", "--model", help="A click model (ubm); for compare, several: pbm,ubm."),
+        typer.Option("-m", "--model", help="A click model (ubm), or several."),
     ] = None,
     by: Annotated[
         str | None,
@@ -69,9 +69,7 @@ def clicks(
         bool | None, typer.Option("--by-query", help="Hold out queries, not sessions.", rich_help_panel=COMPARING)
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed.")] = None,
-    method: Annotated[
-        str | None, typer.Option(help="propensities, report: how propensities are estimated (harvesting).")
-    ] = None,
+    method: Annotated[str | None, typer.Option(help="Of propensities (harvesting).")] = None,
     level: Annotated[float, typer.Option(help="Level of intervals.")] = 0.95,
     output: Annotated[
         str | None,
@@ -81,23 +79,16 @@ def clicks(
             help="info, convert: save the cleaned log. judge: qrels, or a table (.csv). propensities: save them.",
         ),
     ] = None,
-    judgements: Annotated[
-        str | None, typer.Option(help="Write judgements there: plackett clicks LOG --judgements F.")
-    ] = None,
+    judgements: Annotated[str | None, typer.Option(help="As judge -o.", rich_help_panel=JUDGING)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Describe a click log, draw judgements from it, compare click models, or estimate propensities.
+    """Learn from a click log. The tasks:
 
-    info: sizes, damage, click rate by rank, and what can be learned from the log.
-
-    convert: write the cleaned log to a file that the other tasks open at once; for logs larger than memory.
-
-    judge: fit a click model, and write grades of the pairs of query and document with enough evidence as qrels or CSV.
-
-    compare: log-likelihood and perplexity of held-out sessions, with intervals and the significance of differences.
-
-    propensities: how much less each rank is looked at than rank 1, with intervals.
-
+    info: sizes, damage, click rate by rank, and what can be learned.
+    convert: write the cleaned log to a file that the other tasks open at once.
+    judge: grades of documents by a click model, as qrels or CSV.
+    compare: click models on held-out sessions.
+    propensities: how much less each rank is looked at than rank 1.
     report: all of it, as one HTML page.
     """
     from plackett.cli.shared import output as out
