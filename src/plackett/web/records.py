@@ -249,3 +249,26 @@ class ClickGrade(NamedTuple):
     low: float
     high: float
     impressions: int
+
+
+class InterleavedTest(NamedTuple):
+    """A test of two rankers by the clicks of users; it runs until it is ``stopped``.
+
+    ``key`` is its random name in the tables of ``plackett.clicks.interleaving``. A user counts once, by the mean over
+    the first ``lists_per_user`` lists with a click.
+    """
+
+    id: int
+    key: str
+    name: str
+    method: str
+    first: str
+    second: str
+    lists_per_user: int
+    created: datetime
+    stopped: datetime | None
+
+    @property
+    def rankers(self) -> list[str]:
+        """The two rankers."""
+        return [self.first, self.second]

@@ -90,7 +90,10 @@ def test_a_store_that_lacks_the_latest_tables_gets_them_and_keeps_its_judgements
         query = store.query("pages", "red fish", "bm25").id
         judged = store.judge(store.user("me").id, query, "d1", 2.0)
         with store.writing() as connection:
-            for name in ("click_grades", "click_sets", "click_logs", "clicks", "shown", "clients"):
+            for name in (
+                *("opt_outs", "interleavings"),
+                *("click_grades", "click_sets", "click_logs", "clicks", "shown", "clients"),
+            ):
                 connection.execute(sqlalchemy.text(f"DROP TABLE plackett_{name}"))
             connection.execute(sqlalchemy.update(tables.versions).values(version=OLDEST_VERSION))
     for _ in range(2):

@@ -216,6 +216,18 @@ def _escaped(name: str) -> str:
     return name.encode("unicode_escape").decode("ascii")
 
 
+def read_credits(connection: sa.Connection, test: str) -> list[list[float]]:
+    """Return the credits of the rankers by each closed unit of a test, in the order in which they were closed."""
+    wanted = sa.select(values.c.credits).where(values.c.test == test).order_by(values.c.number)
+    return [json.loads(credits) for credits in connection.execute(wanted).scalars()]
+
+
+def delete_test(connection: sa.Connection, test: str) -> None:
+    """Delete all that a database has of a test."""
+    for table in (values, units, lists, tests):
+        connection.execute(sa.delete(table).where(table.c.test == test))
+
+
 def _list_row(shown: ListRecord) -> dict[str, Any]:
     return {
         "unit": _escaped(shown.unit),

@@ -96,12 +96,17 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Open a transaction that writes all or nothing; after the block, without an error, it is on disk."""
+        with self.turn(), self._writer.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait until no other thread writes to an SQLite file; the block opens transactions of its own."""
         with self._translated_errors():
             if self._writer_lock is not None and not self._writer_lock.acquire(timeout=self.timeout):
                 raise StoreError(self.location, f"is busy: other writers took more than {self.timeout:g} s. Try again.")
             try:
-                with self._writer.begin() as connection:
-                    yield connection
+                yield
             finally:
                 if self._writer_lock is not None:
                     self._writer_lock.release()

@@ -81,6 +81,12 @@ class SearchLogStore(Database):
             connection.execute(insert(shown).values(new))
         return str(new["shown_id"])
 
+    def shown_list(self, collection: str, client_id: str, shown_id: str) -> ShownList | None:
+        """Return a list by its id; None if this client was not shown such a list."""
+        with self.reading() as connection:
+            row = connection.execute(_shown_to(collection, client_id, shown_id)).first()
+        return None if row is None else _list(row)
+
     def log_click(self, collection: str, client_id: str, shown_id: str, docid: str) -> ShownClick:
         """Log that a document of a list was opened, and return the click; a second one is the same click.
 
@@ -89,8 +95,7 @@ class SearchLogStore(Database):
         LookupError
             This client was not shown such a list, or the document is not in it.
         """
-        wanted = select(*_LIST).where(shown.c.shown_id == check_text(shown_id, "the id of a list", max_length=MAX_NAME))
-        wanted = wanted.where(shown.c.collection == collection, shown.c.client_id == client_id)
+        wanted = _shown_to(collection, client_id, shown_id)
         with self.writing() as connection:
             row = connection.execute(wanted).first()
             if row is None:
@@ -146,6 +151,11 @@ class SearchLogStore(Database):
                 rows = connection.execute(wanted.where(*own, between)).all()
             yield from rows
             after = page[-1]
+
+
+def _shown_to(collection: str, client_id: str, shown_id: str) -> Select:
+    own = shown.c.shown_id == check_text(shown_id, "the id of a list", max_length=MAX_NAME)
+    return select(*_LIST).where(own, shown.c.collection == collection, shown.c.client_id == client_id)
 
 
 def _name(name: str) -> str:

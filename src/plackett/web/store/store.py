@@ -15,6 +15,7 @@ from plackett.web.records import Event, Judgement, ListState, Preference, Query,
 from plackett.web.store import tables
 from plackett.web.store.clicks import ClickStore
 from plackett.web.store.database import SCHEMA_LOCK, advisory_lock
+from plackett.web.store.interleaving import InterleavingStore
 from plackett.web.store.jobs import JobStore
 from plackett.web.store.rankers import RankerStore
 from plackett.web.store.search_log import SearchLogStore
@@ -39,7 +40,7 @@ CACHED = 1024  # users, and queries
 Found = TypeVar("Found", User, Query)
 
 
-class Store(RankerStore, JobStore, SearchLogStore, ClickStore):
+class Store(RankerStore, JobStore, SearchLogStore, ClickStore, InterleavingStore):
     """Judgements of several users, in a database: ``Store.open(url)``. Threads may share one.
 
     A write is on disk when its method returns. Judgements are an append-only log; ``ListState.from_events`` has its

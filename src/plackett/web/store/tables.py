@@ -23,7 +23,7 @@ class UtcTime(TypeDecorator):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-SCHEMA_VERSION = 3  # to be raised with every change below; a store of another version is upgraded or refused
+SCHEMA_VERSION = 4  # to be raised with every change below; a store of another version is upgraded or refused
 OLDEST_VERSION = 2  # stores from this version on only lack tables, which are created when a store is opened
 # SQLite generates ids only in a column that is exactly INTEGER
 Id = sa.BigInteger().with_variant(sa.Integer, "sqlite")
@@ -169,4 +169,29 @@ click_grades = sa.Table(
     sa.Column("high", sa.Double, nullable=False),
     sa.Column("impressions", Id, nullable=False),
     sa.Index("plackett_click_grades_by_query", "set_id", "key"),
+)
+
+# interleaved tests; their lists and credits are in the tables of plackett.clicks.interleaving, under the key
+interleavings = sa.Table(
+    "plackett_interleavings",
+    metadata,
+    sa.Column("id", Id, primary_key=True),
+    sa.Column("key", sa.Text, nullable=False, unique=True),
+    sa.Column("collection", sa.Text, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("method", sa.Text, nullable=False),
+    sa.Column("first", sa.Text, nullable=False),
+    sa.Column("second", sa.Text, nullable=False),
+    sa.Column("lists_per_user", sa.Integer, nullable=False),
+    sa.Column("created", UtcTime, nullable=False),
+    sa.Column("stopped", UtcTime),
+    sqlite_autoincrement=True,
+)
+
+# users who take no part in interleaved tests
+opt_outs = sa.Table(
+    "plackett_opt_outs",
+    metadata,
+    sa.Column("client_id", sa.Text, primary_key=True),
+    sa.Column("created", UtcTime, nullable=False),
 )
