@@ -44,6 +44,7 @@ VERBS: dict[str, list[str]] = {
     ],
     "interleave": ["Example: plackett interleave simulate test.txt --ranker-a bm25 --ranker-b model.plackett -n 5000"],
     "export": ["Example: plackett export model.plackett --to solr --features names.txt --check test.txt -o solr.json"],
+    "serve": ["Example: plackett serve shop=model.plackett other=model2.plackett --shadow other"],
     "index": ["Example: plackett index notes/ -o notes.index"],
     "search": ["Example: plackett search notes.index 'learning to rank' -k 5"],
     "workbench": ["Example: plackett workbench notes/ --no-browser"],

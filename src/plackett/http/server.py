@@ -82,17 +82,24 @@ def serve(app: FastAPI, listener: socket.socket) -> None:
     make_server(app).run(sockets=[listener])
 
 
-def make_server(app: FastAPI) -> uvicorn.Server:
-    """Return the server of an application, not yet started."""
+def make_server(
+    app: FastAPI, *, shutdown_timeout: int = SHUTDOWN_TIMEOUT, has_own_logs: bool = False
+) -> uvicorn.Server:
+    """Return the server of an application, not yet started.
+
+    Running requests have ``shutdown_timeout`` seconds to end after a signal. With ``has_own_logs`` the application has
+    set up the handlers of all logs.
+    """
     config = uvicorn.Config(
         app,
         http=BoundedConnection,
+        log_config=None if has_own_logs else uvicorn.config.LOGGING_CONFIG,
         log_level="warning",
         access_log=False,
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=30,
-        timeout_graceful_shutdown=SHUTDOWN_TIMEOUT,
+        timeout_graceful_shutdown=shutdown_timeout,
         backlog=BACKLOG,
         ws="none",
     )

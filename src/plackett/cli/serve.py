@@ -1,0 +1,98 @@
+"""``plackett serve``: models behind an address."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from plackett.serving.settings import ServingSettings
+
+HOST, PORT = "127.0.0.1", 8766  # as in serving/settings.py, which help does not load
+
+
+def serve(
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODEL...",
+            show_default=False,
+            help="FILE, NAME=FILE or NAME@VERSION=FILE; the first is the default.",
+        ),
+    ],
+    host: Annotated[
+        str,
+        typer.Option(
+            "--host", help="Address to listen on; other machines need a token, which is sent over plain HTTP."
+        ),
+    ] = HOST,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 means any free port.")
+    ] = PORT,
+    token: Annotated[
+        str | None,
+        typer.Option("--token", envvar="PLACKETT_TOKEN", help="The token of requests; generated if one is needed."),
+    ] = None,
+    shadow: Annotated[
+        str | None,
+        typer.Option("--shadow", metavar="NAME", help="A model that scores all lists too; its orders are only logged."),
+    ] = None,
+    poll: Annotated[
+        float, typer.Option("--poll", min=0, help="Seconds between looks at the model files; 0: never swap.")
+    ] = 1.0,
+    max_docs: Annotated[int, typer.Option("--max-docs", min=1, help="Documents of a request.")] = 10_000,
+    max_body: Annotated[int, typer.Option("--max-body", min=1, help="MiB of a request.")] = 16,
+    seconds: Annotated[float, typer.Option("--seconds", min=0.01, help="Time until the response to a request.")] = 5.0,
+    max_requests: Annotated[int, typer.Option("--max-requests", min=1, help="Requests at the same time.")] = 256,
+    no_request_log: Annotated[
+        bool, typer.Option("--no-request-log", help="Log no line for each request on standard error.")
+    ] = False,
+) -> None:
+    """Serve models over HTTP: POST /rank returns a list by score. Stop it with Ctrl-C or SIGTERM."""
+    from plackett._optional import import_optional
+    from plackett.cli.shared import inputs, output
+    from plackett.cli.shared.parameters import usage_errors
+
+    for package in ("fastapi", "uvicorn"):
+        import_optional(package, extra="web", needed_for="plackett serve")
+    from plackett.http.server import address_of, open_port
+    from plackett.serving.logs import start_logging
+    from plackett.serving.models import ModelTable, load_model
+    from plackett.serving.server import run_service
+    from plackett.serving.service import Service
+    from plackett.serving.settings import ModelSpec
+
+    with usage_errors():
+        specs = [ModelSpec.parse(text) for text in models]
+        limits = {"max_docs": max_docs, "max_body": max_body << 20, "seconds": seconds, "max_requests": max_requests}
+        settings = _settings(
+            host, port, token, **limits, shadow=shadow, poll=poll, is_logging_requests=not no_request_log
+        )
+    inputs.check_exists(*(spec.path for spec in specs))
+    with open_port(host, port) as listener:
+        service = Service(ModelTable(map(load_model, specs)), settings)
+        for model in service.table:
+            output.note(f"{model.spec.key}: {model.scorer!r}, version {model.version}")
+        if not settings.is_local:
+            output.note("plain HTTP: the token is sent unencrypted; anyone who can read the traffic can use it")
+        if token is None and settings.token is not None:
+            output.note(f"The token is {settings.token}")
+        address = address_of(listener, settings).partition("?")[0]
+        output.note(f"Serving at {address} (stop it with Ctrl-C)")
+        start_logging()
+        run_service(service, listener)
+
+
+def _settings(host: str, port: int, token: str | None, **options) -> ServingSettings:
+    import secrets
+
+    from plackett.http.settings import is_loopback
+    from plackett.serving.settings import ServingSettings
+
+    if not math.isfinite(options["seconds"]) or not math.isfinite(options["poll"]):
+        raise ValueError("--seconds and --poll must be finite.")
+    if token is None and not is_loopback(host):
+        token = secrets.token_urlsafe(24)
+    return ServingSettings(host=host, port=port, token=token, **options)

@@ -1,0 +1,123 @@
+"""The ASGI application of the scoring service."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio.to_thread
+from fastapi import APIRouter, FastAPI, Request
+from starlette.background import BackgroundTask
+from starlette.responses import PlainTextResponse, Response
+
+from plackett import __version__
+from plackett.http.error_responses import EXCEPTION_HANDLERS
+from plackett.http.errors import RequestError
+from plackett.serving import schemas
+from plackett.serving.middleware import ServingMiddleware
+from plackett.serving.ranking import Ranked, answer, rank
+from plackett.serving.service import Service
+
+INLINE = 2**18  # bytes of a request that is ranked in the event loop, which is faster than passing it to a thread
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+DESCRIPTION = (
+    "Ranks lists of documents by their features. Errors are objects with `error` and `hint`.\n\n"
+    "If the server has a token, requests send `Authorization: Bearer TOKEN`."
+)
+ERRORS: dict[int | str, dict[str, Any]] = {
+    "4XX": {"model": schemas.ErrorResponse, "description": "The request has an error."},
+    "5XX": {"model": schemas.ErrorResponse, "description": "The server cannot process the request now."},
+}
+router = APIRouter(responses=ERRORS)
+
+
+def create_app(service: Service) -> FastAPI:
+    """Return the scoring service as an ASGI application.
+
+    Parameters
+    ----------
+    service : Service
+
+    Returns
+    -------
+    FastAPI
+        ``app.state.service`` is the service.
+    """
+    app = FastAPI(
+        title="plackett serve",
+        version=__version__,
+        description=DESCRIPTION,
+        docs_url=None,  # both pages load scripts from other sites
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=_lifespan,
+        exception_handlers=EXCEPTION_HANDLERS,
+    )
+    app.state.service, app.state.is_api = service, True
+    app.include_router(router)
+    app.add_middleware(ServingMiddleware, service=service)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    service: Service = app.state.service
+    anyio.to_thread.current_default_thread_limiter().total_tokens = service.settings.threads
+    yield
+    service.is_ready = False
+
+
+def _json(content: Any, status: int = 200, background: BackgroundTask | None = None) -> Response:
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False)
+    return Response(text.encode("utf-8", "replace"), status, media_type="application/json", background=background)
+
+
+@router.post("/rank", response_model=schemas.RankResponse, openapi_extra=schemas.RANK_BODY)
+async def rank_lists(request: Request) -> Response:
+    """Return the documents of one list, or of several, by descending score."""
+    service: Service = request.app.state.service
+    body, request_id = await request.body(), request.state.request_id
+    if len(body) <= INLINE:
+        ranked = rank(body, service.table, service.settings)
+    else:
+        ranked = await anyio.to_thread.run_sync(rank, body, service.table, service.settings)
+    request.state.log.update(model=ranked.model.spec.key, version=ranked.model.version)
+    request.state.log.update(lists=len(ranked.lists), documents=ranked.n_docs)
+    if ranked.n_explained or len(body) > INLINE:
+        content = await anyio.to_thread.run_sync(answer, ranked, request_id)
+    else:
+        content = answer(ranked, request_id)
+    service.count(ranked)
+    return _json(content, background=_shadow_task(service, ranked, request_id))
+
+
+def _shadow_task(service: Service, ranked: Ranked, request_id: str) -> BackgroundTask | None:
+    return BackgroundTask(service.shadow, ranked, request_id) if service.may_shadow() else None
+
+
+@router.get("/models", response_model=schemas.ModelsResponse)
+async def models(request: Request) -> Response:
+    """Return the models with their versions and features; the first one is the default."""
+    return _json({"models": request.app.state.service.models()})
+
+
+@router.get("/live", response_model=schemas.Status)
+async def live() -> Response:
+    """Return whether the process runs."""
+    return _json({"status": "live"})
+
+
+@router.get("/ready", response_model=schemas.Status)
+async def ready(request: Request) -> Response:
+    """Return whether requests are answered; 503 while the server stops."""
+    if not request.app.state.service.is_ready:
+        raise RequestError(503, "stopping", "the server is stopping.")
+    return _json({"status": "ready"})
+
+
+@router.get("/metrics", response_class=PlainTextResponse)
+async def metrics(request: Request) -> Response:
+    """Return counters in Prometheus' text format."""
+    return Response(request.app.state.service.metrics_text(), media_type=METRICS_TYPE)

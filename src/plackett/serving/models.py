@@ -1,0 +1,155 @@
+"""The models of a service: loaded, verified, and swapped while requests run.
+
+A request takes its model once and keeps it, so a swap never changes the model of a running request. A file that cannot
+be served leaves the model in place, and its error is reported.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from plackett.exceptions import ModelFormatError
+from plackett.http.errors import RequestError
+from plackett.rankers.scoring.load import load_scorer
+from plackett.rankers.scoring.scorer import Scorer
+from plackett.serving.features import FeatureSchema
+from plackett.serving.settings import ModelSpec
+
+DIGITS = 12  # of a checksum as a version
+
+
+@dataclass(frozen=True)
+class ServedModel:
+    """A model of the service; it never changes.
+
+    Attributes
+    ----------
+    spec : ModelSpec
+    version : str
+        The version that the user gave, or the first digits of the checksum.
+    checksum : str
+        SHA-256 of the file.
+    scorer : Scorer
+    loaded : datetime
+    """
+
+    spec: ModelSpec
+    checksum: str
+    scorer: Scorer
+    loaded: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def version(self) -> str:
+        return self.spec.version or self.checksum[:DIGITS]
+
+    @cached_property
+    def schema(self) -> FeatureSchema:
+        """The features that requests must have."""
+        return FeatureSchema(self.scorer)
+
+    @cached_property
+    def ranker(self) -> Any:
+        """The ranker in full, which explains scores; loading it imports scikit-learn."""
+        from plackett.rankers.registry import load
+
+        content = _read(self.spec.path)
+        if hashlib.sha256(content).hexdigest() != self.checksum:
+            message = f"the file of {self.spec.key} has changed, so its scores cannot be explained."
+            raise RequestError(503, "changed", message, "Try again after the new model was loaded.")
+        return load(io.BytesIO(content))
+
+    def describe(self) -> dict[str, Any]:
+        """Return what ``GET /models`` says."""
+        return {
+            "name": self.spec.name,
+            "version": self.version,
+            "checksum": self.checksum,
+            "ranker": self.scorer.ranker,
+            "loaded": self.loaded.isoformat(timespec="seconds").replace("+00:00", "Z"),
+            "depends_on_list": self.scorer.depends_on_list,
+            "features": self.schema.describe(),
+        }
+
+
+def load_model(spec: ModelSpec) -> ServedModel:
+    """Return the model of a file, after its checksums, its arrays and the scores of a trial list were checked."""
+    content = _read(spec.path)
+    try:
+        scorer = load_scorer(io.BytesIO(content))
+    except ModelFormatError as error:
+        raise ModelFormatError(spec.path, error.message) from None
+    except ValueError as error:
+        raise ValueError(f"{spec.path}: {error}") from None
+    model = ServedModel(spec, hashlib.sha256(content).hexdigest(), scorer)
+    scorer.score(np.zeros((2, scorer.n_features)))
+    return model
+
+
+def check_same_features(new: ServedModel, old: ServedModel) -> None:
+    """Raise an error unless both take the same features, because running clients send those of the old model."""
+    if (new.schema.n, new.schema.names) == (old.schema.n, old.schema.names):
+        missing = [
+            name
+            for name, may, did in zip(
+                new.schema.labels, new.schema.takes_missing, old.schema.takes_missing, strict=True
+            )
+            if did and not may
+        ]
+        if not missing:
+            return
+        raise ValueError(f"{new.spec.path}: {missing[0]} may not be missing any more. Restart the service to serve it.")
+    raise ValueError(
+        f"{new.spec.path} has other features ({new.schema.n:,}) than the model that is served ({old.schema.n:,}), so "
+        "requests would fail. Restart the service to serve it."
+    )
+
+
+class ModelTable:
+    """The current models, by name and version; the first one is the default. Threads may share one."""
+
+    def __init__(self, models: Iterable[ServedModel]):
+        self._models: dict[str, ServedModel] = {}
+        self._lock = threading.Lock()
+        self.errors: dict[str, str] = {}
+        for model in models:
+            if model.spec.key in self._models:
+                raise ValueError(f"two models are called {model.spec.key}; give NAME=FILE or NAME@VERSION=FILE.")
+            self._models[model.spec.key] = model
+
+    def __iter__(self):
+        return iter(tuple(self._models.values()))
+
+    def get(self, name: str | None = None, version: str | None = None) -> ServedModel:
+        """Return a model: the first one of this name and version, which may be None; raise a `RequestError`."""
+        models = tuple(self._models.values())
+        of_name = [model for model in models if name in (None, model.spec.name, model.spec.key)]
+        if not of_name:
+            names = ", ".join(self._models)
+            raise RequestError(404, "not-found", f"there is no model {name!r}.", f"The models are {names}.")
+        for model in of_name:
+            if version in (None, model.version):
+                return model
+        versions = ", ".join(model.version for model in of_name)
+        hint = f"Its versions are {versions}."
+        raise RequestError(404, "not-found", f"there is no version {version!r} of {of_name[0].spec.name}.", hint)
+
+    def swap(self, model: ServedModel) -> None:
+        """Replace the model of the same name and version; running requests keep theirs."""
+        with self._lock:
+            check_same_features(model, self._models[model.spec.key])
+            self._models = {**self._models, model.spec.key: model}
+            self.errors.pop(model.spec.key, None)
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()

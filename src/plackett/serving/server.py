@@ -1,0 +1,36 @@
+"""The process of a scoring service: models are watched, requests answered, and running ones ended before it stops."""
+
+from __future__ import annotations
+
+import math
+import signal
+import socket
+
+from plackett.http.server import make_server
+from plackett.serving.app import create_app
+from plackett.serving.logs import log_event
+from plackett.serving.service import Service
+from plackett.serving.watching import Watcher
+
+
+def run_service(service: Service, listener: socket.socket) -> None:
+    """Serve until SIGTERM or Ctrl-C; running requests are answered before it returns."""
+    watcher = Watcher(service.table, service.settings.poll, service.swap, service.swap_failed)
+    if service.settings.poll:
+        watcher.start()
+    try:
+        serve_requests(service, listener)
+    finally:
+        watcher.stop()
+        log_event("stopped")
+
+
+def serve_requests(service: Service, listener: socket.socket) -> None:
+    """Serve until a signal, after which the connections are closed as soon as their requests are answered."""
+    timeout = math.ceil(service.settings.seconds) + 1
+    server = make_server(create_app(service), shutdown_timeout=timeout, has_own_logs=True)
+    before = signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn raises the signal again when it has stopped
+    try:
+        server.run(sockets=[listener])
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,134 @@
+"""The state of a scoring service in one process: models, counters, the shadow model and the log of lists."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Any
+
+import numpy as np
+
+from plackett.http.errors import RequestError
+from plackett.serving.logs import log_event
+from plackett.serving.metrics import Metrics
+from plackett.serving.models import ModelTable, ServedModel
+from plackett.serving.ranking import Ranked, score_lists
+from plackett.serving.settings import ServingSettings
+
+PATHS = ("/rank", "/click", "/models", "/live", "/ready", "/metrics", "/openapi.json")
+MAX_PENDING = 64  # requests that wait for the shadow model
+ORDER_LOGGED = 100  # documents of an order in the log
+
+
+class Service:
+    """Models and counters, shared by the threads of a process.
+
+    Parameters
+    ----------
+    table : ModelTable
+    settings : ServingSettings
+    metrics : Metrics, default=None
+        Shared with other workers, if there are any.
+    """
+
+    def __init__(self, table: ModelTable, settings: ServingSettings, metrics: Metrics | None = None):
+        self.table, self.settings = table, settings
+        self.metrics = metrics or make_metrics(table)
+        if settings.shadow is not None:
+            try:
+                table.get(settings.shadow)
+            except RequestError as error:
+                raise ValueError(f"--shadow: {error.message} {error.hint}") from None
+        self.is_ready = True
+        self._n_pending, self._lock = 0, threading.Lock()
+
+    def swap(self, model: ServedModel) -> None:
+        """Serve a new model in place of the old one."""
+        self.table.swap(model)
+        self.metrics.add("swaps_total", f'model="{model.spec.key}"')
+        log_event("model swapped", model=model.spec.key, version=model.version, checksum=model.checksum)
+
+    def swap_failed(self, key: str, message: str) -> None:
+        """Report a file that cannot be served; the old model stays."""
+        self.table.errors[key] = message
+        self.metrics.add("swap_failures_total", f'model="{key}"')
+        log_event("model not swapped", logging.ERROR, model=key, error=message)
+
+    def count(self, ranked: Ranked) -> None:
+        """Count the lists and documents of a request."""
+        labels = f'model="{ranked.model.spec.key}"'
+        self.metrics.add("lists_total", labels, len(ranked.lists))
+        self.metrics.add("documents_total", labels, ranked.n_docs)
+
+    def models(self) -> list[dict[str, Any]]:
+        """Return what ``GET /models`` says."""
+        shadow = None if self.settings.shadow is None else self.table.get(self.settings.shadow).spec.key
+        return [
+            {**model.describe(), "is_shadow": model.spec.key == shadow, "error": self.table.errors.get(model.spec.key)}
+            for model in self.table
+        ]
+
+    def metrics_text(self) -> str:
+        """Return the counters, and which models are served."""
+        lines = ["# HELP plackett_model_info Models that are served.", "# TYPE plackett_model_info gauge"]
+        lines += [
+            f'plackett_model_info{{model="{one.spec.key}",version="{one.version}",ranker="{one.scorer.ranker}"}} 1'
+            for one in self.table
+        ]
+        return self.metrics.text(lines)
+
+    # the shadow model
+
+    def may_shadow(self) -> bool:
+        """Return whether the shadow model should score a request now; False counts it as dropped."""
+        if self.settings.shadow is None:
+            return False
+        with self._lock:
+            if self._n_pending < MAX_PENDING:
+                self._n_pending += 1
+                return True
+        self.metrics.add("shadow_dropped_total")
+        return False
+
+    def shadow(self, ranked: Ranked, request_id: str) -> None:
+        """Score the lists of a request with the shadow model too, and log both orders."""
+        try:
+            model = self.table.get(self.settings.shadow)
+            if model.spec.key == ranked.model.spec.key:
+                return
+            self._log_shadow(model, ranked, request_id)
+            self.metrics.add("shadow_total")
+        except Exception as error:  # never reaches the client
+            self.metrics.add("shadow_failures_total")
+            message = error.message if isinstance(error, RequestError) else str(error)
+            log_event("shadow failed", logging.WARNING, request_id=request_id, error=message)
+        finally:
+            with self._lock:
+                self._n_pending -= 1
+
+    def _log_shadow(self, model: ServedModel, ranked: Ranked, request_id: str) -> None:
+        same = (model.schema.n, model.schema.names) == (ranked.model.schema.n, ranked.model.schema.names)
+        rows = [
+            one.X if same and not np.isnan(one.X).any() else model.schema.rows(one.documents, f"list {number}, ")
+            for number, one in enumerate(ranked.lists)
+        ]
+        for number, (order, scores) in enumerate(zip(ranked.orders, score_lists(model, rows), strict=True)):
+            other = np.argsort(-scores, kind="stable")
+            log_event(
+                "shadow",
+                request_id=request_id,
+                list=number,
+                model=ranked.model.spec.key,
+                version=ranked.model.version,
+                shadow=model.spec.key,
+                shadow_version=model.version,
+                ids=ranked.lists[number].ids,
+                order=order[:ORDER_LOGGED].tolist(),
+                shadow_order=other[:ORDER_LOGGED].tolist(),
+                same_first=bool(order.size and order[0] == other[0]),
+            )
+
+
+def make_metrics(table: ModelTable, n_workers: int = 1) -> Metrics:
+    """Return the counters of a service."""
+    return Metrics(PATHS, [model.spec.key for model in table], n_workers)
