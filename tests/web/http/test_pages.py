@@ -40,6 +40,7 @@ PATHS = [
     "/?q=stream&base=boolean",
     "/collection",
     "/clicks",
+    "/interleaving",
     "/document?docid=one.txt&q=river",
     "/features?q=river",
 ]
@@ -61,8 +62,12 @@ def test_pages_hold_no_script_of_their_own(client, path):
     assert "\u202e" not in seen
 
 
-@pytest.mark.parametrize("name", ["q", "base", "method", "view", "pin_judged", "docid", "offset", "shown", "set_id"])
-@pytest.mark.parametrize("path", ["/", "/collection", "/clicks", "/document", "/features", "/lists", "/nowhere"])
+@pytest.mark.parametrize(
+    "name", ["q", "base", "method", "view", "pin_judged", "docid", "offset", "shown", "set_id", "test_id"]
+)
+@pytest.mark.parametrize(
+    "path", ["/", "/collection", "/clicks", "/interleaving", "/document", "/features", "/lists", "/nowhere"]
+)
 def test_what_comes_in_the_address_goes_out_as_text(client, path, name):
     query = {"q": "river", "docid": "one.txt", name: HOSTILE}
     answer = client.get(path, params=query)

@@ -17,8 +17,11 @@ from plackett.web.settings import Settings
 from plackett.web.store import Store
 from tests.web.serving import TOKEN, small_collection
 
-WITHOUT_VALUES = [f"GET {name}" for name in ("health", "session", "collection", "rankers", "logs", "sets")]
-WITHOUT_VALUES.append("POST own")  # so that none can be wrong
+WITHOUT_VALUES = [  # so that none can be wrong
+    *(f"GET {name}" for name in ("health", "session", "collection", "rankers", "logs", "sets")),
+    *(f"GET {name}" for name in ("interleaving", "participation")),
+    "POST own",
+]
 RIGHT, WRONG = schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE
 OPERATIONS = [
     (route.path, method, mode)

@@ -15,7 +15,9 @@ from plackett.validation import count_of
 from plackett.web import limits
 from plackett.web.collections.base import Hits
 from plackett.web.errors import RequestError, client_errors
+from plackett.web.http.charts import preference_chart
 from plackett.web.schemas.clicks import CLICK_MODELS, ClickGradeResponse
+from plackett.web.schemas.interleaving import INTERLEAVING_METHODS, InterleavingResponse
 from plackett.web.schemas.lists import ClickChip, ListOptions, RankedList, Result, ShownOrder
 from plackett.web.schemas.values import METHODS
 from plackett.web.workbench.workbench import Workbench
@@ -37,6 +39,7 @@ _RANKERS = {
     "tf-idf": "TF-IDF",
     "boolean": "Boolean (and, or, not)",
 }
+MIXED = "two rankers, mixed for a test"
 _HEADINGS = {401: "Token required", 403: "Not allowed", 404: "Not found", 503: "Not available"}
 
 
@@ -48,6 +51,7 @@ def add_pages(app: FastAPI) -> None:
         ("/document", document_page),
         ("/collection", collection_page),
         ("/clicks", clicks_page),
+        ("/interleaving", interleaving_page),
         ("/lists", lists_page),
         ("/features", features_page),
     ):
@@ -88,6 +92,7 @@ def search_page(
         pin_judged=is_pinned,
         view=view if view in VIEWS else VIEWS[0],
         list=found,
+        participation=bench.interleaving.participation(request.state.credentials.user),
         list_json="" if found is None else found.model_dump_json(),
         problem=None if error is None else _error_text(error),
         suggestions=[] if q else bench.collection.suggestions(),
@@ -137,6 +142,25 @@ def clicks_page(request: Request, set_id: int = 0, offset: int = 0) -> Response:
         max_upload=bench.settings.max_upload,
         offset=offset,
         limit=QUERIES,
+    )
+
+
+def interleaving_page(request: Request, test_id: int = 0) -> Response:
+    """Return the interleaved tests, and the preference of the newest one or a chosen one."""
+    bench = _bench(request)
+    tests = bench.interleaving.tests().tests
+    chosen = test_id or (tests[0].id if tests else 0)
+    own, saved = bench.collection.own_rankers(), bench.collection.base_rankers()[len(bench.collection.own_rankers()) :]
+    return _page(
+        request,
+        "interleaving.html",
+        here="interleaving",
+        tests=tests,
+        test=bench.interleaving.test(chosen) if chosen else None,
+        is_running=any(one.is_running for one in tests),
+        choices=(own[0], [*own[:2], *saved][-1]),  # the default ranker and the newest one
+        methods=INTERLEAVING_METHODS,
+        max_lists=limits.MAX_LISTS_PER_USER,
     )
 
 
@@ -274,7 +298,8 @@ def moved_in_words(row: Result) -> str:
 
 def counted(ranked: RankedList) -> str:
     """Return the counts of a list."""
-    parts = [f"{count_of(ranked.n_found, 'document')} by {ranker_name(ranked.base)}"]
+    by = ranker_name(ranked.base) if ranked.test is None else MIXED
+    parts = [f"{count_of(ranked.n_found, 'document')} by {by}"]
     if ranked.n_judged:
         parts.append(f"{ranked.n_judged} judged")
     if ranked.n_pairs:
@@ -295,6 +320,16 @@ def method_name(name: str) -> str:
 def interval(grade: ClickChip | ClickGradeResponse) -> str:
     """Return the interval of the chance that a grade from clicks stands for."""
     return f"{grade.low:.2f}–{grade.high:.2f}"
+
+
+def verdict(test: InterleavingResponse) -> str:
+    """Return the verdict of a test as a sentence."""
+    users = count_of(test.n_users, "user")
+    if test.verdict in (test.first, test.second):
+        return f"{ranker_name(test.verdict)} is preferred: after {users} the interval excludes 0."
+    if not test.n_users:
+        return "No user counts yet." if test.is_running else "The test was stopped before a user counted."
+    return f"{'Undecided so far' if test.is_running else 'Undecided'}: after {users} the interval includes 0."
 
 
 def chip_title(grade: ClickChip) -> str:
@@ -333,6 +368,8 @@ def _environment() -> jinja2.Environment:
         ranker_name,
         method_name,
         interval,
+        verdict,
+        preference_chart,
         chip_title,
         step,
     ):

@@ -38,6 +38,14 @@ from plackett.web.schemas.collection import (
     QueriesRequest,
     QueriesResponse,
 )
+from plackett.web.schemas.interleaving import (
+    InterleavingHistory,
+    InterleavingId,
+    InterleavingRequest,
+    InterleavingsResponse,
+    ParticipationRequest,
+    ParticipationResponse,
+)
 from plackett.web.schemas.judging import JudgementRequest, JudgementResponse, ListRequest, PreferenceRequest
 from plackett.web.schemas.lists import (
     DocumentRequest,
@@ -93,6 +101,7 @@ Caller = Annotated[Credentials, Depends(_credentials)]
 LogFile = Annotated[Upload, Depends(_log_file)]
 QueryId = Annotated[int, Path(ge=1, le=MAX_ID)]
 JobId = Annotated[int, Path(ge=1, le=MAX_ID)]
+TestId = Annotated[int, Path(ge=1, le=MAX_ID)]
 
 
 def _json(response: BaseModel, status: int = 200) -> Response:
@@ -349,6 +358,51 @@ def delete_click_set(bench: Bench, request: Annotated[SetId, Query()]):
 def click_grades(bench: Bench, request: Annotated[ClickGradesRequest, Query()]):
     """Return judgements of a set, each with the mean grade that people gave, if they did."""
     return _json(bench.click_judgements.grades(request.set_id, request.limit, request.offset))
+
+
+# interleaved tests
+
+
+@router.get("/interleaving", response_model=InterleavingsResponse, tags=["interleaving"])
+def interleaved_tests(bench: Bench):
+    """Return the interleaved tests, newest first, with sums over their users."""
+    return _json(bench.interleaving.tests())
+
+
+@router.post("/interleaving", response_model=InterleavingHistory, tags=["interleaving"])
+def start_test(bench: Bench, request: InterleavingRequest):
+    """Start a test of two base rankers with all users; one test runs at a time."""
+    return _json(bench.interleaving.start(request))
+
+
+@router.delete("/interleaving", response_model=InterleavingsResponse, tags=["interleaving"])
+def delete_test(bench: Bench, request: Annotated[InterleavingId, Query()]):
+    """Delete a test that was stopped; the log of searches and clicks stays."""
+    return _json(bench.interleaving.delete(request.test_id))
+
+
+@router.get("/interleaving/participation", response_model=ParticipationResponse, tags=["interleaving"])
+def participation(bench: Bench, caller: Caller):
+    """Return whether this user takes part in tests, and which one is running."""
+    return _json(bench.interleaving.participation(caller.user))
+
+
+@router.post("/interleaving/participation", response_model=ParticipationResponse, tags=["interleaving"])
+def take_part(bench: Bench, caller: Caller, request: ParticipationRequest):
+    """Let this user take part in tests, or not."""
+    return _json(bench.interleaving.take_part(caller.user, request.takes_part))
+
+
+@router.get("/interleaving/{test_id}", response_model=InterleavingHistory, tags=["interleaving"])
+def interleaved_test(bench: Bench, test_id: TestId):
+    """Return a test with its preference, interval and verdict, and how they developed."""
+    return _json(bench.interleaving.test(test_id))
+
+
+@router.post("/interleaving/{test_id}/stop", response_model=InterleavingHistory, tags=["interleaving"])
+def stop_test(bench: Bench, test_id: TestId):
+    """Stop a test; users with a click who did not count yet count now."""
+    return _json(bench.interleaving.stop(test_id))
 
 
 # for other search engines

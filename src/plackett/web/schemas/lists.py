@@ -119,6 +119,9 @@ class RankedList(BaseModel):
 
     query_id: int | None = Field(description="Null if the query is not judged yet.")
     shown_id: str | None = Field(default=None, description="The id of a logged list, for its clicks.")
+    test: str | None = Field(
+        default=None, description="The interleaved test that mixed the list; scores then only say the order."
+    )
     query: str
     base: str
     method: Method

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from sqlalchemy import delete, insert, select, update
 
 from plackett.web.records import InterleavedTest
-from plackett.web.store.database import SCHEMA_LOCK, Database, advisory_lock
-from plackett.web.store.tables import interleavings, opt_outs
+from plackett.web.store.database import SCHEMA_LOCK, advisory_lock
+from plackett.web.store.search_log import SearchLogStore
+from plackett.web.store.tables import clients, interleavings, opt_outs
 from plackett.web.store.validation import MAX_NAME, check_id, check_text
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ START_LOCK = SCHEMA_LOCK + 2  # of two tests that are started at once, one is re
 _TEST = [interleavings.c[name] for name in InterleavedTest._fields]
 
 
-class InterleavingStore(Database):
+class InterleavingStore(SearchLogStore):
     """The operations of a store on interleaved tests. At most one test of a collection runs at a time."""
 
     def start_test(
@@ -120,13 +121,13 @@ class InterleavingStore(Database):
         with self._translated_errors():
             return self._interleaver(test).preference(test.first, test.second)
 
-    def preferences_of_users(self, test: InterleavedTest) -> list[float]:
-        """Return the preference of each user who counted for the first ranker over the second, oldest first."""
+    def credits_of_users(self, test: InterleavedTest) -> list[list[float]]:
+        """Return the credits of both rankers by each user who counted, oldest first; who they are is not in it."""
         from plackett.clicks.interleaving.sql import read_credits
 
         self._interleaver(test)
         with self.reading() as connection:
-            return [first - second for first, second in read_credits(connection, test.key)]
+            return read_credits(connection, test.key)
 
     @cached_property
     def _interleavers(self) -> dict[str, Interleaver]:
@@ -137,27 +138,31 @@ class InterleavingStore(Database):
 
         found = self._interleavers.get(test.key)
         if found is None:
-            settings = {"k": K, "lists_per_unit": test.lists_per_user, "rankers": test.rankers, "test": test.key}
+            engine, n_lists = self._engine, test.lists_per_user
             with self.turn():  # it creates its tables
-                found = Interleaver(test.method, **settings, database=self._engine)
+                found = Interleaver(
+                    test.method, k=K, lists_per_unit=n_lists, rankers=test.rankers, database=engine, test=test.key
+                )
             self._interleavers[test.key] = found
         return found
 
     # who takes part
 
-    def takes_part(self, client_id: str) -> bool:
+    def takes_part(self, name: str) -> bool:
         """Return whether a user takes part in tests; all do who did not opt out."""
-        wanted = select(opt_outs.c.client_id).where(opt_outs.c.client_id == client_id)
+        own = clients.c.name == check_text(name, "a user's name", max_length=MAX_NAME)
+        wanted = select(opt_outs.c.client_id).join(clients, clients.c.client_id == opt_outs.c.client_id).where(own)
         with self.reading() as connection:
             return connection.execute(wanted).first() is None
 
-    def set_takes_part(self, client_id: str, takes_part: bool) -> None:
+    def set_takes_part(self, name: str, takes_part: bool) -> None:
         """Let a user take part in tests, or not."""
+        client_id = self.client_id(name)
         with self.writing() as connection:
             if takes_part:
                 connection.execute(delete(opt_outs).where(opt_outs.c.client_id == client_id))
             else:
-                row = {"client_id": check_text(client_id, "a client's id"), "created": datetime.now(UTC)}
+                row = {"client_id": client_id, "created": datetime.now(UTC)}
                 connection.execute(self.insert_new(opt_outs).values(row))
 
 

@@ -18,7 +18,6 @@ from plackett.web.store.database import SCHEMA_LOCK, advisory_lock
 from plackett.web.store.interleaving import InterleavingStore
 from plackett.web.store.jobs import JobStore
 from plackett.web.store.rankers import RankerStore
-from plackett.web.store.search_log import SearchLogStore
 from plackett.web.store.validation import (
     MAX_NAME,
     check_docid,
@@ -40,7 +39,7 @@ CACHED = 1024  # users, and queries
 Found = TypeVar("Found", User, Query)
 
 
-class Store(RankerStore, JobStore, SearchLogStore, ClickStore, InterleavingStore):
+class Store(RankerStore, JobStore, InterleavingStore, ClickStore):
     """Judgements of several users, in a database: ``Store.open(url)``. Threads may share one.
 
     A write is on disk when its method returns. Judgements are an append-only log; ``ListState.from_events`` has its

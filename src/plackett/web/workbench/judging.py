@@ -18,14 +18,13 @@ from plackett.web.workbench.searching import Searching
 
 if TYPE_CHECKING:
     from plackett.web.store import Store
-    from plackett.web.workbench.search_log import SearchLog
 
 
 class Judging:
     """Judgements of a collection's documents. Threads may share one."""
 
-    def __init__(self, collection: Collection, store: Store, searching: Searching, log: SearchLog):
-        self._collection, self._store, self._searching, self._log = collection, store, searching, log
+    def __init__(self, collection: Collection, store: Store, searching: Searching):
+        self._collection, self._store, self._searching = collection, store, searching
 
     def judge(self, user: str, request: JudgementRequest) -> JudgementResponse:
         """Set the grade of a document."""
@@ -87,7 +86,6 @@ class Judging:
         ranked = None
         if request.with_list:
             hits = self._searching.hits(query, request) if hits is None else hits
-            ranked = self._searching.ranked_list(user_id, query.id, query.text, hits, request)
-            ranked = self._log.show(user, ranked, request.shown_order)
+            ranked = self._searching.seen_list(user, user_id, query.id, query.text, hits, request, request.shown_order)
         written = None if event is None else EventResponse.model_validate(event, from_attributes=True)
         return JudgementResponse(query_id=query.id, event=written, n_cleared=n_cleared, list=ranked)

@@ -10,7 +10,6 @@ import json
 import logging
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ from plackett.web.schemas.lists import RankedList, ShownOrder
 if TYPE_CHECKING:
     from plackett.web.store import Store
     from plackett.web.workbench.exporting import ExportedFile
+    from plackett.web.workbench.interleaving import Interleaving
 
 LOG = logging.getLogger("plackett.web")
 APPLICATION = "plackett-workbench"
@@ -31,7 +31,6 @@ RANKER = "query_attributes.ranker"  # where ``read_clicks`` finds the ranker of 
 QUERIES_FILE, EVENTS_FILE = "ubi_queries.ndjson", "ubi_events.ndjson"
 NDJSON = "application/x-ndjson"
 BATCH = 500  # lines of a file at a time
-CACHED_CLIENTS = 1024
 
 
 class SearchLog:
@@ -43,24 +42,27 @@ class SearchLog:
         Whether lists and clicks are logged; what was logged before can be read in any case.
     """
 
-    def __init__(self, collection: Collection, store: Store, is_on: bool):
-        self._collection, self._store, self.is_on = collection, store, is_on
-        self._client_id = lru_cache(maxsize=CACHED_CLIENTS)(store.client_id)
+    def __init__(self, collection: Collection, store: Store, interleaving: Interleaving, is_on: bool):
+        self._collection, self._store, self._interleaving, self.is_on = collection, store, interleaving, is_on
 
-    def show(self, user: str, ranked: RankedList, order: ShownOrder | None) -> RankedList:
+    def show(
+        self, user: str, ranked: RankedList, order: ShownOrder | None, attributes: dict[str, str] | None = None
+    ) -> RankedList:
         """Log a list that a user is about to see, and return it with the id for its clicks.
 
         The record is on disk when this returns. If it cannot be written, the list has no id, and is shown all the same.
+        ``attributes`` are those of a list that a test mixed.
         """
         is_before = order == "before" and ranked.base_results is not None
         results = (ranked.base_results if is_before else ranked.results) or []
         if not self.is_on or order is None or not results:
             return ranked
-        attributes = ranker_attributes(ranked, is_refined=ranked.is_refined and not is_before)
+        if attributes is None:
+            attributes = ranker_attributes(ranked, is_refined=ranked.is_refined and not is_before)
+        hits = [one.docid for one in results]
         try:
-            shown_id = self._store.log_list(
-                self._collection.key, self._client_id(user), ranked.query, [one.docid for one in results], attributes
-            )
+            client_id = self._interleaving.client_id(user)
+            shown_id = self._store.log_list(self._collection.key, client_id, ranked.query, hits, attributes)
         except (StoreError, ValueError) as error:  # such as a document's id that the store cannot keep
             LOG.warning("a list was not logged: %s", error)
             return ranked
@@ -71,7 +73,7 @@ class SearchLog:
         if not self.is_on:
             raise RequestError(409, "off", "this server logs no clicks.", "It was started with --no-log.")
         with client_errors():
-            click = self._store.log_click(self._collection.key, self._client_id(user), shown_id, docid)
+            click = self._log_click(user, shown_id, docid)
         return ClickResponse(shown_id=click.shown_id, docid=click.docid, ordinal=click.ordinal, time=click.time)
 
     def open(self, user: str, shown_id: str, docid: str) -> None:
@@ -79,11 +81,16 @@ class SearchLog:
         if not self.is_on or not shown_id:
             return
         try:
-            self._store.log_click(self._collection.key, self._client_id(user), shown_id, docid)
+            self._log_click(user, shown_id, docid)
         except (LookupError, ValueError):  # an address from another user, or one that was changed
             return
         except StoreError as error:
             LOG.warning("a click was not logged: %s", error)
+
+    def _log_click(self, user: str, shown_id: str, docid: str) -> ShownClick:
+        # credited first: if the log then fails, the click is repeated, and both count it once
+        self._interleaving.credit(user, shown_id, docid)
+        return self._store.log_click(self._collection.key, self._interleaving.client_id(user), shown_id, docid)
 
     def size(self) -> LogSize:
         """Return the size of the log."""

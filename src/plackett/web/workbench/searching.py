@@ -25,6 +25,7 @@ from plackett.web.schemas.lists import (
     RankedList,
     Reason,
     Result,
+    ShownOrder,
     TextField,
 )
 from plackett.web.workbench.click_judgements import origin
@@ -32,6 +33,7 @@ from plackett.web.workbench.click_judgements import origin
 if TYPE_CHECKING:
     from plackett.web.store import Store
     from plackett.web.workbench.click_judgements import ClickJudgements
+    from plackett.web.workbench.interleaving import Interleaving
     from plackett.web.workbench.refining import Refined
     from plackett.web.workbench.search_log import SearchLog
 
@@ -43,9 +45,16 @@ CACHED_DESCRIPTIONS = 8192  # titles and snippets, a kilobyte each
 class Searching:
     """Searches of a collection. Threads may share one."""
 
-    def __init__(self, collection: Collection, store: Store, log: SearchLog, click_judgements: ClickJudgements):
+    def __init__(
+        self,
+        collection: Collection,
+        store: Store,
+        log: SearchLog,
+        click_judgements: ClickJudgements,
+        interleaving: Interleaving,
+    ):
         self._collection, self._store, self._log = collection, store, log
-        self._click_judgements = click_judgements
+        self._click_judgements, self._interleaving = click_judgements, interleaving
         self._described = lru_cache(maxsize=CACHED_DESCRIPTIONS)(self._describe)
 
     def search(self, user: str, text: str, options: ListOptions, *, is_seen: bool = True) -> RankedList:
@@ -56,14 +65,14 @@ class Searching:
         with client_errors():
             query = self._store.find_query(self._collection.key, text)
             hits = self._collection.search(text, options.base, options.k)
-        ranked = self.ranked_list(self.user_id(user), None if query is None else query.id, text, hits, options)
-        return self._log.show(user, ranked, options.shown_order if is_seen else None)
+        query_id, order = None if query is None else query.id, options.shown_order if is_seen else None
+        return self.seen_list(user, self.user_id(user), query_id, text, hits, options, order)
 
     def show(self, user: str, query_id: int, options: ListOptions, *, is_seen: bool = True) -> RankedList:
         """Return the list of a judged query, logged as in ``search``."""
         query = self.query(query_id)
-        ranked = self.ranked_list(self.user_id(user), query.id, query.text, self.hits(query, options), options)
-        return self._log.show(user, ranked, options.shown_order if is_seen else None)
+        hits, order = self.hits(query, options), options.shown_order if is_seen else None
+        return self.seen_list(user, self.user_id(user), query.id, query.text, hits, options, order)
 
     def measures(self, user: str, query_id: int, options: MeasureRequest) -> MeasureResponse:
         """Return P@k and NDCG@k of the base order and the refined order."""
@@ -116,6 +125,27 @@ class Searching:
         base = options.base or (query.base if query.base in self._collection.base_rankers() else "")
         with client_errors():
             return self._collection.search(query.text, base, options.k)
+
+    def seen_list(
+        self,
+        user: str,
+        user_id: int | None,
+        query_id: int | None,
+        text: str,
+        hits: Hits,
+        options: ListOptions,
+        order: ShownOrder | None,
+    ) -> RankedList:
+        """Return a list as a user sees it, and log it if ``order`` says so; without judgements a test may mix it."""
+        ranked = self.ranked_list(user_id, query_id, text, hits, options)
+        if order != "refined" or options.side_by_side or ranked.is_refined:
+            return self._log.show(user, ranked, order)
+        mixed = self._interleaving.mix(user, text, hits, options.k)
+        if mixed is None:
+            return self._log.show(user, ranked, order)
+        ranked = self.ranked_list(user_id, query_id, text, mixed.hits, options)
+        part = {"test": mixed.test, "note": None}
+        return self._log.show(user, ranked.model_copy(update=part), order, mixed.attributes)
 
     def ranked_list(
         self, user_id: int | None, query_id: int | None, text: str, hits: Hits, options: ListOptions

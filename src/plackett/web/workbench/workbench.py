@@ -17,6 +17,7 @@ from plackett.web.schemas.values import METHODS
 from plackett.web.settings import Settings
 from plackett.web.workbench.click_judgements import ClickJudgements
 from plackett.web.workbench.click_logs import ClickLogs
+from plackett.web.workbench.interleaving import Interleaving
 from plackett.web.workbench.jobs import JobRunner
 from plackett.web.workbench.judging import Judging
 from plackett.web.workbench.reviewing import Reviewing
@@ -49,6 +50,8 @@ class Workbench:
     rankers : TrainedRankers
     click_logs : ClickLogs
     click_judgements : ClickJudgements
+    interleaving : Interleaving
+        Tests of two rankers by the clicks of users.
     jobs : JobRunner
     is_warm : bool
         Whether the modules and the index that requests need are loaded.
@@ -57,11 +60,12 @@ class Workbench:
     def __init__(self, collection: Collection, store: Store, settings: Settings):
         self.collection, self.store, self.settings = collection, store, settings
         self.jobs = JobRunner(store, collection.key, settings.max_jobs)
-        self.log = SearchLog(collection, store, settings.is_logging)
+        self.interleaving = Interleaving(collection, store, settings.is_logging)
+        self.log = SearchLog(collection, store, self.interleaving, settings.is_logging)
         self.click_logs = ClickLogs(collection, store, self.log, self.jobs)
         self.click_judgements = ClickJudgements(collection, store, self.click_logs, self.jobs)
-        self.searching = Searching(collection, store, self.log, self.click_judgements)
-        self.judging = Judging(collection, store, self.searching, self.log)
+        self.searching = Searching(collection, store, self.log, self.click_judgements, self.interleaving)
+        self.judging = Judging(collection, store, self.searching)
         self.reviewing = Reviewing(collection, store, self.searching, self.click_judgements)
         self.rankers = TrainedRankers(collection, store)
         self.is_warm = False
@@ -72,6 +76,7 @@ class Workbench:
 
     def warm_up(self) -> None:
         """Run each use case once, so that the first request does not wait for imports and the index."""
+        from plackett.clicks.interleaving import interleaver  # noqa: F401
         from plackett.clicks.reading import lists  # noqa: F401
         from plackett.web.workbench import exporting, importing, training  # noqa: F401
         from plackett.web.workbench.measuring import measure_list

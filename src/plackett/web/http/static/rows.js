@@ -11,7 +11,7 @@ export function fill(row, result, { place, isMain, list, view, mode, better, sen
   const snippet = result.label === null ? result.snippet : [];  // of a judged list it would be the label once more
   part("snippet").replaceChildren(...snippet.map(({ text, is_term }) => (is_term ? make("mark", {}, plain(text)) : plain(text))));
   part("docid").textContent = result.docid === result.title ? "" : plain(result.docid, 120);
-  part("score").textContent = `score ${short(isMain && view !== "before" ? result.score : result.base_score)}`;
+  part("score").textContent = list.test ? "" : `score ${short(isMain && view !== "before" ? result.score : result.base_score)}`;
   part("label").textContent = result.label === null ? "" : `label ${short(result.label)}`;
   part("label").className = result.label === null ? "" : `chip v${Math.trunc(Math.max(0, Math.min(4, result.label)))}`;
   part("clicks").textContent = result.clicks === null ? "" : `clicks ${result.clicks.grade} (${result.clicks.low.toFixed(2)}–${result.clicks.high.toFixed(2)})`;

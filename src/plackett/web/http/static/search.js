@@ -1,5 +1,5 @@
 // The search page: results, judgements, and the refined list.
-import { $, $$, calm, complain, counted, get, kept, make, onKey, plain, Refusal, remember, say } from "./common.js";
+import { $, $$, calm, complain, counted, get, kept, make, onKey, patiently, plain, post, Refusal, remember, say } from "./common.js";
 import { measure } from "./measures.js";
 import { Outbox } from "./outbox.js";
 import { fill, isPressed } from "./rows.js";
@@ -99,7 +99,8 @@ function glide(ol, tops) {
 
 function tell() {
   const judged = [list.n_judged ? `${list.n_judged} judged` : "", list.n_pairs ? counted(list.n_pairs, "pair") : "", list.elsewhere.length ? `${list.elsewhere.length} of them elsewhere` : ""].filter(Boolean);
-  $("#counts").textContent = [`${counted(list.n_found, "document")} by ${$("#base").selectedOptions[0]?.textContent ?? list.base}`, ...judged].join(", ");
+  $("#in-test")?.toggleAttribute("hidden", !list.test);
+  $("#counts").textContent = [`${counted(list.n_found, "document")} by ${list.test ? "two rankers, mixed for a test" : $("#base").selectedOptions[0]?.textContent ?? list.base}`, ...judged].join(", ");
   $("#note").hidden = !(list.note && list.is_refined);
   $("#note p").textContent = plain(list.note ?? "");
   $("#undo").disabled = !list.can_undo && !outbox.entries.length;
@@ -225,6 +226,16 @@ function address() {
   const entries = { q: list.query, base: list.base, method: list.method, view: view(), ...(list.pin_judged ? { pin_judged: "true" } : {}) };
   history.replaceState(null, "", `/?${new URLSearchParams(entries)}`);
 }
+
+// Tests of two rankers
+$("#take-part")?.addEventListener("click", async (event) => {
+  try {
+    await patiently(() => post("interleaving/participation", { takes_part: event.target.dataset.on === "true" }));
+    location.reload();
+  } catch (error) {
+    complain(error.message);
+  }
+});
 
 // Keys: the focus stays on a result when it moves
 const current = () => document.activeElement?.closest?.("#results .result");
