@@ -558,6 +558,71 @@ def test_a_log_is_uploaded_described_and_graded_and_the_list_shows_it(page, serv
         until(lambda what=what: not page.find_elements("css selector", f"button[data-{what}]"))
 
 
+def test_two_rankers_are_put_to_a_test(page, server):
+    visit(page, server.url("/interleaving"))
+    one(page, "#test-name").send_keys("bm25 or <i>TF-IDF</i>", TAB, TAB)
+    one(page, "#second option[value=tf-idf]").click()
+    one(page, "#lists-per-user").clear()
+    one(page, "#lists-per-user").send_keys("1", ENTER)  # from the keyboard
+    until(lambda: "No user counts yet." in text_of(page, "#test"))
+    assert text_of(page, "#h-test") == "bm25 or <i>TF-IDF</i>"
+    assert page.execute_script("return document.activeElement.id") == "test"
+    try:
+        visit(page, server.url(q="river water"))
+        mixed = order(page)
+        assert one(page, "#in-test").is_displayed()
+        assert "mixed for a test" in text_of(page, "#counts")
+        assert not any(span.text for span in page.find_elements("css selector", "#results [data-part=score]"))
+        follow(page, row(page, mixed[0]).find_element("css selector", "h3 a"))
+        page.back()
+        until(lambda: is_loaded(page) and order(page) == mixed)
+        judge(page, mixed[3], ".yes")
+        assert not one(page, "#in-test").is_displayed()
+        assert "score" in text_of(page, "#results [data-part=score]")
+        saved(page, one(page, "#undo").click)
+        assert order(page) == mixed
+        follow(page, one(page, "#take-part"))
+        assert "you take no part" in text_of(page, "#test-note")
+        assert "by BM25" in text_of(page, "#counts")
+        test = server.store.running_test(server.collection.key)
+        lists = {"bm25": list("abcdefghijk"), "tf-idf": list("klmnopqrstu")}
+        for number in range(14):  # a team that opens what BM25 has first
+            shown = server.store.mix_lists(test, f"client {number}", "q", lists)
+            first = min(shown.documents)
+            server.store.credit_click(test, shown.id, first)
+        visit(page, server.url("/interleaving"))
+        assert "BM25 is preferred" in text_of(page, "#verdict")
+        assert page.find_elements("css selector", "#test .chart polyline")
+        assert "15 users" in text_of(page, "#test .chart")
+        for scheme in ("light", "dark"):
+            media(page, "screen", scheme, "reduce")
+            ratios = {name: contrast(*page.execute_script(COLOURS, name)) for name in READ_OF_TESTS}
+            assert min(ratios.values()) >= 4.5, ratios
+        for width in (1200, 320):
+            screen(page, width)
+            reload(page)
+            assert is_narrow(page, width)
+    finally:
+        screen(page, 1200)
+        visit(page, server.url("/interleaving"))
+        one(page, "#test [data-stop]").send_keys(ENTER)
+        until(lambda: page.find_elements("css selector", "#test [data-delete]"))
+    assert "BM25 is preferred" in text_of(page, "#verdict")
+    one(page, "#test [data-delete]").click()
+    until(lambda: "None yet." in text_of(page, "#tests"))
+    assert one(page, "#start-test").is_displayed()
+
+
+READ_OF_TESTS = [
+    "#verdict strong",
+    "#test .quiet",
+    "#test figcaption",
+    "#test .chart text",
+    "#test td",
+    "#test summary",
+]
+
+
 def test_dark_and_light_can_both_be_read_and_chosen(page, server):
     visit(page, server.url(q="river"))
     judge(page, order(page)[3], ".yes")
@@ -596,7 +661,16 @@ READ = [
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/?q=river", "/?q=river&view=side", "/collection", "/clicks", "/document?docid=river-1&q=river"]
+    "path",
+    [
+        "/",
+        "/?q=river",
+        "/?q=river&view=side",
+        "/collection",
+        "/clicks",
+        "/interleaving",
+        "/document?docid=river-1&q=river",
+    ],
 )
 def test_on_a_phone_nothing_scrolls_sideways(page, server, path):
     screen(page, 360, 740)
