@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated
+import os
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -39,6 +40,11 @@ def serve(
         str | None,
         typer.Option("--shadow", metavar="NAME", help="A model that scores all lists too; its orders are only logged."),
     ] = None,
+    log: Annotated[
+        str | None,
+        typer.Option("--log", metavar="FOLDER", help="Log returned lists and clicks there, in UBI's schema."),
+    ] = None,
+    workers: Annotated[int, typer.Option("--workers", min=1, max=256, help="Processes that share the models.")] = 1,
     poll: Annotated[
         float, typer.Option("--poll", min=0, help="Seconds between looks at the model files; 0: never swap.")
     ] = 1.0,
@@ -61,18 +67,29 @@ def serve(
     from plackett.serving.logs import start_logging
     from plackett.serving.models import ModelTable, load_model
     from plackett.serving.server import run_service
-    from plackett.serving.service import Service
+    from plackett.serving.service import Service, make_metrics
     from plackett.serving.settings import ModelSpec
 
     with usage_errors():
         specs = [ModelSpec.parse(text) for text in models]
         limits = {"max_docs": max_docs, "max_body": max_body << 20, "seconds": seconds, "max_requests": max_requests}
         settings = _settings(
-            host, port, token, **limits, shadow=shadow, poll=poll, is_logging_requests=not no_request_log
+            host,
+            port,
+            token,
+            **limits,
+            shadow=shadow,
+            log_folder=log,
+            poll=poll,
+            is_logging_requests=not no_request_log,
         )
+        if workers > 1 and not hasattr(os, "fork"):
+            raise ValueError("--workers needs a system with fork; run several services behind a proxy instead.")
     inputs.check_exists(*(spec.path for spec in specs))
     with open_port(host, port) as listener:
-        service = Service(ModelTable(map(load_model, specs)), settings)
+        table = ModelTable(map(load_model, specs))
+        # one worker is this process; more have a row of counters each, and their parent another one
+        service = Service(table, settings, make_metrics(table, 1 if workers == 1 else workers + 1))
         for model in service.table:
             output.note(f"{model.spec.key}: {model.scorer!r}, version {model.version}")
         if not settings.is_local:
@@ -82,10 +99,15 @@ def serve(
         address = address_of(listener, settings).partition("?")[0]
         output.note(f"Serving at {address} (stop it with Ctrl-C)")
         start_logging()
-        run_service(service, listener)
+        if workers == 1:
+            run_service(service, listener)
+        else:
+            from plackett.serving.workers import run_workers
+
+            run_workers(service, listener, workers)
 
 
-def _settings(host: str, port: int, token: str | None, **options) -> ServingSettings:
+def _settings(host: str, port: int, token: str | None, **options: Any) -> ServingSettings:
     import secrets
 
     from plackett.http.settings import is_loopback

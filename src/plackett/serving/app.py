@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -85,12 +86,42 @@ async def rank_lists(request: Request) -> Response:
         ranked = await anyio.to_thread.run_sync(rank, body, service.table, service.settings)
     request.state.log.update(model=ranked.model.spec.key, version=ranked.model.version)
     request.state.log.update(lists=len(ranked.lists), documents=ranked.n_docs)
+    query_ids = None if service.log is None else await _log_lists(service, ranked)
     if ranked.n_explained or len(body) > INLINE:
-        content = await anyio.to_thread.run_sync(answer, ranked, request_id)
+        content = await anyio.to_thread.run_sync(answer, ranked, request_id, query_ids)
     else:
-        content = answer(ranked, request_id)
+        content = answer(ranked, request_id, query_ids)
     service.count(ranked)
     return _json(content, background=_shadow_task(service, ranked, request_id))
+
+
+async def _log_lists(service: Service, ranked: Ranked) -> list[str | None]:
+    """Return the ids of lists that are on disk now; None for those that are not logged, or could not be written."""
+    assert service.log is not None
+    query_ids, written = service.log.show(ranked)
+    if written is not None:
+        try:
+            await asyncio.wrap_future(written)
+        except OSError as error:  # the list is returned all the same
+            service.log_failed(error)
+            return [None] * len(query_ids)
+    return query_ids
+
+
+@router.post("/click", response_model=schemas.ClickResponse, openapi_extra=schemas.CLICK_BODY)
+async def click(request: Request) -> Response:
+    """Log a click on a document of a returned list; it is on disk before the response is sent."""
+    service: Service = request.app.state.service
+    if service.log is None:
+        raise RequestError(409, "off", "this server logs no clicks.", "Start it with --log FOLDER.")
+    record, written = service.log.click(await request.body())
+    try:
+        await asyncio.wrap_future(written)
+    except OSError as error:
+        service.log_failed(error)
+        message = f"the click cannot be written to disk ({error.strerror or error})."
+        raise RequestError(503, "disk", message, "Send it again later.") from error
+    return _json({"query_id": record["query_id"], "timestamp": record["timestamp"]})
 
 
 def _shadow_task(service: Service, ranked: Ranked, request_id: str) -> BackgroundTask | None:

@@ -103,7 +103,7 @@ def score_lists(model: ServedModel, rows: list[np.ndarray]) -> list[np.ndarray]:
     return [scores[first:last] for first, last in zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True)]
 
 
-def answer(ranked: Ranked, request_id: str, query_ids: list[str] | None = None) -> dict[str, Any]:
+def answer(ranked: Ranked, request_id: str, query_ids: list[str | None] | None = None) -> dict[str, Any]:
     """Return the response to a request as plain values."""
     lists = []
     for number, (one, scores, order) in enumerate(zip(ranked.lists, ranked.scores, ranked.orders, strict=True)):

@@ -79,6 +79,13 @@ class RankResponse(BaseModel):
     lists: list[RankedListResponse] | None = None
 
 
+class ClickResponse(BaseModel):
+    """The click that is now on disk."""
+
+    query_id: str
+    timestamp: str
+
+
 _VALUE = {"type": ["number", "null"]}
 _LIST: dict[str, Any] = {
     "documents": {
@@ -114,6 +121,26 @@ RANK_BODY: dict[str, Any] = {
                             "properties": {"lists": {"type": "array", "items": _ONE}, **_OPTIONS},
                         },
                     ]
+                }
+            }
+        },
+    }
+}
+CLICK_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {
+                    "type": "object",
+                    "required": ["query_id", "id"],
+                    "additionalProperties": False,
+                    "properties": {
+                        "query_id": {"type": "string", "description": "Of the response of POST /rank."},
+                        "id": {"type": "string", "minLength": 1, "maxLength": 512},
+                        "position": {"type": ["integer", "null"], "minimum": 1, "description": "From 1."},
+                        "user": {"type": ["string", "null"], "maxLength": 512},
+                    },
                 }
             }
         },

@@ -29,8 +29,10 @@ def serve_requests(service: Service, listener: socket.socket) -> None:
     """Serve until a signal, after which the connections are closed as soon as their requests are answered."""
     timeout = math.ceil(service.settings.seconds) + 1
     server = make_server(create_app(service), shutdown_timeout=timeout, has_own_logs=True)
+    service.open_log()
     before = signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn raises the signal again when it has stopped
     try:
         server.run(sockets=[listener])
     finally:
         signal.signal(signal.SIGTERM, before)
+        service.close_log()

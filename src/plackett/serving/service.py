@@ -14,6 +14,7 @@ from plackett.serving.metrics import Metrics
 from plackett.serving.models import ModelTable, ServedModel
 from plackett.serving.ranking import Ranked, score_lists
 from plackett.serving.settings import ServingSettings
+from plackett.serving.shown_lists import ShownLists
 
 PATHS = ("/rank", "/click", "/models", "/live", "/ready", "/metrics", "/openapi.json")
 MAX_PENDING = 64  # requests that wait for the shadow model
@@ -39,8 +40,20 @@ class Service:
                 table.get(settings.shadow)
             except RequestError as error:
                 raise ValueError(f"--shadow: {error.message} {error.hint}") from None
-        self.is_ready = True
+        self.is_ready, self.worker = True, 0
+        self.log: ShownLists | None = None
         self._n_pending, self._lock = 0, threading.Lock()
+
+    def open_log(self) -> None:
+        """Open the log of returned lists, if the settings name a folder; after a fork, because each worker has one."""
+        if self.settings.log_folder is not None:
+            self.log = ShownLists(self.settings.log_folder, self.worker)
+
+    def close_log(self) -> None:
+        """Write what waits, and close the log."""
+        log, self.log = self.log, None
+        if log is not None:
+            log.close()
 
     def swap(self, model: ServedModel) -> None:
         """Serve a new model in place of the old one."""
@@ -53,6 +66,11 @@ class Service:
         self.table.errors[key] = message
         self.metrics.add("swap_failures_total", f'model="{key}"')
         log_event("model not swapped", logging.ERROR, model=key, error=message)
+
+    def log_failed(self, error: OSError) -> None:
+        """Report lists or clicks that could not be written."""
+        self.metrics.add("log_failures_total")
+        log_event("not logged", logging.ERROR, error=str(error))
 
     def count(self, ranked: Ranked) -> None:
         """Count the lists and documents of a request."""
