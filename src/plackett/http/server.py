@@ -27,10 +27,11 @@ UNREAD_TIMEOUT = 120.0  # seconds
 def open_port(host: str, port: int) -> socket.socket:
     """Return a listening socket; raise an OSError with advice, such as the next free port."""
     try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except socket.gaierror:
         raise OSError(f"the host {host!r} is unknown; use 127.0.0.1 for this machine.") from None
-    listener = socket.socket(family, kind)
+    # asyncio only turns Nagle's algorithm off, which delays responses by 40 ms, if the protocol is named
+    listener = socket.socket(family, kind, protocol)
     try:
         if os.name == "posix":  # elsewhere two servers could share a port
             # reuse the port of a server that has just ended

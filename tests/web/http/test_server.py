@@ -240,3 +240,8 @@ def test_every_address_of_the_machine_is_shown_as_its_own():
     with open_port("0.0.0.0", 0) as listener:
         settings = Settings(host="0.0.0.0", token=TOKEN)
         assert address_of(listener, settings).startswith("http://127.0.0.1:")
+
+
+def test_small_packets_of_a_response_are_not_delayed():
+    with open_port("127.0.0.1", 0) as listener:
+        assert listener.proto == socket.IPPROTO_TCP  # or asyncio leaves Nagle's algorithm on
