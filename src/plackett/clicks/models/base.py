@@ -41,7 +41,9 @@ class ClickModel(Parameters, ABC):
         The fit maximises the log-likelihood plus ``a log p + b log(1 - p)`` of every free parameter, which is the mode,
         on the scale of log-odds, under a Beta(a, b) prior. ``(0, 0)`` is maximum likelihood. "fitted" estimates the
         Beta prior of the attractiveness by marginal likelihood, "features" one whose mean is a logistic model of the
-        features of the log; all other parameters then have the prior (1, 1).
+        features of the log; all other parameters then have the prior (1, 1). In PBM and UBM the mean also depends on
+        the ranks at which a pair was shown, because rankers show better documents higher, and the attractiveness is
+        integrated out when the chances of looks are estimated.
     max_iter : int, default=200
         Steps at most. Models with a closed form ignore it.
     tol : float, default=1e-6
@@ -56,7 +58,7 @@ class ClickModel(Parameters, ABC):
     n_ranks_ : int
         Length of its longest list.
     prior_mean_ : float or ndarray of shape (n_pairs,)
-        Mean of the prior of the attractiveness; one per pair with ``prior="features"``.
+        Mean of the prior of the attractiveness; one per pair with "features", and with "fitted" in PBM and UBM.
     prior_strength_ : float
         Number of observations that the prior is worth, a + b.
     feature_coef_ : ndarray of shape (n_features + 1,) or None
@@ -134,7 +136,7 @@ class ClickModel(Parameters, ABC):
         while self.has_attractiveness and prior.improve(self.evidence_):
             self._learn(counts, prior)
         self.prior_mean_, self.prior_strength_ = prior.mean, prior.strength
-        self.feature_coef_, self.feature_scale_ = prior.coef if prior.scale is not None else None, prior.scale
+        self.feature_coef_, self.feature_scale_ = prior.of_features()
 
     def _start(self, log: ClickLog) -> None:
         """Set the first parameters."""
@@ -204,7 +206,7 @@ class ClickModel(Parameters, ABC):
 
     def _prior_means(self, log: ClickLog) -> np.ndarray | float:
         if self.feature_coef_ is None or log.features is None:
-            return self.prior_mean_
+            return float(np.mean(self.prior_mean_))
         return Prior.means_of(log.features, self.feature_coef_, self.feature_scale_)
 
     @staticmethod

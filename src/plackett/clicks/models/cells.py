@@ -224,6 +224,8 @@ class _Examination(CellModel):
             self._looks = np.clip(rates / rates[0], 0.05, 0.95)
 
         if isinstance(self.prior, str):
+            # rankers show better documents higher; with one mean for all pairs, that would count as an effect of the rank
+            prior.depend_on(self._mean_log_rank(counts))
             looks, self.history_, self.converged_ = maximise(
                 counts,
                 self._looks[1:],
@@ -239,6 +241,18 @@ class _Examination(CellModel):
         self._looks, self.n_iter_ = np.append(1.0, looks), len(self.history_)
         self.examination_ = self._laid_out(self._looks)
         self._weigh(counts, prior, *prior.counts(self.attractiveness_.size))
+
+    def _mean_log_rank(self, counts: list[Cells]) -> np.ndarray:
+        """Return the mean logarithm of the ranks at which each pair was shown; the mean of all for one never shown."""
+        ranks = np.arange(1, self.n_ranks_ + 1)
+        log_rank = np.log(np.repeat(ranks, ranks) if self.by_last_click else ranks)
+        shown, total = np.zeros((2, self.attractiveness_.size))
+        for block in counts:
+            pair = np.repeat(np.arange(block.indptr.size - 1), np.diff(block.indptr))
+            weight = (block.clicks + block.skips).astype(np.float64)
+            shown[block.pairs] = np.bincount(pair, weight, block.indptr.size - 1)
+            total[block.pairs] = np.bincount(pair, weight * log_rank[block.cell], block.indptr.size - 1)
+        return np.divide(total, shown, out=np.full(shown.size, total.sum() / shown.sum()), where=shown > 0)
 
     def _ascend(self, counts: list[Cells], shown: np.ndarray, prior: Prior) -> tuple[np.ndarray, list[float], bool]:
         """Return the chances of looks of largest likelihood, its mean after each step, and whether it converged."""
@@ -410,8 +424,9 @@ class PBM(_Examination):
     prior : tuple (a, b), "fitted" or "features", default=(1, 1)
         The fit maximises the log-likelihood plus ``a log p + b log(1 - p)`` of every free parameter, which is the mode,
         on the scale of log-odds, under a Beta(a, b) prior. ``(0, 0)`` is maximum likelihood. "fitted" estimates the
-        Beta prior of the attractiveness by marginal likelihood, "features" one whose mean is a logistic model of the
-        features of the log; all other parameters then have the prior (1, 1).
+        Beta prior of the attractiveness by marginal likelihood, with a mean that depends on the ranks at which a pair
+        was shown; "features" one whose mean is a logistic model of the features of the log as well. The attractiveness
+        is then integrated out when the chances of looks are estimated; these have the prior (1, 1).
     max_iter : int, default=200
         Steps at most.
     tol : float, default=1e-6

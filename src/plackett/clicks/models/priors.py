@@ -62,6 +62,7 @@ class Prior:
         self.coef: np.ndarray | None = None
         self.scale: np.ndarray | None = None
         self._is_fitted, self._features, self._n_rounds = is_fitted, features, 0
+        self._n_added = 0
 
     def counts(self, n_pairs: int) -> tuple[np.ndarray, np.ndarray]:
         """Return a and b of the attractiveness of each pair."""
@@ -77,6 +78,17 @@ class Prior:
         self._estimate(evidence)
         has_moved = abs(np.log(self.strength / before[0])) > 0.01 or np.max(np.abs(self.mean - before[1])) > 1e-3
         return bool(has_moved)
+
+    def depend_on(self, column: np.ndarray) -> None:
+        """Let the mean depend on a number of each pair as well."""
+        rest = [] if self._features is None else [self._features]
+        self._features, self._n_added = np.column_stack([column, *rest]), 1
+
+    def of_features(self) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Return coefficients and scale of the given features, for pairs that are new; None without features."""
+        if self.coef is None or self.scale is None or self.scale.shape[1] == self._n_added:
+            return None, None
+        return np.append(self.coef[0], self.coef[1 + self._n_added :]), self.scale[:, self._n_added :]
 
     def settle(self) -> None:
         """Keep the prior as it is: ``improve`` changes it no more."""
