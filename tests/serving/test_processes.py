@@ -155,8 +155,17 @@ def test_many_threads_get_the_answers_of_their_own_requests(folder, rankers):
 class Process:
     """``plackett serve`` in a process of its own."""
 
-    def __init__(self, folder, *words):
-        command = [sys.executable, "-c", "from plackett.cli import main; main()", "serve", *words, "--port", "0"]
+    def __init__(self, folder, *words, inside=()):
+        command = [
+            *inside,
+            sys.executable,
+            "-c",
+            "from plackett.cli import main; main()",
+            "serve",
+            *words,
+            "--port",
+            "0",
+        ]
         self.process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
         self.said = []
         for line in self.process.stderr:
@@ -303,3 +312,24 @@ def test_no_acknowledged_line_is_lost_by_kill(folder, n_workers):
 def whole_lines(path):
     content = path.read_bytes()
     return content[: content.rfind(b"\n") + 1].splitlines()
+
+
+READ_ONLY = 'mount -o remount,ro,bind / && ! touch written 2>/dev/null && exec env -i $KEPT "$@"'
+
+
+@NEEDS_FORK
+def test_nothing_is_written_and_no_home_is_needed(folder, rankers, monkeypatch):
+    # a checkout that was installed for editing would be built again
+    build = os.environ.get("SKBUILD_EDITABLE_SKIP")
+    monkeypatch.setenv("KEPT", "" if build is None else f"SKBUILD_EDITABLE_SKIP={build}")
+    inside = ["unshare", "--map-root-user", "--mount", "sh", "-c", READ_ONLY, "sh"]
+    try:
+        trial = subprocess.run([*inside, "/bin/true"], cwd=folder, capture_output=True)
+    except FileNotFoundError:
+        pytest.skip("unshare is not installed")
+    if trial.returncode:
+        pytest.skip("this machine has no namespaces, or another file system at the temporary folder")
+    with Process(folder, "linear.plackett", "--workers", "2", inside=inside) as served:
+        answer = Client(served.port).rank(explain=True)[1]
+        assert [one["index"] for one in answer["ranking"]] == [one["index"] for one in ranking_of(rankers["linear"])]
+        assert served.end() == 0
