@@ -130,7 +130,7 @@ def test_other_files_are_refused_at_once(client, content, events_at, message):
     [
         (b"one,two\n1,2\n", None, "x has no column for the session; its columns are 'one', 'two'."),
         (b"\x00\xff\xfe\n\x00", None, "x, line 1: expected a header with the names of the columns"),
-        (b"not json\n{}\n", 9, "no session of the log can be used"),
+        (b"not json\n{}\n", 9, "x, line 1: expected JSON lines, or a header with query_id"),
     ],
     ids=["columns", "bytes", "lines"],
 )
