@@ -94,10 +94,13 @@ def values_of(naive, ours, shown, n_runs=30, seed=0):
 def test_cells_in_which_naive_labels_win_are_shown_as_such():
     table = tables.table_of("mq2008", "UBM", 0.1, values_of(0.60, 0.55, 0.62))
     assert [row.verdict for row in table.rows] == [Verdict.NOT_CONFIRMED] * 2
-    assert "Naive labels win in 2 of 2 cells: 1,000 sessions, linear; 1,000 sessions, trees." in table.notes
+    assert (
+        "Naive labels are significantly better in 2 of 2 cells: 1,000 sessions, linear; 1,000 sessions, trees."
+        in table.notes
+    )
     table = tables.table_of("mq2008", "UBM", 0.1, values_of(0.50, 0.58, 0.60))
     assert [row.verdict for row in table.rows] == [Verdict.BETTER] * 2
-    assert "Naive labels win in 0 of 2 cells." in table.notes
+    assert "Naive labels are significantly better in 0 of 2 cells." in table.notes
 
 
 def test_the_share_of_the_gap_has_an_interval_over_runs():

@@ -224,7 +224,7 @@ class _Examination(CellModel):
             self._looks = np.clip(rates / rates[0], 0.05, 0.95)
 
         if isinstance(self.prior, str):
-            # rankers show better documents higher; with one mean for all pairs, that would count as an effect of the rank
+            # rankers show better documents higher, which would count as an effect of the rank with one mean for all
             prior.depend_on(self._mean_log_rank(counts))
             looks, self.history_, self.converged_ = maximise(
                 counts,

@@ -42,6 +42,14 @@ DATA = {"mq2008": "MQ2008", "ohsumed": "OHSUMED", WEB_LIKE: "Web-like"}
 SECONDS = {"mq2008": 900.0, "ohsumed": 900.0, WEB_LIKE: 2400.0}  # half of it for the packages
 METHODS = (NAIVE, OURS, ROBUST, ESTIMATED, WRONG, *PACKAGES, SHOWN, FULL)
 
+COLUMNS_IN_WORDS = (
+    f'Mean {METRIC} and half of its interval over runs. "{OURS}": corrected with the chances of looks of the simulated users; '
+    f'"{ROBUST}": the same with a regression on features; "{ESTIMATED}": propensities of a position-based model, estimated '
+    f'from this log by regression EM; "{WRONG}": corrected for PBM users with η = 1 (η = 2 where users have 1); packages take '
+    f'a row for each shown document, up to {LARGEST_FOR_PACKAGES:,} sessions; "{SHOWN}" and "{FULL}": true chances of a click '
+    "if looked at, of the shown documents and of all."
+)
+
 Values = Mapping[tuple[int, str, str], np.ndarray]  # sessions, scorer, method -> a value for each run
 
 
@@ -135,7 +143,9 @@ def table_of(data: str, user: str, share: float, values: Values) -> Table:
         tuple(rows),
         (
             _means(every),
-            f"Naive labels win in {len(lost)} of {count_of(len(every), 'cell')}{': ' * bool(lost)}{'; '.join(lost)}.",
+            COLUMNS_IN_WORDS,
+            f"Naive labels are significantly better in {len(lost)} of {count_of(len(every), 'cell')}"
+            f"{': ' * bool(lost)}{'; '.join(lost)}.",
         ),
     )
 
@@ -207,7 +217,7 @@ PAPER = Paper(
             title_of(data, user, share),
             functools.partial(_table, data, user, share),
             SECONDS[data],
-            6.0,
+            15.0,
             () if data == WEB_LIKE else (data,),
         )
         for data in DATA
