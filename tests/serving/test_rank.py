@@ -1,10 +1,13 @@
 """``POST /rank``: scores, orders, ids, explanations, models, and errors that name what is wrong."""
 
 import json
+import random
 
 import numpy as np
 import pytest
 
+from plackett.http.errors import RequestError
+from plackett.serving.ranking import answer, rank
 from tests.serving.conftest import DATA, client_of, service_of
 
 NAMES = list(DATA.feature_names)
@@ -208,3 +211,36 @@ def test_the_description_and_the_counters(client):
         'plackett_rank_seconds_bucket{le="+Inf"} 1',
     ):
         assert line in lines
+
+
+def test_random_bodies_are_ranked_or_refused(folder):
+    rng = random.Random(0)
+    service = service_of(folder, "linear.plackett", "trees.plackett")
+
+    def value(depth=0):
+        leaves = [None, True, rng.random(), 10 ** rng.randrange(400), "x", -0.0, 1e308, "\ud800", -3, "trees"]
+        if depth > 3 or rng.random() < 0.7:
+            return rng.choice(leaves)
+        parts = [value(depth + 1) for _ in range(rng.randrange(4))]
+        return parts if rng.random() < 0.5 else dict(zip(rng.sample([*NAMES, "z"], len(parts)), parts, strict=True))
+
+    def document():
+        kind = rng.randrange(5)
+        row = [rng.random() if kind < 3 else value() for _ in NAMES]
+        return value() if kind == 4 else row if kind % 2 else dict(zip(NAMES, row, strict=True))
+
+    results = set()
+    for _ in range(3000):
+        fields = ("model", "version", "ids", "k", "query", "user", "more")
+        body = {name: value() for name in fields if rng.random() < 0.15}
+        documents = [document() for _ in range(rng.randrange(4))]
+        body |= {"documents": documents} if rng.random() < 0.7 else {"lists": [{"documents": documents}]}
+        content = bytearray(json.dumps(body).encode())
+        if rng.random() < 0.1:
+            content[rng.randrange(len(content))] = rng.randrange(256)
+        try:
+            answer(rank(bytes(content), service.table, service.settings), "id")
+            results.add(200)
+        except RequestError as error:
+            results.add(error.status)
+    assert results == {200, 400, 404, 422}

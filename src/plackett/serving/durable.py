@@ -30,7 +30,7 @@ class DurableLog:
     """
 
     def __init__(self, path: str):
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0), 0o640)
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o640)
         try:
             _lock(self._file, path)
             self._end = _cut_torn_line(self._file)
@@ -100,7 +100,8 @@ def _cut_torn_line(file: int) -> int:
     end = size
     while end:
         start = max(0, end - 65536)
-        place = os.pread(file, end - start, start).rfind(b"\n")
+        os.lseek(file, start, os.SEEK_SET)
+        place = os.read(file, end - start).rfind(b"\n")
         if place >= 0:
             end = start + place + 1
             break
@@ -113,6 +114,8 @@ def _cut_torn_line(file: int) -> int:
 
 def _sync_folder(folder: str) -> None:
     """Make the file's entry in its folder durable."""
+    if os.name != "posix":  # elsewhere folders cannot be opened
+        return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
