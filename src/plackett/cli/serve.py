@@ -18,7 +18,7 @@ def serve(
     models: Annotated[
         list[str],
         typer.Argument(
-            metavar="MODEL...",
+            metavar="MODEL",
             show_default=False,
             help="FILE, NAME=FILE or NAME@VERSION=FILE; the first is the default.",
         ),
@@ -86,6 +86,10 @@ def serve(
         if workers > 1 and not hasattr(os, "fork"):
             raise ValueError("--workers needs a system with fork; run several services behind a proxy instead.")
     inputs.check_exists(*(spec.path for spec in specs))
+    if log is not None:  # before the workers start
+        os.makedirs(log, exist_ok=True)
+        if not os.access(log, os.W_OK):
+            raise PermissionError(f"{log!r}, given for the log, cannot be written to.")
     with open_port(host, port) as listener:
         table = ModelTable(map(load_model, specs))
         # one worker is this process; more have a row of counters each, and their parent another one

@@ -1,0 +1,36 @@
+"""``plackett serve``: errors before it serves. ``tests/serving`` has the service itself."""
+
+import pytest
+
+import plackett as pk
+
+pytest.importorskip("fastapi")
+pytest.importorskip("uvicorn")
+
+
+@pytest.fixture
+def model(lists_folder):
+    data = pk.datasets.make_web_like(5, 5, 3, random_state=0)
+    pk.LinearRanker().fit(data).save(lists_folder / "model.plackett")
+    (lists_folder / "damaged.plackett").write_bytes((lists_folder / "model.plackett").read_bytes()[:-5])
+    (lists_folder / "file").write_text("")
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (["a b=model.plackett"], 2, "expected FILE, NAME=FILE or NAME@VERSION=FILE"),
+        (["shop="], 2, "expected FILE, NAME=FILE or NAME@VERSION=FILE"),
+        (["missing.plackett"], 1, "missing.plackett"),
+        (["damaged.plackett"], 1, "damaged.plackett: the file is damaged"),
+        (["model.plackett", "model=model.plackett"], 1, "two models are called model"),
+        (["model.plackett", "--shadow", "other"], 1, "there is no model 'other'"),
+        (["model.plackett", "--token", "short"], 2, "16 characters or more"),
+        (["model.plackett", "--seconds", "inf"], 2, "finite"),
+        (["model.plackett", "--log", "file/log"], 1, "file/log"),
+    ],
+)
+def test_errors_come_before_the_service(run, model, words, status, message):
+    done = run("serve", *words, "--port", "0")
+    assert done.returncode == status
+    assert message in " ".join(done.stderr.replace("│", " ").split())
