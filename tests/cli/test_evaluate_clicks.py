@@ -75,6 +75,14 @@ def test_propensities_may_be_estimated_from_the_log(run, folder):
     assert "The propensities are estimates from this log (randomised)" in done.stderr
 
 
+def test_estimated_propensities_are_noted_for_models_too(run, folder):
+    assert run("train", "train.txt", "-r", "regression", "-o", "model.plackett", "-q").returncode == 0
+    words = ("evaluate", "test.txt", "model.plackett", "--clicks", "log.plackett", "--propensities")
+    done = run(*words, "em")
+    assert done.returncode == 0, done.stderr
+    assert "The propensities are estimates from this log (em)" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -342,6 +342,86 @@ def test_a_run_of_other_queries_is_refused_and_missing_ones_are_named(log):
         evaluate(log, pk.Run(["q0"], ["1"], [1.0]), propensities=THETA)
 
 
+def test_a_run_without_the_shown_documents_is_refused_and_one_with_few_is_warned_of(log, scores):
+    query, docid = (np.array(part) for part in zip(*(log.pairs[code] for code in range(log.n_pairs)), strict=True))
+    other = pk.Run(query, [f"x{one}" for one in docid], scores)
+    with pytest.raises(ValueError, match=r"ranks none of the documents that were shown, such as '\d' for 'q\d'"):
+        evaluate(log, other, propensities=THETA)
+    assert evaluate(log, other, propensities=THETA, candidates="query").coverage == 0
+    few = np.isin(docid, ["0", "1"])
+    with pytest.warns(DataWarning, match=r"ranker ranks \d\d.\d% of the shown documents; the others stand behind"):
+        evaluate(log, pk.Run(query[few], docid[few], scores[few]), propensities=THETA)
+    most = pk.Run(query[docid != "0"], docid[docid != "0"], scores[docid != "0"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        evaluate(log[np.repeat(np.arange(len(log)), 5)], most, propensities=THETA)
+
+
+def test_percent_encoded_ids_of_a_run_are_those_of_the_log():
+    clicks = np.arange(24) % 3 == 0
+    queries, docids = ["red shoes"] * 6 + ["100%25"] * 6, ["big hat", "b"] * 12
+    log = pk.clicks.ClickLog.from_arrays(queries, docids, clicks, indptr=np.arange(0, 26, 2))
+    run = pk.Run(["red%20shoes"] * 2 + ["100%25"] * 2, ["big%20hat", "b"] * 2, [1.0, 2.0, 1.0, 2.0])
+    same = pk.Run(["red shoes"] * 2 + ["100%25"] * 2, ["big hat", "b"] * 2, [1.0, 2.0, 1.0, 2.0])
+    found, known = (evaluate(log, one, propensities=[1.0, 0.5]) for one in (run, same))
+    assert found.value == known.value
+    assert found.coverage == 1
+
+
+@pytest.mark.parametrize(
+    ("n", "has_clicks", "reason"), [(2, True, "2 sessions, less than 10"), (50, False, "no click")]
+)
+def test_a_bootstrap_without_evidence_has_no_interval(log, scores, n, has_clicks, reason):
+    part = log[:n]
+    if not has_clicks:
+        sizes = np.diff(part.indptr)
+        names = [log.pairs[int(code)] for code in part.pair]
+        part = pk.clicks.ClickLog.from_arrays(
+            [names[start][0] for start in part.indptr[:-1]],
+            [doc for _, doc in names],
+            np.zeros(sizes.sum(), dtype=bool),
+            indptr=part.indptr,
+        )
+        scores = scores[: part.n_pairs]
+    found = evaluate(part, {"a": scores, "b": -scores}, propensities=THETA)
+    assert all(math.isnan(end) for one in found.results.values() for end in one.interval)
+    assert all(math.isnan(end) for end in found.differences[0].interval)
+    assert f"There is no bootstrap interval: the log has {reason}; interval=" in str(found)
+    assert "interval – to –" in str(found["a"])
+    low, high = evaluate(part, scores, propensities=THETA, interval="bernstein").interval
+    assert low < high
+
+
+@pytest.mark.parametrize(
+    ("estimator", "advice"),
+    [
+        ("ips", 'a smaller cut-off, or estimator="clipped".'),
+        ("clipped", "a smaller cut-off, or a larger clip."),
+        ("rips", "a smaller cut-off, or normalise=True."),
+        ("cascade-dr", "Use more sessions, or a smaller cut-off."),
+    ],
+)
+def test_advice_fits_the_estimator(scores, estimator, advice):
+    lists = pk.datasets.make_web_like(5, 6, 3, random_state=0)
+    log = pk.clicks.simulate_clicks(lists, lists.X[:, 0], 40, k=3, random_share=1.0)
+    given = {"propensities": THETA} if estimator in ("ips", "clipped") else {"logging": "shuffled"}
+    found = evaluate(log, np.arange(log.n_pairs), estimator=estimator, **given)
+    assert advice in " ".join(found.notes)
+
+
+def test_no_click_is_advised_to_use_more_sessions():
+    log = pk.clicks.ClickLog.from_arrays(["q"] * 20, ["a"] * 20, [False] * 20, indptr=np.arange(21))
+    with pytest.warns(DataWarning, match="Nothing was clicked in 20 sessions. Use more sessions"):
+        found = evaluate(log, [1.0], propensities=[1.0], estimator="clipped")
+    assert not any("clip" in note.lower().replace("clicked", "") for note in found.notes)
+
+
+def test_given_estimates_are_noted(log, scores):
+    found = evaluate(log, scores, propensities=pk.clicks.Propensities(THETA, method="em"))
+    assert "The propensities are estimates (em); the interval takes them as known." in found.notes
+    assert not any("estimates" in note for note in evaluate(log, scores, propensities=THETA).notes)
+
+
 def test_effective_sample_size_is_that_of_kish(log, scores):
     weights = []
     score = by_name(log, scores)

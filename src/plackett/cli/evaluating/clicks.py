@@ -73,7 +73,7 @@ def evaluate_clicks(options: Options, words: list[str], metrics: list[str] | Non
         settings["logging"] = "shuffled"
     given = options.propensities
     if given is not None:
-        is_method = given in METHODS and features is None
+        is_method = given in METHODS and (features is None or given != "regression-em")  # which scores the features
         settings["propensities"] = given if is_method else propensities_of(given, log, features, 0)
     rankings = {name: _ranking(word, features, log) for name, word in zip(_names(words), words, strict=True)}
     with recorded() as caught:

@@ -36,7 +36,7 @@ from plackett.clicks.description import named_ranks
 from plackett.clicks.log import ClickLog
 from plackett.clicks.propensities.counts import Counts, count_pairs, session_keys
 from plackett.clicks.propensities.estimate import METHODS, estimate_propensities
-from plackett.clicks.propensities.propensities import Propensities
+from plackett.clicks.propensities.propensities import GIVEN, Propensities
 from plackett.validation import check_choice, check_number, check_positive_int, check_scores, check_seed, count_of
 
 MOST_CLIPPED = 0.1  # by default
@@ -90,8 +90,8 @@ def evaluate_from_clicks(
     log : ClickLog
     ranker : array-like of shape (n_pairs,), fitted ranker, Run, "logged", or a dict of names to these
         Scores in the order of ``log.pairs``; a ranker that scores ``log.features``; a run, which may hold documents
-        that were never shown; "logged" is the order that the users saw. Those of a dict are compared on the same
-        sessions.
+        that were never shown, and percent-encoded ids ("red%20shoes"); "logged" is the order that the users saw. Those
+        of a dict are compared on the same sessions.
     propensities : Propensities, array-like of shape (n_ranks,), or str, default=None
         For estimators by position. A method of ``estimate_propensities`` is applied to this log.
     logging : LoggingPolicy or "shuffled", default=None
@@ -117,8 +117,8 @@ def evaluate_from_clicks(
     unit : {"session", "query"} or array-like of shape (n_sessions,), default="session"
         What is independent: sessions, queries, or ids such as users. Bootstrap samples are drawn from units.
     interval : {"bootstrap", "bernstein"}, default="bootstrap"
-        "bootstrap" adapts to skewness (bootstrap-t). "bernstein" holds for any number of sessions with bounded
-        values, and is wide (maurer2009).
+        "bootstrap" adapts to skewness (bootstrap-t), and is NaN for less than 10 units or no click. "bernstein" holds
+        for any number of sessions with bounded values, and is wide (maurer2009).
     level : float, default=0.95
     n_draws : int, default=2_000
         Bootstrap samples. More than 4,000 units are drawn as random groups.
@@ -131,12 +131,14 @@ def evaluate_from_clicks(
     Raises
     ------
     ValueError
-        If a rank has no propensity, the log no features for a ranker, or lengths differ.
+        If a rank has no propensity, the log no features for a ranker, a run none of the shown documents, or lengths
+        differ.
 
     Warns
     -----
     DataWarning
-        If the effective sample size is small, the log covers little of the new ranking, or clipping dominates.
+        If the effective sample size is small, the log covers little of the new ranking, a run lacks most of the shown
+        documents, or clipping dominates.
 
     Examples
     --------
@@ -176,7 +178,10 @@ def evaluate_from_clicks(
     units = unit_codes(log, unit)
     units = units if units is None else units[plan.sessions]
     named = dict(ranker) if is_dict else {"ranker": ranker}
-    terms = {str(name): plan.terms(get_ranking(one, plan.log, str(name))) for name, one in named.items()}
+    of_lists = plan.candidates == SESSION
+    terms = {
+        str(name): plan.terms(get_ranking(one, plan.log, str(name), of_lists=of_lists)) for name, one in named.items()
+    }
     # an order of the sessions that depends on what they show alone, so that sums do too
     order = np.lexsort((*(column for one in terms.values() for column in one.columns()), session_keys(plan.log)))
     terms = {name: one.taken(order) for name, one in terms.items()}
@@ -270,6 +275,8 @@ def _bias(
         )
     else:
         found = propensities if isinstance(propensities, Propensities) else Propensities(propensities)
+        if found.method != GIVEN:
+            notes.append(f"The propensities are estimates ({found.method}); the interval takes them as known.")
     if len(found) < log.longest:
         raise ValueError(
             f"there are propensities of {count_of(len(found), 'rank')} but lists of up to {log.longest} documents. Cut "

@@ -12,6 +12,7 @@ from plackett.clicks.names import code_names
 from plackett.evaluation.significance import Interval, studentised_columns
 from plackett.validation import count_of
 
+LEAST_UNITS = 10  # samples of fewer repeat themselves
 MOST_UNITS = 4_000  # more are drawn as random groups
 BOOTSTRAP, BERNSTEIN = "bootstrap", "bernstein"
 
@@ -48,8 +49,11 @@ def unit_values(columns: np.ndarray, units: np.ndarray | None, seed: int) -> np.
 
 
 def bootstrap_intervals(values: np.ndarray, level: float, n_draws: int, seed: int) -> list[Interval]:
-    """Return the bootstrap-t interval of the mean of each column; all columns share their samples."""
-    if values.shape[0] < 2:
+    """Return the bootstrap-t interval of the mean of each column; all columns share their samples.
+
+    NaN for less than 10 values: the spread of small samples is often 0.
+    """
+    if values.shape[0] < LEAST_UNITS:
         return [Interval(math.nan, math.nan)] * values.shape[1]
     lows, highs = studentised_columns(values, level, n_draws, seed)
     return [Interval(float(low), float(high)) for low, high in zip(lows, highs, strict=True)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 import numpy as np
 
@@ -10,12 +11,14 @@ from plackett.clicks.log import ClickLog
 from plackett.clicks.names import code_names, match_names
 from plackett.clicks.pairs import coded_pairs
 from plackett.data.queries import Queries
+from plackett.data.text_column import TextColumn
 from plackett.data.trec.run import Run
 from plackett.evaluation.estimators import predict
 from plackett.exceptions import DataWarning, warn
 from plackett.validation import check_scores, count_of
 
 LOGGED = "logged"
+FEW_RANKED = 0.5  # share of the shown documents
 
 
 class Places(NamedTuple):
@@ -81,8 +84,11 @@ class Ranking(NamedTuple):
         return find_places(log.indptr, self.scores[log.pair])
 
 
-def get_ranking(ranker: Any, log: ClickLog, name: str) -> Ranking:
-    """Return the ranking of scores, of a fitted ranker, or of a run; or the logged order for "logged"."""
+def get_ranking(ranker: Any, log: ClickLog, name: str, *, of_lists: bool) -> Ranking:
+    """Return the ranking of scores, of a fitted ranker, or of a run; or the logged order for "logged".
+
+    ``of_lists``: the documents of each list are ordered, which a run must hold.
+    """
     bounds = np.searchsorted(log.pair_query, np.arange(len(log.queries) + 1))
     if isinstance(ranker, str):
         if ranker != LOGGED:
@@ -90,7 +96,7 @@ def get_ranking(ranker: Any, log: ClickLog, name: str) -> Ranking:
         nowhere = np.zeros(log.n_pairs, dtype=np.int64)
         return Ranking(None, Places(nowhere, nowhere), np.zeros(len(log.queries), dtype=np.int64))
     if isinstance(ranker, Run):
-        return _ranking_of_run(ranker, log, name)
+        return _ranking_of_run(ranker, log, name, of_lists)
     if callable(getattr(ranker, "predict", None)):
         if log.features is None:
             raise ValueError(
@@ -107,10 +113,10 @@ def get_ranking(ranker: Any, log: ClickLog, name: str) -> Ranking:
     return Ranking(scores, find_places(bounds, scores), np.diff(bounds))
 
 
-def _ranking_of_run(run: Run, log: ClickLog, name: str) -> Ranking:
+def _ranking_of_run(run: Run, log: ClickLog, name: str, of_lists: bool) -> Ranking:
     """Return the ranking of a run. Shown documents that it does not retrieve stand behind all others."""
-    names, query = code_names(run.qid, "qid")
-    docids, doc = code_names(run.docid, "docid")
+    names, query = _names_in(log.queries, run.qid, "qid")
+    docids, doc = _names_in(log.pairs.docids, run.docid, "docid")
     pairs, pair = coded_pairs(names, docids, query, doc)
     scores = np.empty(len(pairs))
     scores[pair] = run.scores
@@ -129,6 +135,40 @@ def _ranking_of_run(run: Run, log: ClickLog, name: str) -> Ranking:
             f"{log.queries[int(lost[0])]!r}: their documents stand in random order.",
             DataWarning,
         )
+    if of_lists:
+        _check_ranked(is_ranked, log, name)
     start, stop = (np.where(is_ranked, values[found], 0) for values in places)
     lengths = np.where(is_answered >= 0, np.diff(bounds)[is_answered], 0)
     return Ranking(np.where(is_ranked, scores[found], -np.inf), Places(start, stop), lengths)
+
+
+def _names_in(known: TextColumn, given: Any, what: str) -> tuple[TextColumn, np.ndarray]:
+    """Return the names of ``code_names``, decoded where only the decoded name is known.
+
+    Files of runs cannot hold blanks: "red%20shoes" stands for "red shoes".
+    """
+    names, codes = code_names(given, what)
+    is_encoded = (match_names(names, known) < 0) & np.fromiter(("%" in name for name in names), bool, len(names))
+    if not is_encoded.any():
+        return names, codes
+    decoded = [unquote(name) if one else name for name, one in zip(names, is_encoded.tolist(), strict=True)]
+    different, place = code_names(decoded, what)
+    if len(different) < len(names):  # both spellings are in the run
+        return names, codes
+    return different, place[codes]
+
+
+def _check_ranked(is_ranked: np.ndarray, log: ClickLog, name: str) -> None:
+    """Reject a run without the documents of the lists, and warn of one that has few of them."""
+    n_ranked = int(np.count_nonzero(is_ranked[log.pair]))
+    if not n_ranked:
+        query, docid = log.pairs[int(log.pair[0])]
+        raise ValueError(
+            f"{name} ranks none of the documents that were shown, such as {docid!r} for {query!r}; do the ids agree?"
+        )
+    if n_ranked < FEW_RANKED * log.pair.size:
+        warn(
+            f"{name} ranks {n_ranked / log.pair.size:.1%} of the shown documents; the others stand behind, in random "
+            "order. Do the ids agree?",
+            DataWarning,
+        )

@@ -10,11 +10,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett.clicks.counterfactual.discounts import Discount
-from plackett.clicks.counterfactual.intervals import BOOTSTRAP, bernstein_interval, bootstrap_intervals, unit_values
-from plackett.clicks.counterfactual.positions import DR, QUERY, SESSION, SNIPS
+from plackett.clicks.counterfactual.intervals import (
+    BOOTSTRAP,
+    LEAST_UNITS,
+    bernstein_interval,
+    bootstrap_intervals,
+    unit_values,
+)
+from plackett.clicks.counterfactual.positions import CLIPPED, DR, QUERY, SESSION, SNIPS
 from plackett.clicks.counterfactual.ranking import Ranking
 from plackett.clicks.counterfactual.result import ClickEvaluation, ValueDifference
-from plackett.clicks.counterfactual.slates import BY_LOGGING
+from plackett.clicks.counterfactual.slates import BY_LOGGING, CASCADE_DR, PSEUDO_INVERSE
 from plackett.clicks.counterfactual.terms import Terms
 from plackett.clicks.log import ClickLog
 from plackett.evaluation.significance import Interval, holm, paired_t_columns
@@ -81,7 +87,8 @@ def summarise(name: str, terms: Terms, setting: Setting) -> ClickEvaluation:
         range=span,
         notes=list(plan.notes),
     )
-    _warn_of(found, terms.covered, setting)
+    _note_missing_interval(found, values.shape[0], setting)
+    _warn_of(found, terms.covered)
     return found
 
 
@@ -94,9 +101,15 @@ def _interval(
     linear: np.ndarray, values: np.ndarray, low: float, high: float, setting: Setting
 ) -> tuple[Interval, tuple[float, float] | None]:
     if setting.interval == BOOTSTRAP:
-        return bootstrap_intervals(values, setting.level, setting.n_draws, setting.seed)[0], None
+        return _bootstrap(values, setting)[0], None
     ends = bernstein_interval(linear, float(high - low), setting.level)
     return Interval(max(ends.low, float(low)), min(ends.high, float(high))), (float(low), float(high))
+
+
+def _bootstrap(values: np.ndarray, setting: Setting) -> list[Interval]:
+    if not setting.plan.log.n_clicks:  # all samples are equal, and say nothing about the next click
+        return [Interval(math.nan, math.nan)] * values.shape[1]
+    return bootstrap_intervals(values, setting.level, setting.n_draws, setting.seed)
 
 
 def compare_values(terms: dict[str, Terms], setting: Setting) -> list[ValueDifference]:
@@ -108,7 +121,7 @@ def compare_values(terms: dict[str, Terms], setting: Setting) -> list[ValueDiffe
     gaps = np.stack([linear[a] - linear[b] for a, b in pairs], axis=1)
     values = unit_values(gaps, setting.units, setting.seed)
     if setting.interval == BOOTSTRAP:
-        intervals = bootstrap_intervals(values, setting.level, setting.n_draws, setting.seed)
+        intervals = _bootstrap(values, setting)
     else:
         spans = {name: float(one.high.max() - one.low.min()) for name, one in terms.items()}
         intervals = [
@@ -122,14 +135,25 @@ def compare_values(terms: dict[str, Terms], setting: Setting) -> list[ValueDiffe
     ]
 
 
-def _warn_of(found: ClickEvaluation, covered: np.ndarray, setting: Setting) -> None:
+def _note_missing_interval(found: ClickEvaluation, n_units: int, setting: Setting) -> None:
+    if setting.interval != BOOTSTRAP or (found.n_clicks and n_units >= LEAST_UNITS):
+        return
+    units = "sessions" if setting.units is None else "units"
+    reason = f"{n_units} {units}, less than {LEAST_UNITS}" if found.n_clicks else "no click"
+    advice = "" if setting.units is not None else '; interval="bernstein" holds for any number of sessions'
+    found.notes.append(f"There is no bootstrap interval: the log has {reason}{advice}.")
+
+
+def _warn_of(found: ClickEvaluation, covered: np.ndarray) -> None:
     """Add notes to a result, and warn of what makes it unreliable."""
     name = "" if found.ranker == "ranker" else f"{found.ranker}: "
-    if found.effective_sample_size < FEW_CLICKS:
+    if not found.n_clicks:
+        _add(found, f"{name}Nothing was clicked in {found.n_sessions:,} sessions. Use more sessions.")
+    elif found.effective_sample_size < FEW_CLICKS:
         _add(
             found,
             f"{name}The estimate rests on {found.effective_sample_size:.0f} effective clicks of {found.n_clicks:,}; "
-            f"below {FEW_CLICKS} its interval is not reliable. Use more sessions, a smaller cut-off, or clipping.",
+            f"below {FEW_CLICKS} its interval is not reliable. {_advice(found)}",
         )
     if found.estimator in BY_LOGGING:
         error = float(covered.std()) / math.sqrt(covered.size)
@@ -158,6 +182,17 @@ def _warn_of(found: ClickEvaluation, covered: np.ndarray, setting: Setting) -> N
             f"{name}Clipping changed the value by {found.bias:.4g}, more than half of the interval; lower clip "
             f"({found.clip:.3g}).",
         )
+
+
+def _advice(found: ClickEvaluation) -> str:
+    """Return what would give an estimate more effective clicks."""
+    if found.estimator in (CLIPPED, DR):
+        other = "or a larger clip"
+    elif found.estimator in BY_LOGGING:
+        other = "" if found.estimator in (CASCADE_DR, PSEUDO_INVERSE) else "or normalise=True"
+    else:
+        other = 'or estimator="clipped"'
+    return f"Use more sessions, a smaller cut-off, {other}." if other else "Use more sessions, or a smaller cut-off."
 
 
 def _add(found: ClickEvaluation, note: str) -> None:

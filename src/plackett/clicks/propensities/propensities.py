@@ -13,6 +13,7 @@ from plackett.exceptions import DataFormatError
 from plackett.storage.container import ContainerError, open_container, write_container
 
 KIND, VERSION = "plackett propensities", 1
+GIVEN = "given"  # method of propensities that were not estimated
 COLOUR = "#2563a8"
 _ARRAYS = ("values", "intervals", "a", "b")
 
@@ -51,7 +52,7 @@ class Propensities:
         level: float | None = None,
         a: Any = None,
         b: Any = None,
-        method: str = "given",
+        method: str = GIVEN,
         notes: list[str] | None = None,
     ):
         self.values = np.array(values, dtype=np.float64)
