@@ -60,9 +60,13 @@ def test_users_are_units(lists):
 def test_equal_rankers_say_nothing(lists):
     found = simulate_interleaving(lists, {"a": lists.X[:, 0], "b": lists.X[:, 0]}, 50)
     assert (found.share_contested, found.preference.n_units) == (0, 0)
-    assert found.sessions_needed == np.inf
+    assert np.isnan(found.sessions_needed)
     assert "with lists that differ" in str(found)
+    assert "team-draft: not known from 50 sessions" in str(found)
+    assert "inf" not in str(found)
     assert found.to_dict()["sessions_needed"] is None
+    assert {one["sessions_needed"] for one in found.to_dict()["ab"]} == {None}
+    assert found.to_dict()["n_sessions_ab"] == 200_000
 
 
 def test_wrong_arguments_are_refused(lists):

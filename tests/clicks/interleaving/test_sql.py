@@ -94,6 +94,15 @@ def test_an_engine_is_taken_and_settings_must_be_the_same(tmp_path):
     engine.dispose()
 
 
+@pytest.mark.parametrize("form", ["{}", "sqlite:///{}"])
+def test_a_missing_folder_is_named(tmp_path, form):
+    with pytest.raises(FileNotFoundError, match="the folder of the database does not exist; create it first") as caught:
+        Interleaver(k=5, database=form.format(tmp_path / "none" / "clicks.db"))
+    assert caught.value.filename == str(tmp_path / "none")
+    with pytest.raises(IsADirectoryError, match="needs the name of a file"):
+        Interleaver(k=5, database=form.format(tmp_path))
+
+
 def test_nothing_but_plain_values_is_stored(tmp_path):
     test = Interleaver(k=5, database=tmp_path / "t.db")
     test.credit(shown := test.serve(LISTS, key=1), shown.documents[:1])

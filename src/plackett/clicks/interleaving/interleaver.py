@@ -155,7 +155,7 @@ class Interleaver:
         ----------
         lists : mapping of ranker to its ranked document ids
             Ids are texts or whole numbers. Of a document that occurs twice in a list the first place counts, with a
-            warning. Give at least ``k`` ids where there are so many.
+            warning. Give at least ``k`` ids if the ranker has them.
         key : str or int, default=None
             Identifies the request, such as the session and the query. The same key, unit and lists give the same list,
             which counts once. None draws a key.

@@ -54,12 +54,13 @@ class InterleavingSimulation:
     preference : Preference
         What the test found. Units are users.
     sessions_needed : float
-        Estimated sessions for a power of 95 %, looked at after every session; infinite if the mean is within two
-        standard errors of 0 in this simulation.
+        Estimated sessions for a power of 95 %, looked at after every session; NaN if the mean is within two standard
+        errors of 0 in the sessions of this simulation, which then do not tell.
     sessions_needed_fixed : float
         The same with one look at the end.
     ab : tuple of AbTest
-        A/B tests, half of the sessions for each ranker, by several measures. Numbers of sessions as above.
+        A/B tests, half of the sessions for each ranker, by several measures. Numbers of sessions as above, estimated
+        from 200,000 sessions.
     ndcg : tuple of float
         Mean NDCG at k of both rankers by the labels: the truth.
     values, counts : ndarray
@@ -92,6 +93,7 @@ class InterleavingSimulation:
                 "preference": self.preference.to_dict(),
                 "sessions_needed": self.sessions_needed,
                 "sessions_needed_fixed": self.sessions_needed_fixed,
+                "n_sessions_ab": AB_SESSIONS,
                 "ab": [test._asdict() for test in self.ab],
             }
         )
@@ -116,8 +118,15 @@ class InterleavingSimulation:
             (f"NDCG of {found.first} and {found.second}", " ".join(f"{value:.4f}" for value in self.ndcg)),
             *found.rows()[:-1],
         ]
-        heading = f"sessions needed for a power of {POWER:.0%}"
-        return "\n\n".join([aligned(rows, "ll"), f"{heading}\n{self.to_table().to_text()}"])
+        basis = f"estimated from {self.n_sessions:,} sessions, A/B tests from {AB_SESSIONS:,}"
+        heading = f"sessions needed for a power of {POWER:.0%}, {basis}"
+        parts = [aligned(rows, "ll"), f"{heading}\n{self.to_table().to_text()}"]
+        if np.isnan(self.sessions_needed):
+            parts.append(
+                f"{self.method}: not known from {self.n_sessions:,} sessions, in which the preference is within "
+                f"{LEAST_ERRORS:g} standard errors of 0. Simulate more sessions."
+            )
+        return "\n\n".join(parts)
 
 
 def simulate_interleaving(
@@ -273,13 +282,13 @@ def _ab_tests(user: User, ranked: list[list[list[int]]], k: int, level: float, s
 
 
 def _needed(values: np.ndarray, counts: np.ndarray, sessions: float, level: float) -> tuple[float, float]:
-    """Return the sessions needed if looked at after each, and with one look, for so many sessions per value.
+    """Return the sessions needed if looked at after each, and with one look.
 
-    Infinite if the mean cannot be told from 0.
+    ``sessions`` is the number of sessions per value. NaN if the mean cannot be told from 0.
     """
     n = counts.sum()
     if not n or abs(counts @ values) < LEAST_ERRORS * np.sqrt(counts @ values**2):
-        return np.inf, np.inf
+        return np.nan, np.nan
     shares = counts / n
     numbers = (values_needed(values, shares, level=level, power=POWER, anytime=anytime) for anytime in (True, False))
     anytime, fixed = (float(np.ceil(number * sessions)) for number in numbers)

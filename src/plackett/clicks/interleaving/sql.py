@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sqlite3
@@ -248,10 +249,22 @@ def _engine(database: Any) -> sa.Engine:
             given = given.set(drivername="postgresql+psycopg")
         return sa.create_engine(given, hide_parameters=True, pool_pre_ping=True)
     url = text if "://" in text else sa.URL.create("sqlite", database=str(Path(text).expanduser().absolute()))
+    _check_folder(sa.make_url(url))
     engine = sa.create_engine(url, hide_parameters=True, connect_args={"timeout": TIMEOUT})
-
     sa.event.listen(engine, "connect", _set_up)
     return engine
+
+
+def _check_folder(url: sa.URL) -> None:
+    """Reject an SQLite file that cannot be created."""
+    file = url.database or ""
+    if file in ("", ":memory:") or file.startswith("file:"):
+        return
+    if os.path.isdir(file):
+        raise IsADirectoryError(errno.EISDIR, "is a folder; the database needs the name of a file", file)
+    folder = os.path.dirname(os.path.abspath(file))
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(errno.ENOENT, "the folder of the database does not exist; create it first", folder)
 
 
 def _set_up(connection: Any, _record: Any) -> None:
