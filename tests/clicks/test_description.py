@@ -46,3 +46,15 @@ def test_an_empty_log_and_one_without_clicks():
     log = ClickLog.from_arrays(["q"], ["a"], [0], indptr=[0, 1])
     assert "Nothing was clicked" in str(log.describe())
     assert log[:0].describe().findings == ["The log has no sessions."]
+
+
+def test_a_log_without_sessions_is_described():
+    log = pk.clicks.ClickLog.from_arrays(["q"], ["a"], [0], indptr=[0, 1])[:0]
+    assert "The log has no sessions." in str(log.describe())
+
+
+def test_ranks_that_share_nothing_are_one_finding():
+    log = pk.clicks.ClickLog.from_arrays(["q"] * 3, list("abcd") * 3, [1, 0, 0, 0] * 3, indptr=[0, 4, 8, 12])
+    found = [one for one in log.describe().findings if "share no pair" in one]
+    assert len(found) == 1
+    assert found[0].startswith("Ranks 2 to 4 share no pair with rank 1")

@@ -55,9 +55,11 @@ def test_the_same_chance_has_the_same_grade_in_every_query_and_the_lower_end_ask
 def test_cut_points_are_weighted_quantiles_and_equal_values_stay_together():
     values = np.array([0.4, 0.1, 0.2, 0.3])
     assert cut_points(values, np.ones(4), 3).tolist() == [0.2, 0.3]
-    assert cut_points(values, np.array([6.0, 1, 1, 1]), 3).tolist() == [0.4, 0.4]
+    assert cut_points(values, np.array([1.0, 1, 1, 6]), 3).tolist() == [0.3]
+    assert cut_points(values, np.array([6.0, 1, 1, 1]), 3).tolist() == []
     same = make_log({("q", str(i)): (5, 5) for i in range(6)})
-    assert DCTR().fit(same).judgements().grade.tolist() == [0] * 6
+    with pytest.warns(pk.exceptions.DataWarning, match="no quantile separates the values of the pairs"):
+        assert DCTR().fit(same).judgements().grade.tolist() == [0] * 6
 
 
 @pytest.mark.parametrize("name", ["dctr", "pbm", "dcm", "ccm", "dbn", "sdbn", "ubm"])
@@ -125,7 +127,7 @@ def test_satisfaction_grades_by_the_product(log):
 
 
 def test_blanks_are_encoded_for_files(tmp_path):
-    found = DCTR().fit(make_log({("50% red shoes", "a b"): (5, 5), ("hat", "c"): (5, 5)})).judgements()
+    found = DCTR().fit(make_log({("50% red shoes", "a b"): (5, 5), ("hat", "c"): (5, 5)})).judgements(grades=[0.6])
     qrels = found.to_qrels(encode=True)
     assert qrels.qid.tolist() == ["50%25%20red%20shoes", "hat"]
     assert qrels.docid.tolist() == ["a%20b", "c"]
@@ -164,7 +166,7 @@ def test_what_a_model_does_not_have_is_named():
     with pytest.raises(ValueError, match="dctr has no satisfaction of pairs"):
         DCTR().fit(log).judgements(log, by="satisfaction")
     with pytest.raises(ValueError, match="the pairs have no features"):
-        DCTR().fit(log).judgements().to_queries()
+        DCTR().fit(log).judgements(grades=[0.5]).to_queries()
     assert len(DCTR().fit(log).judgements(min_impressions=10**6)) == 0
 
 
@@ -178,3 +180,9 @@ def test_features_of_queries_are_found_by_names():
     qid = np.repeat(queries.ids, np.diff(queries.indptr)).tolist()
     known = {(q, d): (x, y) for q, d, x, y in zip(qid, queries.docid, queries.X[:, 0], queries.y, strict=True)}
     assert known == {pair: (rows.index(pair) + 1.0, grades[pair]) for pair in grades if pair in rows}
+
+
+def test_nothing_or_everything_clicked_leaves_wide_intervals():
+    for counts in ((1, 0), (0, 20)):
+        low, high = DCTR().fit(make_log({("q", "a"): counts})).intervals()[0]
+        assert high - low > 0.05

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
+import plackett as pk
 from plackett.clicks import ClickLog
 from plackett.exceptions import DataFormatError
 
@@ -141,3 +142,13 @@ def test_what_does_not_fit_is_rejected(arguments, message):
     query, docid, click, indptr = arguments
     with pytest.raises(ValueError, match=message):
         ClickLog.from_arrays(query, docid, click, indptr=indptr)
+
+
+def test_features_of_queries_are_found_by_names():
+    log = pk.clicks.ClickLog.from_arrays(["q", "r"], ["b", "a", "c"], [1, 0, 0], indptr=[0, 2, 3])
+    lists = pk.Queries([[3.0], [1.0], [2.0]], qid=["r", "q", "q"], docid=["c", "a", "b"], feature_names=["x"])
+    found = log.with_features(lists)
+    assert found.features[:, 0].tolist() == [1.0, 2.0, 3.0]
+    assert found.feature_names == ["x"]
+    with pytest.raises(ValueError, match="1 shown pair"):
+        log.with_features(pk.Queries([[1.0], [2.0]], qid=["q", "q"], docid=["a", "b"]))

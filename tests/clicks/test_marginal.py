@@ -66,7 +66,7 @@ def test_the_maximum_is_one_of_the_marginal_likelihood(log):
         yes, no = np.full(log.n_pairs, strength * mean), np.full(log.n_pairs, strength * (1 - mean))
         total = _expect(blocks, np.append(1.0, looks), yes, no, attraction.copy())[0] - betaln(yes, no).sum()
         total += (np.log(looks) + np.log1p(-looks)).sum()
-        return total - 0.5 * (np.log(strength / 2) / 1.5) ** 2
+        return total - 0.5 * (np.log(strength / 2) / 1.5) ** 2 + np.log(mean) + np.log1p(-mean)
 
     best = value(found.looks, mean, strength)
     assert best / len(log) == pytest.approx(found.history[-1], abs=1e-6)

@@ -555,3 +555,12 @@ def test_wrong_parameters_are_named(lists):
         pk.clicks.PBM().fit(lists[:0])
     with pytest.warns(pk.exceptions.ConvergenceWarning, match="pbm stopped after 2 steps"):
         pk.clicks.PBM(max_iter=2).fit(user_of("pbm", lists).simulate(lists))
+
+
+@pytest.mark.parametrize("name", ["pbm", "ubm"])
+def test_ranks_that_cannot_be_separated_from_their_documents_get_a_warning(name):
+    log = pk.clicks.ClickLog.from_arrays(["q"] * 4, list("ab") * 4, [1, 0, 0, 1] * 2, indptr=range(0, 9, 2))
+    with pytest.warns(
+        pk.exceptions.DataWarning, match=f"{name}: Rank 2 shares no pair with rank 1: this log cannot tell"
+    ):
+        pk.clicks.get_click_model(name, prior=(0, 0)).fit(log)

@@ -195,7 +195,9 @@ def _report(log: ClickLog, path: str, models: str | None, method: str | None, le
             if method is not None:
                 raise
             out.note(f"no propensities: {error}")
-    comparison = _compared(log, models, None, "session", level, seed)
+    comparison = None
+    if len(log) > 1:
+        comparison = _compared(log, models, min(5, len(log)), "session", level, seed)
     out.note(f"wrote {write_click_report(log, path, propensities=found, comparison=comparison)}")
 
 

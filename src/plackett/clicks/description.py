@@ -102,7 +102,7 @@ class ClickDescription:
         """Return a table with a row for each rank: shown, click rate, pairs, and pairs shared with the rank above."""
         columns = [Column("rank", digits=0), Column("shown", digits=0), Column("click rate")]
         columns += [Column("pairs", digits=0), Column("shared with the rank above", digits=0)]
-        shared = [None, *self.pairs_shared_with_rank_above]
+        shared = [None, *self.pairs_shared_with_rank_above][: len(self.shown_by_rank)]
         values = zip(self.shown_by_rank, self.click_rate_by_rank, self.pairs_by_rank, shared, strict=True)
         return Table(columns, [[rank, *row] for rank, row in enumerate(values, start=1)])
 
@@ -138,6 +138,15 @@ def ranks_share(ranks: list[int]) -> str:
     return f"{named_ranks(ranks).capitalize()} share{'' if len(ranks) > 1 else 's'}"
 
 
+def unconnected(groups: list[list[int]]) -> str:
+    """Return in words which ranks share no pair with the group of the first rank."""
+    lost = sorted(rank for group in groups[1:] for rank in group)
+    return (
+        f"{ranks_share(lost)} no pair with {named_ranks(groups[0])}: this log cannot tell how much less is looked at "
+        "there. Serve some lists in another order, or use features (regression EM)."
+    )
+
+
 def describe(log: ClickLog) -> ClickDescription:
     """Describe a log in one pass over its rows, block by block."""
     lengths = np.diff(log.indptr)
@@ -158,7 +167,7 @@ def describe(log: ClickLog) -> ClickDescription:
         shown_of_pair += np.bincount(pair, minlength=log.n_pairs)
         clicks_of_pair += np.bincount(pair[click], minlength=log.n_pairs)
         clicks_of_session[first:last] = np.add.reduceat(click, log.indptr[first:last] - rows.start, dtype=np.int64)
-    shared = _shared_pairs(ranks_of_pair, n_ranks)
+    shared = shared_pairs(ranks_of_pair, n_ranks)
     is_shown = shown_of_pair > 0
     per_query = np.bincount(log.session_query)
     per_query = per_query[per_query > 0]
@@ -204,7 +213,7 @@ def _share(flags: np.ndarray) -> float:
     return float(np.count_nonzero(flags) / max(1, flags.size))
 
 
-def _shared_pairs(ranks_of_pair: np.ndarray, n_ranks: int) -> np.ndarray:
+def shared_pairs(ranks_of_pair: np.ndarray, n_ranks: int) -> np.ndarray:
     """Return how many pairs were shown at both of two ranks; on the diagonal, at one."""
     patterns, counts = np.unique(ranks_of_pair, return_counts=True)
     bits = ((patterns[:, None] >> np.arange(n_ranks, dtype=np.uint64)) & np.uint64(1)).astype(np.int64)
@@ -237,11 +246,8 @@ def _findings(found: ClickDescription, shared: np.ndarray) -> list[str]:
         return ["The log has no sessions."]
     if not found.n_clicks:
         findings.append("Nothing was clicked: no model can be fitted.")
-    for group in found.rank_groups[1:]:
-        findings.append(
-            f"{ranks_share(group)} no pair with {named_ranks(found.rank_groups[0])}: this log cannot tell how much "
-            "less is looked at there. Serve some lists in another order, or use features (regression EM)."
-        )
+    if not found.is_connected:
+        findings.append(unconnected(found.rank_groups))
     if found.is_connected and len(shared) > 1:
         weak = [rank + 1 for rank in range(1, len(shared)) if shared[rank, :rank].max() < FEW_PAIRS]
         if weak:

@@ -11,11 +11,13 @@ import numpy as np
 
 from plackett._optional import import_optional
 from plackett._tables import csv_text
+from plackett.clicks.correction.features import labelled_queries
 from plackett.clicks.log import ClickLog
 from plackett.clicks.pairs import Pairs
 from plackett.data.queries import Queries
 from plackett.data.text_column import as_str_array
 from plackett.data.trec.qrels import Qrels
+from plackett.exceptions import DataWarning, warn
 from plackett.validation import check_choice, check_number, count_of
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 ATTRACTIVENESS, SATISFACTION = "attractiveness", "satisfaction"
 BY = (ATTRACTIVENESS, SATISFACTION)
+LEAST_DISTANCE = 1e-6  # of cut points
 NOT_FITTED = "not in the log of the fit"
 FEW_IMPRESSIONS, LITTLE_EVIDENCE = "too few impressions", "too little evidence"
 _COLUMNS = ("query", "docid", "grade", "value", "low", "high", "impressions", "evidence")
@@ -137,8 +140,6 @@ class Judgements:
             If there are no features.
         """
         if isinstance(features, Queries):
-            from plackett.clicks.correction.features import labelled_queries
-
             return labelled_queries(self.pairs, self.grade.astype(np.float64), features)
         if features is None:
             if self.features is None:
@@ -229,6 +230,12 @@ def judge(
 
     mean, low, high = _summary(posterior[codes], level)
     cuts = cut_points(mean, evidence[codes], n_grades) if given is None else given
+    if len(mean) > 1 and given is None and not cuts.size:
+        warn(
+            f"no quantile separates the values of the pairs ({mean.min():.3g} to {mean.max():.3g}): all have grade 0. "
+            "Give cut points, such as grades=[0.1, 0.3].",
+            DataWarning,
+        )
     features, feature_names = (None, None) if log is None else (log.features, log.feature_names)
     if features is not None and log is not None:
         features = features[model.pairs.match(log.pairs)[codes]]
@@ -252,6 +259,8 @@ def judge(
 def cut_points(values: np.ndarray, weights: np.ndarray, n_grades: int) -> np.ndarray:
     """Return the weighted quantiles 1/2, 3/4, 7/8, ... of values: grades but the last are half as large as those below.
 
+    Quantiles that are equal, or as large as the largest value, separate nothing and are left out.
+
     Examples
     --------
     >>> cut_points(np.array([0.1, 0.2, 0.3, 0.9]), np.array([5.0, 1.0, 1.0, 1.0]), 3)
@@ -263,7 +272,9 @@ def cut_points(values: np.ndarray, weights: np.ndarray, n_grades: int) -> np.nda
     total = np.cumsum(weights[order])
     shares = 1 - 0.5 ** np.arange(1, n_grades)
     places = np.searchsorted(total, shares * total[-1] * (1 - 1e-12))  # sums of equal shares differ by rounding
-    return values[order][np.minimum(places, values.size - 1)]
+    cuts = values[order][np.minimum(places, values.size - 1)]
+    is_apart = np.diff(cuts, prepend=-1.0) > LEAST_DISTANCE
+    return cuts[is_apart & (cuts < values.max() - LEAST_DISTANCE)]
 
 
 def _pairs_of_fit(model: ClickModel, log: ClickLog | None) -> tuple[np.ndarray, dict[str, int]]:

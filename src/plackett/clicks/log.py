@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from plackett.clicks.correction.features import features_of_pairs
 from plackett.clicks.description import ClickDescription, describe
 from plackett.clicks.names import code_names, names_as_arrays, stored_names
 from plackett.clicks.pairs import Pairs, coded_pairs
 from plackett.clicks.reading.cleaning import Cleaning
+from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn
 from plackett.exceptions import DataFormatError
 from plackett.storage.container import ContainerError, open_container, write_container
@@ -181,14 +183,19 @@ class ClickLog:
 
         Parameters
         ----------
-        features : array-like of shape (n_pairs, n_features)
-            In the order of ``pairs``.
+        features : Queries, or array-like of shape (n_pairs, n_features)
+            Queries that hold the shown pairs, found by query and document as text; the log then has only the pairs that
+            it shows. An array has a row for each pair, in the order of ``pairs``.
         feature_names : sequence of str, default=None
+            Of an array.
 
         Returns
         -------
         ClickLog
         """
+        if isinstance(features, Queries):
+            log = self.compact()
+            return log.with_features(features_of_pairs(log.pairs, features), features.feature_names)
         values = np.asarray(features)
         values = values.astype(np.float64) if values.dtype.kind != "f" else values
         if values.ndim != 2 or values.shape[0] != self.n_pairs:

@@ -19,9 +19,7 @@ def propensities_of(given: str, log: ClickLog, features: Queries | None, seed: i
 
     if given in METHODS:
         if given == "regression-em" and features is not None:
-            from plackett.clicks.correction.features import log_with_features
-
-            log = log_with_features(log, features)
+            log = log.with_features(features)
         return estimate_propensities(log, given, random_state=seed)
     try:
         return Propensities([float(part) for part in given.split(",")])

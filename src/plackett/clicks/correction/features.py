@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from plackett.clicks.log import ClickLog
 from plackett.clicks.names import code_names
 from plackett.clicks.pairs import Pairs, coded_pairs
 from plackett.data.queries import Queries
@@ -68,22 +67,21 @@ def labelled_queries(
     )
 
 
-def log_with_features(log: ClickLog, queries: Queries) -> ClickLog:
-    """Return the shown pairs of a log with the features of ``queries``.
+def features_of_pairs(pairs: Pairs, queries: Queries) -> np.ndarray:
+    """Return the features of every pair.
 
     Raises
     ------
     ValueError
         If a pair has no row.
     """
-    log = log.compact()
-    rows = rows_of_pairs(log.pairs, queries)
+    rows = rows_of_pairs(pairs, queries)
     if (rows < 0).any():
-        qid, docid = log.pairs[int(np.argmin(rows))]
+        qid, docid = pairs[int(np.argmin(rows))]
         n_missing = count_of(int(np.count_nonzero(rows < 0)), "shown pair")
         raise ValueError(f"{n_missing} of the log have no features, such as query {qid!r} with document {docid!r}.")
     X = take_rows(queries.grouped.X, rows)
-    return log.with_features(X.toarray() if is_sparse(X) else X, queries.feature_names)
+    return X.toarray() if is_sparse(X) else X
 
 
 def warn_of_missing(rows: np.ndarray, what: str) -> None:

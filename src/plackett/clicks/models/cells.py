@@ -8,6 +8,7 @@ import numpy as np
 
 from plackett import _native
 from plackett._threads import map_blocks
+from plackett.clicks.description import RANKS, connected_ranks, shared_pairs, unconnected
 from plackett.clicks.log import ClickLog
 from plackett.clicks.models.ascent import LEAST, ascend
 from plackett.clicks.models.base import FIRST_CHANCE, ClickModel, Drawer, Filler
@@ -219,6 +220,8 @@ class _Examination(CellModel):
     def _learn(self, counts: list[Cells], prior: Prior) -> None:
         by_cell = counts_by_cell(counts, self._looks.size)
         shown = by_cell.sum(axis=1)
+        if self.prior != "features":
+            self._warn_of_ranks(counts)
         if np.isnan(self._looks[0]):  # the rate of clicks, relative to that of the first rank
             rates = mean_with_prior(by_cell[:, 0], shown, 1.0, 1.0, np.full(shown.size, FIRST_CHANCE))
             self._looks = np.clip(rates / rates[0], 0.05, 0.95)
@@ -241,6 +244,20 @@ class _Examination(CellModel):
         self._looks, self.n_iter_ = np.append(1.0, looks), len(self.history_)
         self.examination_ = self._laid_out(self._looks)
         self._weigh(counts, prior, *prior.counts(self.attractiveness_.size))
+
+    def _warn_of_ranks(self, counts: list[Cells]) -> None:
+        """Warn if ranks share no pair with the first one: their looks cannot be separated from their documents."""
+        n_ranks = min(self.n_ranks_, RANKS)
+        rank = (np.repeat(np.arange(self.n_ranks_), np.arange(1, self.n_ranks_ + 1)) if self.by_last_click
+                else np.arange(self.n_ranks_))  # fmt: skip
+        seen = np.zeros(self.attractiveness_.size, dtype=np.uint64)
+        for block in counts:
+            own = np.flatnonzero(rank[block.cell] < n_ranks)
+            pair = np.repeat(np.arange(block.indptr.size - 1), np.diff(block.indptr))[own]
+            np.bitwise_or.at(seen[block.pairs], pair, np.uint64(1) << rank[block.cell[own]].astype(np.uint64))
+        groups = connected_ranks(shared_pairs(seen, n_ranks))
+        if len(groups) > 1:
+            warn(f"{self.name}: {unconnected(groups)}", DataWarning)
 
     def _mean_log_rank(self, counts: list[Cells]) -> np.ndarray:
         """Return the mean logarithm of the ranks at which each pair was shown; the mean of all for one never shown."""

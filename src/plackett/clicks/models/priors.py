@@ -120,10 +120,15 @@ class Prior:
             self.mean = self.means_of(self._features, self.coef, self._scale())
 
     def penalty(self, parameters: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return what keeps coefficients and strength finite, and its slope."""
+        """Return what keeps coefficients and strength finite, and its slope.
+
+        The mean has a flat prior between 0 and 1 on the scale of log-odds: one click and one skip more, in all pairs.
+        """
         away = np.append(parameters[:-1], parameters[-1] - np.log(2.0))
         pull = np.r_[0.0, np.full(parameters.size - 2, RIDGE), 1 / STRENGTH_SCALE**2] * away
-        return float(0.5 * (pull * away).sum()), pull
+        value = 0.5 * (pull * away).sum() + np.logaddexp(0, parameters[0]) + np.logaddexp(0, -parameters[0])
+        pull[0] += np.tanh(parameters[0] / 2)
+        return float(value), pull
 
     def slope(self, by_a: np.ndarray, by_b: np.ndarray) -> np.ndarray:
         """Return the slope of a sum over pairs by the parameters, given those by a and b of each pair."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett._threads import one_blas_thread
+from plackett._warnings import without
 from plackett.clicks.description import connected_ranks, named_ranks, ranks_share
 from plackett.clicks.log import ClickLog
 from plackett.clicks.models.ascent import LEAST
@@ -297,7 +298,10 @@ def _by_model(log: ClickLog, model: Any, level: float | None) -> tuple[np.ndarra
 
     if not isinstance(model, PBM):
         raise ValueError(f'method="em" takes a PBM as model, not {type(model).__name__}.')
-    fitted = PBM(**model.get_params()).fit(log)
+    with without(
+        ".* share no pair with|.* shares no pair with"
+    ):  # ranks that are not found have a warning of their own
+        fitted = PBM(**model.get_params()).fit(log)
     values = fitted.examination_
     if level is None:
         return values, None

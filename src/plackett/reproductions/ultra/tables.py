@@ -43,11 +43,11 @@ SECONDS = {"mq2008": 900.0, "ohsumed": 900.0, WEB_LIKE: 2400.0}  # half of it fo
 METHODS = (NAIVE, OURS, ROBUST, ESTIMATED, WRONG, *PACKAGES, SHOWN, FULL)
 
 COLUMNS_IN_WORDS = (
-    f'Mean {METRIC} and half of its interval over runs. "{OURS}": corrected with the chances of looks of the simulated users; '
-    f'"{ROBUST}": the same with a regression on features; "{ESTIMATED}": propensities of a position-based model, estimated '
-    f'from this log by regression EM; "{WRONG}": corrected for PBM users with η = 1 (η = 2 where users have 1); packages take '
-    f'a row for each shown document, up to {LARGEST_FOR_PACKAGES:,} sessions; "{SHOWN}" and "{FULL}": true chances of a click '
-    "if looked at, of the shown documents and of all."
+    f'Mean {METRIC} and half of its interval over runs. "{OURS}": corrected with the chances of looks of the simulated '
+    f'users; "{ROBUST}": the same with a regression on features; "{ESTIMATED}": propensities of a position-based '
+    f'model, estimated from this log by regression EM; "{WRONG}": corrected for PBM users with η = 1 (η = 2 where they '
+    f"have 1); packages take a row for each shown document, up to {LARGEST_FOR_PACKAGES:,} sessions; "
+    f'"{SHOWN}" and "{FULL}": true chances of a click if looked at, of the shown documents and of all.'
 )
 
 Values = Mapping[tuple[int, str, str], np.ndarray]  # sessions, scorer, method -> a value for each run
