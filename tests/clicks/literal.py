@@ -162,7 +162,7 @@ def clean_ubi(queries, events, **limits):
             counts["damaged line"] += 1
         elif record.get("query_id") is None:
             counts["missing session"] += 1
-        elif record.get("user_query") is None:
+        elif not (record.get("user_query") or "").strip():
             counts["missing query"] += 1
         else:
             time = record.get("timestamp")

@@ -114,6 +114,7 @@ SOUND = [query("1", ["a", "b", "c"])]
             {"missing session": 1, "missing query": 1},
             [0] * 3,
         ),
+        ([*SOUND, query("3", ["x"], ""), query("4", ["a"], " ")], [], {"missing query": 2}, [0] * 3),
         ([query("1", ["a", None, "c"])], [click("1", "c", 3)], {"missing document": 1, "click below a cut": 1}, [0]),
         ([*SOUND, query("2", ["a"], client_id="nightly-bot")], [], {"bot": 1}, [0, 0, 0]),
         ([*SOUND, query("2", ["a"], timestamp="soon")], [], {"invalid time": 1}, None),

@@ -90,7 +90,9 @@ def test_floats_and_missing_values_of_pandas():
 
 def test_usual_columns_are_found_and_missing_ones_named():
     text = "sid,q,d,p,c\n1,a,x,1,0\n"
-    with pytest.raises(ValueError, match="no column for the session; its columns are 'sid', 'q'"):
+    with pytest.raises(
+        ValueError, match=r"no column for the session; its columns are 'sid', 'q'.*with session='COLUMN'"
+    ):
         read_clicks(io.StringIO(text))
     log = read_clicks(io.StringIO(text), session="sid", query="q", docid="d", rank="p", click="c")
     assert lists_of(log) == [("a", ["x"], [0])]
@@ -165,6 +167,22 @@ def test_queries_are_normalised_with_their_filters():
     assert list(log.docids) == ["7", "a"]
     assert log.session_query.tolist() == [0, 1, 1, 0]
     assert log.cleaning.counts == {"click without document and position": 1}
+
+
+def test_an_empty_query_is_missing_unless_it_has_filters():
+    about = '"user_query": " ", "query_response_hit_ids": ["a"]'
+    queries = [
+        f'{{"query_id": "1", {about}}}',
+        f'{{"query_id": "2", {about}, "query_attributes": {{"filters": {{"brand": "x"}}}}}}',
+        f'{{"query_id": "3", {about}, "query_attributes": {{"filters": {{}}}}}}',
+    ]
+    log = read_ubi(queries, [])
+    assert list(log.queries) == ['{"brand":"x"}']
+    assert log.cleaning.counts == {"missing query": 2}
+    log = read_ubi(
+        [queries[0], '{"query_id": "4", "user_query": "q", "query_response_hit_ids": ["b"]}'], [], filters=[]
+    )
+    assert (list(log.queries), list(log.docids)) == (["q"], ["b"])
 
 
 def test_escapes_are_decoded():
@@ -272,6 +290,21 @@ def test_results_do_not_depend_on_threads_and_blocks(monkeypatch):
 def test_files_without_a_table_are_rejected(text):
     with pytest.raises(DataFormatError):
         read_clicks(io.StringIO(text))
+
+
+def test_a_repeated_column_is_named():
+    with pytest.raises(DataFormatError, match="the column 'query' occurs twice in the header"):
+        read_clicks(io.StringIO("session,query,query,docid,rank,click\n1,a,a,b,1,0\n"))
+
+
+@pytest.mark.parametrize(("row", "what"), [("1,caf\xe9,b,1,0", "query"), ("1,cafe,\xe9b,1,0", "document")])
+def test_names_in_another_encoding_are_warned_of(row, what):
+    text = f"session,query,docid,rank,click\n0,a,,1,0\n{row}\n9,z,z,1,0\n"
+    with pytest.warns(
+        DataWarning, match=rf"the name of a {what} is not UTF-8: b'.*xe9.*iconv -f WINDOWS-1252 -t UTF-8"
+    ):
+        read_clicks(io.BytesIO(text.encode("latin-1")))
+    assert len(read_clicks(io.BytesIO(text.encode()))) == 2
 
 
 def test_a_log_without_sessions_warns():

@@ -329,8 +329,10 @@ def _header(header: bytes, name: str) -> tuple[list[str], str]:
         columns = [column.strip() for column in next(csv.reader(io.StringIO(line), delimiter=delimiter))]
     except csv.Error:
         columns = []
-    if len(columns) < 2 or len(set(columns)) < len(columns):
+    if len(columns) < 2:
         raise DataFormatError(name, 1, f"expected a header with the names of the columns, found {line[:80]!r}.")
+    if repeated := [column for column in dict.fromkeys(columns) if columns.count(column) > 1]:
+        raise DataFormatError(name, 1, f"the column {repeated[0]!r} occurs twice in the header; rename one of the two.")
     return columns, delimiter
 
 

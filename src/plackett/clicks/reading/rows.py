@@ -53,9 +53,8 @@ def find_columns(present: list[str], wanted: Mapping[str, str | None], source: s
         elif role in NEEDED:
             columns = ", ".join(map(repr, present)) or "none"
             raise ValueError(
-                f"{source} has no column for the {role}; its columns are {columns}. Name it, such as {role}="
-                f"{present[0] if present else 'NAME'!r}. A log needs a row for each shown document, with "
-                f"{', '.join(NEEDED)}."
+                f"{source} has no column for the {role}; its columns are {columns}. Name the one that holds it with "
+                f"{role}='COLUMN'. A log needs a row for each shown document, with {', '.join(NEEDED)}."
             )
     return found
 

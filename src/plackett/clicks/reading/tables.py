@@ -11,7 +11,9 @@ import numpy as np
 from plackett.clicks.names import NameTable
 from plackett.clicks.pairs import PairTable
 from plackett.data.text_column import TextColumn
+from plackett.exceptions import DataWarning, warn
 
+CHECKED_NAMES = 1 << 16  # at a time
 BOT_NAMES = re.compile(  # not "abbot" or "spiderman"
     r"[a-z]Bot\b|(?i:(?:\b|_|ro|google|bing|yandex|baidu|ahrefs|apple|petal)bot(?:\b|_)|crawler|spider\b|scraper|headless)"
 )
@@ -41,8 +43,26 @@ class Names:
         columns = []
         for name in ("query", "doc", "ranker", "client"):
             columns.append(Column.of(getattr(self, name)))
+            _warn_of_encoding(columns[-1].names, name)
             setattr(self, name, NameTable())
         return SortedNames(*columns)
+
+
+def _warn_of_encoding(names: TextColumn, what: str) -> None:
+    """Warn of names that are not UTF-8."""
+    for first in range(0, len(names), CHECKED_NAMES):
+        last = min(first + CHECKED_NAMES, len(names))
+        try:
+            names.buffer[names.bounds[first] : names.bounds[last]].tobytes().decode("utf-8")
+        except UnicodeDecodeError as error:
+            place = int(np.searchsorted(names.bounds, names.bounds[first] + error.start, side="right")) - 1
+            noun = {"query": "query", "doc": "document"}.get(what, what)
+            warn(
+                f"the name of a {noun} is not UTF-8: {names.bytes_of(place)!r}. If the log is Latin-1 or Windows-1252, "
+                "convert it first, such as with iconv -f WINDOWS-1252 -t UTF-8.",
+                DataWarning,
+            )
+            return
 
 
 @dataclass

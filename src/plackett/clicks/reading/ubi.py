@@ -128,11 +128,15 @@ def _deal_queries(
     cleaning.add("missing session", np.count_nonzero(~has_session & ~is_other))
     cleaning.add("missing query", np.count_nonzero(has_session & ~has_query & ~is_other))
     is_kept = has_session & has_query & ~is_other
+    code = coder.codes(block.take(np.flatnonzero(is_kept)))
+    has_name = np.diff(names.query.take(code).bounds) > 0  # neither a text nor a filter
+    cleaning.add("missing query", np.count_nonzero(~has_name))
+    is_kept[is_kept] = has_name
     n_items = np.diff(block.item_end, prepend=0)
     doc = names.doc.add(block.buffers["items"], block.items[np.repeat(is_kept, n_items)])
     kept = np.flatnonzero(is_kept)
     block = block.take(kept)
-    columns = {"query": coder.codes(block), "client": block.codes("client_id", names.client)}
+    columns = {"query": code[has_name], "client": block.codes("client_id", names.client)}
     if ranker:
         columns["ranker"] = block.codes(ranker, names.ranker)
     columns["times"] = block.times(TIMES[0])
