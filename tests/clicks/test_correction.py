@@ -200,7 +200,9 @@ def test_mistakes_are_named(log):
     with pytest.raises(ValueError, match="no sessions"):
         labels(log[:0], THETA)
     with pytest.raises(ValueError, match="the log shows no other"):
-        labels(log, [np.nan] * 5)
+        labels(log, [*[np.nan] * 5, 1.0])
+    with pytest.raises(ValueError, match=r"propensities='harvest'.*harvesting"):
+        labels(log, "harvest")
 
 
 # --- The regression ---------------------------------------------------------------------------------------------------
@@ -452,7 +454,7 @@ def test_the_diagnosis_says_what_the_log_cannot_tell(queries):
     text = str(found)
     assert "Ranks 2 to 6 share no clicked pair with rank 1: this log cannot identify" in text
     assert "Clipping dominates" in text
-    assert "Swap two neighbouring documents" in text
+    assert "Swap two neighbouring documents in some sessions, or serve a second ranker to some users, so that" in text
     assert "Shuffle the first ranks of 1 %" in text
     assert "Log the name of the ranker" in text
     naive = pk.clicks.corrected_labels(log, method="naive").diagnose()
@@ -460,6 +462,32 @@ def test_the_diagnosis_says_what_the_log_cannot_tell(queries):
     assert "mistake a high rank for relevance" in str(naive)
     nothing = pk.clicks.corrected_labels(log.with_clicks(np.zeros(log.n_shown)), THETA[:6]).diagnose()
     assert "Nothing was clicked" in str(nothing)
+
+
+def test_propensities_may_be_the_name_of_a_method_and_are_used_as_given(log):
+    labels = pk.clicks.corrected_labels
+    named = labels(log, "harvesting")
+    known = labels(log, pk.clicks.estimate_propensities(log, "harvesting"))
+    np.testing.assert_array_equal(named.relevance, known.relevance)
+    np.testing.assert_array_equal(named.propensities.intervals, known.propensities.intervals)
+    relative = np.array(THETA[:5]) / THETA[0]
+    absolute = labels(log, 0.5 * relative)
+    np.testing.assert_allclose(absolute.relevance, 2 * labels(log, relative).relevance)
+
+
+def test_the_diagnosis_says_that_it_takes_propensities_as_right(log):
+    found = pk.clicks.corrected_labels(log, THETA[:5], "ips").diagnose()
+    assert f"corrected {found.correlation_corrected:.2f}, if the propensities are right" in str(found)
+
+
+def test_several_rankers_are_not_advised_to_serve_a_second(queries):
+    given = pk.clicks.Propensities(THETA[:5], [[0.1, 0.9]] * 5, level=0.95)
+    rankers = {"a": queries.X[:, 0], "b": queries.X[:, 1]}
+    log = pk.clicks.simulate_clicks(queries, rankers, 400, k=5, random_share=0.3)
+    advice = pk.clicks.corrected_labels(log, given, "ips").diagnose().advice
+    assert not any("second ranker" in line for line in advice)
+    assert any(line.startswith("Swap two neighbouring documents in some sessions so that") for line in advice)
+    assert f"Shuffle more of the lists (now {np.mean(log.is_random):.1%}), down to the last rank." in advice
 
 
 def test_the_diagnosis_passes_on_what_propensities_lack(queries):

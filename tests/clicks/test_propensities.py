@@ -364,7 +364,14 @@ def test_propensities_are_shown_as_a_table_and_a_plot(log):
 def test_given_propensities_are_checked():
     with pytest.raises(ValueError, match="a and b belong together"):
         pk.clicks.Propensities([1, 0.5], a=[1, 1])
-    with pytest.raises(ValueError, match="at least 0 for each rank"):
-        pk.clicks.Propensities([1, -0.5])
+    for wrong in (-0.5, -np.inf, np.inf):
+        with pytest.raises(ValueError, match=rf"the propensity at rank 2 is {wrong:g}; a number of at least 0"):
+            pk.clicks.Propensities([1, wrong])
+    with pytest.raises(ValueError, match=r"values has shape \(1, 2\); a number for each rank"):
+        pk.clicks.Propensities([[1, 0.5]])
+    with pytest.raises(ValueError, match="all propensities are NaN; one above 0 is needed"):
+        pk.clicks.Propensities([np.nan, np.nan])
+    with pytest.raises(ValueError, match="all propensities are 0 or NaN"):
+        pk.clicks.Propensities([0, np.nan])
     with pytest.raises(ValueError, match="intervals has shape"):
         pk.clicks.Propensities([1, 0.5], [[1, 1]])

@@ -13,6 +13,7 @@ from plackett.clicks.correction.regression import predicted_relevance
 from plackett.clicks.description import named_ranks
 from plackett.clicks.log import ClickLog
 from plackett.clicks.propensities.counts import Counts, count_pairs
+from plackett.clicks.propensities.estimate import as_propensities
 from plackett.clicks.propensities.propensities import Propensities
 from plackett.data.queries import Queries
 from plackett.exceptions import DataWarning, warn
@@ -36,8 +37,10 @@ def corrected_labels(
 ) -> CorrectedLabels:
     """Estimate the relevance of every shown pair of query and document from its clicks.
 
-    A click at rank r has the chance ``a_r R + b_r``, R being the relevance: the chance of a click at rank 1, or
-    P(relevant) with trust bias. Without trust bias ``a`` are the propensities θ, and ``b`` is 0. τ is the clip.
+    A click at rank r has the chance ``a_r R + b_r``, R being the relevance: the chance of a click at rank 1 if
+    propensities are relative to rank 1 (those of ``estimate_propensities``), the chance of a click on a document that
+    is looked at if they are absolute chances of a look, or P(relevant) with trust bias. Without trust bias ``a`` are
+    the propensities θ, and ``b`` is 0. τ is the clip.
 
     * "naive": the mean of c, the click rate. It mistakes a high rank for relevance.
     * "ips": the mean of ``c / max(θ_r, τ)`` (joachims2017).
@@ -55,8 +58,9 @@ def corrected_labels(
     Parameters
     ----------
     log : ClickLog
-    propensities : Propensities or array-like of shape (n_ranks,), default=None
-        Of ``estimate_propensities``, or known ones. Not needed for "naive". Impressions at ranks without a propensity
+    propensities : Propensities, array-like of shape (n_ranks,), or str, default=None
+        Of ``estimate_propensities``, or known ones, which are used as given, also if that of rank 1 is not 1. A method
+        such as "harvesting" is applied to this log. Not needed for "naive". Impressions at ranks without a propensity
         are left out.
     method : {"naive", "ips", "affine", "policy-aware", "dr"}, default="policy-aware"
     clip : float, default=None
@@ -102,7 +106,7 @@ def corrected_labels(
     if not len(log):
         raise ValueError("the log has no sessions.")
     tau = _checked_clip(clip, method, len(log))
-    given = _as_propensities(propensities, method)
+    given = _checked_propensities(propensities, method, log)
     bias = _bias(given, method, log.longest)
     _check_divisors(bias, tau)
 
@@ -155,7 +159,7 @@ def _checked_clip(clip: float | None, method: str, n_sessions: int) -> float:
     return float(clip)
 
 
-def _as_propensities(propensities: Any, method: str) -> Propensities | None:
+def _checked_propensities(propensities: Any, method: str, log: ClickLog) -> Propensities | None:
     if propensities is None:
         if method != "naive":
             raise ValueError(
@@ -163,7 +167,7 @@ def _as_propensities(propensities: Any, method: str) -> Propensities | None:
                 "without."
             )
         return None
-    given = propensities if isinstance(propensities, Propensities) else Propensities(propensities)
+    given = as_propensities(propensities, log)
     if method == "affine" and given.a is None:
         raise ValueError(
             'method="affine" needs propensities with trust bias (a and b), such as those of '

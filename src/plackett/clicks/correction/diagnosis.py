@@ -31,8 +31,8 @@ class CorrectionDiagnosis:
 
     Correlations are those of labels with the true relevance within queries, which would be 1 for labels without error:
     estimated from the variance of the corrected labels, and from how naive labels differ from them. They are as a
-    linear model of the features sees the labels if ``has_features``, and None if they cannot be estimated. Clipping is
-    not part of them.
+    linear model of the features sees the labels if ``has_features``, and None if they cannot be estimated. Clipping and
+    errors of the propensities are not part of them.
 
     Attributes
     ----------
@@ -102,7 +102,8 @@ class CorrectionDiagnosis:
         known = {"naive": self.correlation_naive, "corrected": self.correlation_corrected}
         if None not in known.values():
             values = ", ".join(f"{name} {value:.2f}" for name, value in known.items())
-            rows.append(("estimated correlation with the relevance", values))
+            condition = "" if self.method == "naive" else ", if the propensities are right"
+            rows.append(("estimated correlation with the relevance", f"{values}{condition}"))
         return rows
 
     def __str__(self) -> str:
@@ -298,11 +299,15 @@ def _advice(found: CorrectionDiagnosis, labels: CorrectedLabels) -> list[str]:
     assert labels.evidence is not None
     advice, is_noisy = [], bool(found.is_naive_preferred) or found.correlation_corrected == 0
     if not found.is_connected or _wide_ranks(labels):
+        has_one = (labels.evidence.n_rankers or 1) == 1
+        other = ", or serve a second ranker to some users," if has_one else ""
         advice.append(
-            "Swap two neighbouring documents in some sessions, or serve a second ranker to some users, so that the "
-            "same documents are shown at different ranks."
+            f"Swap two neighbouring documents in some sessions{other} so that the same documents are shown at "
+            "different ranks."
         )
-        if not labels.evidence.share_random:
+        if labels.evidence.share_random:
+            advice.append(f"Shuffle more of the lists (now {labels.evidence.share_random:.1%}), down to the last rank.")
+        else:
             advice.append(
                 "Shuffle the first ranks of 1 % of the lists and mark them (is_random): propensities are then ratios "
                 "of click rates, and need no model."

@@ -35,8 +35,8 @@ from plackett.clicks.counterfactual.terms import Terms
 from plackett.clicks.description import named_ranks
 from plackett.clicks.log import ClickLog
 from plackett.clicks.propensities.counts import Counts, count_pairs, session_keys
-from plackett.clicks.propensities.estimate import METHODS, estimate_propensities
-from plackett.clicks.propensities.propensities import GIVEN, Propensities
+from plackett.clicks.propensities.estimate import METHODS, as_propensities
+from plackett.clicks.propensities.propensities import GIVEN
 from plackett.validation import check_choice, check_number, check_positive_int, check_scores, check_seed, count_of
 
 MOST_CLIPPED = 0.1  # by default
@@ -64,8 +64,9 @@ def evaluate_from_clicks(
     """Estimate what a ranking is worth from the clicks of users who saw others.
 
     By position, with ``propensities`` of the ranks: the value is the sum over documents of relevance times the
-    discount of the new rank, the mean over sessions. Relevance is the chance of a click at rank 1, or P(relevant) if
-    the propensities have trust bias.
+    discount of the new rank, the mean over sessions. Relevance is the chance of a click at rank 1 if propensities are
+    relative to rank 1, the chance of a click on a document that is looked at if they are absolute chances of a look,
+    or P(relevant) if they have trust bias.
 
     * "ips": a click counts 1 / propensity of its rank; (c - b) / a with trust bias. Unbiased.
     * "snips": the same over the sum of clicks / propensity: the mean discount of a relevant document.
@@ -93,7 +94,8 @@ def evaluate_from_clicks(
         that were never shown, and percent-encoded ids ("red%20shoes"); "logged" is the order that the users saw. Those
         of a dict are compared on the same sessions.
     propensities : Propensities, array-like of shape (n_ranks,), or str, default=None
-        For estimators by position. A method of ``estimate_propensities`` is applied to this log.
+        For estimators by position. Values are used as given, also if that of rank 1 is not 1. A method of
+        ``estimate_propensities`` is applied to this log.
     logging : LoggingPolicy or "shuffled", default=None
         For estimators by logging probabilities. "shuffled" uses the sessions with ``log.is_random``.
     metric : str or callable, default="dcg@10"
@@ -268,15 +270,10 @@ def _bias(
             f"estimator={estimator!r} needs propensities: those of estimate_propensities, or from an experiment, or a "
             f"method for this log ({', '.join(METHODS)})."
         )
-    if isinstance(propensities, str):
-        found = estimate_propensities(log, propensities, level=None)
-        notes.append(
-            f"The propensities are estimates from this log ({propensities}); the interval takes them as known."
-        )
-    else:
-        found = propensities if isinstance(propensities, Propensities) else Propensities(propensities)
-        if found.method != GIVEN:
-            notes.append(f"The propensities are estimates ({found.method}); the interval takes them as known.")
+    found = as_propensities(propensities, log, level=None)
+    if found.method != GIVEN:
+        source = " from this log" if isinstance(propensities, str) else ""
+        notes.append(f"The propensities are estimates{source} ({found.method}); the interval takes them as known.")
     if len(found) < log.longest:
         raise ValueError(
             f"there are propensities of {count_of(len(found), 'rank')} but lists of up to {log.longest} documents. Cut "

@@ -148,6 +148,13 @@ def estimate_propensities(
     return _result(found.values, intervals, found.trust, is_found, notes, method, level)
 
 
+def as_propensities(given: Any, log: ClickLog, *, level: float | None = 0.95) -> Propensities:
+    """Return given propensities, or those that the method of that name estimates from a log."""
+    if isinstance(given, str):
+        return estimate_propensities(log, str(check_choice(given, "propensities", METHODS)), level=level)
+    return given if isinstance(given, Propensities) else Propensities(given)
+
+
 class _Found(NamedTuple):
     """One estimate: propensities, a and b of the trust bias, and where the next ascent may begin."""
 

@@ -24,7 +24,8 @@ class Propensities:
     Parameters
     ----------
     values : array-like of shape (n_ranks,)
-        Chance of a look at each rank over that at rank 1; NaN where it cannot be found.
+        Chance of a look at each rank over that at rank 1; NaN where it cannot be found. Absolute chances are kept as
+        they are: relevance is then the chance of a click on a document that is looked at, not that at rank 1.
     intervals : array-like of shape (n_ranks, 2), default=None
         Lower and upper ends; NaN where there are none.
     level : float, default=None
@@ -56,8 +57,9 @@ class Propensities:
         notes: list[str] | None = None,
     ):
         self.values = np.array(values, dtype=np.float64)
-        if self.values.ndim != 1 or not self.values.size or (self.values < 0).any():
-            raise ValueError(f"values has shape {self.values.shape}; a number of at least 0 for each rank is needed.")
+        if self.values.ndim != 1 or not self.values.size:
+            raise ValueError(f"values has shape {self.values.shape}; a number for each rank is needed.")
+        _check_values(self.values)
         n_ranks = self.values.size
         self.intervals = _of_shape(intervals, "intervals", (n_ranks, 2))
         self.a, self.b = _of_shape(a, "a", (n_ranks,)), _of_shape(b, "b", (n_ranks,))
@@ -171,6 +173,18 @@ class Propensities:
 
     def __str__(self) -> str:
         return "\n\n".join([self.to_table().to_text(), *self.notes])
+
+
+def _check_values(values: np.ndarray) -> None:
+    wrong = np.flatnonzero((values < 0) | np.isinf(values))
+    if wrong.size:
+        raise ValueError(
+            f"the propensity at rank {wrong[0] + 1} is {values[wrong[0]]:g}; a number of at least 0, or NaN if it is "
+            "not known, is needed."
+        )
+    if not (values > 0).any():
+        what = "NaN" if np.isnan(values).all() else "0 or NaN"
+        raise ValueError(f"all propensities are {what}; one above 0 is needed, such as 1 at rank 1.")
 
 
 def _of_shape(values: Any, name: str, shape: tuple[int, ...]) -> np.ndarray | None:
