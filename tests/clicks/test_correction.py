@@ -9,6 +9,8 @@ import pytest
 import plackett as pk
 from plackett._threads import n_threads, set_n_threads
 from plackett.clicks.correction.regression import RIDGE
+from plackett.clicks.propensities.counts import count_pairs
+from plackett.clicks.propensities.estimate import harvest_counts
 from plackett.clicks.users import LOOKED_AT
 from plackett.exceptions import DataWarning
 from plackett.losses import linear_form, loss_names
@@ -478,6 +480,28 @@ def test_propensities_may_be_the_name_of_a_method_and_are_used_as_given(log):
 def test_the_diagnosis_says_that_it_takes_propensities_as_right(log):
     found = pk.clicks.corrected_labels(log, THETA[:5], "ips").diagnose()
     assert f"corrected {found.correlation_corrected:.2f}, if the propensities are right" in str(found)
+
+
+def test_the_diagnosis_compares_a_model_with_harvesting(queries):
+    rankers = {"a": queries.X[:, 0], "b": -queries.X[:, 1]}
+    log = pk.clicks.simulate_clicks(queries, rankers, 20_000, k=4, random_share=0.2)
+    known = pk.clicks.estimate_propensities(log, "harvesting")
+    counts = count_pairs(log, log.longest)
+    values, ends = harvest_counts(counts, log.pair_query, 0.95)
+    np.testing.assert_allclose(values, known.values, rtol=1e-6)
+    ratio = np.diff(ends[1:])[:, 0] / np.diff(known.intervals[1:])[:, 0]
+    assert ((ratio > 0.3) & (ratio < 3)).all()
+    right = pk.clicks.Propensities(known.values, known.intervals, level=0.95, method="em")
+    assert "disagrees" not in str(pk.clicks.corrected_labels(log, right).diagnose())
+    scale = np.array([1, 1, 2, 1])
+    wrong = pk.clicks.Propensities(
+        known.values * scale, known.intervals * scale[:, None], level=0.95, method="regression-em"
+    )
+    assert "The propensity at rank 3 by regression-em disagrees with harvesting" in str(
+        pk.clicks.corrected_labels(log, wrong).diagnose()
+    )
+    alone = pk.clicks.simulate_clicks(queries, queries.X[:, 0], 2_000, k=4)
+    assert "disagrees" not in str(pk.clicks.corrected_labels(alone, wrong).diagnose())
 
 
 def test_several_rankers_are_not_advised_to_serve_a_second(queries):

@@ -12,12 +12,14 @@ from plackett._threads import one_blas_thread
 from plackett.clicks.correction.estimates import Bias, by_impression
 from plackett.clicks.description import connected_ranks, named_ranks, ranks_share
 from plackett.clicks.propensities.counts import Counts, shared_evidence
+from plackett.clicks.propensities.estimate import harvest_counts
 from plackett.data.queries import Queries
 from plackett.validation import count_of, is_sparse
 
 if TYPE_CHECKING:
     from plackett.clicks.correction.labels import CorrectedLabels
 
+BY_MODEL = ("em", "regression-em")  # methods whose propensities harvesting may check
 MUCH_CLIPPED = 0.2  # share of the weight
 FEW_EFFECTIVE = 0.2  # share of the clicks
 WIDE = 2.0  # ratio of the ends of an interval
@@ -261,6 +263,7 @@ def _findings(found: CorrectionDiagnosis, labels: CorrectedLabels) -> list[str]:
     wide = _wide_ranks(labels)
     if wide:
         findings.append(f"The propensity at {named_ranks(wide)} is uncertain by a factor of {WIDE:g} or more.")
+    findings += _disagreement(labels)
     if found.share_clipped > MUCH_CLIPPED:
         what = "leaves {} of the weight of the clicks to the regression" if found.method == "dr" else (
             "removes {} of the weight of the clicks: the labels are biased towards naive ones"
@@ -283,6 +286,29 @@ def _findings(found: CorrectionDiagnosis, labels: CorrectedLabels) -> list[str]:
         queries = count_of(found.n_queries_negative, "query has labels", "queries have labels")
         findings.append(f"{queries} that sum to less than 0; the softmax loss is not convex there.")
     return findings
+
+
+def _disagreement(labels: CorrectedLabels) -> list[str]:
+    """Return in words where the propensities of a model and those of shared pairs have intervals that do not meet."""
+    given = labels.propensities
+    if given is None or labels.evidence is None or given.method not in BY_MODEL or labels.method == "naive":
+        return []
+    counts = labels.evidence.counts
+    n_ranks = min(len(given), counts.n_ranks)
+    level = given.level or 0.95
+    values, ends = (one[:n_ranks] for one in harvest_counts(counts, labels.pairs.pair_query, level))
+    own = given.values[:n_ranks]
+    low, high = np.stack([own, own]) if given.intervals is None else given.intervals[:n_ranks].T
+    with np.errstate(invalid="ignore"):
+        ranks = np.flatnonzero((low > ends[:, 1]) | (high < ends[:, 0])) + 1
+    if not ranks.size:
+        return []
+    first = ranks[0] - 1
+    return [
+        f"The propensity at {named_ranks(ranks.tolist())} by {given.method} disagrees with harvesting from the same "
+        f"log, by more than their intervals (rank {first + 1}: {own[first]:.3g} and {values[first]:.3g}). Users do not "
+        "click as the model assumes, or rankers showed documents to different users: compare both before use."
+    ]
 
 
 def _wide_ranks(labels: CorrectedLabels) -> list[int]:

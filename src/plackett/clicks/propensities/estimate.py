@@ -281,8 +281,6 @@ def _jackknife(
     seed: int,
 ) -> np.ndarray | None:
     """Return intervals from the estimates without one group of sessions each, on the scale of logarithms."""
-    from scipy.special import stdtrit
-
     n_groups = min(n_groups, len(log))
     if n_groups < 2:
         return None
@@ -290,14 +288,47 @@ def _jackknife(
     for sessions in session_groups(log, n_groups, seed):
         rest = counts.less(count(log[sessions], counts.n_ranks))
         estimates.append(estimator(rest, found.start).values)
+    return _jackknife_ends(found.values, np.stack(estimates), level)
+
+
+def _jackknife_ends(values: np.ndarray, estimates: np.ndarray, level: float) -> np.ndarray:
+    """Return intervals from the estimates without one group each; NaN where one of them is not known."""
+    from scipy.special import stdtrit
+
+    n_groups = len(estimates)
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs, center = np.log(np.stack(estimates)), np.log(found.values)
+        logs, center = np.log(estimates), np.log(values)
         variance = (n_groups - 1) * ((logs - logs.mean(axis=0)) ** 2).mean(axis=0)
         reach = stdtrit(n_groups - 1, (1 + level) / 2) * np.sqrt(variance)
         ends = np.exp(np.stack([center - reach, center + reach], axis=1))
-    is_known = np.isfinite(logs).all(axis=0) & (found.values > 2 * LEAST)
+    is_known = np.isfinite(logs).all(axis=0) & (values > 2 * LEAST)
     ends[~is_known] = np.nan
     return ends
+
+
+def harvest_counts(
+    counts: Counts, query: np.ndarray, level: float, n_groups: int = 20
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return propensities by harvesting from counts alone, with intervals of a jackknife over groups of queries.
+
+    Ranks that are not connected to rank 1, in all parts of the counts, are NaN. ``query`` is that of each pair.
+    """
+    n_queries = int(query.max(initial=-1)) + 1
+    n_groups = min(n_groups, n_queries)
+    values, ends = np.full(counts.n_ranks, np.nan), np.full((counts.n_ranks, 2), np.nan)
+    if n_groups < 2:
+        return values, ends
+    group = (np.random.default_rng(0).permutation(n_queries) % n_groups)[query]
+    parts = np.stack([shared_evidence(counts.of_pairs(np.flatnonzero(group == i))) for i in range(n_groups)])
+    whole = parts.sum(axis=0)
+    rest = [np.maximum(whole - part, 0.0) for part in parts]
+    is_shared = np.min([one[0] + one[0].T for one in rest], axis=0) > 1e-9
+    found = np.array(connected_ranks(is_shared | np.eye(counts.n_ranks, dtype=bool))[0]) - 1
+    own = np.ix_(found, found)
+    values[found] = harvested(whole[0][own], whole[1][own])
+    estimates = np.stack([harvested(clicks[own], skips[own]) for clicks, skips in rest])
+    ends[found] = _jackknife_ends(values[found], estimates, level)
+    return values, ends
 
 
 def _by_model(log: ClickLog, model: Any, level: float | None) -> tuple[np.ndarray, np.ndarray | None]:
