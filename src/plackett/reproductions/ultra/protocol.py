@@ -47,7 +47,7 @@ SCORERS: dict[str, Callable[[], Any]] = {
     "linear": lambda: LinearRanker("softmax"),
     "trees": lambda: TreeRanker("softmax"),
 }
-WEB_LIKE, N_WEB_LIKE = "web-like", (500, 200)  # training and test queries
+WEB_LIKE, N_WEB_LIKE, N_QUICK = "web-like", (500, 200), (100, 60)  # training and test queries
 ESTIMATION_STEPS, LEAST_ESTIMATE = 30, 1e-3  # steps of regression EM; a rank without a click has the propensity 0
 
 
@@ -61,8 +61,9 @@ class Split(NamedTuple):
 def split_of(name: str, seed: int, job: Job) -> Split:
     """Return the queries of a run: a published fold, by turns, or web-like queries drawn anew."""
     if name == WEB_LIKE:
-        data = datasets.make_web_like(sum(N_WEB_LIKE), random_state=seed)
-        return Split(data[: N_WEB_LIKE[0]], with_relevant(data[N_WEB_LIKE[0] :]))
+        n_train, n_test = N_QUICK if job.is_quick else N_WEB_LIKE
+        data = datasets.make_web_like(n_train + n_test, random_state=seed)
+        return Split(data[:n_train], with_relevant(data[n_train:]))
     fold = datasets.load_fold(name, seed % 5 + 1, job.folder)
     return Split(fold.train.grouped, with_relevant(fold.test.grouped))
 
