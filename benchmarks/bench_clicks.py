@@ -42,11 +42,14 @@ SAME = 1e-3  # a mean log-likelihood that is lower by less counts as equal
 LIMITS = {"pbm": 60.0, "ubm": 60.0, "dbn": 180.0}  # seconds on two cores for 10 million sessions
 MOST_MEMORY = 2.0  # GB
 CHILD = """
-import resource, sys, time
+import sys, time
 from plackett.clicks import ClickLog, get_click_model
 start = time.perf_counter()
 model = get_click_model(sys.argv[1]).fit(ClickLog.load(sys.argv[2]))
-print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, model.n_iter_)
+seconds = time.perf_counter() - start
+with open("/proc/self/status") as status:  # getrusage would count the memory of the parent process
+    peak = next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
+print(seconds, peak, model.n_iter_)
 """
 
 

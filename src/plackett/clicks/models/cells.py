@@ -250,12 +250,13 @@ class _Examination(CellModel):
         n_ranks = min(self.n_ranks_, RANKS)
         rank = (np.repeat(np.arange(self.n_ranks_), np.arange(1, self.n_ranks_ + 1)) if self.by_last_click
                 else np.arange(self.n_ranks_))  # fmt: skip
-        seen = np.zeros(self.attractiveness_.size, dtype=np.uint64)
-        for block in counts:
-            own = np.flatnonzero(rank[block.cell] < n_ranks)
-            pair = np.repeat(np.arange(block.indptr.size - 1), np.diff(block.indptr))[own]
-            np.bitwise_or.at(seen[block.pairs], pair, np.uint64(1) << rank[block.cell[own]].astype(np.uint64))
-        groups = connected_ranks(shared_pairs(seen, n_ranks))
+        bits = np.where(rank < n_ranks, np.uint64(1) << np.minimum(rank, n_ranks - 1).astype(np.uint64), np.uint64(0))
+        seen = [
+            np.bitwise_or.reduceat(bits[block.cell], block.indptr[:-1][np.diff(block.indptr) > 0])
+            for block in counts
+            if block.cell.size
+        ]
+        groups = connected_ranks(shared_pairs(np.concatenate(seen), n_ranks))
         if len(groups) > 1:
             warn(f"{self.name}: {unconnected(groups)}", DataWarning)
 
