@@ -284,7 +284,7 @@ def _ab_tests(user: User, ranked: list[list[list[int]]], k: int, level: float, s
 def _needed(values: np.ndarray, counts: np.ndarray, sessions: float, level: float) -> tuple[float, float]:
     """Return the sessions needed if looked at after each, and with one look.
 
-    ``sessions`` is the number of sessions per value. NaN if the mean cannot be told from 0.
+    ``sessions`` is the number of sessions per value. NaN if the mean does not differ significantly from 0.
     """
     n = counts.sum()
     if not n or abs(counts @ values) < LEAST_ERRORS * np.sqrt(counts @ values**2):
