@@ -15,7 +15,7 @@ demo: .venv/installed
 	$(BIN)/python examples/demo.py
 
 # The tests start hundreds of processes, each of which takes a second longer without bytecode files.
-test: .venv/installed-test
+test: .venv/installed-test .venv/installed-axe
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: .venv/installed-check
@@ -110,6 +110,12 @@ TORCH := $(if $(filter Linux,$(shell uname -s)),torch==2.13.0+cpu,torch>=2.3)
 	$(PIP) '$(TORCH)' || echo "no $(TORCH) here: tests of neural rankers will skip" >&2
 	$(INSTALL) $(EDITABLE) '.[test]'
 	touch $@ .venv/installed
+
+# axe-core, with which browser tests check the accessibility of pages
+.venv/installed-axe: tests/package.json .venv/bin/python
+	npm install --prefix tests --no-package-lock --no-audit --no-fund --silent \
+	    || echo "no npm or no axe-core here: tests of accessibility will skip" >&2
+	touch $@
 
 .venv/installed-check: .venv/installed-test
 	$(INSTALL) $(EDITABLE) '.[check]'

@@ -1,191 +1,34 @@
 """The workbench in a real browser, behind its real server: what a user does, and what the page shows for it."""
 
 import json
-import threading
-import time
-from urllib.parse import urlencode
 
 import numpy as np
 import pytest
 
-from tests.browser import COLOURS, contrast, media, screen, start_browser
+from tests.browser import COLOURS, contrast, media, screen
+from tests.web.browsing import (
+    ENTER,
+    ESCAPE,
+    TAB,
+    TOPICS,
+    follow,
+    is_loaded,
+    is_narrow,
+    judge,
+    keys,
+    one,
+    order,
+    reload,
+    row,
+    saved,
+    text_of,
+    until,
+    visit,
+)
 
 pytest.importorskip("fastapi")
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("uvicorn")
-
-TOPICS = {
-    "river": "water bank stream bridge boat",
-    "bread": "flour oven yeast crust baker",
-    "music": "violin chord rhythm song choir",
-    "stone": "quarry granite wall marble mason",
-}
-HOSTILE = '<script>document.title = "owned"</script><img src=x onerror="document.title=\'owned\'"> hostile river'
-ENTER, ESCAPE, TAB = "\ue007", "\ue00c", "\ue004"
-
-
-def write_texts(folder):
-    """Documents in which each topic's word occurs more or less often, and some that mean harm."""
-    rng = np.random.default_rng(5)
-    words = " ".join(TOPICS.values()).split()
-    with (folder / "texts.jsonl").open("w") as file:
-        for topic, own in TOPICS.items():
-            for number in range(1, 11):
-                body = [
-                    *rng.choice(words, 60),
-                    *rng.choice(own.split(), 2 * number),
-                    *[topic] * int(rng.integers(1, 7)),
-                ]
-                rng.shuffle(body)
-                name = f"{topic}-{number}"
-                file.write(json.dumps({"id": name, "title": f"On {topic} {number}", "body": " ".join(body)}) + "\n")
-    (folder / "script.txt").write_text(HOSTILE)
-    (folder / "long.txt").write_text("x" * 10_000_000 + " hostile\n")
-    (folder / "bytes.txt").write_bytes(b"hostile \x00 null \xff\xfe broken \x1b[31m <b>bold</b>")
-
-
-class Server:
-    """The workbench on a port of its own, in a thread; it can be stopped and started again."""
-
-    def __init__(self, collection, folder):
-        self.collection, self.path, self.port = collection, folder / "store.db", 0
-        self.start()
-
-    def start(self):
-        from plackett.http.server import make_server, open_port
-        from plackett.web.http.app import create_app
-        from plackett.web.settings import Settings
-        from plackett.web.store import Store
-
-        self.store = Store.open(self.path)
-        app = create_app(self.collection, self.store, Settings())
-        listener = open_port("127.0.0.1", self.port)
-        self.port = listener.getsockname()[1]
-        self.server = make_server(app)
-        self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listener]})
-        self.thread.start()
-
-    def stop(self):
-        self.server.should_exit = True
-        self.thread.join()
-        self.store.close()
-
-    def url(self, path="/", **query):
-        return f"http://127.0.0.1:{self.port}{path}" + (f"?{urlencode(query)}" if query else "")
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    driver = start_browser(tmp_path_factory.mktemp("browser"))
-    yield driver
-    driver.quit()
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory, browser):
-    from plackett.web.collections.text import open_collection
-
-    folder = tmp_path_factory.mktemp("texts")
-    write_texts(folder)
-    server = Server(open_collection(folder), tmp_path_factory.mktemp("store"))
-    yield server
-    server.stop()
-
-
-@pytest.fixture(scope="module")
-def letor(tmp_path_factory, browser):
-    from plackett.data.queries import Queries
-    from plackett.web.collections.letor import LetorCollection
-
-    rng = np.random.default_rng(0)
-    names = ["bm25", "<b>age</b>", "length"]
-    lists = Queries(rng.normal(size=(24, 3)), rng.integers(0, 3, 24), qid=np.repeat([7, 8, 9], 8), feature_names=names)
-    server = Server(LetorCollection(lists, name="three lists"), tmp_path_factory.mktemp("lists"))
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def page(browser, server, request):
-    """The page as a new user sees it on a wide, light screen; every test leaves the console empty."""
-    screen(browser, 1200)
-    media(browser, "screen", "light", "reduce")  # rows that glide cannot be clicked
-    browser.get("about:blank")
-    browser.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": server.url()[:-1], "storageTypes": "all"})
-    name = "".join(letter for letter in request.node.name if letter.isalnum())
-    browser.execute_cdp_cmd("Network.setCookie", {"url": server.url(), "name": "plackett_user", "value": name})
-    browser.get_log("browser")
-    yield browser
-    assert browser.get_log("browser") == []
-
-
-def until(true, seconds=10.0):
-    """Wait for what comes soon."""
-    end = time.monotonic() + seconds
-    while not (answer := true()):
-        assert time.monotonic() < end, "this did not become true in time"
-        time.sleep(0.02)
-    return answer
-
-
-def is_loaded(page):
-    return page.execute_script("return document.readyState") == "complete"  # scripts have run then
-
-
-def visit(page, address):
-    page.get(address)
-    until(lambda: is_loaded(page))
-
-
-def follow(page, link):
-    """Click what leads to another page, and wait for that page: a click may return while the old one still stands."""
-    page.execute_script("document.documentElement.dataset.left = ''")
-    link.click()
-    until(lambda: is_loaded(page) and not page.find_elements("css selector", "html[data-left]"))
-
-
-def reload(page):
-    page.refresh()
-    until(lambda: is_loaded(page))
-
-
-def one(page, selector):
-    return page.find_element("css selector", selector)
-
-
-def text_of(page, selector):
-    return page.execute_script("return document.querySelector(arguments[0]).textContent", selector)
-
-
-def order(page, where="results"):
-    return page.execute_script(
-        f"return [...document.querySelectorAll('#{where} .result')].map((row) => row.dataset.docid)"
-    )
-
-
-def row(page, docid):
-    return one(page, f'#results .result[data-docid="{docid}"]')
-
-
-def saved(page, act):
-    """Do something that is written, and wait until the page says that it was."""
-    page.execute_script("document.querySelector('#spoken').textContent = ''")
-    act()
-    return until(lambda: text_of(page, "#spoken").startswith("Saved") and text_of(page, "#spoken"))
-
-
-def judge(page, docid, selector):
-    return saved(page, row(page, docid).find_element("css selector", selector).click)
-
-
-def keys(page, *pressed):
-    """Keys go to what has the focus."""
-    for key in pressed:
-        page.switch_to.active_element.send_keys(key)
-
-
-def is_narrow(page, width=360):
-    return page.execute_script("return document.documentElement.scrollWidth") <= width
 
 
 def test_three_judgements_change_the_order_and_say_why(page, server):

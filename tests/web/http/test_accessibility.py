@@ -1,0 +1,72 @@
+"""Every page has no violation that axe-core can find, wide and on a phone, in light and dark colours."""
+
+import pytest
+
+from tests.axe import violations_everywhere
+from tests.web.browsing import is_narrow, one, visit
+
+pytest.importorskip("fastapi")
+pytest.importorskip("sqlalchemy")
+pytest.importorskip("uvicorn")
+
+PAGES = [
+    "/",
+    "/?q=river",
+    "/?q=river&view=side",
+    "/?q=nothing+at+all",
+    "/?q=river&base=nowhere",
+    "/collection",
+    "/clicks",
+    "/interleaving",
+    "/document?docid=river-1&q=river",
+    "/features?q=river",
+    "/nowhere",
+]
+
+
+@pytest.fixture(scope="module")
+def used(server):
+    """The server after a day of work: judgements of two users."""
+    bench = server.app.state.workbench
+    from plackett.web.schemas.judging import JudgementRequest, PreferenceRequest
+
+    for user in ("Ann", "me"):
+        for query in ("river", "bread", "music"):
+            for place, docid in enumerate(bench.collection.search(query).docid[:5]):
+                grade = float(place % 3 + (user == "Ann"))
+                bench.judging.judge(user, JudgementRequest(query=query, docid=docid, grade=grade))
+    first, second = bench.collection.search("river").docid[6:8]
+    bench.judging.prefer("me", PreferenceRequest(query="river", docid=second, other=first))
+    return server
+
+
+@pytest.fixture
+def reader(page, used):
+    """The page of a user who has judged."""
+    page.execute_cdp_cmd("Network.setCookie", {"url": used.url(), "name": "plackett_user", "value": "me"})
+    yield page
+    page.get_log("browser")  # pages of errors are logged by the browser itself
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_pages_have_no_violation(reader, used, path):
+    visit(reader, used.url() + path[1:])
+    assert violations_everywhere(reader) == []
+    assert is_narrow(reader, 320)
+
+
+@pytest.mark.parametrize("path", ["/lists", "/features?q=7", "/?q=7", "/document?docid=7/1&q=7"])
+def test_pages_of_judged_lists_have_no_violation(page, letor, path):
+    visit(page, letor.url() + path[1:])
+    assert violations_everywhere(page) == []
+    assert is_narrow(page, 320)
+
+
+def test_open_dialogs_and_reasons_have_no_violation(reader, used):
+    visit(reader, used.url(q="river"))
+    for why in reader.find_elements("css selector", "#results .why > summary")[:3]:
+        why.click()
+    for button, dialog in (("#help", "#help-dialog"), ("#who", "#who-dialog")):
+        one(reader, button).click()
+        assert violations_everywhere(reader) == []
+        reader.execute_script("document.querySelector(arguments[0]).close()", dialog)
