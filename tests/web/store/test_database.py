@@ -91,6 +91,7 @@ def test_a_store_that_lacks_the_latest_tables_gets_them_and_keeps_its_judgements
         judged = store.judge(store.user("me").id, query, "d1", 2.0)
         with store.writing() as connection:
             for name in (
+                *("snapshot_lists", "snapshot_queries", "snapshots", "query_set_queries", "query_sets"),
                 *("opt_outs", "interleavings"),
                 *("click_grades", "click_sets", "click_logs", "clicks", "shown", "clients"),
             ):
@@ -101,6 +102,26 @@ def test_a_store_that_lacks_the_latest_tables_gets_them_and_keeps_its_judgements
             assert versions_in(store) == [OLDEST_VERSION, SCHEMA_VERSION]
             assert store.events(store.user("me").id, query) == [judged]
             store.log_list("pages", store.client_id("me"), "red fish", ["d1"], {})
+            store.save_query_set("pages", "mine", "pasted", ["red fish"])
+
+
+def test_a_store_of_the_version_before_is_upgraded_in_place(store_url):
+    later = ("snapshot_lists", "snapshot_queries", "snapshots", "query_set_queries", "query_sets")
+    with Store.open(store_url) as store:
+        query, me = store.query("pages", "red fish", "bm25").id, store.user("me").id
+        judged = store.judge(me, query, "d1", 2.0)
+        shown = store.log_list("pages", store.client_id("me"), "red fish", ["d1"], {})
+        click = store.log_click("pages", store.client_id("me"), shown, "d1")
+        with store.writing() as connection:
+            for name in later:
+                connection.execute(sqlalchemy.text(f"DROP TABLE plackett_{name}"))
+            connection.execute(sqlalchemy.update(tables.versions).values(version=4))
+    with Store.open(store_url) as store:
+        assert store.events(me, query) == [judged]
+        assert list(store.shown_clicks("pages")) == [click]
+        assert store.query_sets("pages") == store.snapshots("pages") == []
+        with store.reading() as connection:
+            assert {f"plackett_{name}" for name in later} <= set(sqlalchemy.inspect(connection).get_table_names())
 
 
 def test_a_failed_creation_leaves_nothing_behind(store_url, monkeypatch):

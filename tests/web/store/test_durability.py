@@ -21,6 +21,7 @@ from plackett.web.store import Store
 # has returned; the parent waits for a few such words and kills it wherever it is then, mostly in the next write.
 KILLED = """
 import json, os, signal, sys
+from plackett.web.board_records import FrozenQuery, Ranking
 from plackett.web.store import Store
 url, rounds = sys.argv[1], int(sys.argv[2])
 acknowledged = []
@@ -35,6 +36,10 @@ for round in range(rounds):
                 event = store.judge(user, query, f"d{number}", number)
                 shown = store.log_list("pages", "someone", f"{round} {number}", [f"d{number}"], {})
                 store.log_click("pages", "someone", shown, f"d{number}")
+                name, document = f"{round} {number}", f"d{number}"
+                store.save_query_set("pages", name, "pasted", [document, "more"])
+                frozen = FrozenQuery(document, {document: 1.0}, [Ranking([document], [0.5])])
+                store.save_snapshot("pages", name, ["bm25"], [frozen, frozen], {})
                 os.write(write, f"{event.id} {round} {number}\\n".encode())
                 number += 1
     os.close(write)
@@ -86,6 +91,19 @@ def test_what_was_acknowledged_survives_being_killed(store_url):
         }
         for _, round, number in acknowledged:
             assert texts[f"{round} {number}"] == ([f"d{number}"], f"d{number}")
+        sets, snapshots = ({one.name: one.id for one in found} for found in (
+            store.query_sets("pages"), store.snapshots("pages")
+        ))  # fmt: skip
+        for _, round, number in acknowledged:
+            document, name = f"d{number}", f"{round} {number}"
+            assert store.set_queries(sets[name]) == [document, "more"]
+            assert store.frozen_labels(snapshots[name]) == {document: {document: 1.0}}
+            assert store.frozen_rankings(snapshots[name], 0) == [([document], [0.5])] * 2
+        # what was not acknowledged is there as a whole or not at all
+        for set_id in sets.values():
+            assert len(store.set_queries(set_id)) == 2
+        for snapshot_id in snapshots.values():
+            assert len(store.frozen_rankings(snapshot_id, 0)) == 2
         # each child was in the middle of at most one more write
         assert len(stored) <= len(acknowledged) + rounds
         store.judge(me, query, "after all", 1)

@@ -17,7 +17,9 @@ from plackett.web.store.clicks import ClickStore
 from plackett.web.store.database import SCHEMA_LOCK, advisory_lock
 from plackett.web.store.interleaving import InterleavingStore
 from plackett.web.store.jobs import JobStore
+from plackett.web.store.query_sets import QuerySetStore
 from plackett.web.store.rankers import RankerStore
+from plackett.web.store.snapshots import SnapshotStore
 from plackett.web.store.validation import (
     MAX_NAME,
     check_docid,
@@ -39,7 +41,7 @@ CACHED = 1024  # users, and queries
 Found = TypeVar("Found", User, Query)
 
 
-class Store(RankerStore, JobStore, InterleavingStore, ClickStore):
+class Store(RankerStore, JobStore, InterleavingStore, ClickStore, QuerySetStore, SnapshotStore):
     """Judgements of several users, in a database: ``Store.open(url)``. Threads may share one.
 
     A write is on disk when its method returns. Judgements are an append-only log; ``ListState.from_events`` has its
@@ -259,6 +261,32 @@ class Store(RankerStore, JobStore, InterleavingStore, ClickStore):
         for user, text, state in self._walk(collection, user_id):
             for docid, other, time in state.pairs.values():
                 yield Preference(user, text, docid, other, time)
+
+    def lists_since(
+        self, collection: str, known: tuple[int, int] = (0, 0)
+    ) -> tuple[tuple[int, int], list[tuple[str, str, ListState]] | None]:
+        """Return a mark for the next call, and (user, query, state) of all lists of the queries judged since ``known``.
+
+        None in place of the lists: start again from (0, 0). In PostgreSQL an event may appear after one of a higher
+        number; the number of events reveals it.
+        """
+        last, n_events = known
+        own = QUERIES.c.collection == check_text(collection, "a collection's name")
+        counted = select(func.coalesce(func.max(EVENTS.c.id), 0), func.count(EVENTS.c.id))
+        counted = counted.join(QUERIES, QUERIES.c.id == EVENTS.c.query_id).where(own)
+        with self.reading() as connection:
+            mark = connection.execute(counted).one()
+            if tuple(mark) == known:
+                return known, []
+            newer = connection.execute(counted.where(EVENTS.c.id.between(last + 1, mark[0]))).one()
+            if n_events + newer[1] != mark[1]:
+                return known, None
+            changed = select(EVENTS.c.query_id).distinct().join(QUERIES, QUERIES.c.id == EVENTS.c.query_id)
+            ids = connection.execute(changed.where(own, EVENTS.c.id.between(last + 1, mark[0]))).scalars().all()
+            lists = []
+            for first in range(0, len(ids), PAGE):
+                lists += [one[1:] for one in _states(connection, ids[first : first + PAGE], None)]
+        return (mark[0], mark[1]), lists
 
     def n_changed(self, collection: str) -> int:
         """Return how many current grades replaced another grade of the same user, without an undo."""

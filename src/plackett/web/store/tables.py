@@ -23,7 +23,7 @@ class UtcTime(TypeDecorator):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-SCHEMA_VERSION = 4  # to be raised with every change below; a store of another version is upgraded or refused
+SCHEMA_VERSION = 5  # to be raised with every change below; a store of another version is upgraded or refused
 OLDEST_VERSION = 2  # stores from this version on only lack tables, which are created when a store is opened
 # SQLite generates ids only in a column that is exactly INTEGER
 Id = sa.BigInteger().with_variant(sa.Integer, "sqlite")
@@ -194,4 +194,58 @@ opt_outs = sa.Table(
     metadata,
     sa.Column("client_id", sa.Text, primary_key=True),
     sa.Column("created", UtcTime, nullable=False),
+)
+
+# query sets of the scoreboard
+query_sets = sa.Table(
+    "plackett_query_sets",
+    metadata,
+    sa.Column("id", Id, primary_key=True),
+    sa.Column("collection", sa.Text, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("source", sa.Text, nullable=False),
+    sa.Column("n_queries", sa.Integer, nullable=False),
+    sa.Column("created", UtcTime, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+query_set_queries = sa.Table(
+    "plackett_query_set_queries",
+    metadata,
+    sa.Column("set_id", Id, sa.ForeignKey("plackett_query_sets.id"), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("query", sa.Text, nullable=False),
+)
+
+# frozen rankings, and the labels that they were measured on; a snapshot outlives its query set and its rankers
+snapshots = sa.Table(
+    "plackett_snapshots",
+    metadata,
+    sa.Column("id", Id, primary_key=True),
+    sa.Column("collection", sa.Text, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("rankers", sa.Text, nullable=False),
+    sa.Column("n_queries", sa.Integer, nullable=False),
+    sa.Column("summary", sa.Text, nullable=False),
+    sa.Column("created", UtcTime, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+snapshot_queries = sa.Table(
+    "plackett_snapshot_queries",
+    metadata,
+    sa.Column("snapshot_id", Id, sa.ForeignKey("plackett_snapshots.id"), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("query", sa.Text, nullable=False),
+    sa.Column("labels", sa.Text, nullable=False),
+)
+
+snapshot_lists = sa.Table(
+    "plackett_snapshot_lists",
+    metadata,
+    sa.Column("snapshot_id", Id, sa.ForeignKey("plackett_snapshots.id"), primary_key=True),
+    sa.Column("ranker", sa.Integer, primary_key=True, autoincrement=False),  # its place in snapshots.rankers
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("docid", sa.Text, nullable=False),
+    sa.Column("scores", sa.Text, nullable=False),
 )
