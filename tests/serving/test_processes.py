@@ -155,17 +155,9 @@ def test_many_threads_get_the_answers_of_their_own_requests(folder, rankers):
 class Process:
     """``plackett serve`` in a process of its own."""
 
-    def __init__(self, folder, *words, inside=()):
-        command = [
-            *inside,
-            sys.executable,
-            "-c",
-            "from plackett.cli import main; main()",
-            "serve",
-            *words,
-            "--port",
-            "0",
-        ]
+    def __init__(self, folder, *words, inside=(), before=""):
+        code = f"{before}\nfrom plackett.cli import main; main()"
+        command = [*inside, sys.executable, "-c", code, "serve", *words, "--port", "0"]
         self.process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
         self.said = []
         for line in self.process.stderr:
@@ -312,6 +304,20 @@ def test_no_acknowledged_line_is_lost_by_kill(folder, n_workers):
 def whole_lines(path):
     content = path.read_bytes()
     return content[: content.rfind(b"\n") + 1].splitlines()
+
+
+SAY_MODULES = "import atexit, sys; atexit.register(lambda: print('modules:', *sys.modules, file=sys.stderr))"
+NOT_NEEDED = {"fastapi", "scipy", "sklearn", "joblib", "pandas", "rich", "lightgbm", "torch", "sqlalchemy", "jinja2"}
+
+
+def test_a_first_answer_loads_only_what_it_needs(folder):
+    with Process(folder, "trees.plackett", "linear.plackett", "--log", "log", before=SAY_MODULES) as served:
+        assert Client(served.port).rank(ids=list("abcdef"), query="q")[0] == 200
+        assert served.end() == 0
+    (line,) = [line for line in served.said if line.startswith("modules:")]
+    modules = {name.partition(".")[0] for name in line.split()[1:]}
+    assert "starlette" in modules
+    assert not modules & NOT_NEEDED
 
 
 READ_ONLY = 'mount -o remount,ro,bind / && ! touch written 2>/dev/null && exec env -i $KEPT "$@"'

@@ -61,7 +61,7 @@ def serve(
     from plackett.cli.shared import inputs, output
     from plackett.cli.shared.parameters import usage_errors
 
-    for package in ("fastapi", "uvicorn"):
+    for package in ("starlette", "uvicorn"):  # parts of FastAPI; the rest is loaded when it is needed
         import_optional(package, extra="web", needed_for="plackett serve")
     from plackett.http.server import address_of, open_port
     from plackett.serving.logs import start_logging

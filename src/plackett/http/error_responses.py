@@ -7,7 +7,6 @@ import secrets
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -24,7 +23,6 @@ HEADERS = {
     503: {"Retry-After": "1"},
 }
 CODES = {404: "not-found", 405: "invalid", 413: "too-large"}
-FAULTS_SHOWN = 5  # of a request, in one message
 
 
 def error_response(request: Request, error: RequestError, error_id: str | None = None) -> Response:
@@ -58,21 +56,6 @@ async def _on_request_error(request: Request, error: RequestError) -> Response:
     return error_response(request, error)
 
 
-async def _on_invalid(request: Request, error: RequestValidationError) -> Response:
-    """Return what is wrong with the values of a request, without the values themselves."""
-    faults = []
-    is_malformed = False
-    for fault in error.errors()[:FAULTS_SHOWN]:
-        is_malformed = is_malformed or fault["type"] == "json_invalid"
-        field = ".".join(str(part)[:60] for part in fault["loc"][1:])  # the first is body, query or path
-        message = "the body is not JSON" if is_malformed else str(fault["msg"]).removeprefix("Value error, ")
-        faults.append(f"{field}: {message}" if field and not is_malformed else message)
-    n_more = len(error.errors()) - len(faults)
-    text = "; ".join(faults) + (f"; and {n_more} more" if n_more > 0 else "") + "."
-    hint = f"{request.app.openapi_url} describes what is expected."
-    return error_response(request, RequestError(400 if is_malformed else 422, "invalid", text, hint))
-
-
 async def _on_http(request: Request, error: HTTPException) -> Response:
     message = "there is no such page." if error.status_code == 404 else str(error.detail)
     code = CODES.get(error.status_code, "invalid")
@@ -89,7 +72,6 @@ async def _on_store(request: Request, error: StoreError) -> Response:
 
 EXCEPTION_HANDLERS: dict[int | type[Exception], Callable[[Request, Any], Coroutine[Any, Any, Response]]] = {
     RequestError: _on_request_error,
-    RequestValidationError: _on_invalid,
     HTTPException: _on_http,
     StoreError: _on_store,
 }

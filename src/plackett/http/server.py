@@ -15,7 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from plackett.http.settings import ServerSettings
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
+    from starlette.applications import Starlette
 
 PORTS_TRIED = 50
 SHUTDOWN_TIMEOUT = 3  # seconds
@@ -78,13 +78,13 @@ def address_of(listener: socket.socket, settings: ServerSettings) -> str:
     return f"http://{name}:{port}/" + (f"?token={quote(settings.token, safe='')}" if settings.token else "")
 
 
-def serve(app: FastAPI, listener: socket.socket) -> None:
+def serve(app: Starlette, listener: socket.socket) -> None:
     """Serve until Ctrl-C or SIGTERM; running requests have some seconds to end."""
     make_server(app).run(sockets=[listener])
 
 
 def make_server(
-    app: FastAPI, *, shutdown_timeout: int = SHUTDOWN_TIMEOUT, has_own_logs: bool = False
+    app: Starlette, *, shutdown_timeout: int = SHUTDOWN_TIMEOUT, has_own_logs: bool = False
 ) -> uvicorn.Server:
     """Return the server of an application, not yet started.
 

@@ -1,40 +1,36 @@
-"""The ASGI application of the scoring service."""
+"""The ASGI application of the scoring service.
+
+It is made of Starlette, the part of FastAPI that answers requests, because bodies are checked by our own code.
+``openapi.py`` describes the same routes with FastAPI, whose import would take most of the time of a start.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio.to_thread
-from fastapi import APIRouter, FastAPI, Request
+from starlette.applications import Starlette
 from starlette.background import BackgroundTask
-from starlette.responses import PlainTextResponse, Response
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
-from plackett import __version__
 from plackett.http.error_responses import EXCEPTION_HANDLERS
 from plackett.http.errors import RequestError
-from plackett.serving import schemas
 from plackett.serving.middleware import ServingMiddleware
 from plackett.serving.ranking import Ranked, answer, rank
 from plackett.serving.service import Service
 
 INLINE = 2**18  # bytes of a request that is ranked in the event loop, which is faster than passing it to a thread
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-DESCRIPTION = (
-    "Ranks lists of documents by their features. Errors are objects with `error` and `hint`.\n\n"
-    "If the server has a token, requests send `Authorization: Bearer TOKEN`."
-)
-ERRORS: dict[int | str, dict[str, Any]] = {
-    "4XX": {"model": schemas.ErrorResponse, "description": "The request has an error."},
-    "5XX": {"model": schemas.ErrorResponse, "description": "The server cannot process the request now."},
-}
-router = APIRouter(responses=ERRORS)
 
 
-def create_app(service: Service) -> FastAPI:
+def create_app(service: Service) -> Starlette:
     """Return the scoring service as an ASGI application.
 
     Parameters
@@ -43,29 +39,21 @@ def create_app(service: Service) -> FastAPI:
 
     Returns
     -------
-    FastAPI
+    Starlette
         ``app.state.service`` is the service.
     """
-    app = FastAPI(
-        title="plackett serve",
-        version=__version__,
-        description=DESCRIPTION,
-        docs_url=None,  # both pages load scripts from other sites
-        redoc_url=None,
-        redirect_slashes=False,
-        lifespan=_lifespan,
-        exception_handlers=EXCEPTION_HANDLERS,
-    )
+    app = Starlette(routes=[*ROUTES, OPENAPI], lifespan=_lifespan, exception_handlers=EXCEPTION_HANDLERS)
+    app.router.redirect_slashes = False
     app.state.service, app.state.is_api = service, True
-    app.include_router(router)
     app.add_middleware(ServingMiddleware, service=service)
     return app
 
 
 @asynccontextmanager
-async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+async def _lifespan(app: Starlette) -> AsyncIterator[None]:
     service: Service = app.state.service
     anyio.to_thread.current_default_thread_limiter().total_tokens = service.settings.threads
+    service.is_ready = True
     yield
     service.is_ready = False
 
@@ -75,7 +63,6 @@ def _json(content: Any, status: int = 200, background: BackgroundTask | None = N
     return Response(text.encode("utf-8", "replace"), status, media_type="application/json", background=background)
 
 
-@router.post("/rank", response_model=schemas.RankResponse, openapi_extra=schemas.RANK_BODY)
 async def rank_lists(request: Request) -> Response:
     """Return the documents of one list, or of several, by descending score."""
     service: Service = request.app.state.service
@@ -108,7 +95,6 @@ async def _log_lists(service: Service, ranked: Ranked) -> list[str | None]:
     return query_ids
 
 
-@router.post("/click", response_model=schemas.ClickResponse, openapi_extra=schemas.CLICK_BODY)
 async def click(request: Request) -> Response:
     """Log a click on a document of a returned list; it is on disk before the response is sent."""
     service: Service = request.app.state.service
@@ -128,19 +114,16 @@ def _shadow_task(service: Service, ranked: Ranked, request_id: str) -> Backgroun
     return BackgroundTask(service.shadow, ranked, request_id) if service.may_shadow() else None
 
 
-@router.get("/models", response_model=schemas.ModelsResponse)
 async def models(request: Request) -> Response:
     """Return the models with their versions and features; the first one is the default."""
     return _json({"models": request.app.state.service.models()})
 
 
-@router.get("/live", response_model=schemas.Status)
-async def live() -> Response:
+async def live(request: Request) -> Response:
     """Return whether the process runs."""
     return _json({"status": "live"})
 
 
-@router.get("/ready", response_model=schemas.Status)
 async def ready(request: Request) -> Response:
     """Return whether requests are answered; 503 while the server stops."""
     if not request.app.state.service.is_ready:
@@ -148,7 +131,29 @@ async def ready(request: Request) -> Response:
     return _json({"status": "ready"})
 
 
-@router.get("/metrics", response_class=PlainTextResponse)
 async def metrics(request: Request) -> Response:
     """Return counters in Prometheus' text format."""
     return Response(request.app.state.service.metrics_text(), media_type=METRICS_TYPE)
+
+
+async def openapi(request: Request) -> Response:
+    """Return the description of the API."""
+    return _json(await anyio.to_thread.run_sync(_description))
+
+
+@functools.cache
+def _description() -> dict[str, Any]:
+    from plackett.serving.openapi import describe  # imports FastAPI
+
+    return describe(ROUTES)
+
+
+ROUTES = (
+    Route("/rank", rank_lists, methods=["POST"]),
+    Route("/click", click, methods=["POST"]),
+    Route("/models", models),
+    Route("/live", live),
+    Route("/ready", ready),
+    Route("/metrics", metrics),
+)
+OPENAPI = Route("/openapi.json", openapi)

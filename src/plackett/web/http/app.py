@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
 from starlette.middleware.cors import CORSMiddleware
 from starlette.staticfiles import StaticFiles
 
@@ -17,6 +18,7 @@ from plackett import __version__
 from plackett.http.error_responses import EXCEPTION_HANDLERS
 from plackett.web.collections.base import Collection
 from plackett.web.http import pages, routes
+from plackett.web.http.invalid_requests import on_invalid
 from plackett.web.http.middleware import SafetyMiddleware
 from plackett.web.settings import Settings
 from plackett.web.workbench.workbench import Workbench
@@ -59,7 +61,7 @@ def create_app(collection: Collection, store: Store, settings: Settings | None =
         redoc_url=None,
         redirect_slashes=False,
         lifespan=_lifespan,
-        exception_handlers=EXCEPTION_HANDLERS,
+        exception_handlers={**EXCEPTION_HANDLERS, RequestValidationError: on_invalid},
     )
     app.state.workbench = Workbench(collection, store, settings)
     app.include_router(routes.router)
