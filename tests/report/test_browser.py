@@ -73,7 +73,7 @@ def test_it_renders(page):
     plots = page.find_elements("css selector", "svg.plot")
     assert len(plots) > 10
     assert all(plot.size["width"] > 200 and plot.size["height"] > 100 for plot in plots)
-    assert page.execute_script("return document.querySelectorAll('script').length") == 1
+    assert page.execute_script("return document.querySelectorAll('script[type=module]').length") == 1
     assert page.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
 
 

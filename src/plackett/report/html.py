@@ -13,7 +13,9 @@ from plackett._optional import import_optional
 from plackett._tables import Table, for_display
 from plackett.evaluation.compare.comparison import Comparison
 from plackett.metrics.conventions import CONVENTIONS
-from plackett.report import lists, plots
+from plackett.report import components, lists, plots
+from plackett.report.components.payload import json_script
+from plackett.report.queries import queries_payload
 from plackett.report.tables import tables
 from plackett.storage.opening import write_bytes
 from plackett.validation import count_of
@@ -55,11 +57,15 @@ def write_report(comparison: Comparison, path: str | os.PathLike, *, title: str 
 def report_html(comparison: Comparison, *, title: str | None = None) -> str:
     """Return the page that `write_report` writes."""
     check_extra("write_report")
+    from markupsafe import Markup
+
     every = tables(comparison)
+    payload = queries_payload(comparison)
     gained, lost = lists.changed_lists(comparison)
     return rendered(
         "report.html",
         every,
+        has_components=True,
         title=for_display(title, 300) if title else f"Comparison of {count_of(len(comparison), comparison.kind)}",
         comparison=comparison,
         metric=comparison.metrics[0],
@@ -75,6 +81,7 @@ def report_html(comparison: Comparison, *, title: str | None = None) -> str:
         hardest=lists.hardest_lists(comparison),
         gained=gained,
         lost=lost,
+        queries="" if payload is None else Markup(json_script(payload)),
     )
 
 
@@ -84,8 +91,11 @@ def check_extra(needed_for: str) -> None:
         import_optional(package, extra="report", needed_for=needed_for)
 
 
-def rendered(template: str, every: Iterable[Table], **values: Any) -> str:
-    """Return a page with its tables, which can be downloaded, its style sheet and its script."""
+def rendered(template: str, every: Iterable[Table], *, has_components: bool = False, **values: Any) -> str:
+    """Return a page with its tables, which can be downloaded, its style sheet and its script.
+
+    ``has_components`` adds the style sheet and the scripts of `plackett.report.components`.
+    """
     import jinja2
 
     loader = jinja2.PackageLoader("plackett.report")
@@ -99,6 +109,8 @@ def rendered(template: str, every: Iterable[Table], **values: Any) -> str:
     environment.filters["for_display"] = for_display
     safe = environment.filters["safe"]
     sheet, script = (loader.get_source(environment, name)[0] for name in ("report.css", "report.js"))
+    if has_components:
+        sheet, script = sheet + components.sheet(), components.script() + script
     by_name = {table.name: table for table in every}
     return environment.get_template(template).render(
         tables=by_name,

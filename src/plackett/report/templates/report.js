@@ -1,4 +1,3 @@
-"use strict";
 // Sorting: numbers as numbers, text as a reader would; cells without a value stay at the end in both directions.
 const words = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
 
@@ -40,3 +39,6 @@ window.addEventListener("beforeprint", () => {
 window.addEventListener("afterprint", () => {
   for (const part of document.querySelectorAll("details[data-folded]")) { part.open = false; delete part.dataset.folded; }
 });
+
+const queries = document.getElementById("queries-data");
+if (queries) mountComparison(document.getElementById("queries-view"), JSON.parse(queries.textContent));
