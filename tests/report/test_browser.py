@@ -5,18 +5,11 @@ import base64
 import pytest
 
 from plackett.report.html import write_report
-from tests.browser import COLOURS, contrast, media, screen, start_browser
+from tests.browser import COLOURS, contrast, media, screen
 from tests.report.made_up import HOSTILE, made_up
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    driver = start_browser(tmp_path_factory.mktemp("browser"))
-    yield driver
-    driver.quit()
 
 
 @pytest.fixture(scope="module")
