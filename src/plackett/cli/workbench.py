@@ -12,6 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from plackett.web.collections.base import Collection
+    from plackett.web.engines.settings import EngineSettings
     from plackett.web.settings import Settings
 
 HOST, PORT = "127.0.0.1", 8765  # as in web/settings.py, which help does not load
@@ -28,6 +29,19 @@ def workbench(
     ] = None,
     letor: Annotated[
         list[str] | None, typer.Option("--letor", metavar="DATA", help="Judged lists to browse in place of SOURCE.")
+    ] = None,
+    engines: Annotated[
+        list[str] | None,
+        typer.Option("--engine", metavar="FILE", help="A live engine, by its settings in a TOML file; repeatable."),
+    ] = None,
+    elasticsearch: Annotated[
+        str | None, typer.Option("--elasticsearch", metavar="URL", help="A live index, as http://127.0.0.1:9200/shop.")
+    ] = None,
+    opensearch: Annotated[
+        str | None, typer.Option("--opensearch", metavar="URL", help="The same, of OpenSearch.")
+    ] = None,
+    solr: Annotated[
+        str | None, typer.Option("--solr", metavar="URL", help="A live core, as http://127.0.0.1:8983/solr/shop.")
     ] = None,
     models: Annotated[
         list[str] | None, typer.Option("--model", metavar="FILE", help="A saved ranker as a base ranker.")
@@ -72,25 +86,26 @@ def workbench(
         raise typer.BadParameter("give either SOURCE or --letor.")
     if letor:
         inputs.check_data(letor)
-    inputs.check_exists(*([] if source is None else [source]), *(models or []))
+    inputs.check_exists(*([] if source is None else [source]), *(models or []), *(engines or []))
+    live = _engines(engines or [], {"elasticsearch": elasticsearch, "opensearch": opensearch, "solr": solr})
+    if live and letor:
+        raise typer.BadParameter("a live engine needs no --letor; give SOURCE, or neither.")
     settings = replace(_settings(host, port, token, origin), is_logging=not no_log)
     from plackett.http.server import address_of, open_port, serve
 
     with open_port(host, port) as listener:  # a port that is in use is reported before the index is built
         settings = replace(settings, port=listener.getsockname()[1])  # the port that 0 became
-        from plackett.validation import count_of
         from plackett.web.http.app import create_app
         from plackett.web.store import Store
         from plackett.web.store.engines import default_store_path
 
-        collection = _collection(source, letor, models or [])
+        collection = _collection(source, letor, models or [], live)
         with Store.open(default_store_path(collection.key) if store is None else store) as opened:
             app = create_app(collection, opened, settings)
             for note in app.state.workbench.rankers.notes:
                 output.note(note)
             address = address_of(listener, settings)
-            size = count_of(collection.n_docs, "document")
-            output.note(f"{collection.name}: {size}; judgements in {opened.location}")
+            output.note(f"{collection.name}: {collection.size}; judgements in {opened.location}")
             if not settings.is_local:
                 output.note("plain HTTP: the token is sent unencrypted; anyone who can read the traffic can use it")
             output.note(f"The workbench is at {address} (stop it with Ctrl-C)")
@@ -112,13 +127,27 @@ def _settings(host: str, port: int, token: str | None, origins: list[str] | None
         return Settings(host=host, port=port, token=token, origins=tuple(origins or ()))
 
 
-def _collection(source: str | None, letor: list[str] | None, models: list[str]) -> Collection:
+def _engines(files: list[str], addresses: dict[str, str | None]) -> list[EngineSettings]:
+    """Return the settings of live engines, those of files first."""
+    from plackett.cli.shared.parameters import usage_errors
+    from plackett.web.engines.settings import engine_at, read_engine
+
+    with usage_errors():
+        found = [read_engine(path) for path in files]
+        return found + [engine_at(kind, url) for kind, url in addresses.items() if url is not None]
+
+
+def _collection(
+    source: str | None, letor: list[str] | None, models: list[str], engines: list[EngineSettings]
+) -> Collection:
     from plackett.cli.shared import inputs
     from plackett.cli.shared.models import for_model, load_ranker, name_of_data
     from plackett.data.documents.read import as_text
     from plackett.web.collections.index_cache import default_cache_folder
     from plackett.web.collections.letor import LetorCollection
     from plackett.web.collections.text import open_collection
+    from plackett.web.engines.answers import Engine
+    from plackett.web.engines.collection import EngineCollection
 
     rankers = {path: load_ranker(path) for path in models}
     collection: Collection
@@ -130,8 +159,12 @@ def _collection(source: str | None, letor: list[str] | None, models: list[str]) 
         collection = LetorCollection(queries, name=as_text(os.path.basename(name_of_data(letor))) or "judged lists")
         paths = "\0".join(name if inputs.is_known_name(name) else os.path.abspath(name) for name in letor)
         collection.key += f"-{hashlib.sha256(os.fsencode(paths)).hexdigest()[:10]}"
+    elif engines and source is None:
+        collection = EngineCollection(engines)
     else:
-        collection = open_collection(source, cache=default_cache_folder())
+        texts = collection = open_collection(source, cache=default_cache_folder())
+        for settings in engines:
+            texts.add_engine(Engine(settings))
     for path, ranker in rankers.items():
         name = os.path.splitext(os.path.basename(path))[0]
         while name in collection.base_rankers():

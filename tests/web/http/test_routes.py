@@ -540,7 +540,7 @@ def test_judged_lists_are_browsed_with_their_labels(lists, kept):
 
 
 def test_texts_have_no_lists(client):
-    assert "collection of texts" in error_of(client.get(f"{API}/lists"), 404)
+    assert "has no lists to browse" in error_of(client.get(f"{API}/lists"), 404)
 
 
 # refining external lists

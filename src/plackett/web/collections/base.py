@@ -10,10 +10,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from cachetools import LRUCache
+from cachetools import Cache, LRUCache, TTLCache
 
 from plackett.data.queries import Queries
-from plackett.validation import check_finite, check_positive_int, check_scores, feature_labels
+from plackett.validation import check_finite, check_positive_int, check_scores, count_of, feature_labels
 
 if TYPE_CHECKING:
     from plackett.rankers.base import Ranker
@@ -44,6 +44,8 @@ class Hits(NamedTuple):
     feature_names : list of str
     base : str
         The base ranker; "" for lists that do not come from a collection.
+    note : str
+        What users should know about the list; "" if nothing.
     """
 
     docid: list[str]
@@ -51,6 +53,7 @@ class Hits(NamedTuple):
     X: np.ndarray
     feature_names: list[str]
     base: str = ""
+    note: str = ""
 
     def by_score(self) -> Hits:
         """Return the list in descending order of scores; equal scores keep their order."""
@@ -72,22 +75,30 @@ class Collection(ABC):
         The name to show.
     key : str
         The name that judgements are stored under. It depends on the source and not on its content.
-    kind : "text" or "letor"
-    n_docs : int
+    kind : "text", "letor" or "engine"
+    n_docs : int or None
+        None for a live engine.
     feature_names : list of str
     """
 
-    kind: ClassVar[Literal["text", "letor"]]
+    kind: ClassVar[Literal["text", "letor", "engine"]]
     name: str
     key: str
-    n_docs: int
+    n_docs: int | None
 
     def __init__(self) -> None:
         self._saved: dict[str, Callable[[], Ranker]] = {}
-        self._lists: LRUCache[tuple[str, str, int], Hits] = LRUCache(
-            MAX_CACHED_VALUES, getsizeof=lambda hits: max(hits.X.size, MIN_CACHED_SIZE)
-        )
+        self._lists: Cache[tuple[str, str, int], Hits] = LRUCache(MAX_CACHED_VALUES, getsizeof=_cached_size)
         self._lock = threading.Lock()
+
+    def keep_lists_for(self, seconds: float) -> None:
+        """Cache lists only for some time, because they come from elsewhere."""
+        self._lists = TTLCache(MAX_CACHED_VALUES, seconds, getsizeof=_cached_size)
+
+    @property
+    def size(self) -> str:
+        """The number of documents in words."""
+        return count_of(self.n_docs or 0, "document")
 
     @property
     @abstractmethod
@@ -121,6 +132,10 @@ class Collection(ABC):
     @abstractmethod
     def __contains__(self, docid: object) -> bool:
         """Return whether there is a document of this id."""
+
+    def missing(self, docid: Sequence[str]) -> set[str]:
+        """Return the ids that no document has."""
+        return {one for one in docid if one not in self}
 
     def labels(self, query: str) -> dict[str, float]:
         """Return the labels that came with the collection, by document; empty for texts."""
@@ -226,7 +241,7 @@ class Collection(ABC):
             hits = self._find(query, base, k)
         else:  # the default ranker finds candidates, the saved one orders them
             candidates = self._find(query, self.base_name(), max(k, CANDIDATES))
-            hits = _rescored(candidates, saved).by_score().first(k)
+            hits = rescored(candidates, saved).by_score().first(k)
         hits = hits._replace(base=base)
         with self._lock, suppress(ValueError):  # a list that is larger than the cache
             self._lists[key] = hits
@@ -238,7 +253,7 @@ class Collection(ABC):
         known = list(dict.fromkeys(one for one in docid if one in self))
         saved = self.ranker(base)
         hits = self._score(query, known, base if saved is None else self.base_name())
-        return (hits if saved is None else _rescored(hits, saved)).by_score()
+        return (hits if saved is None else rescored(hits, saved)).by_score()
 
     def base_name(self, base: str = "") -> str:
         """Return ``base``, or the default for ""; raise a ValueError if there is no such base ranker."""
@@ -255,7 +270,12 @@ class Collection(ABC):
                 self.search(query, base)
 
 
-def _rescored(hits: Hits, ranker: Ranker) -> Hits:
+def _cached_size(hits: Hits) -> int:
+    return max(hits.X.size, MIN_CACHED_SIZE)
+
+
+def rescored(hits: Hits, ranker: Ranker) -> Hits:
+    """Return a list with the scores of a ranker, in its order."""
     if not hits.docid:
         return hits
     scores = ranker.predict(Queries(hits.X, feature_names=hits.feature_names))

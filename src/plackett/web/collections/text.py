@@ -18,9 +18,12 @@ from plackett.storage.opening import is_stream
 from plackett.text import TextIndex, build_index, letor_features, open_index, parse_boolean
 from plackett.text.boolean import positive_terms, search_boolean
 from plackett.text.index import INDEX_FILE
-from plackett.text.search import snippet_of
+from plackett.validation import count_of
 from plackett.web.collections.base import Collection, Document, Hits
 from plackett.web.collections.index_cache import cached_index, content_key, stdlib_key
+from plackett.web.collections.snippets import marked_snippet
+from plackett.web.engines.answers import LIST_SECONDS, Engine, scores_of
+from plackett.web.engines.client import EngineError
 
 BUILT_IN = "python-stdlib"
 RANKERS = {  # the names of users, and those of the index
@@ -33,9 +36,9 @@ RANKERS = {  # the names of users, and those of the index
 BOOLEAN = "boolean"
 MAX_FIELDS = 8  # 25 features each
 MAX_ID_LENGTH = 500  # characters of a document's id, which leaves room for a suffix below MAX_DOCID
-SNIPPET_LENGTH = 220  # characters
 CACHED_SNIPPETS = 4096
-SNIPPET_WINDOW = 8_000  # characters of a long text that are searched for a snippet, around the first query term
+SUGGESTIONS, TITLES_TRIED = 5, 40
+MAX_TITLE = 200  # characters of a title that a query is made of
 EXAMPLES = (
     "parse json text",
     "sort a list by key",
@@ -62,10 +65,17 @@ class TextCollection(Collection):
         super().__init__()
         self.index, self.name, self.key, self.n_docs = index, name, key, index.n_docs
         self._examples = list(examples)
+        self._engines: dict[str, Engine] = {}
         self._cached_snippet = lru_cache(CACHED_SNIPPETS)(self._snippet)
 
     def own_rankers(self) -> list[str]:
-        return [*RANKERS, BOOLEAN]
+        return [*RANKERS, BOOLEAN, *self._engines]
+
+    def add_engine(self, engine: Engine) -> None:
+        """Add a live engine with the same documents as a base ranker; their features are those of the index."""
+        self._check_name(engine.name)
+        self.keep_lists_for(LIST_SECONDS)
+        self._engines[engine.name] = engine
 
     @cached_property
     def feature_names(self) -> list[str]:
@@ -85,6 +95,8 @@ class TextCollection(Collection):
         return positive_terms(self.index, parse_boolean(query)) if base == BOOLEAN else self.index.analyser(query)
 
     def _find(self, query: str, base: str, k: int) -> Hits:
+        if base in self._engines:
+            return self._find_by_engine(query, base).first(k)
         if base == BOOLEAN:
             found, _, terms = search_boolean(self.index, query, k)
         else:
@@ -93,7 +105,27 @@ class TextCollection(Collection):
         docid = found.docid.tolist()
         return Hits(docid, found.scores.astype(np.float64), self._features(terms, docid), self.feature_names)
 
+    def _find_by_engine(self, query: str, base: str) -> Hits:
+        hits = self._engines[base].search(query)
+        known = [hit for hit in hits if hit.docid in self]
+        if hits and not known:
+            raise EngineError(
+                f"{self.name} has none of the {len(hits)} documents that {base} found, such as {hits[0].docid!r}.",
+                "Both must have the same ids. Without a SOURCE, documents come from the engine.",
+            )
+        n_unknown, docid = len(hits) - len(known), [hit.docid for hit in known]
+        words = count_of(n_unknown, "document that it found is", "documents that it found are")
+        note = f"{words} not in {self.name}, and left out." if n_unknown else ""
+        X = self._features(self.index.analyser(query), docid)
+        return Hits(docid, scores_of(known), X, self.feature_names, note=note)
+
     def _score(self, query: str, docid: list[str], base: str) -> Hits:
+        if base in self._engines:
+            found = self._find_by_engine(query, base)
+            score = dict(zip(found.docid, found.scores.tolist(), strict=True))
+            last = min(score.values(), default=0.0) - 1.0  # a document that the engine does not return comes last
+            scores = np.array([score.get(one, last) for one in docid], dtype=np.float64)
+            return Hits(docid, scores, self._features(self.index.analyser(query), docid), self.feature_names)
         rows = np.array([self.index.place(one) for one in docid], dtype=np.int64)
         terms = self._terms(query, base)
         scores = self.index.scores(terms, rows, RANKERS.get(base, "bm25")) if docid else np.zeros(0)
@@ -110,34 +142,28 @@ class TextCollection(Collection):
         return list(self._cached_snippet(docid, query))
 
     def _snippet(self, docid: str, query: str) -> list[tuple[str, bool]]:
-        texts = self.index.document(docid)
-        field = "body" if texts.get("body") else max(texts, key=lambda name: len(texts[name]))
-        analyser = self.index.analyser
-        wanted = frozenset(analyser(query))
-        text = snippet_of(_snippet_window(wanted, texts[field]), wanted, analyser, SNIPPET_LENGTH)
-        pieces, end = [], 0
-        for term, start, stop in analyser.spans(text):
-            if term in wanted:
-                pieces += [(text[end:start], False), (text[start:stop], True)]
-                end = stop
-        pieces.append((text[end:], False))
-        return [piece for piece in pieces if piece[0]]
+        return marked_snippet(self.index.document(docid), query, self.index.analyser)
 
     def suggestions(self) -> list[str]:
         if self._examples:
             return list(self._examples)
-        names = self.index.docid[np.linspace(0, self.n_docs - 1, min(self.n_docs, 40)).astype(np.int64)].tolist()
-        titles = (" ".join(self.index.analyser(self.index.title(one))[:5]) for one in names)
-        return [title for title in dict.fromkeys(titles) if title][:5]
+        return list(self._title_queries)
 
-
-def _snippet_window(terms: frozenset[str], text: str) -> str:
-    """Return the part of a long text around the first term; analysing all of it takes seconds."""
-    if len(text) <= SNIPPET_WINDOW:
-        return text
-    found = re.search("|".join(map(re.escape, sorted(terms, key=len, reverse=True))), text, re.IGNORECASE)
-    start = max((found.start() if terms and found else 0) - SNIPPET_WINDOW // 10, 0)
-    return text[start : start + SNIPPET_WINDOW]
+    @cached_property
+    def _title_queries(self) -> list[str]:
+        """Words of titles as they are written, of documents that these words find first."""
+        places = np.linspace(0, self.index.n_docs - 1, min(self.index.n_docs, TITLES_TRIED)).astype(np.int64)
+        found: dict[str, None] = {}
+        for docid in self.index.docid[places].tolist():
+            spans = [one for one in self.index.analyser.spans(self.index.title(docid)[:MAX_TITLE]) if one[0]][:5]
+            query = self.index.title(docid)[spans[0][1] : spans[-1][2]] if spans else ""
+            query = " ".join(query.split())
+            first = self.index.search(self.index.analyser(query), 3).docid.tolist() if query else []
+            if docid in first:
+                found[query] = None
+            if len(found) == SUGGESTIONS:
+                break
+        return list(found)
 
 
 def open_collection(source: str | PathLike | None, *, cache: str | PathLike | None = None) -> TextCollection:

@@ -132,7 +132,8 @@ class RankedList(BaseModel):
     n_pairs: int
     is_refined: bool
     can_undo: bool
-    note: str | None
+    note: str | None = Field(description="About the refinement.")
+    list_note: str | None = Field(default=None, description="About the list of the base ranker.")
     click_set: int | None = Field(description="The set that grades from clicks come from.")
     click_origin: str | None
     pairs: list[Pair]

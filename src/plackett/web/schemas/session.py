@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from plackett.web.schemas.base import RequestModel
 from plackett.web.schemas.values import Name
@@ -34,8 +34,8 @@ class CollectionName(BaseModel):
     """The collection that is searched."""
 
     name: str
-    kind: Literal["text", "letor"]
-    n_docs: int
+    kind: Literal["text", "letor", "engine"]
+    n_docs: int | None = Field(description="Null for a live engine.")
 
 
 class Session(BaseModel):

@@ -61,7 +61,9 @@ class ClickJudgements:
         return self._jobs.start("judge clicks", request.model_dump(), work)
 
     def _save(self, request: ClickJudgeRequest, name: str, found: Judgements, notes: list[str]) -> ClickSet:
-        kept = [one for one in _grades(found) if one.docid in self._collection and 0 < len(one.query) <= MAX_QUERY]
+        graded = list(_grades(found))
+        missing = self._collection.missing(list(dict.fromkeys(one.docid for one in graded)))
+        kept = [one for one in graded if one.docid not in missing and 0 < len(one.query) <= MAX_QUERY]
         if not kept:
             left_out = ", ".join(f"{reason}: {count:,}" for reason, count in found.left_out.items() if count)
             raise ValueError(

@@ -88,8 +88,10 @@ def read_judgements(data: bytes, format: str | None = None, collection: Collecti
     preferences = [(as_text(query).strip(), as_text(docid), as_text(other)) for query, docid, other in preferences]
     if collection is not None:
         n_before = len(rows) + len(preferences)
-        rows = [row for row in rows if row[1] in collection]
-        preferences = [pair for pair in preferences if pair[1] in collection and pair[2] in collection]
+        named = [row[1] for row in rows] + [docid for pair in preferences for docid in pair[1:]]
+        missing = collection.missing(list(dict.fromkeys(named)))
+        rows = [row for row in rows if row[1] not in missing]
+        preferences = [pair for pair in preferences if missing.isdisjoint(pair[1:])]
         n_skipped = n_before - len(rows) - len(preferences)
         if n_skipped:
             notes.append(

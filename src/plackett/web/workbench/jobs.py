@@ -98,7 +98,7 @@ class JobRunner:
         except Cancelled:
             if not self._is_closing:
                 self._end(job_id, "cancelled", "Cancelled")
-        except ValueError as error:
+        except (ValueError, RequestError) as error:
             self._end(job_id, "failed", str(error)[:1000])
         except Exception as error:
             error_id = secrets.token_hex(4)

@@ -61,7 +61,7 @@ class Reviewing:
         from plackett.web.collections.letor import LetorCollection
 
         if not isinstance(self._collection, LetorCollection):
-            message = f"{self._collection.name} is a collection of texts, without lists."
+            message = f"{self._collection.name} has no lists to browse."
             raise RequestError(404, "not-found", message, "Search it, or use /queries.")
         lists = self._collection.lists(limit, offset)
         return ListsResponse(total=self._collection.queries.n_queries, lists=lists)

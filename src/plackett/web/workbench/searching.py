@@ -180,6 +180,7 @@ class Searching:
             is_refined=bool(judged.labels or judged.pairs),
             can_undo=can_undo,
             note=refined.note,
+            list_note=hits.note or None,
             click_set=None if click_set is None else click_set.id,
             click_origin=None if click_set is None else origin(click_set),
             pairs=[Pair(preferred=better, other=worse) for better, worse in judged.pairs],

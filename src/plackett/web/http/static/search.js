@@ -101,8 +101,9 @@ function tell() {
   const judged = [list.n_judged ? `${list.n_judged} judged` : "", list.n_pairs ? counted(list.n_pairs, "pair") : "", list.elsewhere.length ? `${list.elsewhere.length} of them elsewhere` : ""].filter(Boolean);
   $("#in-test")?.toggleAttribute("hidden", !list.test);
   $("#counts").textContent = [`${counted(list.n_found, "document")} by ${list.test ? "two rankers, mixed for a test" : $("#base").selectedOptions[0]?.textContent ?? list.base}`, ...judged].join(", ");
-  $("#note").hidden = !(list.note && list.is_refined);
-  $("#note p").textContent = plain(list.note ?? "");
+  const note = [list.list_note, list.is_refined ? list.note : ""].filter(Boolean).join(" ");
+  $("#note").hidden = !note;
+  $("#note p").textContent = plain(note);
   $("#undo").disabled = !list.can_undo && !outbox.entries.length;
   $("#reset").disabled = !(list.n_judged || list.n_pairs) && !outbox.entries.length;
   $("#more").hidden = list.results.length >= Math.min(list.n_found, 200);

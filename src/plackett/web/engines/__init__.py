@@ -1,0 +1,1 @@
+"""Live search engines: their settings, requests and answers, and the collection of what they find."""
