@@ -18,6 +18,7 @@ from plackett import __version__
 from plackett.http.error_responses import EXCEPTION_HANDLERS
 from plackett.web.collections.base import Collection
 from plackett.web.http import pages, routes
+from plackett.web.http.api import PREFIX
 from plackett.web.http.invalid_requests import on_invalid
 from plackett.web.http.middleware import SafetyMiddleware
 from plackett.web.settings import Settings
@@ -56,7 +57,7 @@ def create_app(collection: Collection, store: Store, settings: Settings | None =
         title="plackett workbench",
         version=__version__,
         description=DESCRIPTION,
-        openapi_url=f"{routes.PREFIX}/openapi.json",
+        openapi_url=f"{PREFIX}/openapi.json",
         docs_url=None,  # both pages load scripts from other sites
         redoc_url=None,
         redirect_slashes=False,

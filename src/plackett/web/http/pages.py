@@ -62,7 +62,7 @@ def search_page(
     request: Request, q: str = "", base: str = "", method: str = "", view: str = "", pin_judged: str = ""
 ) -> Response:
     """Return the search box, and the list of the query refined by this user's judgements."""
-    bench = _bench(request)
+    bench = bench_of(request)
     q, method = q.strip(), method if method in METHODS else METHODS[0]
     base = base or _remembered_base(request, bench)
     is_pinned = pin_judged == "true"
@@ -80,7 +80,7 @@ def search_page(
             found = bench.searching.search(caller.user, q, options, is_seen=caller.is_seen)
         except RequestError as raised:
             error = raised
-    return _page(
+    return render_page(
         request,
         "search.html",
         200 if error is None else error.status,
@@ -102,18 +102,18 @@ def search_page(
 def document_page(request: Request, docid: str = "", q: str = "", base: str = "", shown: str = "") -> Response:
     """Return a document as plain text, with its features for the query that found it; log it as opened from a list."""
     _check_query(q)
-    bench, caller = _bench(request), request.state.credentials
+    bench, caller = bench_of(request), request.state.credentials
     document = bench.searching.document(docid, q or None, base)
     if caller.is_seen:
         bench.log.open(caller.user, shown, docid)
     back = "/?" + urlencode({"q": q, **({"base": base} if base else {})})
-    return _page(request, "document.html", here="document", document=document, q=q, back=back)
+    return render_page(request, "document.html", here="document", document=document, q=q, back=back)
 
 
 def collection_page(request: Request, offset: int = 0) -> Response:
     """Return the judged queries, the agreement of users, export, import and training."""
-    bench, offset = _bench(request), max(0, offset)
-    return _page(
+    bench, offset = bench_of(request), max(0, offset)
+    return render_page(
         request,
         "collection.html",
         here="collection",
@@ -128,10 +128,10 @@ def collection_page(request: Request, offset: int = 0) -> Response:
 
 def clicks_page(request: Request, set_id: int = 0, offset: int = 0) -> Response:
     """Return the click logs with what they tell, and the judgements from them."""
-    bench, offset = _bench(request), max(0, offset)
+    bench, offset = bench_of(request), max(0, offset)
     sets = bench.click_judgements.sets().sets
     chosen = set_id or (sets[0].id if sets else 0)
-    return _page(
+    return render_page(
         request,
         "clicks.html",
         here="clicks",
@@ -147,11 +147,11 @@ def clicks_page(request: Request, set_id: int = 0, offset: int = 0) -> Response:
 
 def interleaving_page(request: Request, test_id: int = 0) -> Response:
     """Return the interleaved tests, and the preference of the newest one or a chosen one."""
-    bench = _bench(request)
+    bench = bench_of(request)
     tests = bench.interleaving.tests().tests
     chosen = test_id or (tests[0].id if tests else 0)
     own, saved = bench.collection.own_rankers(), bench.collection.base_rankers()[len(bench.collection.own_rankers()) :]
-    return _page(
+    return render_page(
         request,
         "interleaving.html",
         here="interleaving",
@@ -167,13 +167,13 @@ def interleaving_page(request: Request, test_id: int = 0) -> Response:
 def lists_page(request: Request, offset: int = 0) -> Response:
     """Return the queries of a collection with labels."""
     offset = max(0, offset)
-    page = _bench(request).reviewing.lists(LISTS, offset)
-    return _page(request, "lists.html", here="lists", page=page, offset=offset, limit=LISTS)
+    page = bench_of(request).reviewing.lists(LISTS, offset)
+    return render_page(request, "lists.html", here="lists", page=page, offset=offset, limit=LISTS)
 
 
 def features_page(request: Request, q: str = "", base: str = "") -> Response:
     """Return the documents of a list in the order of a base ranker, with their features."""
-    collection = _bench(request).collection
+    collection = bench_of(request).collection
     base = base or collection.base_rankers()[0]
     _check_query(q)
     hits, error = None, None
@@ -183,7 +183,7 @@ def features_page(request: Request, q: str = "", base: str = "") -> Response:
     except RequestError as raised:
         error = raised
     labels = {} if hits is None else collection.labels(q.strip())
-    return _page(
+    return render_page(
         request,
         "features.html",
         200 if error is None else error.status,
@@ -209,20 +209,22 @@ def _error_page(request: Request, status: int, error: str, hint: str | None) -> 
     if status in PUBLIC_ERRORS:
         text = _TEMPLATES.get_template("public_error.html").render(heading=heading, error=error, hint=hint)
         return HTMLResponse(text, status)
-    return _page(request, "error.html", status, here="", heading=heading, error=error, hint=hint)
+    return render_page(request, "error.html", status, here="", heading=heading, error=error, hint=hint)
 
 
-def _page(request: Request, template: str, status: int = 200, /, **values: Any) -> Response:
+def render_page(request: Request, template: str, status: int = 200, /, **values: Any) -> Response:
+    """Return a page made from a template."""
     text = _TEMPLATES.get_template(template).render(
         credentials=request.state.credentials,
-        collection=_bench(request).collection,
-        is_logging=_bench(request).log.is_on,
+        collection=bench_of(request).collection,
+        is_logging=bench_of(request).log.is_on,
         **values,
     )
     return Response(text.encode("utf-8", errors="replace"), status, media_type="text/html; charset=utf-8")
 
 
-def _bench(request: Request) -> Workbench:
+def bench_of(request: Request) -> Workbench:
+    """Return the workbench of the application."""
     return request.app.state.workbench
 
 
