@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from types import ModuleType
 
 
@@ -21,3 +22,8 @@ def import_optional(module: str, *, extra: str | None, needed_for: str) -> Modul
         raise ModuleNotFoundError(
             f"{needed_for} needs {package}. Install it with: pip install {wanted}", name=error.name
         ) from error
+
+
+def is_installed(package: str) -> bool:
+    """Return whether a package is installed, without importing it."""
+    return importlib.util.find_spec(package) is not None

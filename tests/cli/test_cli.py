@@ -8,9 +8,6 @@ import subprocess
 import sys
 
 import pytest
-from typer.testing import CliRunner
-
-from plackett.cli.app import VERBS, make_app
 
 LETOR = """\
 2 qid:10 1:0.1 2:5 #docid = a
@@ -346,12 +343,3 @@ main()
     assert done.returncode == 130
     assert done.stderr.strip() == "plackett: stopped."
     assert done.stdout == ""
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_help_is_one_screen_with_an_example(verb, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    result = CliRunner().invoke(make_app([verb]), [verb, "--help"])
-    lines = result.stdout.splitlines()
-    assert len(lines) <= 72  # with the columns of tables and missing values
-    assert any(line.strip().startswith(f"Example: plackett {verb} ") for line in lines)

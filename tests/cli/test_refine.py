@@ -362,7 +362,7 @@ def test_wrong_usage_says_what_is_wrong(run, named, monkeypatch, words, message)
     done = run("refine", *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
-    assert "plackett refine -h" in done.stderr
+    assert "hint: plackett refine --help" in done.stderr
 
 
 def test_help_fits_a_screen_and_shows_how_to_use_it(run, monkeypatch):

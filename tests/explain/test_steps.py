@@ -263,7 +263,7 @@ def test_the_command_explains_them(ranker, tmp_path):
     pk.write_letor(data, tmp_path / "data.txt")
     words = ["explain", str(tmp_path / "model.plackett"), str(tmp_path / "data.txt"), "--query", str(data.ids[1])]
     order = (-fitted.predict(data[1])).argsort(kind="stable")
-    app = make_app(["explain"])
+    app = make_app()
     listed = CliRunner().invoke(app, words)
     assert listed.exit_code == 0
     assert listed.stdout.splitlines()[1].split()[0] == str(order[0])

@@ -2,70 +2,85 @@
 
 from __future__ import annotations
 
+import difflib
 import io
 import os
 import sys
 import warnings
-from collections.abc import Iterable
 from importlib import import_module
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from plackett import __version__
-from plackett.rankers.registry import ENTRIES
+from plackett.cli.help import VerbCommand, help_of_verbs
+from plackett.cli.shared import output
+from plackett.cli.verbs import VERBS
 
 STOPPED = 130  # the exit status that shells expect after Ctrl-C
-RANKERS = f"Rankers: {', '.join(ENTRIES)}."
-
-# verbs, each a function in the module of its name, with the last lines of their help
-VERBS: dict[str, list[str]] = {
-    "info": ["Example: plackett info train.txt"],
-    "train": [
-        RANKERS,
-        "Example: plackett train train.txt --validation vali.txt -r ranksvm --tune-l2 -o model.plackett",
-    ],
-    "tune": [
-        RANKERS,
-        "Example: plackett tune train.txt --validation vali.txt -r ranksvm --grid l2=1,0.1,0.01 -o model.plackett",
-    ],
-    "rank": ["Example: plackett rank model.plackett test.txt --run mine -o test.run"],
-    "explain": ["Example: plackett explain model.plackett test.txt --query 18219"],
-    "evaluate": [
-        "Example: plackett evaluate test.txt scores.txt -m ndcg@10,map --convention letor4",
-        "Example: plackett evaluate qrels.txt bm25.run dense.run --report runs.html",
-        "Example: plackett evaluate new.run logged --clicks log.csv --propensities em",
-    ],
-    "compare": ["Example: plackett compare mq2008 -r listmle,ranksvm,adarank --folder runs --report mq2008.html"],
-    "refine": ["Example: plackett refine lists.txt --base bm25 --feedback clicks.csv --run refined -o refined.run"],
-    "clicks": [
-        "Example: plackett clicks info ubi_queries.ndjson ubi_events.ndjson",
-        "Example: plackett clicks judge clicks.csv -m ubm -o clicks.qrels",
-        "Example: plackett clicks compare clicks.csv -m pbm,ubm,dbn",
-    ],
-    "interleave": ["Example: plackett interleave simulate test.txt --ranker-a bm25 --ranker-b model.plackett -n 5000"],
-    "export": ["Example: plackett export model.plackett --to solr --features names.txt --check test.txt -o solr.json"],
-    "serve": ["Example: plackett serve shop=model.plackett other=model2.plackett --shadow other"],
-    "index": ["Example: plackett index notes/ -o notes.index"],
-    "search": ["Example: plackett search notes.index 'learning to rank' -k 5"],
-    "workbench": ["Example: plackett workbench notes/ --no-browser"],
-    "reproduce": ["Example: plackett reproduce p-listmle --quick --data ~/data > p-listmle.md"],
-}
+UsageError: Any = typer.BadParameter.__base__  # click's; recent versions of typer have a copy of click inside
+SETTINGS = {"help_option_names": ["-h", "--help"]}
+OPTIONS = [
+    ("VERB --help", "The usual options of a verb; all with --help-all."),
+    ("--install-completion", "Completion of verbs, options and names for this shell."),
+    ("--version", "The version."),
+]
 
 
-def make_app(verbs: Iterable[str] = tuple(VERBS)) -> typer.Typer:
-    """Return the command with these verbs; only their modules are imported."""
+class Verbs(TyperGroup):
+    """The verbs; the module of one is imported when it is used."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the verbs."""
+        return list(VERBS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return the verb, or None."""
+        return load_verb(cmd_name) if cmd_name in VERBS else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the verb and its arguments; an unknown one is an error with the most similar ones."""
+        if args[0] not in VERBS:
+            similar = difflib.get_close_matches(args[0], VERBS)
+            meant = f" Did you mean {' or '.join(similar)}?" if similar else ""
+            ctx.fail(f"there is no verb {args[0]!r}.{meant}")
+        return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Return verbs, without importing them, and options."""
+        from plackett.cli.shared.completion import items
+
+        verbs = [(name, verb.summary) for name, verb in VERBS.items() if name.startswith(incomplete)]
+        return items(verbs) or super(TyperGroup, self).shell_complete(ctx, incomplete)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the verbs."""
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for name, verb in VERBS.items():
+            panels.setdefault(verb.panel, []).append((name, verb.summary))
+        formatter.write(help_of_verbs(panels, OPTIONS))
+
+
+def load_verb(name: str) -> Any:
+    """Return the command of a verb, whose module is imported now."""
+    verb = typer.Typer(add_completion=False, context_settings=SETTINGS, pretty_exceptions_enable=False)
+    function = getattr(import_module(f"plackett.cli.{name}"), name)
+    examples = "\n".join(f"plackett {words}" for words in VERBS[name].examples)
+    verb.command(name, cls=VerbCommand, epilog=examples)(function)
+    return typer.main.get_command(verb)
+
+
+def make_app() -> typer.Typer:
+    """Return the command."""
     app = typer.Typer(
         name="plackett",
-        help="Learning to rank: describe judged lists, train and compare rankers, rank, and evaluate rankings.",
-        no_args_is_help=True,
-        add_completion=False,
+        cls=Verbs,
+        invoke_without_command=True,
+        context_settings=SETTINGS,
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)
-    for verb in verbs:
-        function = getattr(import_module(f"plackett.cli.{verb}"), verb)
-        app.command(epilog="\n\n".join(VERBS[verb]))(function)
     return app
 
 
@@ -76,13 +91,20 @@ def _print_version(is_asked: bool) -> None:
 
 
 def _options(
+    ctx: typer.Context,
     version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Show the version."),
 ) -> None:
-    pass
+    if ctx.invoked_subcommand is None:
+        from plackett.cli.welcome import show_welcome
+
+        show_welcome()
+
+
+# --- Errors -----------------------------------------------------------------------------------------------------------
 
 
 def _show_warning(message, category, filename, lineno, file=None, line=None) -> None:
-    typer.echo(f"plackett: warning: {message}", err=True)
+    output.alert("warning", str(message))
 
 
 def main() -> None:
@@ -91,19 +113,39 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # escape characters that the terminal cannot show
             stream.reconfigure(errors="backslashreplace")
-    named = [word for word in sys.argv[1:2] if word in VERBS]
     try:
-        make_app(named or VERBS)()
-    except (KeyboardInterrupt, SystemExit) as end:
-        if isinstance(end, SystemExit) and end.code != STOPPED:  # typer turns Ctrl-C into this exit
-            raise
-        typer.echo("plackett: stopped.", err=True)
-        sys.exit(STOPPED)
+        status = typer.main.get_command(make_app()).main(prog_name="plackett", standalone_mode=False)
+    except KeyboardInterrupt:
+        status = STOPPED
+    except UsageError as error:
+        path = "plackett" if error.ctx is None else error.ctx.command_path
+        output.alert("error", _usage_message(error), f"{path} --help shows the usage.")
+        status = error.exit_code
     except Exception as error:
         if os.environ.get("PLACKETT_DEBUG"):
             raise
-        message = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
-        typer.echo(f"plackett: error: {message or type(error).__name__}", err=True)
-        if not isinstance(error, (ValueError, OSError, KeyError, ModuleNotFoundError, MemoryError)):
-            typer.echo(f"  ({type(error).__name__}; PLACKETT_DEBUG=1 shows where it comes from)", err=True)
-        sys.exit(1)
+        output.alert("error", _message(error), _hint(error))
+        status = 1
+    if status == STOPPED:
+        typer.echo("plackett: stopped.", err=True)
+    sys.exit(status or 0)
+
+
+def _usage_message(error: Any) -> str:
+    """Return the message; click's "Invalid value" precedes those about one option, which do not name it."""
+    names_option = getattr(error, "param", None) is not None or getattr(error, "param_hint", None) is not None
+    return error.message if isinstance(error, typer.BadParameter) and not names_option else error.format_message()
+
+
+def _message(error: Exception) -> str:
+    message = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    return message or type(error).__name__
+
+
+def _hint(error: Exception) -> str | None:
+    """Return what to do, where the message of the error does not say it."""
+    if notes := getattr(error, "__notes__", None):
+        return " ".join(notes)
+    if isinstance(error, (ValueError, OSError, KeyError, ModuleNotFoundError, MemoryError)):
+        return None
+    return f"this is a {type(error).__name__}; PLACKETT_DEBUG=1 shows where it comes from."

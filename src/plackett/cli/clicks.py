@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from plackett.cli.shared.options import AsJson
+
 if TYPE_CHECKING:
     from plackett.clicks.log import ClickLog
     from plackett.clicks.models.comparison import ClickComparison
@@ -22,7 +24,11 @@ ONLY = {
     JUDGE: ("by", "grades", "cuts", "min_impressions", "min_evidence", "lower", "prior"),
     COMPARE: ("cv", "queries"),
 }
-JUDGING, COMPARING = "Judgements (judge)", "Comparison (compare)"
+LOG, JUDGING, COMPARING = "The log", "Judgements (judge)", "Comparison (compare)"
+
+
+def _column(text: str, metavar: str = "COLUMN") -> Any:
+    return typer.Option(metavar=metavar, help=text, rich_help_panel=LOG)
 
 
 def clicks(
@@ -30,27 +36,28 @@ def clicks(
         list[str],
         typer.Argument(
             metavar="TASK LOG [EVENTS]",
-            help="info, convert, judge, compare, propensities or report; and a table, a WSCD log, a saved log, or "
-            "queries and events of UBI.",
+            help="A task, and a table, WSCD or saved log, or UBI's files.",
         ),
     ],
-    session: Annotated[str | None, typer.Option(help="Column of the session.")] = None,
-    query: Annotated[str | None, typer.Option(help="Column of the query.")] = None,
-    docid: Annotated[str | None, typer.Option(help="Column of the document.")] = None,
-    rank: Annotated[str | None, typer.Option(help="Column of the position.")] = None,
-    click: Annotated[str | None, typer.Option(help="Column of the clicks.")] = None,
-    ranker: Annotated[str | None, typer.Option(help="Column (UBI: path) of the ranker.")] = None,
-    client: Annotated[str | None, typer.Option(help="Column of the client.")] = None,
-    action: Annotated[list[str] | None, typer.Option(help="UBI: a click. Repeatable.")] = None,
+    session: Annotated[str | None, _column("Column of the session.")] = None,
+    query: Annotated[str | None, _column("Column of the query.")] = None,
+    docid: Annotated[str | None, _column("Column of the document.")] = None,
+    rank: Annotated[str | None, _column("Column of the position.")] = None,
+    click: Annotated[str | None, _column("Column of the clicks.")] = None,
+    ranker: Annotated[str | None, _column("Column (UBI: path) of the ranker.")] = None,
+    client: Annotated[str | None, _column("Column of the client.")] = None,
+    action: Annotated[list[str] | None, _column("UBI: an action that is a click. Repeatable.", "NAME")] = None,
     k: Annotated[int | None, typer.Option("-k", min=1, help="Documents shown per list.")] = None,
-    max_sessions: Annotated[int | None, typer.Option(min=1, help="Above it, clients are bots.")] = None,
+    max_sessions: Annotated[
+        int | None, typer.Option(min=1, help="Above it, clients are bots.", rich_help_panel=LOG)
+    ] = None,
     models: Annotated[
         str | None,
-        typer.Option("-m", "--model", help="A click model (ubm), or several."),
+        typer.Option("-m", "--model", metavar="NAMES", help="A click model (ubm), or several."),
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option(help="attractiveness or satisfaction.", rich_help_panel=JUDGING),
+        typer.Option(metavar="NAME", help="attractiveness or satisfaction.", rich_help_panel=JUDGING),
     ] = None,
     grades: Annotated[int | None, typer.Option(min=2, help="Number of grades (5).", rich_help_panel=JUDGING)] = None,
     cuts: Annotated[str | None, typer.Option(help="Cut points, as in 0.1,0.3,0.5.", rich_help_panel=JUDGING)] = None,
@@ -69,27 +76,30 @@ def clicks(
         bool | None, typer.Option("--by-query", help="Hold out queries, not sessions.", rich_help_panel=COMPARING)
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed.")] = None,
-    method: Annotated[str | None, typer.Option(help="Of propensities (harvesting).")] = None,
+    method: Annotated[str | None, typer.Option(metavar="NAME", help="Of propensities (harvesting).")] = None,
     level: Annotated[float, typer.Option(help="Level of intervals.")] = 0.95,
     output: Annotated[
         str | None,
         typer.Option(
             "-o",
             "--output",
-            help="info, convert: save the cleaned log. judge: qrels, or a table (.csv). propensities: save them.",
+            metavar="FILE",
+            help="The cleaned log, qrels, propensities or the page.",
         ),
     ] = None,
-    judgements: Annotated[str | None, typer.Option(help="As judge -o.", rich_help_panel=JUDGING)] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    judgements: Annotated[
+        str | None, typer.Option(metavar="FILE", help="As judge -o.", rich_help_panel=JUDGING)
+    ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Learn from a click log. The tasks:
 
-    info: sizes, damage, click rate by rank, and what can be learned.
-    convert: write the cleaned log to a file that the other tasks open at once.
-    judge: grades of documents by a click model, as qrels or CSV.
-    compare: click models on held-out sessions.
-    propensities: how much less each rank is looked at than rank 1.
-    report: all of it, as one HTML page.
+    info          sizes, damage, click rate by rank, and what can be learned
+    convert       write the cleaned log to a file that the other tasks open at once
+    judge         grades of documents by a click model, as qrels or CSV
+    compare       click models on held-out sessions
+    propensities  how much less each rank is looked at than rank 1
+    report        all of it, as one HTML page
     """
     from plackett.cli.shared import output as out
     from plackett.clicks.reading.read import read_clicks
@@ -198,7 +208,8 @@ def _report(log: ClickLog, path: str, models: str | None, method: str | None, le
     comparison = None
     if len(log) > 1:
         comparison = _compared(log, models, min(5, len(log)), "session", level, seed)
-    out.note(f"wrote {write_click_report(log, path, propensities=found, comparison=comparison)}")
+    written = write_click_report(log, path, propensities=found, comparison=comparison)
+    out.note(f"Open {written} in a browser.")
 
 
 def _describe(log: ClickLog, as_json: bool) -> None:

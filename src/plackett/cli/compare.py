@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from plackett.cli.shared import completion
 from plackett.cli.shared.columns import (
     Categorical,
     Columns,
@@ -20,6 +21,20 @@ from plackett.cli.shared.columns import (
     Sql,
     columns_of,
 )
+from plackett.cli.shared.options import (
+    METHOD,
+    OUTPUT,
+    AsCsv,
+    AsJson,
+    AsLatex,
+    AsMarkdown,
+    Cache,
+    Convention,
+    Quiet,
+    Seed,
+    ZeroBased,
+    flag,
+)
 
 if TYPE_CHECKING:
     from plackett.evaluation.compare.contestants import Contestant
@@ -30,7 +45,11 @@ LETOR = "letor"
 def compare(
     data: Annotated[
         list[str],
-        typer.Argument(metavar="DATA", help="A known set, a folder with S1..S5 or Fold1.., LETOR files, tables."),
+        typer.Argument(
+            metavar="DATA",
+            help="A known set, a folder with S1..S5 or Fold1.., LETOR files, tables.",
+            autocompletion=completion.data,
+        ),
     ],
     rankers: Annotated[
         list[str],
@@ -39,29 +58,45 @@ def compare(
             "-r",
             metavar="NAMES",
             help="As for train -r; lightgbm, xgboost, catboost; your own: module:name.",
+            autocompletion=completion.rankers,
         ),
     ],
     folds: Annotated[
         str | None,
-        typer.Option("--folds", "--cv", "-f", metavar="N|letor", help="Folds, or letor: the published ones."),
+        typer.Option("--folds", "--cv", "-f", metavar="N|letor", help="Folds, or the published ones."),
     ] = None,
     metrics: Annotated[
         list[str] | None,
-        typer.Option("--metrics", "-m", metavar="NAMES", help="Measures, with commas; default: ndcg@10,map."),
+        typer.Option(
+            "--metrics",
+            "-m",
+            metavar="NAMES",
+            help="Measures, with commas.",
+            show_default="ndcg@10,map",
+            autocompletion=completion.measures,
+        ),
     ] = None,
-    convention: Annotated[str, typer.Option("--convention", "-c", help="Convention; see evaluate.")] = "standard",
+    convention: Convention = "standard",
     normalize: Annotated[
-        str | None, typer.Option(metavar="HOW", help="Scale columns as in train, where supported.")
+        str | None, typer.Option(metavar="HOW", help="Scale columns as in train.", rich_help_panel=METHOD)
     ] = None,
     select_by: Annotated[
-        str | None, typer.Option("--select-by", metavar="MEASURE", help="Measure for selection; default: the first.")
+        str | None,
+        typer.Option(
+            "--select-by",
+            metavar="MEASURE",
+            help="Measure for selection.",
+            show_default="the first",
+            rich_help_panel=METHOD,
+            autocompletion=completion.measures,
+        ),
     ] = None,
     baseline: Annotated[
         str | None,
-        typer.Option("--baseline", metavar="NAME", help="To test against, or best; default: first."),
+        typer.Option("--baseline", metavar="NAME", help="To test against, or best.", show_default="the first"),
     ] = None,
     folder: Annotated[
-        str | None, typer.Option("--folder", metavar="DIR", help="Store finished fits, to resume from.")
+        str | None, typer.Option("--folder", metavar="DIR", help="Store fits, so that a run can resume.")
     ] = None,
     report: Annotated[
         str | None, typer.Option("--report", metavar="FILE.html", help="Also write an HTML report.")
@@ -70,8 +105,8 @@ def compare(
         str | None,
         typer.Option("--output", "-o", metavar="MODEL", help="Refit the best ranker, and save it."),
     ] = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Fits in parallel.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Fits in parallel.", rich_help_panel=METHOD)] = None,
+    seed: Seed = 0,
     qid: Qid = None,
     label: Label = None,
     docid: Docid = None,
@@ -81,14 +116,14 @@ def compare(
     missing: Missing = None,
     missing_indicator: MissingIndicator = False,
     encoding: Encoding = None,
-    zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers of files start at 0.")] = False,
-    cache: Annotated[bool, typer.Option("--cache", help="Cache the parsed files, memory-mapped.")] = False,
-    per_query: Annotated[bool, typer.Option("--per-query", help="With --json or --csv: every query.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
-    as_latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")] = False,
+    zero_based: ZeroBased = False,
+    cache: Cache = False,
+    per_query: Annotated[bool, flag("--per-query", "With --json or --csv: every query.", OUTPUT)] = False,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+    as_markdown: AsMarkdown = False,
+    as_latex: AsLatex = False,
+    quiet: Quiet = False,
 ) -> None:
     """Compare rankers: hyperparameters chosen on validation queries, measures on test queries, p-values."""
     from plackett.cli.shared import comparisons, inputs, models, output, parameters

@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from plackett.cli.shared import columns
+from plackett.cli.shared import columns, completion
+from plackett.cli.shared.options import (
+    CLICKS,
+    METHOD,
+    AsCsv,
+    AsJson,
+    AsLatex,
+    AsMarkdown,
+    Cache,
+    Convention,
+    ZeroBased,
+    flag,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,38 +29,44 @@ if TYPE_CHECKING:
     from plackett.data.queries import Queries
     from plackett.evaluation.evaluate import Evaluation
 
-_CLICKS: dict[str, Any] = {"rich_help_panel": "Clicks", "show_default": False}
+_CLICKS: dict[str, Any] = {"rich_help_panel": CLICKS, "show_default": False}
 
 
 def evaluate(
     data: Annotated[
         str,
-        typer.Argument(metavar="DATA_OR_QRELS", help="LETOR file, table, known set's name, or qrels."),
+        typer.Argument(
+            metavar="DATA_OR_QRELS",
+            help="LETOR file, table, known set, or qrels.",
+            autocompletion=completion.data,
+        ),
     ],
     scores: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="SCORES_OR_RUN",
-            help="A score per row, a column, a model, or a run; several are compared.",
+            help="Scores, a column, a model, or a run; several are compared.",
             show_default=False,
         ),
     ] = None,
     metrics: Annotated[
         list[str] | None,
-        typer.Option("--metrics", "-m", metavar="NAMES", help="Measures, with commas."),
-    ] = None,
-    convention: Annotated[
-        str,
         typer.Option(
-            "--convention",
-            "-c",
-            help="standard, letor3, letor4, trec, sklearn, lightgbm, xgboost, gdeval, ranx.",
+            "--metrics",
+            "-m",
+            metavar="NAMES",
+            help="Measures, with commas.",
+            show_default="ndcg@10,map,mrr",
+            autocompletion=completion.measures,
         ),
-    ] = "standard",
-    every_convention: Annotated[bool, typer.Option("--every-convention", help="All conventions.")] = False,
+    ] = None,
+    convention: Convention = "standard",
+    every_convention: Annotated[bool, flag("--every-convention", "All conventions side by side.")] = False,
     complete: Annotated[
         bool | None,
-        typer.Option("--complete/--answered", help="Queries missing from the run: include, skip."),
+        typer.Option(
+            "--complete/--answered", help="Queries missing from the run: include, skip.", rich_help_panel=METHOD
+        ),
     ] = None,
     reference_scores: Annotated[
         bool,
@@ -59,7 +77,7 @@ def evaluate(
         typer.Option("--baseline", metavar="NAME", help="The run to test against."),
     ] = None,
     report: Annotated[
-        str | None, typer.Option("--report", metavar="FILE.html", help="Of several: HTML report.")
+        str | None, typer.Option("--report", metavar="FILE.html", help="Of several: write an HTML report.")
     ] = None,
     per_query: Annotated[bool, typer.Option("--per-query", "-q", help="One line per query.")] = False,
     clicks: Annotated[
@@ -84,12 +102,12 @@ def evaluate(
     drop: columns.Drop = None,
     categorical: columns.Categorical = None,
     sql: columns.Sql = None,
-    zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers start at 0.")] = False,
-    cache: Annotated[bool, typer.Option("--cache", help="Cache the parsed DATA.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
-    as_latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table.")] = False,
+    zero_based: ZeroBased = False,
+    cache: Cache = False,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+    as_markdown: AsMarkdown = False,
+    as_latex: AsLatex = False,
 ) -> None:
     """Measure a ranking: a LETOR file and scores, a table and a column, or qrels and a run. Several are compared.
 

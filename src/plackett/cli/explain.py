@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from plackett.cli.shared.columns import Categorical, Docid, Drop, Label, Qid, Sql, columns_of
+from plackett.cli.shared.options import AsCsv, AsJson, Cache, Data, ZeroBased
 
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
@@ -14,23 +15,23 @@ if TYPE_CHECKING:
 
 def explain(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model of plackett train or another tool.")],
-    data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR files or tables, '-', or a known set.")],
-    query: Annotated[str, typer.Option("--query", help="The id of the query.")],
+    data: Data,
+    query: Annotated[str, typer.Option("--query", metavar="ID", help="The id of the query.")],
     above: Annotated[
         str | None,
-        typer.Option(help="A document: its name in DATA, or its row in the query, counted from 0."),
+        typer.Option(metavar="DOC", help="A document: its name in DATA, or its row in the query, counted from 0."),
     ] = None,
-    below: Annotated[str | None, typer.Option(help="A document to compare with.")] = None,
+    below: Annotated[str | None, typer.Option(metavar="DOC", help="A document to compare with.")] = None,
     qid: Qid = None,
     label: Label = None,
     docid: Docid = None,
     drop: Drop = None,
     categorical: Categorical = None,
     sql: Sql = None,
-    zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers start at 0.")] = False,
-    cache: Annotated[bool, typer.Option("--cache", help="Cache the parsed DATA.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    zero_based: ZeroBased = False,
+    cache: Cache = False,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
 ) -> None:
     """Show what each feature adds to the scores of a query's documents, or why one ranks above another."""
     from plackett.cli.shared import inputs, models, output

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from plackett.cli.shared.options import ZeroBased
+
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
 
@@ -32,10 +34,14 @@ def export(
         str | None,
         typer.Option("--check", metavar="DATA", help="A LETOR file on which to compare scores."),
     ] = None,
-    name: Annotated[str | None, typer.Option("--name", help="Name of the exported model (plackett).")] = None,
-    store: Annotated[str | None, typer.Option("--store", help="Solr's feature store.")] = None,
-    dtype: Annotated[str | None, typer.Option("--dtype", help="onnx: float32 or float64 (float32).")] = None,
-    zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers of DATA start at 0.")] = False,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="Name of the exported model (plackett).")
+    ] = None,
+    store: Annotated[str | None, typer.Option("--store", metavar="NAME", help="Solr's feature store.")] = None,
+    dtype: Annotated[
+        str | None, typer.Option("--dtype", metavar="TYPE", help="onnx: float32 or float64 (float32).")
+    ] = None,
+    zero_based: ZeroBased = False,
 ) -> None:
     """Write a linear model, trees or a net for Elasticsearch, OpenSearch, Solr, Vespa, RankLib or ONNX, or as JSON."""
     from plackett.cli.shared import inputs, models, output

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from plackett.cli.shared.options import FILES, AsJson
+
 if TYPE_CHECKING:
     from plackett.data.documents.collections import TextCollection
+    from plackett.data.documents.read import Document
 
 BUILT_IN = "stdlib"
 COLLECTIONS = ("cranfield", "cisi", "cacm", "adi")
@@ -22,7 +26,7 @@ def index(
         list[str],
         typer.Argument(
             metavar="SOURCE",
-            help="Folders or files: text, Markdown, HTML, JSONL, JSON, CSV, TSV; or stdlib, or a collection's name.",
+            help="Folders or files: text, Markdown, HTML, JSONL, JSON, CSV, TSV; stdlib; a collection.",
         ),
     ],
     target: Annotated[str, typer.Option("--output", "-o", metavar="FOLDER", help="Folder of the index.")],
@@ -33,18 +37,27 @@ def index(
         str | None, typer.Option("--stem", metavar="LANGUAGE", help="A Snowball stemmer, such as english.")
     ] = None,
     all_words: Annotated[bool, typer.Option("--all-words", help="Keep English stop words.")] = False,
-    encoding: Annotated[str, typer.Option("--encoding", help="Encoding of the files, such as latin-1.")] = "utf-8",
+    encoding: Annotated[
+        str, typer.Option("--encoding", metavar="NAME", help="Encoding of the files.", rich_help_panel=FILES)
+    ] = "utf-8",
     fields: Annotated[
-        str | None, typer.Option("--fields", help="Fields to index, comma-separated; default: all.")
+        str | None, typer.Option("--fields", metavar="NAMES", help="Fields to index, with commas.", show_default="all")
     ] = None,
     collection: Annotated[
-        str | None, typer.Option("--collection", help=f"Collection in the folder SOURCE: {', '.join(COLLECTIONS)}.")
+        str | None,
+        typer.Option(
+            "--collection",
+            metavar="NAME",
+            help=f"Format of the folder SOURCE: {', '.join(COLLECTIONS)}.",
+            rich_help_panel=FILES,
+        ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Index texts, so that they can be searched."""
     from plackett.cli.shared import output
-    from plackett.data.documents.read import columns_of, read_documents
+    from plackett.data.documents.read import columns_of
+    from plackett.rankers.progress import Progress
 
     start = time.perf_counter()
     wanted = None if fields is None else [name.strip() for name in fields.split(",") if name.strip()]
@@ -59,24 +72,20 @@ def index(
 
     check_folder(target)  # fail before the work
     analyser = Analyser(stop_words=None if all_words else "english", stemmer=stem)
+    texts: Any = known
     if known is None:
-        is_alone = len(sources) == 1
-        remedy = "Convert the file, or give its --encoding."
-        documents = [
-            one
-            for source in sources
-            for one in read_documents(source, encoding, is_alone=is_alone, remedy=remedy, note=output.note)
-        ]
+        documents = _read(sources, encoding)
+        texts = columns_of(documents, sources)
+    with Progress("indexing", 1.0, is_shown=output.is_terminal()) as bar:
         built = build_index(
-            columns_of(documents, sources),
-            docid=[one.name for one in documents],
+            texts,
+            docid=None if known is not None else [one.name for one in documents],
             fields=wanted,
             analyser=analyser,
             positions=positions,
+            links=None if known is None else LINKS.get(known.name),
+            progress=lambda n_done, n_texts: bar.advance(f"{n_done:,} of {n_texts:,} texts", 1 / n_texts),
         )
-    else:
-        links = LINKS.get(known.name)
-        built = build_index(known, fields=wanted, analyser=analyser, positions=positions, links=links)
     built.save(target)
     size = sum(file.stat().st_size for file in Path(target).iterdir())
     seconds = time.perf_counter() - start
@@ -95,6 +104,23 @@ def index(
             ("seconds", f"{seconds:.1f}"),
         ]
     )
+    output.next_step(f"Search it: plackett search {shlex.quote(target)} WORDS")
+
+
+def _read(sources: list[str], encoding: str) -> list[Document]:
+    """Return the documents of files and folders."""
+    from plackett.cli.shared import output
+    from plackett.data.documents.read import read_documents
+    from plackett.rankers.progress import Progress
+
+    is_alone, remedy = len(sources) == 1, "Convert the file, or give its --encoding."
+    documents: list[Document] = []
+    with Progress("reading", None, is_shown=output.is_terminal()) as bar:
+        for source in sources:
+            for one in read_documents(source, encoding, is_alone=is_alone, remedy=remedy, note=output.note):
+                documents.append(one)
+                bar.show(f"{len(documents):,} documents")
+    return documents
 
 
 def load_collection(name: str) -> TextCollection | None:

@@ -6,12 +6,17 @@ from typing import Annotated, Any
 
 import typer
 
+from plackett.cli.shared import completion
 from plackett.cli.shared.columns import Categorical, Docid, Drop, Label, Qid, Sql, columns_of
+from plackett.cli.shared.options import AsJson, Cache, ZeroBased
 
 
 def info(
     data: Annotated[
-        list[str], typer.Argument(metavar="DATA", help="LETOR files or tables, '-', a known set; or a model.")
+        list[str],
+        typer.Argument(
+            metavar="DATA", help="LETOR files or tables, '-', a known set; or a model.", autocompletion=completion.data
+        ),
     ],
     qid: Qid = None,
     label: Label = None,
@@ -19,11 +24,11 @@ def info(
     drop: Drop = None,
     categorical: Categorical = None,
     sql: Sql = None,
-    zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers start at 0.")] = False,
+    zero_based: ZeroBased = False,
     relevant_from: Annotated[float, typer.Option(help="Smallest label that counts as relevant.")] = 1.0,
-    cache: Annotated[bool, typer.Option("--cache", help="Cache the parsed DATA.")] = False,
+    cache: Cache = False,
     columns: Annotated[bool, typer.Option("--columns", help="A table of the columns instead.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Describe judged lists (sizes, labels, columns, and what to look at before a fit) or a trained model."""
     from plackett.cli.shared import inputs, models, output

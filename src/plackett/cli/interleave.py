@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from plackett.cli.shared.options import METHOD, AsJson, Cache, Seed, ZeroBased
+
 SIMULATE = "simulate"
 USAGE = f"expected: plackett interleave {SIMULATE} DATA --ranker-a WHAT --ranker-b WHAT."
 USER = "Simulated users"
@@ -26,13 +28,19 @@ def interleave(
         typer.Option(
             "--method",
             "-m",
-            help="team-draft, optimised, probabilistic, balanced, team-draft-multileave or pairwise-preference.",
+            metavar="NAME",
+            help="team-draft, optimised, probabilistic, balanced, team-draft-multileave, pairwise-preference.",
         ),
     ] = "team-draft",
-    credit: Annotated[str | None, typer.Option(help="Of optimised: linear (default) or inverse.")] = None,
+    credit: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Of optimised: linear (default) or inverse.", rich_help_panel=METHOD),
+    ] = None,
     sessions: Annotated[int, typer.Option("--sessions", "-n", min=1, help="Sessions of the test.")] = 10_000,
     k: Annotated[int, typer.Option("-k", min=1, help="Documents in a list.")] = 10,
-    user: Annotated[str, typer.Option(help="pbm, cascade, ubm or trust.", rich_help_panel=USER)] = "pbm",
+    user: Annotated[
+        str, typer.Option(metavar="NAME", help="pbm, cascade, ubm or trust.", rich_help_panel=USER)
+    ] = "pbm",
     eta: Annotated[float, typer.Option(min=0, help="How much the rank matters.", rich_help_panel=USER)] = 1.0,
     epsilon: Annotated[
         float, typer.Option(min=0, max=1, help="Chance of a click on label 0.", rich_help_panel=USER)
@@ -40,11 +48,11 @@ def interleave(
     sessions_per_user: Annotated[
         float, typer.Option(min=1, help="Sessions per user, the unit of the test.", rich_help_panel=USER)
     ] = 1.0,
-    level: Annotated[float, typer.Option(help="Level of the interval.")] = 0.95,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
-    zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers start at 0.")] = False,
-    cache: Annotated[bool, typer.Option("--cache", help="Cache the parsed DATA.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    level: Annotated[float, typer.Option(help="Level of the interval.", rich_help_panel=METHOD)] = 0.95,
+    seed: Seed = 0,
+    zero_based: ZeroBased = False,
+    cache: Cache = False,
+    as_json: AsJson = False,
 ) -> None:
     """Plan an interleaved test: two rankers, users who click by the labels, and A/B tests beside it.
 

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from plackett.cli.shared import completion
 from plackett.cli.shared.columns import Categorical, Docid, Drop, Label, Qid, Sql, columns_of
+from plackett.cli.shared.options import Cache, Data, ZeroBased
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,14 +18,20 @@ if TYPE_CHECKING:
 
 def rank(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model of plackett train or another tool.")],
-    data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR files or tables, '-', or a known set.")],
+    data: Data,
     target: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="Output file; - is standard output.")
     ] = "-",
     tag: Annotated[str | None, typer.Option("--run", metavar="TAG", help="Write a TREC run of this name.")] = None,
     metrics: Annotated[
         list[str] | None,
-        typer.Option("--metrics", "-m", metavar="NAMES", help="Also evaluate by the labels of DATA."),
+        typer.Option(
+            "--metrics",
+            "-m",
+            metavar="NAMES",
+            help="Also evaluate by the labels of DATA.",
+            autocompletion=completion.measures,
+        ),
     ] = None,
     qid: Qid = None,
     label: Label = None,
@@ -31,8 +39,8 @@ def rank(
     drop: Drop = None,
     categorical: Categorical = None,
     sql: Sql = None,
-    zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers start at 0.")] = False,
-    cache: Annotated[bool, typer.Option("--cache", help="Cache the parsed DATA.")] = False,
+    zero_based: ZeroBased = False,
+    cache: Cache = False,
 ) -> None:
     """Score documents with a saved model: one score per row of DATA, in the order of its rows."""
     from plackett.cli.shared import inputs, measures, models

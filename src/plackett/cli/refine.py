@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from plackett.cli.shared.options import METHOD, OUTPUT, AsJson, Cache, ZeroBased
+
 FEEDBACK, JUDGE_FIRST, RATINGS, USER = "--feedback", "--judge-first", "--ratings", "--user"
 USES = (USER, RATINGS, FEEDBACK, JUDGE_FIRST)  # the first given option decides
 BELONGS_TO = {  # option -> the uses that accept it
@@ -35,7 +37,7 @@ NEEDED = {
     RATINGS: (RATINGS, "--items"),
     USER: (RATINGS, "--items"),
 }
-LISTS, RATED, METHOD, OUTPUT = None, "Ratings", "Method", "Output"  # panels of the help
+LISTS, RATED = None, "Ratings"  # panels of the help
 
 
 def _option(panel: str | None, metavar: str, text: str, *names: str) -> Any:
@@ -63,8 +65,8 @@ def refine(
     ] = None,
     pseudo: Annotated[bool, _option(LISTS, "", "Trial: take the first N as relevant.", "--pseudo")] = False,
     pin_judged: Annotated[bool, _option(LISTS, "", "Pin judged documents first or last.", "--pin-judged")] = False,
-    zero_based: Annotated[bool, _option(LISTS, "", "Feature numbers start at 0.", "--zero-based")] = False,
-    cache: Annotated[bool, _option(LISTS, "", "Cache the parsed DATA.", "--cache")] = False,
+    zero_based: ZeroBased = False,
+    cache: Cache = False,
     ratings: Annotated[
         str | None, _option(RATED, "FILE", "MovieLens: u.data, ratings.dat, ratings.csv.", RATINGS)
     ] = None,
@@ -97,16 +99,15 @@ def refine(
     ] = None,
     target: Annotated[str | None, _option(OUTPUT, "FILE", "Output file (standard output).", "--output", "-o")] = None,
     tag: Annotated[str | None, _option(OUTPUT, "TAG", "Write a TREC run of this name.", "--run")] = None,
-    as_json: Annotated[bool, _option(OUTPUT, "", "Print JSON.", "--json")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Refine a ranking by judgements or clicks, recommend by ratings, or evaluate both in a trial.
 
-    \b
     plackett refine results.txt --base run.txt --feedback clicks.csv --run better
     plackett refine judged.txt --base 20 --judge-first 10 --method mrr,rocchio
     plackett refine --ratings u.data --items u.item --method mrr,lrr
     plackett refine --ratings u.data --items u.item --user 196
-    """  # noqa: D301  \b keeps the line breaks in the help
+    """
     from plackett.cli.refining import lists as refine_lists
     from plackett.cli.refining import ratings as refine_ratings
     from plackett.cli.refining import trials as refine_trials

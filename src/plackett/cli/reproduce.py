@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from plackett.cli.shared import completion
+from plackett.cli.shared.options import AsJson, Seed
+from plackett.reproductions import PAPERS
+
 if TYPE_CHECKING:
     from plackett.reproductions.base import Item, Paper
 
@@ -14,9 +18,7 @@ if TYPE_CHECKING:
 def reproduce(
     paper: Annotated[
         str,
-        typer.Argument(
-            metavar="PAPER", help="featurerank, refinement, p-listmle, qsvm, kernel-cs-listmle, losses or ultra."
-        ),
+        typer.Argument(metavar="PAPER", help=f"{', '.join(PAPERS)}.", autocompletion=completion.papers),
     ],
     quick: Annotated[bool, typer.Option("--quick", help="Fewer draws and settings: about a minute.")] = False,
     data: Annotated[
@@ -26,14 +28,15 @@ def reproduce(
     only: Annotated[
         str | None, typer.Option("--only", metavar="TEXT", help="Only items whose title contains this.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed.")] = 0,
+    seed: Seed = 0,
     show: Annotated[bool, typer.Option("--list", help="List the items without running them.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON at the end.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run a paper's experiments: printed numbers, ours, and a verdict for each, as Markdown."""
     from plackett import reproductions
     from plackett._tables import Column, Table
     from plackett.cli.shared import inputs, output, parameters
+    from plackett.rankers.progress import Progress
     from plackett.reproductions.base import Job, summary
 
     parameters.check_seed(seed)
@@ -52,17 +55,19 @@ def reproduce(
         ]
         output.write_table(Table(columns, rows))
         return
-    seconds = sum(item.quick_seconds if quick else item.seconds for item in items)
-    output.note(f"{found.title}: {len(items)} to run, about {_duration(seconds)} on two cores")
+    durations = [item.quick_seconds if quick else item.seconds for item in items]
+    output.note(f"{found.title}: {len(items)} to run, about {_duration(sum(durations))} on two cores")
     job = Job(is_quick=quick, folder=None if data is None else Path(data), progress=output.note, rng_seed=seed)
     tables = []
     if not as_json:
         output.write(f"## {found.title}{' (quick)' if quick else ''}\n")
-    for table in found.run(job, items):
-        tables.append(table)
-        if not as_json:
-            output.write(table.to_markdown())
-            output.flush()
+    with Progress(paper, float(sum(durations)), is_shown=output.is_terminal()) as bar:
+        for duration, table in zip(durations, found.run(job, items), strict=True):
+            tables.append(table)
+            if not as_json:
+                output.write(table.to_markdown())
+                output.flush()
+            bar.advance(table.title, duration)
     if as_json:
         head = {"paper": found.name, "title": found.title, "quick": quick, "seed": seed}
         output.write_json({**head, "tables": [table.to_dict() for table in tables]})

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from plackett.cli.shared.options import AsJson
+
 if TYPE_CHECKING:
     from plackett.text import TextIndex
 
@@ -21,8 +23,10 @@ def search(
     k: Annotated[
         int | None, typer.Option("-k", min=1, help=f"Documents per query ({SHOWN}; {IN_RUN} with --queries).")
     ] = None,
-    ranker: Annotated[str, typer.Option("--ranker", "-r", help=f"{', '.join(RANKERS)}.")] = "bm25",
-    field: Annotated[str | None, typer.Option("--field", help="Field to search; default: all.")] = None,
+    ranker: Annotated[str, typer.Option("--ranker", "-r", metavar="NAME", help=f"{', '.join(RANKERS)}.")] = "bm25",
+    field: Annotated[
+        str | None, typer.Option("--field", metavar="NAME", help="Field to search.", show_default="all")
+    ] = None,
     boolean: Annotated[
         bool, typer.Option("--boolean", help='QUERY has AND, OR, NOT, brackets, and phrases in "double quotes".')
     ] = False,
@@ -39,7 +43,7 @@ def search(
     tag: Annotated[
         str | None, typer.Option("--run", metavar="TAG", help="Name of the run; default: the ranker.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Search an index: print rank, score, document and snippet, or write a TREC run of many queries."""
     from plackett.cli.shared import inputs, output

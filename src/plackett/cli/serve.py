@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from plackett.cli.shared.options import OUTPUT, flag
+
 if TYPE_CHECKING:
     from plackett.serving.settings import ServingSettings
 
+LIMITS = "Limits"
 HOST, PORT = "127.0.0.1", 8766  # as in serving/settings.py, which help does not load
 
 
@@ -25,35 +28,44 @@ def serve(
     ],
     host: Annotated[
         str,
-        typer.Option(
-            "--host", help="Address to listen on; other machines need a token, which is sent over plain HTTP."
-        ),
+        typer.Option("--host", metavar="HOST", help="Address to listen on; others than this machine need a token."),
     ] = HOST,
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 means any free port.")
     ] = PORT,
     token: Annotated[
         str | None,
-        typer.Option("--token", envvar="PLACKETT_TOKEN", help="The token of requests; generated if one is needed."),
+        typer.Option(
+            "--token", envvar="PLACKETT_TOKEN", metavar="TOKEN", help="Of requests; generated if one is needed."
+        ),
     ] = None,
     shadow: Annotated[
         str | None,
-        typer.Option("--shadow", metavar="NAME", help="A model that scores all lists too; its orders are only logged."),
+        typer.Option("--shadow", metavar="NAME", help="A model that scores all lists too; only logged."),
     ] = None,
     log: Annotated[
         str | None,
-        typer.Option("--log", metavar="FOLDER", help="Log returned lists and clicks there, in UBI's schema."),
+        typer.Option("--log", metavar="FOLDER", help="Log lists and clicks there, in UBI's schema."),
     ] = None,
     workers: Annotated[int, typer.Option("--workers", min=1, max=256, help="Processes that share the models.")] = 1,
     poll: Annotated[
-        float, typer.Option("--poll", min=0, help="Seconds between looks at the model files; 0: never swap.")
+        float,
+        typer.Option(
+            "--poll", min=0, help="Seconds between looks at the model files; 0: never swap.", rich_help_panel=LIMITS
+        ),
     ] = 1.0,
-    max_docs: Annotated[int, typer.Option("--max-docs", min=1, help="Documents of a request.")] = 10_000,
-    max_body: Annotated[int, typer.Option("--max-body", min=1, help="MiB of a request.")] = 16,
-    seconds: Annotated[float, typer.Option("--seconds", min=0.01, help="Time until the response to a request.")] = 5.0,
-    max_requests: Annotated[int, typer.Option("--max-requests", min=1, help="Requests at the same time.")] = 256,
+    max_docs: Annotated[
+        int, typer.Option("--max-docs", min=1, help="Documents of a request.", rich_help_panel=LIMITS)
+    ] = 10_000,
+    max_body: Annotated[int, typer.Option("--max-body", min=1, help="MiB of a request.", rich_help_panel=LIMITS)] = 16,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=0.01, help="Time until the response to a request.", rich_help_panel=LIMITS)
+    ] = 5.0,
+    max_requests: Annotated[
+        int, typer.Option("--max-requests", min=1, help="Requests at the same time.", rich_help_panel=LIMITS)
+    ] = 256,
     no_request_log: Annotated[
-        bool, typer.Option("--no-request-log", help="Log no line for each request on standard error.")
+        bool, flag("--no-request-log", "Log no line for each request on standard error.", OUTPUT)
     ] = False,
 ) -> None:
     """Serve models over HTTP: POST /rank returns a list by score. Stop it with Ctrl-C or SIGTERM."""

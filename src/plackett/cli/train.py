@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from plackett.cli.shared import own_parts, parameters
+from plackett.cli.shared import completion, own_parts, parameters
 from plackett.cli.shared.columns import (
     Categorical,
     Docid,
@@ -21,6 +21,7 @@ from plackett.cli.shared.columns import (
     Sql,
     columns_of,
 )
+from plackett.cli.shared.options import CLICKS, AsJson, Cache, Quiet, ZeroBased
 from plackett.rankers.registry import ENTRIES
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from plackett.data.queries import Queries
     from plackett.rankers.linear.l2_path import L2Path
 
-_CLICKS: dict[str, Any] = {"rich_help_panel": "Clicks"}
+_LEARNING: dict[str, Any] = {"rich_help_panel": "Learning"}
+_CLICKS: dict[str, Any] = {"rich_help_panel": CLICKS}
+_CLUSTERS: dict[str, Any] = {"rich_help_panel": "Clusters"}
 DEFAULT_RANKER = "listmle"
 FLAGS = {  # parameters of rankers with their own options
     "loss": "--loss",
@@ -62,41 +65,56 @@ def _option(metavar: str | None, text: str, *names: str, **others: Any) -> Any:
 def train(
     model: Annotated[str, _option("FILE", "Model file.", "--model", "-o")],
     data: Annotated[
-        list[str] | None, typer.Argument(metavar="DATA", help="LETOR files or tables, '-', or a known set.")
+        list[str] | None,
+        typer.Argument(
+            metavar="DATA", help="LETOR files or tables, '-', or a known set.", autocompletion=completion.data
+        ),
     ] = None,
     ranker: Annotated[
         str | None,
-        _option("NAME", f"Ranker, see below ({DEFAULT_RANKER}), or trees:listnet.", "--ranker", "-r"),
+        _option(
+            "NAME",
+            f"Ranker ({DEFAULT_RANKER}); --rankers lists them.",
+            "--ranker",
+            "-r",
+            autocompletion=completion.rankers,
+        ),
     ] = None,
-    loss: Annotated[
-        str | None, _option("NAME", "Loss of linear, kernel, tree, neural ones; your own: module:name.", "--loss")
-    ] = None,
+    loss: Annotated[str | None, _option("NAME", "Loss; your own: module:name.", "--loss", **_LEARNING)] = None,
     l2: Annotated[float | None, _option("X", "Strength of the penalty.", "--l2", min=0.0)] = None,
-    solver: Annotated[str | None, _option("NAME", "auto, lbfgs, newton, sgd, newton-diag.", "--solver")] = None,
-    max_iter: Annotated[int | None, _option("N", "Most iterations.", "--max-iter", min=1)] = None,
-    tol: Annotated[float | None, _option("X", "Gradient norm to stop at.", "--tol", min=0.0)] = None,
+    solver: Annotated[
+        str | None, _option("NAME", "auto, lbfgs, newton, sgd, newton-diag.", "--solver", **_LEARNING)
+    ] = None,
+    max_iter: Annotated[int | None, _option("N", "Most iterations.", "--max-iter", min=1, **_LEARNING)] = None,
+    tol: Annotated[float | None, _option("X", "Gradient norm to stop at.", "--tol", min=0.0, **_LEARNING)] = None,
     normalize: Annotated[
         str | None,
-        _option("NAME", "Scale columns: query-minmax, query-zscore, query-unit, query-rank, minmax, maxabs, zscore, "
-                "quantile.",
-                "--normalize"),
+        _option(
+            "NAME",
+            "Scale columns: query-minmax, query-zscore, query-unit, query-rank, minmax, maxabs, zscore, quantile.",
+            "--normalize",
+            **_LEARNING,
+        ),
     ] = None,
-    settings: Annotated[
-        list[str] | None, _option("KEY=VALUE", "Any parameter; repeatable.", "--set")
-    ] = None,
-    validation: Annotated[
-        str | None, _option("DATA", "Lists to stop by, or for l2.", "--validation")
-    ] = None,
+    settings: Annotated[list[str] | None, _option("KEY=VALUE", "Any parameter; repeatable.", "--set")] = None,
+    validation: Annotated[str | None, _option("DATA", "Lists to stop by, or for l2.", "--validation")] = None,
     metrics: Annotated[
         list[str] | None,
-        _option("NAMES", "Measures; the first decides (ndcg@10,map).", "--metric", "--metrics", "-m"),
+        _option(
+            "NAMES",
+            "Measures; the first decides (ndcg@10,map).",
+            "--metrics",
+            "--metric",
+            "-m",
+            autocompletion=completion.measures,
+        ),
     ] = None,
     patience: Annotated[
-        int | None, _option("N", "Steps without improvement.", "--patience", min=1)
+        int | None, _option("N", "Steps without improvement.", "--patience", min=1, **_LEARNING)
     ] = None,
     tune_l2: Annotated[bool, _option(None, "Choose l2 by validation.", "--tune-l2")] = False,
-    l2_path: Annotated[str | None, _option("L2,L2,…", "Values of l2 to choose from.", "--l2-path")] = None,
-    seed: Annotated[int | None, _option("N", "Random seed.", "--seed", min=0)] = None,
+    l2_path: Annotated[str | None, _option("L2,L2,…", "Values of l2 to choose from.", "--l2-path", **_LEARNING)] = None,
+    seed: Annotated[int | None, _option("N", "Random seed.", "--seed", min=0, **_LEARNING)] = None,
     clicks: Annotated[
         str | None, _option("LOG", "Learn from clicks; DATA holds the features.", "--clicks", **_CLICKS)
     ] = None,
@@ -116,20 +134,20 @@ def train(
     missing: Missing = None,
     missing_indicator: MissingIndicator = False,
     encoding: Encoding = None,
-    zero_based: Annotated[bool, _option(None, "Feature numbers start at 0.", "--zero-based")] = False,
-    cache: Annotated[bool, _option(None, "Cache the parsed DATA.", "--cache")] = False,
+    zero_based: ZeroBased = False,
+    cache: Cache = False,
     cluster: Annotated[
-        str | None, _option("tcp://HOST:PORT", "Fit on a Dask cluster; workers read DATA.", "--cluster")
+        str | None, _option("tcp://HOST:PORT", "Fit on a Dask cluster; workers read DATA.", "--cluster", **_CLUSTERS)
     ] = None,
     local_cluster: Annotated[
-        int | None, _option("N", "Fit on N local processes.", "--local-cluster", min=1)
+        int | None, _option("N", "Fit on N local processes.", "--local-cluster", min=1, **_CLUSTERS)
     ] = None,
-    as_json: Annotated[bool, _option(None, "Print JSON.", "--json")] = False,
-    quiet: Annotated[bool, _option(None, "No summary, no progress bar, no notes.", "--quiet", "-q")] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
     rankers: Annotated[
         bool, _option(None, "Describe each ranker.", "--rankers", is_eager=True, callback=_list_rankers)
     ] = False,
-) -> None:  # fmt: skip
+) -> None:
     """Fit a ranker to judged lists, or to clicks, and save it as a model file."""
     given = {
         "loss": loss,

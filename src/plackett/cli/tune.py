@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from plackett.cli.shared import completion
 from plackett.cli.shared.columns import (
     Categorical,
     Docid,
@@ -19,6 +20,7 @@ from plackett.cli.shared.columns import (
     Sql,
     columns_of,
 )
+from plackett.cli.shared.options import AsJson, Cache, Convention, Data, Quiet, Seed, ZeroBased
 
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
@@ -29,38 +31,47 @@ DEFAULT_RANKER = "listmle"
 
 
 def tune(
-    data: Annotated[list[str], typer.Argument(metavar="DATA", help="LETOR files or tables, '-', or a known set.")],
+    data: Data,
     ranker: Annotated[
         str,
-        typer.Option("--ranker", "-r", help="As for train -r; lightgbm, xgboost, catboost; your own: module:name."),
+        typer.Option(
+            "--ranker",
+            "-r",
+            metavar="NAME",
+            help="As for train -r; lightgbm, xgboost; your own: module:name.",
+            autocompletion=completion.rankers,
+        ),
     ] = DEFAULT_RANKER,
     grid: Annotated[
         list[str] | None,
-        typer.Option("--grid", "-g", metavar="KEY=V,V,…", help="Values to choose from; or draw: KEY=LOW..HIGH[:log]."),
+        typer.Option("--grid", "-g", metavar="KEY=V,V,…", help="Values, or a range: KEY=LOW..HIGH[:log]."),
     ] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A fixed parameter.")
-    ] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A fixed parameter.")] = None,
     validation: Annotated[str | None, typer.Option(metavar="DATA", help="Validation lists.")] = None,
     folds: Annotated[
         int | None, typer.Option("--folds", "--cv", help="Or cross-validate on DATA.", show_default="5")
     ] = None,
     metrics: Annotated[
         list[str] | None,
-        typer.Option("--metric", "-m", metavar="NAME", help="Measure for selection; default: ndcg@10."),
+        typer.Option(
+            "--metric",
+            "-m",
+            metavar="NAME",
+            help="Measure for selection.",
+            show_default="ndcg@10",
+            autocompletion=completion.measures,
+        ),
     ] = None,
-    convention: Annotated[str, typer.Option("--convention", "-c", help="Convention; see evaluate.")] = "standard",
-    method: Annotated[str, typer.Option(help="grid, random or optuna.")] = "grid",
-    trials: Annotated[
-        int | None, typer.Option(help="Number of trials of random and optuna.", show_default="20")
-    ] = None,
+    convention: Convention = "standard",
+    method: Annotated[str, typer.Option(metavar="NAME", help="grid, random or optuna.")] = "grid",
+    trials: Annotated[int | None, typer.Option(help="Trials of random and optuna.", show_default="20")] = None,
     model: Annotated[
         str | None, typer.Option("--model", "-o", metavar="FILE", help="Model file of the best one.")
     ] = None,
     folder: Annotated[
-        str | None, typer.Option("--folder", metavar="DIR", help="Store finished fits, to resume from.")
+        str | None, typer.Option("--folder", metavar="DIR", help="Store fits, so that a run can resume.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
+    seed: Seed = 0,
     qid: Qid = None,
     label: Label = None,
     docid: Docid = None,
@@ -70,11 +81,11 @@ def tune(
     missing: Missing = None,
     missing_indicator: MissingIndicator = False,
     encoding: Encoding = None,
-    zero_based: Annotated[bool, typer.Option("--zero-based", help="Feature numbers start at 0.")] = False,
-    cache: Annotated[bool, typer.Option("--cache", help="Cache the parsed DATA.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")] = False,
-) -> None:  # fmt: skip
+    zero_based: ZeroBased = False,
+    cache: Cache = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
     """Evaluate candidate hyperparameters on held-out queries; print the results, and save the best."""
     if validation is not None and folds is not None:
         raise typer.BadParameter("give either --validation or --folds.")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from plackett.web.engines.settings import EngineSettings
     from plackett.web.settings import Settings
 
+ACCESS = "Access"
 HOST, PORT = "127.0.0.1", 8765  # as in web/settings.py, which help does not load
 
 
@@ -22,9 +23,9 @@ def workbench(
     source: Annotated[
         str | None,
         typer.Argument(
-            metavar="[SOURCE]",
+            metavar="SOURCE",
             show_default=False,
-            help="A folder or file of text, Markdown, HTML, JSONL or CSV, or an index; none: Python's documentation.",
+            help="Texts: a folder or file, or an index (Python's documentation).",
         ),
     ] = None,
     letor: Annotated[
@@ -48,29 +49,39 @@ def workbench(
     ] = None,
     store: Annotated[
         str | None,
-        typer.Option(
-            "--store", metavar="PATH|URL", help="Where judgements are stored: an SQLite file, or postgresql://…"
-        ),
+        typer.Option("--store", metavar="PATH|URL", help="Store of judgements: an SQLite file, or postgresql://…"),
     ] = None,
     host: Annotated[
         str,
-        typer.Option(
-            "--host", help="Address to listen on; other machines need a token, which is sent over plain HTTP."
-        ),
+        typer.Option("--host", metavar="HOST", help="Address to listen on; others than this machine need a token."),
     ] = HOST,
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 means any free port.")
     ] = PORT,
     token: Annotated[
         str | None,
-        typer.Option("--token", envvar="PLACKETT_TOKEN", help="The token of requests; generated if one is needed."),
+        typer.Option(
+            "--token",
+            envvar="PLACKETT_TOKEN",
+            metavar="TOKEN",
+            help="Of requests; generated if one is needed.",
+            rich_help_panel=ACCESS,
+        ),
     ] = None,
     origin: Annotated[
         list[str] | None,
-        typer.Option("--origin", metavar="URL", help="A site whose pages may call the API with the token."),
+        typer.Option(
+            "--origin",
+            metavar="URL",
+            help="A site whose pages may call the API with the token.",
+            rich_help_panel=ACCESS,
+        ),
     ] = None,
     no_log: Annotated[
-        bool, typer.Option("--no-log", help="Do not log which lists users see, and which results they open.")
+        bool,
+        typer.Option(
+            "--no-log", help="Do not log which lists users see, and which results they open.", rich_help_panel=ACCESS
+        ),
     ] = False,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address without opening a browser.")

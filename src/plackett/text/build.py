@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ def build_index(
     links: str | Any = None,
     urls: Sequence[str] | None = None,
     store: bool = True,
+    progress: Callable[[int, int], None] | None = None,
 ) -> TextIndex:
     """Return an index of texts.
 
@@ -49,6 +50,8 @@ def build_index(
         One per document, "" if it is missing.
     store : bool, default=True
         Store the texts, for snippets.
+    progress : callable, default=None
+        Called after each text with the number of texts that were analysed and the number of all.
 
     Returns
     -------
@@ -79,7 +82,7 @@ def build_index(
     analyser = Analyser() if analyser is None else analyser
     if not isinstance(analyser, Analyser):
         raise TypeError(f"analyser is {analyser!r}; give an Analyser, such as Analyser(stemmer='english').")
-    arrays, n_docs = _arrays_of(texts, docid, analyser, positions, urls, store)
+    arrays, n_docs = _arrays_of(texts, docid, analyser, positions, urls, store, progress)
     if links is not None:
         arrays["links"] = as_links(links, n_docs)
     return TextIndex(analyser, list(texts), arrays, n_docs)
@@ -100,6 +103,7 @@ def _arrays_of(
     positions: bool,
     urls: Sequence[str] | None,
     store: bool,
+    progress: Callable[[int, int], None] | None,
 ) -> tuple[dict[str, np.ndarray], int]:
     """Return the arrays of an index, and the number of its documents."""
     columns = {name: _check_texts(name, column) for name, column in texts.items()}
@@ -107,7 +111,7 @@ def _arrays_of(
     names = _check_docid(docid, n_docs)
     arrays: dict[str, np.ndarray] = {}
     _store_column(arrays, "docid", names, names)
-    counts, terms, sequences = _count(columns, analyser, positions)
+    counts, terms, sequences = _count(columns, analyser, positions, progress)
     arrays["terms"] = np.frombuffer("\n".join(terms).encode("utf-8"), dtype=np.uint8)
     parts = {name: counts[place * n_docs : (place + 1) * n_docs].tocsc() for place, name in enumerate(columns)}
     if len(parts) > 1:
@@ -132,11 +136,18 @@ def _arrays_of(
     return arrays, n_docs
 
 
-def _count(columns: Mapping[str, list[str]], analyser: Analyser, positions: bool):
+def _count(
+    columns: Mapping[str, list[str]],
+    analyser: Analyser,
+    positions: bool,
+    progress: Callable[[int, int], None] | None,
+):
     """Return counts of shape (fields · documents, terms), the sorted terms, and with ``positions`` the sequences."""
     from sklearn.feature_extraction.text import CountVectorizer
 
     rows: Iterable = itertools.chain.from_iterable(columns.values())
+    if progress is not None:
+        rows = _reported(rows, sum(map(len, columns.values())), progress)
     sequences = None
     if positions:  # analysed once, then both counted and stored
         sequences = [analyser.sequence(text) for text in rows]
@@ -152,6 +163,12 @@ def _count(columns: Mapping[str, list[str]], analyser: Analyser, positions: bool
         n_rows = sum(map(len, columns.values()))
         return csr_matrix((n_rows, 0), dtype=np.int32), [], sequences
     return counts, vectorizer.get_feature_names_out().tolist(), sequences
+
+
+def _reported(texts: Iterable[str], n_texts: int, progress: Callable[[int, int], None]) -> Iterator[str]:
+    for n_done, text in enumerate(texts, 1):
+        yield text
+        progress(n_done, n_texts)
 
 
 def _kept_terms(sequence: list[str | None]) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-_PANEL = "Columns of a table (CSV, TSV, Arrow, Parquet), missing values and text"
+_PANEL = "Columns of a table"
 
 
 def _option(name: str, text: str, metavar: str | None = "COLUMN") -> Any:

@@ -31,7 +31,7 @@ def check_report(path: str | None) -> None:
 
 
 def write_report(result: Comparison, path: str | None) -> None:
-    """Write the report, after the table, so that a failing report does not lose it."""
+    """Write the report, after the table, so that a failing report does not lose it, and say what to open."""
     if path is None:
         return
     from plackett.cli.shared import output
@@ -39,6 +39,7 @@ def write_report(result: Comparison, path: str | None) -> None:
 
     output.flush()
     html.write_report(result, path)
+    output.next_step(f"Open {path} in a browser.")
 
 
 def _summary_table(result: Comparison) -> Table:
@@ -87,9 +88,11 @@ def show(result: Comparison, form: str, *, per_query: bool, quiet: bool) -> None
     if form == "csv":
         output.write(_csv(result, per_query=per_query))
     elif form == "table":
+        best = result.best() if result.tables else None
         for sentence in result.headline():
-            output.write(sentence)
-        output.write_table(_summary_table(result))
+            is_first = best is not None and sentence.startswith(best)
+            output.write(output.styled(sentence, "bold") if is_first else sentence)
+        output.write_table(_summary_table(result), winner=best)
     else:
         from plackett.report.tables import summary_table
 

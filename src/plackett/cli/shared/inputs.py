@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
 from collections.abc import Iterable
@@ -154,11 +155,22 @@ def check_exists(*names: str) -> None:
     """Raise for missing files before anything is loaded."""
     for name in names:
         if name != "-" and not os.path.exists(name):
-            raise FileNotFoundError(f"there is no file {name!r} (looked in {os.getcwd()}).")
+            raise _not_found(name)
     if list(names).count("-") > 1:
         raise typer.BadParameter("standard input (-) can stand for one file only.")
     if "-" in names and sys.stdin is None:
         raise ValueError("there is no standard input to read.")
+
+
+def _not_found(name: str) -> FileNotFoundError:
+    """Return the error for a missing file, with the names of similar ones as a note."""
+    error = FileNotFoundError(f"there is no file {name!r} (looked in {os.getcwd()}).")
+    folder = os.path.dirname(name)
+    names = [os.path.join(folder, one) for one in os.listdir(folder or ".")] if os.path.isdir(folder or ".") else []
+    similar = difflib.get_close_matches(name, names, cutoff=0.8)
+    if similar:
+        error.add_note(f"did you mean {' or '.join(similar)}?")
+    return error
 
 
 def load_sets(

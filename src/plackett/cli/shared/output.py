@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from plackett._tables import Table, aligned, json_value
+if TYPE_CHECKING:
+    from plackett._tables import Table
+
+_STYLES = {"bold": "1", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+_COLOURS = {"error": "red", "warning": "yellow", "hint": "cyan"}
+_MARKS = {"▲": "green", "▼": "red"}
+StreamName = Literal["stdout", "stderr"]
 
 
 def chosen_format(**is_chosen: bool) -> str:
@@ -27,9 +34,33 @@ def note(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def is_terminal() -> bool:
-    """Whether standard error is a terminal, which can show a progress bar."""
-    return sys.stderr is not None and sys.stderr.isatty()
+def next_step(text: str) -> None:
+    """What to open or run next: the last line on a terminal."""
+    if is_terminal():
+        note(styled(text, "bold", stream="stderr"))
+
+
+def alert(kind: Literal["error", "warning"], message: str, hint: str | None = None) -> None:
+    """An error or a warning in one line, and a second line with what to do about it: on standard error."""
+    note(f"plackett: {styled(f'{kind}:', _COLOURS[kind], stream='stderr')} {message}")
+    if hint is not None:
+        note(f"  {styled('hint:', _COLOURS['hint'], stream='stderr')} {hint}")
+
+
+def is_terminal(stream: StreamName = "stderr") -> bool:
+    """Whether a stream is a terminal; standard error can then show a progress bar."""
+    opened = getattr(sys, stream)
+    return opened is not None and opened.isatty()
+
+
+def is_coloured(stream: StreamName = "stdout") -> bool:
+    """Whether a stream takes colours and bold text: a terminal, unless ``NO_COLOR`` is set."""
+    return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def styled(text: str, style: str, *, stream: StreamName = "stdout") -> str:
+    """Return the text in bold or a colour if the stream takes it."""
+    return f"\033[{_STYLES[style]}m{text}\033[0m" if is_coloured(stream) else text
 
 
 def write(text: str) -> None:
@@ -44,6 +75,8 @@ def flush() -> None:
 
 def write_json(value: Any) -> None:
     """JSON to standard output, with null for numbers that JSON does not know: NaN and the infinite ones."""
+    from plackett._tables import json_value
+
     plain = json_value(value)
     text = json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False)
     try:
@@ -53,13 +86,31 @@ def write_json(value: Any) -> None:
     write(text)
 
 
-def write_table(table: Table) -> None:
-    """Write a table to standard output in aligned columns; no cell is shortened."""
-    write(table.to_text())
+def write_table(table: Table, winner: str | None = None) -> None:
+    """Write a table to standard output in aligned columns; no cell is shortened.
+
+    On a terminal, the row whose first cell is ``winner`` is bold, and marks of significance are coloured.
+    """
+    lines = table.to_text().split("\n")
+    if is_coloured():
+        best = [row[0] for row in table.rows].index(winner) + 1 if winner is not None else 0  # below the headings
+        lines = [_with_marks(line, is_bold=0 < number == best) for number, line in enumerate(lines)]
+    write("\n".join(lines))
+
+
+def _with_marks(line: str, *, is_bold: bool) -> str:
+    """Return a line of a table with coloured marks, in bold if it is that of the winner."""
+    parts = re.split(f"([{''.join(_MARKS)}]+)", line)
+    return "".join(
+        styled(part, _MARKS[part[0]]) if part[:1] in _MARKS else styled(part, "bold") if is_bold and part else part
+        for part in parts
+    )
 
 
 def write_pairs(pairs: Iterable[tuple[str, str]]) -> None:
     """Write headings and values to standard output, side by side."""
+    from plackett._tables import aligned
+
     write(aligned(pairs, "ll"))
 
 

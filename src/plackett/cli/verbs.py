@@ -1,0 +1,90 @@
+"""The verbs of the command: what each does, in a line, and examples."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Verb(NamedTuple):
+    """A verb, which is a function in the module of its name.
+
+    Attributes
+    ----------
+    panel : str
+        The heading of ``plackett --help`` under which it is listed.
+    summary : str
+        What it does, in a line.
+    examples : tuple of str
+        The last lines of its help.
+    """
+
+    panel: str
+    summary: str
+    examples: tuple[str, ...]
+
+
+LEARN, FEEDBACK, TEXTS, USE = "Judged lists", "Judgements and clicks of users", "Texts", "Putting to work"
+
+VERBS: dict[str, Verb] = {
+    "info": Verb(LEARN, "Describe judged lists, or a model.", ("info train.txt",)),
+    "train": Verb(
+        LEARN,
+        "Fit a ranker, and save it.",
+        ("train train.txt --validation vali.txt -r ranksvm --tune-l2 -o model.plackett",),
+    ),
+    "tune": Verb(
+        LEARN,
+        "Choose hyperparameters on held-out queries.",
+        ("tune train.txt --validation vali.txt -r ranksvm --grid l2=1,0.1,0.01 -o model.plackett",),
+    ),
+    "rank": Verb(LEARN, "Score documents with a model.", ("rank model.plackett test.txt --run mine -o test.run",)),
+    "explain": Verb(
+        LEARN, "Show what each feature adds to the scores.", ("explain model.plackett test.txt --query 18219",)
+    ),
+    "evaluate": Verb(
+        LEARN,
+        "Measure a ranking, or compare several.",
+        (
+            "evaluate test.txt scores.txt -m ndcg@10,map --convention letor4",
+            "evaluate qrels.txt bm25.run dense.run --report runs.html",
+            "evaluate new.run logged --clicks log.csv --propensities em",
+        ),
+    ),
+    "compare": Verb(
+        LEARN,
+        "Compare rankers on the same folds, with significance tests.",
+        ("compare mq2008 -r listmle,ranksvm,adarank --folder runs --report mq2008.html",),
+    ),
+    "refine": Verb(
+        FEEDBACK,
+        "Refine a ranking by a few judgements or clicks.",
+        ("refine lists.txt --base bm25 --feedback clicks.csv --run refined -o refined.run",),
+    ),
+    "clicks": Verb(
+        FEEDBACK,
+        "Describe a click log, grade its documents, compare click models.",
+        (
+            "clicks info ubi_queries.ndjson ubi_events.ndjson",
+            "clicks judge clicks.csv -m ubm -o clicks.qrels",
+        ),
+    ),
+    "interleave": Verb(
+        FEEDBACK,
+        "Plan an interleaved test of two rankers.",
+        ("interleave simulate test.txt --ranker-a bm25 --ranker-b model.plackett -n 5000",),
+    ),
+    "index": Verb(TEXTS, "Index texts.", ("index notes/ -o notes.index",)),
+    "search": Verb(TEXTS, "Search an index.", ("search notes.index 'learning to rank' -k 5",)),
+    "workbench": Verb(TEXTS, "Search, judge and refine in a browser.", ("workbench notes/ --no-browser",)),
+    "export": Verb(
+        USE,
+        "Write a model for a search engine, ONNX or another tool.",
+        ("export model.plackett --to solr --features names.txt --check test.txt -o solr.json",),
+    ),
+    "serve": Verb(USE, "Serve models over HTTP.", ("serve shop=model.plackett other=model2.plackett --shadow other",)),
+    "reproduce": Verb(
+        USE,
+        "Recompute the tables of a paper beside the printed numbers.",
+        ("reproduce p-listmle --quick --data ~/data > p-listmle.md",),
+    ),
+}
