@@ -70,14 +70,13 @@ def test_a_terminal_without_colours_gets_none(on_terminal, environment):
     assert ESCAPE not in on_terminal("info", "nowhere", **environment)[0]
 
 
-def test_a_pipe_gets_the_plain_table_while_the_terminal_shows_a_bar_with_the_time_left(on_terminal):
+def test_a_pipe_gets_the_plain_table_while_the_terminal_shows_a_bar(on_terminal):
     words = ("compare", "data.txt", "-r", "regression,prank", "-f", "3", "-m", "map", "--report", "report.html")
     shown, piped, status = on_terminal(*words, is_piped=True)
     assert status == 0
     assert ESCAPE not in piped
     assert "regression" in piped
-    assert "6/6" in shown
-    assert re.search(r"\d+:\d\d left", shown)
+    assert re.search(r"6/6\S* \d+:\d\d", shown)  # a quick run may end before it shows the time left
     assert "Open report.html in a browser." in shown.splitlines()[-1]
 
 
