@@ -6,10 +6,11 @@ import re
 import numpy as np
 import pytest
 
+from plackett.evaluation.compare.changes import most_changed
 from plackett.report.components import SCRIPTS, script
 from plackett.report.components.payload import json_script
 from plackett.report.html import write_report
-from plackett.report.queries import most_changed, queries_payload
+from plackett.report.queries import queries_payload
 from tests.axe import violations_everywhere
 from tests.browser import media, screen
 from tests.report.made_up import HOSTILE, made_up

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from plackett.evaluation.evaluate import Evaluation
-from plackett.report.tables import by_rank, hardest_queries, summary_table, tables
+from plackett.report.tables import hardest_queries, summary_table, tables
 from tests.report.made_up import HOSTILE, made_up
 
 
@@ -25,7 +25,7 @@ def test_the_summary_has_the_best_first_with_means_marks_and_costs(comparison):
     table = summary_table(comparison)
     means = comparison.mean()
     names = sorted(means, key=lambda name: -means[name]["ndcg@10"])
-    assert [row[1] for row in table.rows] == names == by_rank(comparison)
+    assert [row[1] for row in table.rows] == names == comparison.ranked()
     assert [row[0] for row in table.rows] == [1, 2, 3]
     marks = comparison.marks("map")
     for row in table.rows:
@@ -92,7 +92,7 @@ def test_hardest_queries_leave_out_those_where_every_order_is_as_good():
 def test_a_measure_of_which_less_is_better_turns_the_order_around():
     comparison = made_up(metrics=("mre",))
     means = {name: values["mre"] for name, values in comparison.mean().items()}
-    assert by_rank(comparison) == sorted(means, key=means.get)
+    assert comparison.ranked() == sorted(means, key=means.get)
     assert summary_table(comparison).rows[0][2].is_best
 
 

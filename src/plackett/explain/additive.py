@@ -235,6 +235,14 @@ class Explanation(ExplainedRows):
             for j in columns.tolist()
         ]
 
+    def importance(self) -> dict[str, float]:
+        """Return by feature the mean absolute contribution to these documents, the largest first.
+
+        Features that add nothing to any document are left out.
+        """
+        means = np.asarray(abs(self.contributions).sum(axis=0)).ravel() / max(1, len(self))
+        return {self.feature_names[j]: float(means[j]) for j in largest_first(means).tolist()}
+
     def why(self, a: int, b: int) -> Comparison:
         """Return why row ``a`` ranks above row ``b`` of the same query, feature by feature.
 

@@ -83,6 +83,10 @@ class RefinedExplanation(ExplainedRows):
             **self._both(first, second), differences=[parts[place] for place in largest_first(sizes).tolist()]
         )
 
+    @staticmethod
+    def _name_of(part: StumpMove) -> str:
+        return part.stump
+
     def __repr__(self) -> str:
         return f"RefinedExplanation({count_of(len(self), 'row')})"
 

@@ -55,6 +55,21 @@ class ExplainedRows(ABC):
     def top(self, row: int, n: int | None = 5) -> list:
         """Return the ``n`` parts that change the score of a document most; None returns all."""
 
+    def importance(self) -> dict[str, float]:
+        """Return by name the mean absolute contribution to these documents, the largest first.
+
+        Parts that add nothing to any document are left out.
+        """
+        sums: dict[str, float] = {}
+        for row in self.rows.tolist():
+            for part in self.top(row, None):
+                sums[self._name_of(part)] = sums.get(self._name_of(part), 0.0) + abs(part[-1])
+        return {name: sums[name] / len(self) for name in sorted(sums, key=lambda name: -sums[name])}
+
+    @staticmethod
+    def _name_of(part: Any) -> str:
+        return part.feature
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: for each row its score, the mean score of its list, and its parts."""
         return {"rows": [self._row_dict(place) for place in range(len(self))]}

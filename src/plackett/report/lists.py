@@ -9,7 +9,7 @@ import numpy as np
 from plackett._tables import MISSING
 from plackett.evaluation.compare.comparison import Comparison
 from plackett.report.svg import N_LEVELS
-from plackett.report.tables import by_rank, hardest_queries
+from plackett.report.tables import hardest_queries
 
 TOP = 10
 LARGEST_CHANGES = 3
@@ -57,7 +57,7 @@ def chosen(comparison: Comparison) -> Chosen:
 
     A single contestant is shown with the ideal order.
     """
-    order = by_rank(comparison)
+    order = comparison.ranked()
     best = order[0]
     if comparison.baseline != best:
         return Chosen(comparison.baseline, best)

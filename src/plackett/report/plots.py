@@ -16,7 +16,6 @@ from plackett.metrics.conventions import CONVENTIONS
 from plackett.metrics.judged_lists import JudgedLists, mean_of_counted
 from plackett.metrics.measure import Measure
 from plackett.report.svg import BAD, GOOD, INK, LEVELS, MUTED, N_LEVELS, PAPER, SERIES, drawing, inline_svg, thinned
-from plackett.report.tables import by_rank
 from plackett.validation import count_of
 
 CUTOFFS = range(1, 11)
@@ -60,7 +59,7 @@ def metric_by_k(comparison: Comparison) -> list[Plot]:
         for k in CUTOFFS
     ]
     lines = {}
-    for name in by_rank(comparison):
+    for name in comparison.ranked():
         table = comparison.evaluate(name, measures)
         lines[name] = [mean_of_counted(table.values[:, column]) for column in range(len(measures))]
     keys = []
@@ -97,7 +96,7 @@ def time_against_quality(comparison: Comparison) -> list[Plot]:
     """Plot the mean of the first measure by seconds of all fits; points have the numbers of the summary table."""
     metric, means = comparison.metrics[0], comparison.mean()
     points = {}
-    for place, name in enumerate(by_rank(comparison), start=1):
+    for place, name in enumerate(comparison.ranked(), start=1):
         seconds = sum(fit.seconds for fit in comparison.fits.get(name, []))
         if seconds > 0 and math.isfinite(seconds) and not math.isnan(means[name][metric]):
             points[place] = (name, seconds, means[name][metric])
@@ -145,7 +144,7 @@ def query_differences(comparison: Comparison) -> list[Plot]:
     metric, baseline = comparison.metrics[0], comparison.baseline
     sign = 1.0 if comparison.is_higher_better(metric) else -1.0
     gaps = {}
-    for name in _some_panels([name for name in by_rank(comparison) if name != baseline]):
+    for name in _some_panels([name for name in comparison.ranked() if name != baseline]):
         gap = comparison.tables[name][metric] - comparison.tables[baseline][metric]
         gaps[name] = np.sort(gap[np.abs(gap) > TIE])[::-1]  # drops NaN
     widest = max((np.abs(gap).max(initial=0.0) for gap in gaps.values()), default=0.0) or 1.0
@@ -174,7 +173,7 @@ def query_differences(comparison: Comparison) -> list[Plot]:
 def learning_curves(comparison: Comparison) -> list[Plot]:
     """Plot for each contestant with a history one line per fold, by iteration."""
     plots = []
-    for number, name in enumerate(_some_panels([n for n in by_rank(comparison) if _curves(comparison, n)]), start=1):
+    for number, name in enumerate(_some_panels([n for n in comparison.ranked() if _curves(comparison, n)]), start=1):
         quantity, curves = _curves(comparison, name)
         longest = max(len(curve) for curve in curves)
         ends = ", ".join(f"{curve[-1]:.4g}" for curve in curves)
@@ -231,7 +230,7 @@ def score_distributions(comparison: Comparison) -> list[Plot]:
     groups = label_groups(comparison.queries.labels)
     query_of = np.repeat(np.arange(comparison.queries.n_queries), np.diff(comparison.queries.indptr))
     plots = []
-    for number, name in enumerate(_some_panels(by_rank(comparison)), start=1):
+    for number, name in enumerate(_some_panels(comparison.ranked()), start=1):
         scores = np.array(comparison.scores[name], dtype=np.float64)
         is_retrieved = ~np.isnan(scores)
         scores[is_retrieved] = _within_queries(scores[is_retrieved], query_of[is_retrieved])

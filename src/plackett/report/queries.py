@@ -3,44 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from plackett._tables import for_display
+from plackett.evaluation.compare.changes import most_changed, places_of, sides
 from plackett.evaluation.compare.comparison import Comparison, is_significant
 from plackett.evaluation.significance import TIE
 from plackett.report.components.payload import comparison_payload, list_payload
 from plackett.report.svg import N_LEVELS
-from plackett.report.tables import MOST_FOR_ALL_PAIRS, by_rank
+from plackett.report.tables import MOST_FOR_ALL_PAIRS
 from plackett.validation import count_of, plain
 
 TOP = 10  # documents of a list
-MOST_LISTS = 50  # queries with lists: those that changed most
-
-
-class Sides(NamedTuple):
-    """The contestants that are compared first: A is the baseline, B the best one."""
-
-    a: str
-    b: str
-
-
-def sides(comparison: Comparison) -> Sides:
-    """Return the baseline and the best contestant, or the runner-up and the best if the baseline is the best."""
-    order = by_rank(comparison)
-    if comparison.baseline != order[0]:
-        return Sides(comparison.baseline, order[0])
-    return Sides(order[min(1, len(order) - 1)], order[0])
-
-
-def most_changed(comparison: Comparison, n: int = MOST_LISTS) -> list[int]:
-    """Return the queries with the largest differences between the two sides, the largest first."""
-    a, b = sides(comparison)
-    metric = comparison.metrics[0]
-    gap = np.abs(comparison.tables[b][metric] - comparison.tables[a][metric])
-    order = np.argsort(-np.nan_to_num(gap), kind="stable")
-    return [int(place) for place in order[:n] if gap[place] > TIE]
 
 
 def queries_payload(comparison: Comparison, *, queries: Iterable[Any] = ()) -> dict[str, Any] | None:
@@ -60,11 +36,12 @@ def queries_payload(comparison: Comparison, *, queries: Iterable[Any] = ()) -> d
     metric = comparison.metrics[0]
     if not comparison.tables or metric not in comparison.per_query:
         return None
-    names, chosen = by_rank(comparison), sides(comparison)
+    names, chosen = comparison.ranked(), sides(comparison)
     changed = most_changed(comparison)
-    named = [place for place in places_of(comparison, queries) if place not in changed]
+    named = [place for place in places_of(comparison.queries, queries) if place not in changed]
     means = comparison.mean()
     return comparison_payload(
+        kind=comparison.kind,
         metric=metric,
         rankers=[for_display(name) for name in names],
         queries=_facts(comparison),
@@ -79,17 +56,6 @@ def queries_payload(comparison: Comparison, *, queries: Iterable[Any] = ()) -> d
         lists={place: _lists(comparison, names, place) for place in [*changed, *named]},
         note=_left_out(comparison, len(changed), len(named)),
     )
-
-
-def places_of(comparison: Comparison, queries: Iterable[Any]) -> list[int]:
-    """Return the places of query ids, which may be given as text; raise for an unknown id."""
-    known = {str(plain(key)): place for place, key in enumerate(comparison.queries.ids.tolist())}
-    places: dict[int, None] = {}
-    for key in queries:
-        if str(plain(key)) not in known:
-            raise ValueError(f"query {str(plain(key))!r} is not among the test queries, such as {next(iter(known))!r}.")
-        places[known[str(plain(key))]] = None
-    return list(places)
 
 
 def _facts(comparison: Comparison) -> list[dict[str, Any]]:

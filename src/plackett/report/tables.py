@@ -58,14 +58,6 @@ def tables(comparison: Comparison) -> list[Table]:
     return [table for table in every if table.rows or table.foot]
 
 
-def by_rank(comparison: Comparison) -> list[str]:
-    """Return the contestants sorted by the first measure, the best first, those without a value last."""
-    metric = comparison.metrics[0]
-    sign = -1.0 if comparison.is_higher_better(metric) else 1.0
-    values = {name: sign * means[metric] for name, means in comparison.mean().items()}
-    return sorted(values, key=lambda name: (math.isnan(values[name]), values[name]))
-
-
 def summary_table(comparison: Comparison) -> Table:
     """Return one row per contestant, the best first, with marks, the difference to the baseline, and seconds."""
     first, by_name = comparison.metrics[0], {row.name: row for row in comparison.summary() if not row.is_reference}
@@ -77,7 +69,7 @@ def summary_table(comparison: Comparison) -> Table:
     if comparison.has_fits:
         columns.append(Column("seconds", digits=None))
     rows = []
-    for place, name in enumerate(by_rank(comparison), start=1):
+    for place, name in enumerate(comparison.ranked(), start=1):
         row = by_name[name]
         means = [Marked(row.means[m], row.marks.get(m, ""), m in row.best_by) for m in comparison.metrics]
         gap = [gaps.get(name, "baseline")] if gaps else []
@@ -133,7 +125,7 @@ def folds_table(comparison: Comparison) -> Table:
     rows = []
     for metric in comparison.per_query if n_folds > 1 else ():
         by_fold = comparison.by_fold(metric)
-        for name in by_rank(comparison):
+        for name in comparison.ranked():
             rows.append([metric, name, *by_fold[name], math.fsum(by_fold[name]) / n_folds])
     return Table(columns, rows, name="folds", title="Means of each fold")
 
@@ -165,7 +157,7 @@ def failures_table(comparison: Comparison) -> Table:
 
 def hardest_table(comparison: Comparison) -> Table:
     """Return the queries on which the contestants are worst, among those where the order matters."""
-    names = by_rank(comparison)[:MOST_COLUMNS]
+    names = comparison.ranked()[:MOST_COLUMNS]
     columns = [Column("query", "text"), Column("mean"), *(Column(name) for name in names)]
     rows = [[str(q.qid), q.mean, *(q.values[name] for name in names)] for q in hardest_queries(comparison)]
     notes = ["queries on which all orders have the same value are left out"]

@@ -33,6 +33,7 @@ def without_times(comparison):
     for fits in plain["fits"].values():
         for fit in fits:
             fit["seconds"] = None
+    del plain["settings"]["date"]
     return plain
 
 

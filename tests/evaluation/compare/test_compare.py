@@ -48,6 +48,7 @@ def without_times(comparison):
     for fits in plain["fits"].values():
         for fit in fits:
             fit["seconds"] = None
+    del plain["settings"]["date"]
     return plain
 
 
@@ -292,7 +293,9 @@ def test_ctrl_c_ends_the_run_and_keeps_what_is_finished(data, counting, tmp_path
     counting.fails_at = {5: KeyboardInterrupt()}
     with pytest.raises(KeyboardInterrupt):
         pk.compare(rankers, data, cv=3, metrics=METRICS, folder=tmp_path)
-    assert len(list(tmp_path.iterdir())) == 3 + 1 + 1  # three settings and scores of fold 1, one setting of fold 2
+    assert (
+        len(list(tmp_path.iterdir())) == 1 + 3 + 1 + 1
+    )  # the date, three settings and scores of fold 1, one setting of fold 2
     resumed = pk.compare(rankers, data, cv=3, metrics=METRICS, folder=tmp_path)
     fresh = pk.compare(rankers, data, cv=3, metrics=METRICS)
     assert without_times(resumed) == without_times(fresh)
@@ -350,7 +353,7 @@ def test_what_cannot_be_recognised_again_is_not_kept(data, tmp_path):
     for path in tmp_path.iterdir():
         with open_container(path, KIND, VERSION) as container:
             kept.append(container.header["parts"]["what"])
-    assert sorted(kept) == ["best feature"] * 3 + ["candidate"] * 3 + ["scores"] * 3
+    assert sorted(kept) == ["best feature"] * 3 + ["candidate"] * 3 + ["date"] + ["scores"] * 3
 
 
 def test_nothing_is_written_without_a_folder(data, tmp_path, monkeypatch):

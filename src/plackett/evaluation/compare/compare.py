@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,12 @@ from plackett._tables import json_value
 from plackett.data.queries import Queries
 from plackett.data.tables.files import as_queries
 from plackett.data.tables.frames import is_frame
+from plackett.evaluation.compare.changes import most_changed, places_of
 from plackett.evaluation.compare.comparison import BEST, Comparison
 from plackett.evaluation.compare.contestants import as_contestants, installed, with_preparation
 from plackett.evaluation.compare.folds import Setup, best_features_of, prepare, run
+from plackett.evaluation.compare.insight import FoldInsight, Insight, merged
+from plackett.evaluation.compare.learning_curve import check_shares, learning_curves
 from plackett.evaluation.compare.progress import Progress, is_bar, tell
 from plackett.evaluation.compare.refit import refit as refit_best
 from plackett.evaluation.evaluate import Evaluation, evaluate
@@ -54,6 +58,8 @@ def compare(
     select_by: str | Measure | None = None,
     baseline: str | None = None,
     refit: bool = False,
+    explain: bool | Iterable[Any] = False,
+    learning_curve: bool | Sequence[float] = False,
     folder: str | os.PathLike | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
@@ -105,6 +111,14 @@ def compare(
         fitted ranker. Its hyperparameters are those that most folds chose, of equally frequent ones those with the best
         mean on the validation queries. A ranker that chose its iteration on validation queries in the folds
         (boosting, trees, nets, or a set ``patience``) holds back a quarter of the queries for that.
+    explain : bool or iterable of query ids, default=False
+        Whether to keep, in ``insights``, which features matter to each ranker, and the reasons of the top ten documents
+        of the 50 queries that changed most from the baseline to the best ranker; ids name further queries. Reports
+        show them. Features are important by the ranker's own explanations, and by the drop of the first measure if a
+        feature is shuffled within the test lists; in each fold at most 2,000,000 documents are scored for that.
+    learning_curve : bool or sequence of float, default=False
+        Whether to fit each ranker also to a tenth, a quarter and half of the training queries of each fold, or to
+        these shares, with the hyperparameters that the fold chose; see ``learning_curves`` of the result.
     folder : path, default=None
         Folder in which every finished fit is stored, so that an interrupted run can resume, with the same result.
         Several runs may use it at the same time. None stores nothing.
@@ -142,6 +156,9 @@ def compare(
         baseline = names[0]
     if baseline != BEST and baseline not in names:
         raise ValueError(f"baseline={baseline!r} is not among the contestants {', '.join(names)}.")
+    shares = check_shares(learning_curve)
+    is_explained = explain is not False
+    named = [] if isinstance(explain, bool) else list(explain)
     setup = prepare(
         contestants,
         data,
@@ -151,9 +168,13 @@ def compare(
         select_by=select_by,
         folder=folder,
         random_state=random_state,
+        is_explained=is_explained,
     )
+    places_of(setup.queries, named)  # raises for unknown ids, before the fits
+    settings = _settings(setup, cv, data) | ({"refit": True} if refit else {})
+    settings["date"] = _date(setup, settings)
     outcomes = run(setup, n_jobs=n_jobs, progress=progress)
-    tables, scores, fits, failures = {}, {}, {}, {}
+    tables, scores, fits, failures, found = {}, {}, {}, {}, {}
     for contestant in contestants:
         name, folds = contestant.name, outcomes.pop(contestant.name)  # frees their scores, which are copied below
         fits[name] = [outcome.fit for outcome in folds if outcome.fit is not None]
@@ -162,6 +183,7 @@ def compare(
         if reasons:
             failures[name] = reasons
             continue
+        found[name] = [outcome.insight for outcome in folds if outcome.insight is not None]
         scores[name] = setup.scores_of(folds)
         tables[name] = evaluate(
             setup.queries, scores[name], metrics=setup.measures, convention=setup.criteria.convention
@@ -180,9 +202,15 @@ def compare(
         failures=failures,
         reference_scores=_reference_scores(setup),
         description=setup.queries.describe(with_findings=False).to_dict(),
-        settings=_settings(setup, cv, data) | ({"refit": True} if refit else {}),
+        settings=settings,
         notes=notes,
     )
+    if is_explained and comparison.tables:
+        comparison.insights = _insights(setup, comparison, found, places_of(setup.queries, named))
+    if shares and comparison.tables:
+        curves = learning_curves(setup, shares, fits, scores, n_jobs=n_jobs, progress=progress)
+        comparison.learning_curves, problems = curves
+        comparison.notes = [*comparison.notes, *problems]
     if refit and comparison.tables:
         best = next(one for one in contestants if one.name == comparison.best())
         with Bar(f"fitting {best.name} to all queries", 1, is_shown=is_bar(progress)) as bar:
@@ -191,6 +219,30 @@ def compare(
         comparison.notes = [*comparison.notes, note]
         tell(progress, note)
     return comparison
+
+
+def _insights(
+    setup: Setup, comparison: Comparison, found: Mapping[str, list[FoldInsight]], named: list[int]
+) -> dict[str, Insight]:
+    """Return the insight of each contestant, with the reasons of the queries that reports show."""
+    queries = setup.queries
+    is_shown = np.zeros(queries.n_queries, dtype=bool)
+    is_shown[[*most_changed(comparison), *named]] = True
+    kept = np.repeat(is_shown, np.diff(queries.indptr))
+    starts = [setup.rows_of(fold.number).start for fold in setup.folds]
+    return {name: merged(folds, starts, queries, kept, setup.criteria.random_state) for name, folds in found.items()}
+
+
+def _date(setup: Setup, settings: Mapping[str, Any]) -> str:
+    """Return the date of the run in UTC; a stored run that is resumed keeps the date of its start."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    if setup.store is None:
+        return now
+    key = {"what": "date", "data": [dict(fold.fingerprints) for fold in setup.folds], "settings": settings}
+    stored = setup.store.get(key, {"date": str})
+    if stored is None:
+        setup.store.put(key, {"date": now})
+    return now if stored is None else stored.values["date"]
 
 
 def _reference_scores(setup: Setup) -> dict[str, Evaluation]:

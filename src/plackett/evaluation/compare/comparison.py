@@ -17,6 +17,7 @@ from plackett.data.queries import Queries
 from plackett.data.subtopics import Subtopics
 from plackett.data.trec.qrels import Qrels
 from plackett.data.trec.run import Run
+from plackett.evaluation.compare.insight import Insight
 from plackett.evaluation.evaluate import Evaluation, evaluate, find_metric
 from plackett.evaluation.reference_scores import BEST_FEATURE
 from plackett.evaluation.significance import Difference, corrected, differences
@@ -58,6 +59,19 @@ class FoldFit:
     seconds: float
     n_candidates: int
     history: list[dict[str, float]] | None = None
+
+
+class CurvePoint(NamedTuple):
+    """The mean of the first measure over all test queries after training on a share of the training queries.
+
+    ``n_queries`` is the mean number of training queries of a fold; ``low`` and ``high`` are a bootstrap interval.
+    """
+
+    share: float
+    n_queries: float
+    mean: float
+    low: float
+    high: float
 
 
 class HardQuery(NamedTuple):
@@ -125,6 +139,10 @@ class Comparison:
         Remarks, such as warnings of fits.
     kind : "ranker" or "run"
         What is compared.
+    insights : dict of str to Insight
+        By contestant the reasons of lists and the importance of features; only after ``compare(..., explain=True)``.
+    learning_curves : dict of str to list of CurvePoint
+        By contestant the mean of the first measure by training size; only after ``compare(..., learning_curve=True)``.
     best_ : ranker
         The best contestant by the first measure, fitted again to all queries; only after ``compare(..., refit=True)``.
 
@@ -154,6 +172,8 @@ class Comparison:
     kind: str = RANKER
     measures: Mapping[str, Measure] = field(default_factory=dict)
     lower_is_better: list[str] | None = None
+    insights: dict[str, Insight] = field(default_factory=dict)
+    learning_curves: dict[str, list[CurvePoint]] = field(default_factory=dict)
     refitted: Any = None
     baseline: str = ""
     is_baseline_best: bool = field(init=False)
@@ -259,6 +279,13 @@ class Comparison:
         sign = 1.0 if self.is_higher_better(metric) else -1.0
         means = {name: sign * table.mean()[metric] for name, table in self.tables.items()}
         return max(means, key=lambda name: -math.inf if math.isnan(means[name]) else means[name], default="")
+
+    def ranked(self) -> list[str]:
+        """Return the contestants by the first measure, the best first, those without a value last."""
+        metric = self.metrics[0]
+        sign = -1.0 if self.is_higher_better(metric) else 1.0
+        values = {name: sign * means[metric] for name, means in self.mean().items()}
+        return sorted(values, key=lambda name: (math.isnan(values[name]), values[name]))
 
     def differences(self, metric: str | None = None, *, against: str | None = None) -> list[Difference]:
         """Return pairs of contestants with intervals and p-values.
@@ -530,6 +557,8 @@ class Comparison:
             "settings": self.settings,
             "notes": self.notes,
         }
+        if self.learning_curves:
+            answer["learning_curves"] = self.learning_curves
         if per_query:
             tables = {**self.tables, **self.reference_scores}
             docid = self.queries.docid
@@ -547,6 +576,8 @@ class Comparison:
             answer["overall"] = {name: table.overall for name, table in tables.items()}
             answer["best_features"] = {name: table.best_features for name, table in self.reference_scores.items()}
             answer["scores"] = {name: scores.tolist() for name, scores in self.scores.items()}
+            if self.insights:
+                answer["insights"] = {name: insight.to_dict() for name, insight in self.insights.items()}
         return json_value(answer)
 
     def to_json(self, *, per_query: bool = True, indent: int | None = None) -> str:
@@ -603,6 +634,11 @@ class Comparison:
             description=values["description"],
             settings=values["settings"],
             notes=values["notes"],
+            insights={name: Insight.from_dict(one) for name, one in values.get("insights", {}).items()},
+            learning_curves={
+                name: [CurvePoint(*_numbers(list(point)).tolist()) for point in points]
+                for name, points in values.get("learning_curves", {}).items()
+            },
         )
 
 

@@ -24,6 +24,7 @@ from plackett.data.queries import Queries
 from plackett.evaluation import estimators
 from plackett.evaluation.compare.comparison import FoldFit
 from plackett.evaluation.compare.contestants import Contestant
+from plackett.evaluation.compare.insight import PARTS, FoldInsight, fold_insight
 from plackett.evaluation.compare.progress import Progress, is_bar, tell
 from plackett.evaluation.evaluate import check_first, check_judged, evaluate, parse_metrics
 from plackett.evaluation.reference_scores import SingleFeature, best_single_features
@@ -62,7 +63,8 @@ class Criteria(NamedTuple):
 class FoldData:
     """The queries of a fold; the test documents have no labels.
 
-    ``fingerprints`` are hashes of the three sets; empty if results are not stored.
+    ``fingerprints`` are hashes of the sets; empty if results are not stored. ``labels`` are those of the test documents
+    if the importance of features is computed, after the fit; estimators never get them.
     """
 
     number: int
@@ -70,13 +72,15 @@ class FoldData:
     validation: Queries | None
     test: Queries
     fingerprints: Mapping[str, str]
+    labels: np.ndarray | None = None
 
     @classmethod
-    def of_fold(cls, number: int, fold: Any, *, is_stored: bool) -> FoldData:
+    def of_fold(cls, number: int, fold: Any, *, is_stored: bool, is_explained: bool) -> FoldData:
         test = fold.test.replace(y=None, comments=None, subtopics=None)
         sets = {"train": fold.train, "validation": fold.validation, "test": test} if is_stored else {}
+        sets |= {"judged": fold.test} if is_stored and is_explained else {}
         hashes = {role: data_fingerprint(queries) for role, queries in sets.items()}
-        return cls(number, fold.train, fold.validation, test, hashes)
+        return cls(number, fold.train, fold.validation, test, hashes, fold.test.labels if is_explained else None)
 
     def __reduce__(self) -> tuple:
         """Pickle memory-mapped rows as a reference to their file, for worker processes."""
@@ -100,6 +104,7 @@ class Outcome:
     error: Exception | None = None
     reason: str = ""
     is_stored: bool = False
+    insight: FoldInsight | None = None
 
 
 class Setup(NamedTuple):
@@ -166,6 +171,7 @@ def prepare(
     select_by: str | Measure | None,
     folder: str | os.PathLike | None,
     random_state: int,
+    is_explained: bool = False,
 ) -> Setup:
     """Check all arguments and make the folds, before anything is fitted."""
     measures, names = parse_metrics(metrics)
@@ -186,7 +192,10 @@ def prepare(
     for judged in (queries, *(fold.validation for fold in folds if fold.validation is not None)):
         check_judged(judged)
     fold_of = np.repeat(np.arange(1, len(folds) + 1), [fold.test.n_queries for fold in folds])
-    prepared = [FoldData.of_fold(number, fold, is_stored=store is not None) for number, fold in enumerate(folds, 1)]
+    prepared = [
+        FoldData.of_fold(number, fold, is_stored=store is not None, is_explained=is_explained)
+        for number, fold in enumerate(folds, 1)
+    ]
     return Setup(list(contestants), prepared, criteria, names, store, queries, fold_of)
 
 
@@ -301,9 +310,10 @@ def run_fold(contestant: Contestant, data: FoldData, criteria: Criteria, store: 
     """
     params = contestant.candidates()
     candidates = [seeded(with_params(contestant.estimator, one), criteria.random_state) for one in params]
-    cache = _cache(store, data, criteria)
+    n_candidates = len(candidates)
+    cache = cache_of(store, data, criteria)
     failed: tuple[str, ...] = ()
-    record = _stored_scores(cache, candidates, data)
+    record, ranker = _stored_scores(cache, candidates, data), None
     is_stored = record is not None
     if record is None:
         attempts, best = _try_all(params, candidates, cache, data, criteria)
@@ -311,18 +321,51 @@ def run_fold(contestant: Contestant, data: FoldData, criteria: Criteria, store: 
         failed = tuple(f"{in_words(one.trial.params)}: {one.trial.error}" for one in attempts if one.error is not None)
         if best is None:
             return _failure(contestant, data, next(one.error for one in attempts if one.error is not None), failed)
-        params, fitted = [one.trial.params for one in finished], [one.estimator for one in finished]
-        record = _stored_scores(cache, fitted, data) if failed else None
+        params, candidates = [one.trial.params for one in finished], [one.estimator for one in finished]
+        record = _stored_scores(cache, candidates, data) if failed else None
         is_stored = record is not None
         if record is None:
-            record = _score(best, finished, data, criteria)
-            cache.put("scores", fitted, record.values, record.array, test=data.fingerprints.get("test"))
-    chosen, warned = params[record.values["chosen"]], tuple(record.values["warnings"])
-    fit = FoldFit(data.number, chosen, n_candidates=len(candidates), **record.values["fit"])
-    return Outcome(contestant.name, data.number, fit, record.array, warned, failed, is_stored=is_stored)
+            record, ranker = _score(best, finished, data, criteria)
+            cache.put("scores", candidates, record.values, record.array, test=data.fingerprints.get("test"))
+    place, warned = record.values["chosen"], tuple(record.values["warnings"])
+    fit = FoldFit(data.number, params[place], n_candidates=n_candidates, **record.values["fit"])
+    insight = None
+    if data.labels is not None:
+        insight = _insight(ranker, candidates[place], record.array, cache, data, criteria)
+    return Outcome(
+        contestant.name, data.number, fit, record.array, warned, failed, is_stored=is_stored, insight=insight
+    )
 
 
-def _cache(store: ResultStore | None, data: FoldData, criteria: Criteria) -> ResultCache:
+def _insight(
+    ranker: Any, chosen: Any, scores: Any, cache: ResultCache, data: FoldData, criteria: Criteria
+) -> FoldInsight:
+    """Return why the chosen candidate orders the test documents as it does; if only its scores were stored, fit it."""
+    more: dict[str, Any] = {"judged": data.fingerprints.get("judged"), "random_state": criteria.random_state}
+    more |= {} if not data.fingerprints else {"measure": identity_of(criteria.measures[0])}
+    reasons = cache.get("reasons", [chosen], PARTS, **more)
+    drops = cache.get("importance", [chosen], {}, **more)
+    if reasons is not None and drops is not None and reasons.array is not None and drops.array is not None:
+        return FoldInsight(**reasons.values, reasons=reasons.array, drops=drops.array)
+    with recorded():  # the warnings of the fit are in its attempt
+        fitted = _fit(chosen, data, criteria) if ranker is None else ranker
+        found = fold_insight(
+            fitted,
+            data.test,
+            np.asarray(data.labels),
+            scores,
+            criteria.measures[0],
+            criteria.convention,
+            criteria.random_state,
+        )
+    cache.put("reasons", [chosen], found.parts(), found.reasons, **more)
+    cache.put("importance", [chosen], {}, found.drops, **more)
+    return found
+
+
+def cache_of(store: ResultStore | None, data: FoldData, criteria: Criteria) -> ResultCache:
+    """Return the stored results of a fold."""
+
     def common() -> dict[str, Any]:
         return {
             "fold": data.number,
@@ -405,14 +448,14 @@ def _fit(estimator: Any, data: FoldData, criteria: Criteria) -> Any:
     return estimators.fit_copy(estimator, data.train, data.validation, metric)
 
 
-def _score(best: Attempt, finished: list[Attempt], data: FoldData, criteria: Criteria) -> Record:
-    """Return the test scores of the best candidate, and how it was chosen."""
+def _score(best: Attempt, finished: list[Attempt], data: FoldData, criteria: Criteria) -> tuple[Record, Any]:
+    """Return the test scores of the best candidate and how it was chosen, and its fit."""
     with recorded():  # the warnings of the fit are in its attempt; if only its trial was stored, the fit is the same
         fitted = _fit(best.estimator, data, criteria) if best.fitted is None else best.fitted
         scores = estimators.predict(fitted, data.test)
     seconds = sum(one.trial.seconds for one in finished)
     fit = {"validation": best.trial.value, "seconds": seconds, "history": history_of(fitted)}
-    return Record({"chosen": finished.index(best), "fit": fit, "warnings": best.warnings}, scores)
+    return Record({"chosen": finished.index(best), "fit": fit, "warnings": best.warnings}, scores), fitted
 
 
 def history_of(ranker: Any) -> list[dict[str, float]] | None:

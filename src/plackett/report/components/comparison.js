@@ -27,7 +27,7 @@ export function mountComparison(element, payload, options = {}) {
   const tablePlace = make("div", { class: "pk-table" }), scatterPlace = make("div", { class: "pk-card" });
   const listsPlace = make("div", { class: "pk-lists pk-card" });
   listsPlace.hidden = true;
-  const all = rankers.length > 2 ? [make("span", { class: "pk-check" }, every, make("label", { for: every.id }, "all rankers"))] : [];
+  const all = rankers.length > 2 ? [make("span", { class: "pk-check" }, every, make("label", { for: every.id }, `all ${payload.kind}s`))] : [];
   element.replaceChildren(
     make("div", { class: "pk-tools pk-sides" }, ...labelled(menuA), ...labelled(menuB), swap, outcome, ...all, clear),
     verdict,

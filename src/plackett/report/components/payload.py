@@ -31,6 +31,7 @@ def comparison_payload(
     lists: Mapping[int, Mapping[str, Any]] | None = None,
     unexplained: Mapping[int, str] | None = None,
     note: str = "",
+    kind: str = "ranker",
 ) -> dict[str, Any]:
     """Return what ``mountComparison`` shows.
 
@@ -62,6 +63,8 @@ def comparison_payload(
         By ranker why its lists have no reasons.
     note : str
         What was left out.
+    kind : str, default="ranker"
+        What is compared.
 
     Returns
     -------
@@ -71,6 +74,7 @@ def comparison_payload(
     columns = [{key: value for key, value in column.items() if key != "values"} for column in queries]
     facts = [list(map(_cell, column["values"])) for column in queries]
     return {
+        "kind": kind,
         "metric": metric,
         "better": 1 if higher_is_better else -1,
         "tie": tie,

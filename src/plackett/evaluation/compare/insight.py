@@ -1,0 +1,224 @@
+"""Why a fitted ranker orders the test documents as it does: reasons of its top documents, and important features."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from plackett.data.queries import Queries
+from plackett.evaluation import estimators
+from plackett.evaluation.permutation import (
+    MOST_ROWS,
+    N_REPEATS,
+    FeatureImportance,
+    importances,
+    permutation_drops,
+)
+from plackett.metrics.conventions import Convention
+from plackett.metrics.measure import Measure
+from plackett.validation import feature_labels
+
+TOP, STRONGEST = 10, 5  # documents of each list, and contributions of each document
+MOST_PERMUTED = 150  # features; of more, those with the largest contributions are shuffled
+QUERIES_AT_ONCE = 256  # memory is needed for the contributions to this many lists
+
+
+class Reason(NamedTuple):
+    """What one feature adds to the score of one document."""
+
+    feature: str
+    value: float | str
+    amount: float
+
+
+@dataclass(kw_only=True)
+class Insight:
+    """Why one contestant orders the test documents as it does.
+
+    Attributes
+    ----------
+    reasons : dict of int to list of Reason
+        By row of ``Comparison.queries`` the strongest contributions, of the top documents of the queries that changed
+        most and of those that were named.
+    explained : dict of str to float
+        The mean absolute contribution of each feature to the top documents of all test queries, the largest first.
+    permuted : list of FeatureImportance
+        The drop of the first measure on test queries if a feature is shuffled within each list, the largest first.
+    n_permuted : int
+        The number of test queries with shuffled features.
+    problem : str
+        Why there are no reasons; empty otherwise.
+    """
+
+    reasons: dict[int, list[Reason]] = field(default_factory=dict)
+    explained: dict[str, float] = field(default_factory=dict)
+    permuted: list[FeatureImportance] = field(default_factory=list)
+    n_permuted: int = 0
+    problem: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Insight:
+        """Restore an insight from the values of `to_dict`."""
+        reasons = {int(row): [Reason(*map(_number, one)) for one in found] for row, found in values["reasons"].items()}
+        permuted = [FeatureImportance(*map(_number, one)) for one in values["permuted"]]
+        return cls(**{**values, "reasons": reasons, "permuted": permuted})
+
+
+def _number(value: Any) -> Any:
+    return math.nan if value is None else value  # JSON has no NaN
+
+
+@dataclass(frozen=True)
+class FoldInsight:
+    """The same of one fold, in arrays.
+
+    ``reasons`` has a row for each document: its row, and of each reason the number of the feature in ``names``, the
+    value, the number of a category in ``words`` (-1 for numbers), and the amount; NaN where there are fewer reasons.
+    ``drops`` are those of the test queries for each of ``columns``.
+    """
+
+    names: list[str]
+    words: list[str]
+    sums: dict[str, float]
+    columns: list[int]
+    problem: str
+    reasons: np.ndarray
+    drops: np.ndarray
+
+    def parts(self) -> dict[str, Any]:
+        """Return the plain values."""
+        return {name: getattr(self, name) for name in PARTS}
+
+
+PARTS = {"names": list, "words": list, "sums": dict, "columns": list, "problem": str}  # plain values, and their types
+
+
+def fold_insight(
+    fitted: Any, test: Queries, labels: np.ndarray, scores: np.ndarray, measure: Measure, rules: Convention, seed: int
+) -> FoldInsight:
+    """Return reasons and importance of one fitted ranker on the test queries of a fold.
+
+    ``labels`` are those of the test documents, which the ranker itself does not get.
+    """
+    names: dict[str, int] = {}
+    words: dict[str, int] = {}
+    sums: dict[str, float] = {}
+    rows: list[np.ndarray] = []
+    problem = ""
+    try:
+        for explanation, first in _explanations(fitted, test, scores):
+            rows += [_packed(first + row, explanation.top(row, STRONGEST), names, words) for row in explanation.rows]
+            for name, amount in explanation.importance().items():
+                sums[name] = sums.get(name, 0.0) + amount * len(explanation)
+    except Exception as error:  # estimators of others may raise anything; the comparison is worth more
+        names, words, sums, rows, problem = {}, {}, {}, [], str(error) or type(error).__name__
+    columns, drops = _columns(test, sums), np.zeros((0, 0))
+    if columns:
+        drops = permutation_drops(
+            lambda shuffled: estimators.predict(fitted, shuffled),
+            test.replace(y=labels),
+            measure,
+            rules,
+            columns=columns,
+            random_state=seed,
+        )
+    reasons = np.array(rows) if rows else np.zeros((0, 1 + 4 * STRONGEST))
+    return FoldInsight(list(names), list(words), sums, columns, problem, reasons, drops)
+
+
+def _packed(row: int, parts: Sequence[Any], names: dict[str, int], words: dict[str, int]) -> np.ndarray:
+    answer = np.full(1 + 4 * STRONGEST, np.nan)
+    answer[0] = row
+    for place, part in enumerate(parts):
+        is_word = isinstance(part.value, str)
+        answer[1 + 4 * place : 5 + 4 * place] = (
+            names.setdefault(part.feature, len(names)),
+            np.nan if is_word else part.value,
+            words.setdefault(part.value, len(words)) if is_word else -1,
+            part[-1],
+        )
+    return answer
+
+
+def _unpacked(line: np.ndarray, names: Sequence[str], words: Sequence[str]) -> list[Reason]:
+    return [
+        Reason(names[int(name)], words[int(word)] if word >= 0 else float(value), float(amount))
+        for name, value, word, amount in line[1:].reshape(-1, 4)
+        if not np.isnan(name)
+    ]
+
+
+def _explanations(fitted: Any, test: Queries, scores: np.ndarray) -> Iterator[tuple[Any, int]]:
+    """Yield explanations of the top documents of some queries at a time, with the row at which these start."""
+    if not hasattr(fitted, "explain"):
+        raise NotImplementedError(f"{type(fitted).__name__} cannot explain its scores feature by feature.")
+    # the model of a query-dependent ranker is another one for every query
+    step = 1 if "query" in estimators.parameters_of(fitted.explain) else QUERIES_AT_ONCE
+    for start in range(0, test.n_queries, step):
+        part = test[start : start + step]
+        first = int(test.indptr[start])
+        tops = [
+            first_row + np.argsort(-scores[first + first_row : first + end], kind="stable")[:TOP]
+            for first_row, end in zip(part.indptr[:-1].tolist(), part.indptr[1:].tolist(), strict=True)
+        ]
+        found = fitted.explain(part, rows=np.sort(np.concatenate(tops)))
+        yield getattr(found, "documents", found), first
+
+
+def _columns(queries: Queries, sums: Mapping[str, float]) -> list[int]:
+    """Return the columns to shuffle: all, or those with the largest contributions; none if these are unknown."""
+    if queries.n_features <= MOST_PERMUTED:
+        return list(range(queries.n_features))
+    names = feature_labels(queries.n_features, queries.feature_names, queries.first_index)
+    known = [column for column, name in enumerate(names) if sums.get(name, 0.0) > 0]
+    return sorted(sorted(known, key=lambda column: -sums[names[column]])[:MOST_PERMUTED])
+
+
+def merged(
+    folds: Sequence[FoldInsight], starts: Sequence[int], queries: Queries, kept: np.ndarray, seed: int
+) -> Insight:
+    """Return the insight of all folds, with the reasons of the rows for which ``kept`` is True.
+
+    ``starts`` are the rows of ``queries`` at which the test documents of the folds start.
+    """
+    reasons: dict[int, list[Reason]] = {}
+    sums: dict[str, float] = {}
+    for fold, start in zip(folds, starts, strict=True):
+        for line in fold.reasons:
+            if kept[row := start + int(line[0])]:
+                reasons[row] = _unpacked(line, fold.names, fold.words)
+        for name, amount in fold.sums.items():
+            sums[name] = sums.get(name, 0.0) + amount
+    n_docs = sum(fold.reasons.shape[0] for fold in folds)
+    means = {name: amount / n_docs for name, amount in sums.items()}
+    columns = sorted({column for fold in folds for column in fold.columns})
+    drops = np.full((sum(fold.drops.shape[0] for fold in folds), len(columns)), np.nan)
+    start = 0
+    for fold in folds:
+        end = start + fold.drops.shape[0]
+        drops[start:end, np.searchsorted(columns, fold.columns)] = fold.drops
+        start = end
+    names = feature_labels(queries.n_features, queries.feature_names, queries.first_index)
+    return Insight(
+        reasons=reasons,
+        explained=dict(sorted(means.items(), key=lambda item: -item[1])),
+        permuted=importances(drops, [names[column] for column in columns], random_state=seed) if columns else [],
+        n_permuted=drops.shape[0],
+        problem=next((fold.problem for fold in folds if fold.problem), ""),
+    )
+
+
+def permutation_words(insight: Insight, n_queries: int) -> str:
+    """Return how the importance was computed, with its bounds."""
+    words = f"each feature shuffled {N_REPEATS} times within each list, on {insight.n_permuted:,} test queries"
+    if insight.n_permuted < n_queries:
+        words += f" of {n_queries:,} (at most {MOST_ROWS:,} documents are scored in a fold)"
+    return words

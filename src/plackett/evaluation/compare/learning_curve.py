@@ -1,0 +1,136 @@
+"""Learning curves by training size."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from plackett._threads import n_threads, results, set_n_threads
+from plackett._warnings import recorded
+from plackett.evaluation import estimators
+from plackett.evaluation.compare.comparison import CurvePoint, FoldFit
+from plackett.evaluation.compare.contestants import Contestant
+from plackett.evaluation.compare.folds import Criteria, FoldData, Setup, cache_of
+from plackett.evaluation.compare.progress import Progress, is_bar
+from plackett.evaluation.evaluate import evaluate
+from plackett.evaluation.select.grids import error_line, seeded, with_params
+from plackett.evaluation.significance import bootstrap_interval
+from plackett.evaluation.store.results import ResultStore
+from plackett.metrics.judged_lists import mean_of_counted
+from plackett.rankers.progress import Progress as Bar
+
+SHARES = (0.1, 0.25, 0.5, 1.0)
+
+
+def check_shares(shares: Any) -> tuple[float, ...]:
+    """Return the shares of a learning curve, sorted; the whole is always included."""
+    if shares is None or shares is False:
+        return ()
+    if shares is True:
+        return SHARES
+    wanted = {float(share) for share in shares}
+    if not all(0.0 < share <= 1.0 for share in wanted):
+        raise ValueError(f"learning_curve={shares!r}: give shares of the training queries, above 0 and at most 1.")
+    return tuple(sorted({*wanted, 1.0}))
+
+
+def learning_curves(
+    setup: Setup,
+    shares: Sequence[float],
+    fits: Mapping[str, Sequence[FoldFit]],
+    scores: Mapping[str, np.ndarray],
+    *,
+    n_jobs: int | None,
+    progress: Progress,
+) -> tuple[dict[str, list[CurvePoint]], list[str]]:
+    """Return by contestant a point for each share, and notes on fits that failed.
+
+    The training queries of a smaller share are among those of a larger one. Hyperparameters are those that the fold
+    chose with all of its training queries; validation queries stay the same.
+    """
+    contestants = [one for one in setup.contestants if one.name in scores]
+    smaller = [share for share in shares if share < 1.0]
+    tasks = [(one, fold, share) for one in contestants for share in smaller for fold in setup.folds]
+    found: dict[tuple[str, float], np.ndarray] = {
+        (one.name, share): np.full(setup.queries.n_docs, np.nan) for one in contestants for share in smaller
+    }
+    problems: dict[str, str] = {}
+    with Bar("learning curves", len(tasks), is_shown=is_bar(progress)) as bar:
+        for (name, share, number), part, problem in _outcomes(setup, tasks, fits, n_jobs):
+            if problem:
+                problems.setdefault(name, f"learning curve of {name}: fold {number}, {share:.0%}: {problem}")
+            else:
+                found[name, share][setup.rows_of(number)] = part
+            bar.advance()
+    curves = {}
+    for one in contestants:
+        points = [_point(setup, share, found[one.name, share]) for share in smaller]
+        curves[one.name] = [*points, _point(setup, 1.0, scores[one.name])]
+    return curves, list(problems.values())
+
+
+def _point(setup: Setup, share: float, scores: np.ndarray) -> CurvePoint:
+    sizes = [_n_kept(fold, share) for fold in setup.folds]
+    if np.isnan(scores).any():  # a fit failed
+        return CurvePoint(share, float(np.mean(sizes)), math.nan, math.nan, math.nan)
+    criteria = setup.criteria
+    table = evaluate(setup.queries, scores, metrics=[criteria.measures[0]], convention=criteria.convention)
+    values = table.values[:, 0]
+    interval = bootstrap_interval(values, random_state=criteria.random_state)
+    return CurvePoint(share, float(np.mean(sizes)), mean_of_counted(values), *interval)
+
+
+def _outcomes(setup: Setup, tasks: list, fits: Mapping[str, Sequence[FoldFit]], n_jobs: int | None) -> Any:
+    from joblib import delayed, effective_n_jobs
+
+    threads = max(1, n_threads() // max(1, min(effective_n_jobs(n_jobs), max(1, len(tasks)))))
+    chosen = {(name, fit.fold): fit.params for name, of_one in fits.items() for fit in of_one}
+    calls = (
+        delayed(_scores)(
+            one, chosen[one.name, fold.number], fold, share, setup.criteria, setup.store, threads, os.getpid()
+        )
+        for one, fold, share in tasks
+    )
+    return results(calls, is_ordered=False, n_jobs=n_jobs, max_nbytes=None)
+
+
+def _scores(
+    contestant: Contestant,
+    params: dict[str, Any],
+    data: FoldData,
+    share: float,
+    criteria: Criteria,
+    store: ResultStore | None,
+    threads: int,
+    parent: int,
+) -> tuple[tuple[str, float, int], np.ndarray | None, str]:
+    """Return the test scores after training on a share of the training queries, or the error in one line."""
+    if os.getpid() != parent:
+        set_n_threads(threads)  # the workers share the cores
+    key = (contestant.name, share, data.number)
+    estimator = seeded(with_params(contestant.estimator, params), criteria.random_state)
+    cache = cache_of(store, data, criteria)
+    more = {"share": share, "random_state": criteria.random_state, "test": data.fingerprints.get("test")}
+    stored = cache.get("learning curve", [estimator], {}, **more)
+    if stored is not None and stored.array is not None and stored.array.shape == (data.test.n_docs,):
+        return key, stored.array, ""
+    try:
+        with recorded():
+            # the same shuffled order for all shares, so that the smaller ones are parts of the larger ones
+            order = np.random.default_rng(criteria.random_state).permutation(data.train.n_queries)
+            kept = np.sort(order[: _n_kept(data, share)])
+            metric = criteria.select_by.under(criteria.convention)
+            fitted = estimators.fit_copy(estimator, data.train[kept], data.validation, metric)
+            scores = estimators.predict(fitted, data.test)
+    except Exception as error:  # too few queries for this ranker, for example
+        return key, None, error_line(error)
+    cache.put("learning curve", [estimator], {}, scores, **more)
+    return key, scores, ""
+
+
+def _n_kept(data: FoldData, share: float) -> int:
+    return max(1, round(share * data.train.n_queries))

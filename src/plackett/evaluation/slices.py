@@ -1,0 +1,151 @@
+"""Slices of the test queries of a comparison: where one contestant is better than another, and where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from plackett.data.queries import Queries
+from plackett.evaluation.compare.comparison import Comparison
+from plackett.evaluation.significance import Interval, bootstrap_interval
+from plackett.metrics.judged_lists import mean_of_counted
+from plackett.validation import plain
+
+MOST_BINS = 4  # of a quantity with many values, with about equally many queries each
+MOST_GROUPS = 30  # the largest ones
+OTHERS, UNKNOWN = "others", "no group"
+
+
+class Slice(NamedTuple):
+    """Some of the test queries: what they have in common, and the means of two contestants.
+
+    ``difference`` is that of B minus A, with its bootstrap interval (level 0.95), which is that of this slice alone.
+    ``best`` is the contestant with the best mean in the slice.
+    """
+
+    by: str
+    name: str
+    n_queries: int
+    mean_a: float
+    mean_b: float
+    difference: float
+    interval: Interval
+    best: str
+
+
+def slices(comparison: Comparison, a: str, b: str, *, groups: Mapping[Hashable, Any] | None = None) -> list[Slice]:
+    """Return the means of two contestants, and their difference, by what is known about the queries.
+
+    Queries are divided by the length of their list, the number of relevant documents, the share of relevant documents,
+    the highest label, and by the groups of the user. Relevant are documents with a label above 0.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    a, b : str
+        Two contestants.
+    groups : mapping of query id to group, default=None
+        Ids may be given as text. Queries without a group are a slice of their own.
+
+    Returns
+    -------
+    list of Slice
+        By the first measure of the comparison. Without divisions that leave all queries in one slice.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(40, n_features=6, random_state=0)
+    >>> result = pk.compare("regression,listmle", data, cv=4, metrics="ndcg@10")
+    >>> found = slices(result, "regression", "listmle", groups={7: "long", 8: "long"})
+    >>> [(one.name, one.n_queries) for one in found if one.by == "group"]
+    [('long', 2), ('no group', 38)]
+    """
+    queries, n_docs = comparison.queries, np.diff(comparison.queries.indptr)
+    relevant, highest = n_relevant(queries), highest_labels(queries)
+    divisions = {
+        "list length": _bins(n_docs),
+        "relevant documents": _bins(relevant),
+        "share of relevant": _bins(np.round(relevant / np.maximum(1, n_docs), 2), as_share=True),
+        "highest label": _bins(highest),
+    }
+    if groups:
+        divisions["group"] = _largest(group_of(comparison, groups))
+    return [
+        _slice(comparison, a, b, by, name, np.array([one == name for one in names]))
+        for by, names in divisions.items()
+        if len(set(names)) > 1
+        for name in _in_order(names)
+    ]
+
+
+def group_of(comparison: Comparison, groups: Mapping[Hashable, Any]) -> list[str]:
+    """Return the group of each test query as text; raise if no query has one."""
+    known = {str(plain(key)): str(plain(group)) for key, group in groups.items()}
+    ids = [str(plain(key)) for key in comparison.queries.ids.tolist()]
+    if not any(key in known for key in ids):
+        raise ValueError(
+            f"none of the {len(known):,} queries with a group is a test query; an id of the groups is "
+            f"{next(iter(known))!r}, one of the test queries {ids[0]!r}."
+        )
+    return [known.get(key, UNKNOWN) for key in ids]
+
+
+def n_relevant(queries: Queries) -> np.ndarray:
+    """Return the number of documents with a label above 0, query by query."""
+    return np.add.reduceat(np.nan_to_num(queries.labels) > 0, queries.indptr[:-1], dtype=np.int64)
+
+
+def highest_labels(queries: Queries) -> np.ndarray:
+    """Return the highest label of each query, 0 if none is judged."""
+    return np.maximum.reduceat(np.nan_to_num(queries.labels), queries.indptr[:-1])
+
+
+def _slice(comparison: Comparison, a: str, b: str, by: str, name: str, is_in: np.ndarray) -> Slice:
+    metric = comparison.metrics[0]
+    means = {one: mean_of_counted(table[metric][is_in]) for one, table in comparison.tables.items()}
+    gap = comparison.tables[b][metric][is_in] - comparison.tables[a][metric][is_in]
+    gap = gap[~np.isnan(gap)]
+    seed = int(comparison.settings.get("random_state") or 0)
+    interval = bootstrap_interval(gap, random_state=seed) if gap.size > 1 else Interval(np.nan, np.nan)
+    sign = 1.0 if comparison.is_higher_better(metric) else -1.0
+    best = max(means, key=lambda one: -np.inf if np.isnan(means[one]) else sign * means[one])
+    return Slice(by, name, int(is_in.sum()), means[a], means[b], mean_of_counted(gap), interval, best)
+
+
+def _bins(values: np.ndarray, *, as_share: bool = False) -> list[str]:
+    """Return the bin of each value as text; bins have whole values and about equally many queries."""
+    levels, counts = np.unique(values, return_counts=True)
+    # the bin of a level is that of the middle of its queries
+    middles = (np.cumsum(counts) - counts / 2) / values.size
+    bins = np.arange(levels.size) if levels.size <= MOST_BINS else np.minimum(middles * MOST_BINS, MOST_BINS - 1)
+    ends = {number: levels[bins.astype(np.int64) == number] for number in np.unique(bins.astype(np.int64))}
+    write = (lambda value: f"{value:.0%}") if as_share else (lambda value: f"{value:g}")
+    names = {
+        level: write(level) if part.size == 1 else f"{write(part[0])} to {write(part[-1])}"
+        for part in ends.values()
+        for level in part.tolist()
+    }
+    return [names[value] for value in values.tolist()]
+
+
+def _largest(names: list[str]) -> list[str]:
+    """Return groups with the small ones together, if there are many."""
+    found, counts = np.unique(names, return_counts=True)
+    if found.size <= MOST_GROUPS:
+        return names
+    kept = set(found[np.argsort(-counts, kind="stable")[: MOST_GROUPS - 1]].tolist())
+    return [name if name in kept else OTHERS for name in names]
+
+
+def _in_order(names: list[str]) -> list[str]:
+    """Return the different names: numbers by size, then text, and queries without a group at the end."""
+
+    def key(name: str) -> tuple:
+        first = name.split(" to ")[0].rstrip("%")
+        is_number = first.replace(".", "", 1).replace("-", "", 1).isdigit()
+        return name in (UNKNOWN, OTHERS), not is_number, float(first) if is_number else 0.0, name
+
+    return sorted(set(names), key=key)
