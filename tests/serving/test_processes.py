@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import plackett as pk
+from plackett.http.server import listeners_of, open_port
 from tests.serving.conftest import DATA, Served, service_of
 
 ROWS = DATA.X[:6].astype(np.float64)
@@ -190,6 +191,27 @@ class Process:
     def events(self, event):
         lines = [json.loads(line) for line in self.said if line.startswith("{")]
         return [line for line in lines if line["event"] == event]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere workers share one socket")
+def test_connections_are_spread_over_the_workers_and_a_second_server_is_refused():
+    with contextlib.ExitStack() as stack:
+        listeners = [stack.enter_context(one) for one in listeners_of(open_port("127.0.0.1", 0), 3)]
+        port = listeners[0].getsockname()[1]
+        for _ in range(90):
+            stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+        counts = []
+        for listener in listeners:
+            listener.setblocking(False)
+            accepted = []
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    accepted.append(stack.enter_context(listener.accept()[0]))
+            counts.append(len(accepted))
+        assert sum(counts) == 90
+        assert min(counts) >= 5  # 30 are expected
+        with pytest.raises(OSError, match="is in use"):
+            open_port("127.0.0.1", port)
 
 
 @NEEDS_FORK

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import os
 import socket
+import sys
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -42,6 +43,26 @@ def open_port(host: str, port: int) -> socket.socket:
         listener.close()
         raise OSError(_port_error(error, host, port)) from None
     return listener
+
+
+def listeners_of(listener: socket.socket, n: int) -> list[socket.socket]:
+    """Return a listening socket for each of ``n`` processes, at the address of ``listener``, which is the first.
+
+    Linux spreads new connections over them. From one shared socket the fastest process would take most connections, and
+    clients keep them. Elsewhere all are the same socket.
+    """
+    if not sys.platform.startswith("linux"):
+        return [listener] * n
+    # not before it was bound: a second server must not share the port of the first
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    listeners = [listener]
+    for _ in range(n - 1):
+        other = socket.socket(listener.family, listener.type, listener.proto)
+        listeners.append(other)
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        other.bind(listener.getsockname())
+        other.listen(BACKLOG)
+    return listeners
 
 
 def _port_error(error: OSError, host: str, port: int) -> str:

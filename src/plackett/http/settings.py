@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import re
 from dataclasses import dataclass
@@ -53,6 +54,7 @@ class ServerSettings:
         return is_loopback(self.host)
 
 
+@functools.lru_cache(256)
 def is_loopback(host: str) -> bool:
     """Return whether ``host`` is a loopback name or address."""
     if host.lower() in ("localhost", "localhost."):

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio.to_thread
+from pydantic_core import PydanticSerializationError, to_json
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.requests import Request
@@ -59,8 +60,11 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
 
 
 def _json(content: Any, status: int = 200, background: BackgroundTask | None = None) -> Response:
-    text = json.dumps(content, ensure_ascii=False, allow_nan=False)
-    return Response(text.encode("utf-8", "replace"), status, media_type="application/json", background=background)
+    try:
+        text = to_json(content, inf_nan_mode="null")
+    except PydanticSerializationError:  # a name that is not UTF-8 in its file
+        text = json.dumps(content).encode()
+    return Response(text, status, media_type="application/json", background=background)
 
 
 async def rank_lists(request: Request) -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import struct
 from itertools import chain
 from typing import Any
 
@@ -32,6 +33,7 @@ class FeatureSchema:
             self.names = tuple(str(number) for number in range(scorer.first_index, scorer.first_index + self.n))
         self._column = None if self.names is None else {name: column for column, name in enumerate(self.names)}
         self.labels = feature_labels(self.n, scorer.feature_names, scorer.first_index)
+        self._row = f"{self.n}d"  # of a packed row
         self.takes_missing = [scorer.takes_missing or column in scorer.category_columns for column in range(self.n)]
 
     def describe(self) -> list[dict[str, Any]]:
@@ -45,21 +47,27 @@ class FeatureSchema:
             raise _invalid(f"{where}documents must be an array of documents, not {_shown(documents)}.")
         if documents and type(documents[0]) is dict:
             documents = [self._ordered(document, f"{where}document {i}") for i, document in enumerate(documents)]
-        for i, document in enumerate(documents):
-            if type(document) is not list or len(document) != self.n:
-                self._raise_shape(document, f"{where}document {i}")
-        values = list(chain.from_iterable(documents))
+        X = np.empty((len(documents), self.n))
         try:
-            if not set(map(type, values)) <= _NUMBERS:
-                values = [self._number(value, place, where) for place, value in enumerate(values)]
-            X = np.array(values, dtype=np.float64).reshape(len(documents), self.n)
-        except OverflowError:
-            values = [self._number(value, place, where) for place, value in enumerate(values)]
-            raise
+            for i, document in enumerate(documents):
+                struct.pack_into(self._row, X, i * X.strides[0], *document)
+            is_plain = set(map(type, chain.from_iterable(documents))) <= _NUMBERS  # Booleans were packed too
+        except (TypeError, OverflowError, struct.error):
+            is_plain = False
+        if not is_plain:
+            X = self._checked(documents, where)
         if np.isinf(X).any():
             place = int(np.argmax(np.isinf(X)))
             raise _invalid(f"{self._place(place, where)} is too large for a number of 64 bits.")
         return X
+
+    def _checked(self, documents: list[Any], where: str) -> np.ndarray:
+        """Return the rows, of which some have missing values, or raise the error of a document or a value."""
+        for i, document in enumerate(documents):
+            if type(document) is not list or len(document) != self.n:
+                self._raise_shape(document, f"{where}document {i}")
+        values = [self._number(value, place, where) for place, value in enumerate(chain.from_iterable(documents))]
+        return np.array(values, dtype=np.float64).reshape(len(documents), self.n)
 
     def _ordered(self, document: Any, where: str) -> list[Any]:
         if type(document) is not dict:

@@ -1,13 +1,14 @@
 """Several worker processes behind one port.
 
-The parent loads the models and forks the workers, which share its memory and its listening socket. It watches the model
-files; a new model is verified once, and its file in memory is passed to all workers (``sharing.py``). A worker that
-dies is replaced. Workers stop when their parent is gone.
+The parent loads the models and forks the workers, which share its memory and its port. It watches the model files; a
+new model is verified once, and its file in memory is passed to all workers (``sharing.py``). A worker that dies is
+replaced. Workers stop when their parent is gone.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -17,6 +18,7 @@ import threading
 import time
 import warnings
 
+from plackett.http.server import listeners_of
 from plackett.serving.logs import log_event
 from plackett.serving.models import ServedModel
 from plackett.serving.server import serve_requests
@@ -40,7 +42,9 @@ class Supervisor:
     """The parent of the workers."""
 
     def __init__(self, service: Service, listener: socket.socket, n_workers: int):
-        self._service, self._listener, self._n = service, listener, n_workers
+        self._service, self._n = service, n_workers
+        # they stay open here, so that connections to a worker that has died wait for its successor
+        self._listeners = listeners_of(listener, n_workers)
         service.metrics.use_row(n_workers)
         self._workers: dict[int, tuple[int, socket.socket]] = {}  # process ids and channels, by number
         self._started = [-RESTART_PAUSE] * n_workers
@@ -49,6 +53,7 @@ class Supervisor:
 
     def run(self) -> None:
         """Start the workers, watch them and the model files, and stop them after a signal."""
+        gc.freeze()  # collections in the workers would copy the shared pages of all objects
         before = {one: signal.signal(one, self._stop) for one in (signal.SIGTERM, signal.SIGINT)}
         next_look = time.monotonic() + self._service.settings.poll
         try:
@@ -82,7 +87,11 @@ class Supervisor:
                 ours.close()
                 for _, channel in self._workers.values():
                     channel.close()
-                _work(self._service, self._listener, theirs, number)
+                own = self._listeners[number]
+                for listener in self._listeners:
+                    if listener is not own:
+                        listener.close()
+                _work(self._service, own, theirs, number)
             theirs.close()
             self._workers[number] = process, ours
 
@@ -114,7 +123,8 @@ class Supervisor:
             os.close(descriptor)
 
     def _end_workers(self) -> None:
-        self._listener.close()  # or new connections would wait for nothing
+        for listener in self._listeners:  # or new connections would wait for nothing
+            listener.close()
         for process, _ in self._workers.values():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGTERM)
