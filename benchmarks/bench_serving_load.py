@@ -80,7 +80,7 @@ class Server:
         self.process.wait()
 
 
-_PORT = re.compile(r"^port (\d+)$|^Serving at http://127.0.0.1:(\d+)/")
+_PORT = re.compile(r"(?:port |Serving at http://127.0.0.1:)(\d+)")
 _SMALL = json.dumps({"documents": [[0.0] * N_FEATURES]}).encode()
 
 

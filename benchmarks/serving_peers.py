@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 import plackett as pk
-from plackett.http.server import open_port
+from plackett.http.server import open_ports
 from plackett.serving.logs import start_logging
 from plackett.serving.models import ModelTable, load_model
 from plackett.serving.server import run_service
@@ -53,14 +53,14 @@ def main() -> None:
         model = replace(model, scorer=replace(model.scorer, model=SCORES[name](path)))
     settings = ServingSettings(poll=0.0, is_logging_requests=False)
     table = ModelTable([model])
-    with open_port("127.0.0.1", 0) as listener:
-        print(f"port {listener.getsockname()[1]}", flush=True)
-        start_logging()
-        service = Service(table, settings, make_metrics(table, workers + 1))
-        if workers == 1:
-            run_service(service, listener)
-        else:
-            run_workers(service, listener, workers)
+    listeners = open_ports("127.0.0.1", 0, workers)
+    print(f"port {listeners[0].getsockname()[1]}", flush=True)
+    start_logging()
+    service = Service(table, settings, make_metrics(table, workers + 1))
+    if workers == 1:
+        run_service(service, listeners[0])
+    else:
+        run_workers(service, listeners)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.http.server import listeners_of, open_port
+from plackett.http.server import open_port, open_ports
 from tests.serving.conftest import DATA, Served, service_of
 
 ROWS = DATA.X[:6].astype(np.float64)
@@ -196,7 +196,7 @@ class Process:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere workers share one socket")
 def test_connections_are_spread_over_the_workers_and_a_second_server_is_refused():
     with contextlib.ExitStack() as stack:
-        listeners = [stack.enter_context(one) for one in listeners_of(open_port("127.0.0.1", 0), 3)]
+        listeners = [stack.enter_context(one) for one in open_ports("127.0.0.1", 0, 3)]
         port = listeners[0].getsockname()[1]
         for _ in range(90):
             stack.enter_context(socket.create_connection(("127.0.0.1", port)))
@@ -357,7 +357,7 @@ def test_nothing_is_written_and_no_home_is_needed(folder, rankers, monkeypatch):
         pytest.skip("unshare is not installed")
     if trial.returncode:
         pytest.skip("this machine has no namespaces, or another file system at the temporary folder")
-    with Process(folder, "linear.plackett", "--workers", "2", inside=inside) as served:
+    with Process(folder, "linear.plackett", "--workers", "2", "--seconds", "60", inside=inside) as served:
         answer = Client(served.port).rank(explain=True)[1]
         assert [one["index"] for one in answer["ranking"]] == [one["index"] for one in ranking_of(rankers["linear"])]
         assert served.end() == 0

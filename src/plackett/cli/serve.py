@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 from typing import TYPE_CHECKING, Annotated, Any
@@ -75,7 +76,7 @@ def serve(
 
     for package in ("starlette", "uvicorn"):  # parts of FastAPI; the rest is loaded when it is needed
         import_optional(package, extra="web", needed_for="plackett serve")
-    from plackett.http.server import address_of, open_port
+    from plackett.http.server import address_of, open_ports
     from plackett.serving.logs import start_logging
     from plackett.serving.models import ModelTable, load_model
     from plackett.serving.server import run_service
@@ -102,7 +103,8 @@ def serve(
         os.makedirs(log, exist_ok=True)
         if not os.access(log, os.W_OK):
             raise PermissionError(f"{log!r}, given for the log, cannot be written to.")
-    with open_port(host, port) as listener:
+    with contextlib.ExitStack() as stack:
+        listeners = [stack.enter_context(listener) for listener in open_ports(host, port, workers)]
         table = ModelTable(map(load_model, specs))
         # one worker is this process; more have a row of counters each, and their parent another one
         service = Service(table, settings, make_metrics(table, 1 if workers == 1 else workers + 1))
@@ -112,15 +114,15 @@ def serve(
             output.note("plain HTTP: the token is sent unencrypted; anyone who can read the traffic can use it")
         if token is None and settings.token is not None:
             output.note(f"The token is {settings.token}")
-        address = address_of(listener, settings).partition("?")[0]
+        address = address_of(listeners[0], settings).partition("?")[0]
         output.note(f"Serving at {address} (stop it with Ctrl-C)")
         start_logging()
         if workers == 1:
-            run_service(service, listener)
+            run_service(service, listeners[0])
         else:
             from plackett.serving.workers import run_workers
 
-            run_workers(service, listener, workers)
+            run_workers(service, listeners)
 
 
 def _settings(host: str, port: int, token: str | None, **options: Any) -> ServingSettings:

@@ -27,42 +27,39 @@ UNREAD_TIMEOUT = 120.0  # seconds
 
 def open_port(host: str, port: int) -> socket.socket:
     """Return a listening socket; raise an OSError with advice, such as the next free port."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    except socket.gaierror:
-        raise OSError(f"the host {host!r} is unknown; use 127.0.0.1 for this machine.") from None
-    # asyncio only turns Nagle's algorithm off, which delays responses by 40 ms, if the protocol is named
-    listener = socket.socket(family, kind, protocol)
-    try:
-        if os.name == "posix":  # elsewhere two servers could share a port
-            # reuse the port of a server that has just ended
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(BACKLOG)
-    except OSError as error:
-        listener.close()
-        raise OSError(_port_error(error, host, port)) from None
-    return listener
+    return open_ports(host, port, 1)[0]
 
 
-def listeners_of(listener: socket.socket, n: int) -> list[socket.socket]:
-    """Return a listening socket for each of ``n`` processes, at the address of ``listener``, which is the first.
+def open_ports(host: str, port: int, n_processes: int) -> list[socket.socket]:
+    """Return a listening socket for each process, all at the same port; raise an OSError with advice.
 
     Linux spreads new connections over them. From one shared socket the fastest process would take most connections, and
     clients keep them. Elsewhere all are the same socket.
     """
-    if not sys.platform.startswith("linux"):
-        return [listener] * n
-    # not before it was bound: a second server must not share the port of the first
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    listeners = [listener]
-    for _ in range(n - 1):
-        other = socket.socket(listener.family, listener.type, listener.proto)
-        listeners.append(other)
-        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        other.bind(listener.getsockname())
-        other.listen(BACKLOG)
-    return listeners
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except socket.gaierror:
+        raise OSError(f"the host {host!r} is unknown; use 127.0.0.1 for this machine.") from None
+    n = n_processes if sys.platform.startswith("linux") else 1
+    # asyncio only turns Nagle's algorithm off, which delays responses by 40 ms, if the protocol is named
+    listeners = [socket.socket(family, kind, protocol) for _ in range(n)]
+    try:
+        for place, listener in enumerate(listeners):
+            if os.name == "posix":  # elsewhere two servers could share a port
+                # reuse the port of a server that has just ended
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if place:
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            listener.bind(listeners[0].getsockname() if place else address)
+            if n > 1 and place == 0:  # not before it is bound, or a second server could share the port
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        for listener in listeners:  # after all are bound: sockets of accepted connections would be in the way
+            listener.listen(BACKLOG)
+    except OSError as error:
+        for listener in listeners:
+            listener.close()
+        raise OSError(_port_error(error, host, port)) from None
+    return listeners * (n_processes // n)
 
 
 def _port_error(error: OSError, host: str, port: int) -> str:

@@ -50,7 +50,7 @@ class FeatureSchema:
         X = np.empty((len(documents), self.n))
         try:
             for i, document in enumerate(documents):
-                struct.pack_into(self._row, X, i * X.strides[0], *document)
+                struct.pack_into(self._row, X.data, i * X.strides[0], *document)
             is_plain = set(map(type, chain.from_iterable(documents))) <= _NUMBERS  # Booleans were packed too
         except (TypeError, OverflowError, struct.error):
             is_plain = False

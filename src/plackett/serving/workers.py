@@ -18,7 +18,6 @@ import threading
 import time
 import warnings
 
-from plackett.http.server import listeners_of
 from plackett.serving.logs import log_event
 from plackett.serving.models import ServedModel
 from plackett.serving.server import serve_requests
@@ -30,24 +29,23 @@ TICK = 0.1  # seconds between two looks at the workers
 RESTART_PAUSE = 1.0  # seconds between two starts of a worker
 
 
-def run_workers(service: Service, listener: socket.socket, n_workers: int) -> None:
-    """Serve by several processes until SIGTERM or Ctrl-C; running requests are answered before it returns.
+def run_workers(service: Service, listeners: list[socket.socket]) -> None:
+    """Serve by a process for each socket until SIGTERM or Ctrl-C; running requests are answered before it returns.
 
     ``service.metrics`` must have a row for each worker, and one more for the parent.
     """
-    Supervisor(service, listener, n_workers).run()
+    Supervisor(service, listeners).run()
 
 
 class Supervisor:
     """The parent of the workers."""
 
-    def __init__(self, service: Service, listener: socket.socket, n_workers: int):
-        self._service, self._n = service, n_workers
-        # they stay open here, so that connections to a worker that has died wait for its successor
-        self._listeners = listeners_of(listener, n_workers)
-        service.metrics.use_row(n_workers)
+    def __init__(self, service: Service, listeners: list[socket.socket]):
+        self._service, self._n = service, len(listeners)
+        self._listeners = listeners  # open here too, so that connections to a worker that died wait for its successor
+        service.metrics.use_row(self._n)
         self._workers: dict[int, tuple[int, socket.socket]] = {}  # process ids and channels, by number
-        self._started = [-RESTART_PAUSE] * n_workers
+        self._started = [-RESTART_PAUSE] * self._n
         self._stopping = False
         self._watcher = Watcher(service.table, service.settings.poll, self._swap, self._failed)
 
