@@ -2,83 +2,72 @@
 
 from __future__ import annotations
 
-import re
+import sys
+from pathlib import Path
 
 import plackett
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "plackett"
 author = "The plackett developers"
 copyright = author
 version = release = plackett.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    # the files of _ext
+    "docstrings",
+    "formulas",
+    "mathml",
+    "live_report",
+    "peers",
+    "pictures",
+    "reference",
+]
 
-source_suffix = {".md": "markdown"}
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_build"]
-myst_enable_extensions = ["deflist"]
+myst_enable_extensions = ["deflist", "dollarmath", "colon_fence", "attrs_inline", "attrs_block"]
 myst_heading_anchors = 3
+html_math_renderer = "mathml"
 
+autosummary_generate = False  # reference.py writes the pages
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # docstrings describe the types in more detail
 napoleon_google_docstring = False
 napoleon_use_rtype = False
-napoleon_custom_sections = ["Attributes"]  # left unchanged: see _list_attributes
+napoleon_custom_sections = ["Attributes"]  # left unchanged: see docstrings.list_attributes
+napoleon_use_param = False  # words in types ("qid") must not become links
+viewcode_line_numbers = True
 
 html_theme = "furo"
-html_title = f"plackett {version}"
+html_title = "plackett"
+html_favicon = html_logo = "../src/plackett/web/http/static/icon.svg"  # of the workbench, too
 html_show_sphinx = False
 html_copy_source = False
-
-
-def attributes(lines):
-    """Split a docstring at its section "Attributes": lines before, entries (names, kind, description) and lines after.
-
-    A line of the section that is not indented begins an entry: "coef_ : ndarray", or several names with commas.
-    """
-    marks = [
-        at for at in range(len(lines) - 1) if lines[at].strip() == "Attributes" and set(lines[at + 1].strip()) == {"-"}
-    ]
-    if not marks:
-        return list(lines), [], []
-    start = marks[0]
-    end = next(
-        (at for at in range(start + 2, len(lines) - 1) if lines[at].strip() and set(lines[at + 1].strip()) == {"-"}),
-        len(lines),
-    )
-    entries = []
-    for line in lines[start + 2 : end]:
-        if line and not line[0].isspace():
-            names, _, kind = line.partition(" : ")
-            entries.append(([name.strip() for name in names.split(",")], kind.strip(), []))
-        elif entries:
-            entries[-1][2].append(line)
-    return list(lines[:start]), entries, list(lines[end:])
-
-
-def _list_attributes(app, what, name, obj, options, lines):
-    """Write the attributes of a class as a list of literals, before Napoleon reads the docstring.
-
-    Napoleon turns them into fields, in which "coef_" becomes a reference to "coef", and "a_, b_" the name "b_" with the
-    type "a_,".
-    """
-    before, entries, after = attributes(lines)
-    if what != "class" or not entries:
-        return
-    listed = []
-    for names, kind, text in entries:
-        literals = ", ".join(f"``{one}``" for one in names)
-        kind = re.sub(r"_(?!\w)", r"\_", kind)
-        listed.append(f"* {literals}" + (f" ({kind})" if kind else ""))
-        listed += ["", *(line and f"  {line.removeprefix('    ')}" for line in text)] if any(text) else []
-    lines[:] = [*before, "Attributes", "----------", *listed, "", *after]
-
-
-def _keep_colons(app, what, name, obj, options, lines):
-    """Replace colons in the docstring of a property: Napoleon reads the text before a colon as its type."""
-    if what in ("attribute", "property") and lines:
-        lines[0] = lines[0].replace(": ", " – ")
-
-
-def setup(app):
-    app.connect("autodoc-process-docstring", _list_attributes, priority=100)
-    app.connect("autodoc-process-docstring", _keep_colons, priority=100)
+html_split_index = True  # a page for each letter: one page for all would be large
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+# the colours of the workbench and the reports
+html_theme_options = {
+    "light_css_variables": {
+        "color-brand-primary": "#1d5fa8",
+        "color-brand-content": "#1d5fa8",
+        "color-brand-visited": "#1d5fa8",
+        "color-background-secondary": "#f7f7f5",
+        "color-foreground-muted": "#5d646c",
+    },
+    "dark_css_variables": {
+        "color-brand-primary": "#7db4f0",
+        "color-brand-content": "#7db4f0",
+        "color-brand-visited": "#7db4f0",
+        "color-background-primary": "#14171a",
+        "color-background-secondary": "#1c2024",
+        "color-foreground-muted": "#a3abb4",
+    },
+}

@@ -26,6 +26,7 @@ DOCS = ROOT / "docs"
 PAGES = [
     *(page for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md") if page.exists()),
     *sorted(DOCS.glob("*.md")),
+    *sorted(DOCS.glob("tutorials/*.md")),
 ]
 MODULES = sorted(
     module.name
@@ -121,7 +122,7 @@ def shell(tmp_path, monkeypatch):
     return run
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_page_shows_what_the_code_prints(page, shell):
     """Run Python blocks with ``>>>`` and console blocks with ``$`` in order; a block with a caption is a file."""
     names: dict[str, object] = {}
@@ -133,6 +134,8 @@ def test_page_shows_what_the_code_prints(page, shell):
             examples = doctest.DocTestParser().get_doctest(block.text, names, where, str(page), block.line)
             run_doctest(examples)
             names = examples.globs
+        elif block.language == "{picture}":
+            draw(block.text, f"{page.name}, line {block.line}")
         elif block.language == "python":
             compile(block.text, f"{page.name}, line {block.line}", "exec")  # without a prompt: it must compile
         elif block.language == "console":
@@ -142,6 +145,15 @@ def test_page_shows_what_the_code_prints(page, shell):
                 printed = shell(command)
                 where = f"{page.name}, line {block.line}: $ {command}\nprinted\n{printed}\nbut the page shows\n{shown}"
                 assert doctest.OutputChecker().check_output(shown, printed, FLAGS), where
+
+
+def draw(code: str, where: str) -> None:
+    """Run the code of a picture as the docs do."""
+    pytest.importorskip("matplotlib")
+    spec = importlib.util.spec_from_file_location("drawing_of_docs", DOCS / "_ext" / "drawing.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.draw(code, where)
 
 
 def commands_of(text: str) -> Iterator[tuple[str, str]]:

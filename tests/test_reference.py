@@ -15,23 +15,38 @@ ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="the docs are not here")
 
 
-@pytest.fixture(scope="module")
-def conf():
-    spec = importlib.util.spec_from_file_location("conf_of_docs", ROOT / "docs" / "conf.py")
+SPACES = (pk, pk.metrics, pk.datasets, pk.preprocessing, pk.evaluation, pk.losses, pk.solvers, pk.text, pk.clicks)
+
+
+def extension(name):
+    """Return an extension of the docs."""
+    spec = importlib.util.spec_from_file_location(f"{name}_of_docs", ROOT / "docs" / "_ext" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
+@pytest.fixture(scope="module")
+def docstrings():
+    return extension("docstrings")
+
+
+def listed_names():
+    """Return the names of the reference."""
+    if not (ROOT / "docs").is_dir():
+        return []
+    return [name for _, names in extension("reference").sections() for name in names]
+
+
 def class_names():
-    """Return the classes of the reference."""
-    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8") if (ROOT / "docs").is_dir() else ""
-    return re.findall(r"autoclass:: (\S+)", text)
+    """Return the classes of the reference, without exceptions."""
+    classes = {name: resolve_name(name) for name in listed_names() if inspect.isclass(resolve_name(name))}
+    return [name for name, cls in classes.items() if not issubclass(cls, BaseException)]
 
 
-def attributes_of(cls, conf):
+def attributes_of(cls, docstrings):
     """Return the names in the section "Attributes" of a docstring."""
-    entries = conf.attributes((inspect.getdoc(cls) or "").splitlines())[1]
+    entries = docstrings.attributes((inspect.getdoc(cls) or "").splitlines())[1]
     return [name for names, *_ in entries for name in names]
 
 
@@ -49,12 +64,12 @@ def test_the_names_that_a_type_checker_sees_are_the_public_ones():
 
 
 @pytest.mark.parametrize("name", class_names())
-def test_every_attribute_is_written_under_its_own_name(name, conf):
+def test_every_attribute_is_written_under_its_own_name(name, docstrings):
     cls = resolve_name(name)
     lines = (inspect.getdoc(cls) or "").splitlines()
-    names = attributes_of(cls, conf)
+    names = attributes_of(cls, docstrings)
     assert all(re.fullmatch(r"\w+", name) for name in names), names
-    conf._list_attributes(None, "class", cls.__name__, cls, None, lines)
+    docstrings.list_attributes(None, "class", cls.__name__, cls, None, lines)
     text = "\n".join(lines)
     assert [name for name in names if f"``{name}``" not in text] == []
     heading = text.partition("Attributes\n----------\n")[2].partition("\n\n\n")[0]
@@ -103,13 +118,13 @@ def learned(cls, setting, lists):
 
 @pytest.mark.filterwarnings("ignore::plackett.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", SETTINGS)
-def test_the_reference_lists_what_a_fit_leaves_and_nothing_else(name, conf, lists):
+def test_the_reference_lists_what_a_fit_leaves_and_nothing_else(name, docstrings, lists):
     if name in NEEDED:
         pytest.importorskip(NEEDED[name])
     cls = getattr(pk, name, None) or getattr(pk.preprocessing, name)
     found = set().union(*(learned(cls, setting, lists) for setting in SETTINGS[name]))
     shown = [resolve_name(one) for one in class_names()]
-    documented = next(filter(None, (attributes_of(base, conf) for base in cls.__mro__ if base in shown)))
+    documented = next(filter(None, (attributes_of(base, docstrings) for base in cls.__mro__ if base in shown)))
     assert set(documented) == found
 
 
@@ -121,16 +136,49 @@ def test_every_estimator_of_the_reference_is_compared():
 
 @pytest.mark.filterwarnings("ignore::plackett.exceptions.DataWarning")
 @pytest.mark.parametrize("name", ["gctr", "rctr", "dctr", "pbm", "cm", "dcm", "ccm", "dbn", "sdbn", "ubm"])
-def test_the_reference_lists_what_a_fit_of_a_click_model_leaves(name, conf):
+def test_the_reference_lists_what_a_fit_of_a_click_model_leaves(name, docstrings):
     log = pk.clicks.ClickLog.from_arrays(["a", "b"], list("wxyz"), [1, 0, 1, 1], indptr=[0, 2, 4])
     model = pk.clicks.get_click_model(name).fit(log)
-    documented = {*attributes_of(pk.clicks.ClickModel, conf), *attributes_of(type(model), conf)}
+    documented = {*attributes_of(pk.clicks.ClickModel, docstrings), *attributes_of(type(model), docstrings)}
     assert documented == {name for name in vars(model) if name.endswith("_")}
 
 
+UNLISTED = {"AbsentLoss"}  # stands for a loss that a model file cannot hold
+
+
+def test_every_public_class_and_function_has_a_page():
+    listed = {id(resolve_name(name)) for name in listed_names()}
+    for space in SPACES:
+        for name in set(space.__all__) - UNLISTED:
+            value = getattr(space, name)
+            if inspect.isclass(value) or inspect.isfunction(value):
+                assert id(value) in listed, f"docs/api.md does not list {space.__name__}.{name}"
+
+
+def test_a_page_has_source_members_and_formula():
+    reference = extension("reference")
+    assert "__getitem__" in reference.members(pk.Queries)
+    assert "set_fit_request" not in reference.members(pk.LinearRanker)  # of scikit-learn
+    assert {"fit", "rank", "explain", "save", "l2_path"} <= set(reference.members(pk.LinearRanker))
+    formulas = reference.formulas()
+    assert formulas["plackett.losses.ListMLE"].startswith("$")
+    assert ":math:`" in reference.page("plackett.metrics.dcg", "plackett.metrics", [], formulas["plackett.metrics.dcg"])
+
+
+@pytest.mark.parametrize(
+    ("text", "latex"),
+    [
+        ("Σ_i [−f_i + log Σ_{j ≥ i} exp f_j]", r"\sum _{i} [-f_{i} + \log  \sum _{j \ge  i} \exp \ f_{j}]"),
+        ("½ ‖coef‖²", r"\frac{1}{2}  \Vert \mathrm{coef}\Vert ^2"),
+        ("α_jt + learning_rate · x", r"α_{jt} + \mathrm{learning\_rate} \cdot  x"),
+    ],
+)
+def test_formulas_of_docstrings_become_latex(text, latex):
+    assert extension("formulas").as_latex(text) == latex
+
+
 def public_functions():
-    spaces = (pk, pk.metrics, pk.datasets, pk.preprocessing, pk.evaluation, pk.losses, pk.solvers, pk.text, pk.clicks)
-    for space in spaces:
+    for space in SPACES:
         for name in space.__all__:
             if inspect.isfunction(getattr(space, name)):
                 yield pytest.param(getattr(space, name), id=f"{space.__name__}.{name}")

@@ -1,0 +1,23 @@
+"""The report of a comparison as a page of the site, written anew by each build: demo-report.html."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import plackett as pk
+
+
+def compare():
+    """Return the comparison that the page shows: three rankers on a synthetic set that resembles web search."""
+    data = pk.datasets.make_web_like(100, n_features=16, random_state=0)
+    return pk.compare("listmle,rankboost,adarank", data, cv=3, metrics="ndcg@10,map")
+
+
+def write_report(app, error):
+    if error is None and app.builder.format == "html":
+        pk.write_report(compare(), Path(app.outdir, "demo-report.html"), title="Three rankers on a synthetic set")
+
+
+def setup(app):
+    app.connect("build-finished", write_report)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,101 @@
+"""One page for each public name: written from the lists of api.md before Sphinx reads the pages."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+from pkgutil import resolve_name
+
+DOCS = Path(__file__).resolve().parents[1]
+FOLDER = DOCS / "reference"  # generated, and ignored by git
+
+
+def sections():
+    """Yield the sections of api.md, each with the full names listed in it."""
+    for part in re.split(r"^## ", (DOCS / "api.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+        lists = re.findall(r"\.\. autosummary::\n(.*?)```", part, flags=re.DOTALL)
+        yield part.partition("\n")[0], re.findall(r"^   (plackett[\w.]+)$", "".join(lists), flags=re.MULTILINE)
+
+
+def members(cls):
+    """Return the documented public methods and properties that classes of plackett define, and documented ``[]`` and calls."""
+    found = {}
+    for base in reversed(cls.__mro__):
+        for name, value in vars(base).items():
+            function = getattr(value, "__func__", None) or getattr(value, "fget", None) or getattr(value, "func", value)
+            # the set_..._request of scikit-learn's metaclass are functions of its own
+            is_ours = inspect.isfunction(function) and function.__module__.startswith("plackett")
+            if is_ours and (not name.startswith("_") or name in ("__call__", "__getitem__")):
+                found[name] = inspect.getdoc(getattr(cls, name))
+    return [name for name, text in found.items() if text]
+
+
+def page(name, section, siblings, formula=None):
+    """Return the page of a public name, in reStructuredText: MyST's eval-rst would store Sphinx's environment in each page."""
+    subject, title = resolve_name(name), name.rpartition(".")[2]
+    lines = [":orphan:", "", title, "=" * len(title), "", ".. container:: crumbs", ""]
+    lines += [f"   :doc:`Reference </api>` › {section}", ""]
+    if formula:
+        as_rst = re.sub(r"`([^`]+)`", r"``\1``", formula)
+        lines += [".. container:: definition", "", "   " + re.sub(r"\$([^$]+)\$", r":math:`\1`", as_rst), ""]
+    if inspect.isclass(subject):
+        kind = "autoexception" if issubclass(subject, BaseException) else "autoclass"
+        lines += [f".. {kind}:: {name}"]
+        shown = [] if kind == "autoexception" else members(subject)
+        for option, special in (("members", False), ("special-members", True)):
+            names = [one for one in shown if one.startswith("__") == special]
+            lines += [f"   :{option}: {', '.join(names)}"] if names else []
+    else:
+        lines += [f".. autofunction:: {name}"]
+    others = [f":doc:`{one.rpartition('.')[2]} <{one}>`" for one in siblings if one != name]
+    if others:
+        lines += ["", ".. rubric:: In the same section", "", " · ".join(others)]
+    return "\n".join([*lines, ""])
+
+
+def formulas():
+    """Return the formulas of losses and measures, by the name of their class or function, from the tables of their pages."""
+    from plackett.losses import get_loss, loss_names
+
+    found = {}
+    for row in _rows("losses.md", "formula"):
+        for loss in re.findall(r"^`([\w-]+)`", row[0]):
+            if loss in loss_names() and "$" in row[1]:
+                found.setdefault(f"plackett.losses.{type(get_loss(loss)).__name__}", row[1])
+    found.pop("plackett.losses.Pairwise", None)  # a class with many formulas, which its docstring lists
+    for row in _rows("metrics.md", "value"):
+        found[f"plackett.metrics.{row[1].strip('`')}"] = row[2]
+    return found
+
+
+def _rows(name, column):
+    """Yield the rows of the tables of a page that have a certain column."""
+    is_wanted = False
+    for line in (DOCS / name).read_text(encoding="utf-8").splitlines():
+        if not line.startswith("|"):
+            is_wanted = False
+            continue
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if is_wanted and not set(line) <= set("|-: "):
+            yield cells
+        is_wanted = is_wanted or column in cells
+
+
+def write_pages(app=None):
+    """Write the pages that changed, and delete those of names that are gone."""
+    FOLDER.mkdir(exist_ok=True)
+    known, texts = formulas(), {}
+    for section, names in sections():
+        for name in names:
+            texts[FOLDER / f"{name}.rst"] = page(name, section, names, known.get(name))
+    for path in set(FOLDER.glob("*.rst")) - set(texts):
+        path.unlink()
+    for path, text in texts.items():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def setup(app):
+    app.connect("builder-inited", write_pages)
+    return {"parallel_read_safe": True}
