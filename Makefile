@@ -4,12 +4,13 @@
 #   make checked   the kernel tests with bounds checks of every index
 #   make sanitize  the kernel tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #   make portable  the kernels compiled for arm64 and macOS
+#   make docs      the site; make docs-check also checks its links, sizes and accessibility
 #   make dist      sdist and wheel, tested without a compiler
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test check checked sanitize portable dist bench docs clean
+.PHONY: demo test check checked sanitize portable dist bench docs docs-check clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
@@ -69,6 +70,10 @@ dist: .venv/bin/python
 docs: .venv/installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -j auto -b html -d docs/_build/doctrees docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
+
+# links, sizes, accessibility, and code that is cut off, in a browser
+docs-check: docs .venv/installed-axe
+	PLACKETT_SITE=docs/_build/html $(BIN)/python -m pytest -q tests/test_site.py
 
 clean:
 	rm -rf .venv .demo build dist docs/_build

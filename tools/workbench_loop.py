@@ -33,8 +33,9 @@ JUDGED = [
 # an arrow that glides to where the user clicks: screenshots do not show the real one
 POINTER = """
 const arrow = document.createElement("div");
-arrow.innerHTML = '<svg width="26" height="26" viewBox="0 0 24 24"><path d="M5 2l14 11-7 1 4 7-3 1-4-7-4 4z" fill="#111" stroke="#fff" stroke-width="1.5"/></svg>';
-arrow.style.cssText = "position:absolute;left:0;top:0;z-index:99;pointer-events:none;transition:transform .5s ease-in-out";
+const shape = '<path d="M5 2l14 11-7 1 4 7-3 1-4-7-4 4z" fill="#111" stroke="#fff" stroke-width="1.5"/>';
+arrow.innerHTML = `<svg width="26" height="26" viewBox="0 0 24 24">${shape}</svg>`;
+arrow.style.cssText = "position:absolute; left:0; top:0; z-index:99; pointer-events:none; transition:transform .5s";
 document.body.append(arrow);
 window.pointAt = (x, y) => { arrow.style.transform = `translate(${x}px, ${y}px)`; };
 pointAt(620, 420);

@@ -5,7 +5,7 @@ from __future__ import annotations
 import matplotlib as mpl
 
 mpl.use("Agg")
-from matplotlib import pyplot as plt  # noqa: E402
+from matplotlib import pyplot as plt
 
 STYLE = {
     "svg.fonttype": "none",

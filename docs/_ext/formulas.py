@@ -28,7 +28,9 @@ SIGNS = {
 }
 LETTER = "[^\\W\\d_ΣΠ½²ᵀ]"
 TOKEN = re.compile(
-    rf"\*\*(?P<power>\w+)|_(?P<below>(?:{LETTER}|\d)+)|(?P<word>{LETTER}(?:(?:{LETTER}|\d)+(?:_(?:{LETTER}|\d){{2,}})*)?)|(?P<space> +)|(?P<sign>.)"
+    rf"\*\*(?P<power>\w+)|_(?P<below>(?:{LETTER}|\d)+)"
+    rf"|(?P<word>{LETTER}(?:(?:{LETTER}|\d)+(?:_(?:{LETTER}|\d){{2,}})*)?)"  # x, loss, learning_rate
+    r"|(?P<space> +)|(?P<sign>.)"
 )
 
 

@@ -14,7 +14,7 @@ class Picture(SphinxDirective):
     """Show the code of the directive and its figure."""
 
     has_content = True
-    option_spec = {"alt": directives.unchanged_required}
+    option_spec = {"alt": directives.unchanged_required}  # noqa: RUF012 - as docutils wants it
 
     def run(self):
         code = "\n".join(self.content)

@@ -19,7 +19,7 @@ def sections():
 
 
 def members(cls):
-    """Return the documented public methods and properties that classes of plackett define, and documented ``[]`` and calls."""
+    """Return the documented public methods and properties, ``[]`` and calls that classes of plackett define."""
     found = {}
     for base in reversed(cls.__mro__):
         for name, value in vars(base).items():
@@ -32,7 +32,10 @@ def members(cls):
 
 
 def page(name, section, siblings, formula=None):
-    """Return the page of a public name, in reStructuredText: MyST's eval-rst would store Sphinx's environment in each page."""
+    """Return the page of a public name.
+
+    It is reStructuredText: with MyST's eval-rst each stored page would contain Sphinx's environment, 2 MB.
+    """
     subject, title = resolve_name(name), name.rpartition(".")[2]
     lines = [":orphan:", "", title, "=" * len(title), "", ".. container:: crumbs", ""]
     lines += [f"   :doc:`Reference </api>` › {section}", ""]
@@ -55,7 +58,7 @@ def page(name, section, siblings, formula=None):
 
 
 def formulas():
-    """Return the formulas of losses and measures, by the name of their class or function, from the tables of their pages."""
+    """Return the formulas of losses and measures by their full names, from the tables of their pages."""
     from plackett.losses import get_loss, loss_names
 
     found = {}

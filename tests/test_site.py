@@ -1,0 +1,148 @@
+"""The built site, which ``make docs-check`` names in PLACKETT_SITE: links, sizes, and pages in a browser."""
+
+import os
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+import pytest
+
+from tests.axe import violations_everywhere
+from tests.browser import media, screen, start_browser
+
+SITE = Path(os.environ.get("PLACKETT_SITE", "no-site")).resolve()
+needs_site = pytest.mark.skipif(not SITE.is_dir(), reason="make docs-check builds the site and runs this")
+LARGEST_PAGE = 300_000
+LARGEST_LANDING = 1_500_000  # with style sheets, scripts and the film
+# "tag attribute" pairs whose address the browser loads by itself
+LOADED = {"img src", "script src", "iframe src", "source srcset", "video src", "link href"}
+
+
+class Page(HTMLParser):
+    """The ids of a page, the addresses it links to, and those it loads."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.ids: set[str] = set()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if value is None:
+                continue
+            if name in ("id", "name"):
+                self.ids.add(value)
+            if f"{tag} {name}" in LOADED:
+                self.loads.append(value)
+            elif name == "href":
+                self.links.append(value)
+
+
+def is_outside(address: str) -> bool:
+    return bool(re.match(r"[a-z][a-z+.-]*:|//", address)) and not address.startswith("data:")
+
+
+def broken(folder: Path, pages: dict[Path, Page]) -> Iterator[str]:
+    """Yield the links and loads inside of a site that lead to no file, or to no element of a page."""
+    for path, page in pages.items():
+        for address in (*page.links, *page.loads):
+            if is_outside(address) or address.startswith("data:"):
+                continue
+            name, anchor = urldefrag(address.partition("?")[0])
+            target = (path.parent / unquote(name)).resolve() if name else path
+            if not target.is_file():
+                yield f"{path.relative_to(folder)}: {address} is not there"
+            elif anchor and target in pages and unquote(anchor) not in pages[target].ids:
+                yield f"{path.relative_to(folder)}: {address} has no such place"
+
+
+def pages_of(folder: Path) -> dict[Path, Page]:
+    return {path: Page(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.html"))}
+
+
+def test_the_checker_finds_missing_files_and_places(tmp_path):
+    (tmp_path / "a.html").write_text('<p id="here"><a href="b.html#there">b</a><a href="#here">a</a><img src="c.png">')
+    (tmp_path / "b.html").write_text('<a href="a.html#here">a</a><a href="https://example.org/x">x</a><a href="d.html">')
+    found = list(broken(tmp_path, pages_of(tmp_path)))
+    assert found == [
+        "a.html: b.html#there has no such place",
+        "a.html: c.png is not there",
+        "b.html: d.html is not there",
+    ]
+
+
+@pytest.fixture(scope="module")
+def pages():
+    return pages_of(SITE)
+
+
+@needs_site
+def test_every_link_inside_the_site_leads_somewhere(pages):
+    assert list(broken(SITE, pages)) == []
+
+
+@needs_site
+def test_no_page_loads_anything_from_elsewhere(pages):
+    found = {path.name: list(filter(is_outside, page.loads)) for path, page in pages.items()}
+    assert {name: loads for name, loads in found.items() if loads} == {}
+    for path in (SITE / "_static").rglob("*.css"):
+        assert not re.search(r"url\(\s*[\"']?(?:https?:)?//", path.read_text(encoding="utf-8")), path.name
+
+
+@needs_site
+def test_no_page_is_large(pages):
+    sizes = {path.relative_to(SITE).as_posix(): path.stat().st_size for path in pages}
+    assert {name: size for name, size in sizes.items() if size > LARGEST_PAGE} == {}
+    landing = SITE / "index.html"
+    loads = {(SITE / urldefrag(load.partition("?")[0])[0]).resolve() for load in pages[landing].loads}
+    weight = landing.stat().st_size + sum(path.stat().st_size for path in loads if path.is_file())
+    assert weight < LARGEST_LANDING, f"the landing page loads {weight:,} bytes"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    driver = start_browser(tmp_path_factory.mktemp("browser"))
+    yield driver
+    driver.quit()
+
+
+CUT_OFF = """
+return [...document.querySelectorAll("article pre, article .formula, article .definition")]
+    .filter((block) => block.scrollWidth > block.clientWidth + 1)
+    .map((block) => block.textContent.trim().split("\\n").sort((a, b) => b.length - a.length)[0]);
+"""
+
+
+@needs_site
+def test_no_code_is_cut_off_at_1280_pixels(browser, pages):
+    screen(browser, 1280, 900)
+    media(browser, "screen", "light", "reduce")
+    cut = []
+    for path in pages:
+        if path.parent.name == "_modules" or "_modules" in path.parts or path.name.startswith("genindex"):
+            continue
+        browser.get(path.as_uri())
+        cut += [f"{path.relative_to(SITE)}: {line}" for line in browser.execute_script(CUT_OFF)]
+    assert cut == []
+
+
+@needs_site
+@pytest.mark.parametrize("page", ["index.html", "tutorials/first-hour.html", "reference/plackett.LinearRanker.html"])
+def test_pages_are_accessible_and_fit_on_a_phone(browser, page):
+    browser.get((SITE / page).as_uri())
+    assert violations_everywhere(browser) == []
+    screen(browser, 390, 800)
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+
+
+@needs_site
+def test_readers_who_prefer_reduced_motion_get_a_still_picture(browser):
+    for motion, name in (("reduce", "workbench-still.webp"), ("no-preference", "workbench-loop.webp")):
+        media(browser, "screen", "light", motion)
+        browser.get((SITE / "index.html").as_uri())
+        shown = browser.execute_script("return document.querySelector('.film img').currentSrc")
+        assert shown.endswith(name)
