@@ -11,20 +11,21 @@ pytest.importorskip("schemathesis")
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 
+from plackett.web.http import board_routes, routes
 from plackett.web.http.app import create_app
-from plackett.web.http.routes import router
 from plackett.web.settings import Settings
 from plackett.web.store import Store
 from tests.web.serving import TOKEN, small_collection
 
 WITHOUT_VALUES = [  # so that none can be wrong
     *(f"GET {name}" for name in ("health", "session", "collection", "rankers", "logs", "sets")),
-    *(f"GET {name}" for name in ("interleaving", "participation")),
+    *(f"GET {name}" for name in ("interleaving", "participation", "query-sets", "snapshots")),
     "POST own",
 ]
 RIGHT, WRONG = schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE
 OPERATIONS = [
     (route.path, method, mode)
+    for router in (routes.router, board_routes.router)
     for route in router.routes
     for method in sorted(route.methods)
     for mode in (RIGHT, WRONG)

@@ -79,6 +79,8 @@ class Collection(ABC):
     n_docs : int or None
         None for a live engine.
     feature_names : list of str
+    is_live : bool
+        Whether lists come from elsewhere, and may change at any time.
     """
 
     kind: ClassVar[Literal["text", "letor", "engine"]]
@@ -88,12 +90,15 @@ class Collection(ABC):
 
     def __init__(self) -> None:
         self._saved: dict[str, Callable[[], Ranker]] = {}
+        self._versions: dict[str, int] = {}  # how often the ranker of a name was replaced or removed
         self._lists: Cache[tuple[str, str, int], Hits] = LRUCache(MAX_CACHED_VALUES, getsizeof=_cached_size)
+        self.is_live = False
         self._lock = threading.Lock()
 
     def keep_lists_for(self, seconds: float) -> None:
         """Cache lists only for some time, because they come from elsewhere."""
         self._lists = TTLCache(MAX_CACHED_VALUES, seconds, getsizeof=_cached_size)
+        self.is_live = True
 
     @property
     def size(self) -> str:
@@ -154,7 +159,7 @@ class Collection(ABC):
             The name is that of an own ranker, or the features of the ranker are not those of the collection.
         """
         self._check_name(name)
-        self._check_ranker(name, ranker)
+        self.check_ranker(name, ranker)
         self._add(name, lambda: ranker)
 
     def add_lazy_ranker(self, name: str, load: Callable[[], Ranker]) -> None:
@@ -166,7 +171,7 @@ class Collection(ABC):
 
         def loaded() -> Ranker:
             ranker = load()
-            self._check_ranker(name, ranker)
+            self.check_ranker(name, ranker)
             return ranker
 
         self._add(name, cache(loaded))
@@ -185,7 +190,8 @@ class Collection(ABC):
         if name in self.own_rankers():
             raise ValueError(f"{name!r} is the name of a built-in base ranker; choose another.")
 
-    def _check_ranker(self, name: str, ranker: Ranker) -> None:
+    def check_ranker(self, name: str, ranker: Ranker) -> None:
+        """Raise a ValueError if the features of a ranker are not those of the collection."""
         # not above: without saved rankers the server starts in half the time
         from plackett.rankers.refinement.base import Refiner
 
@@ -211,7 +217,12 @@ class Collection(ABC):
             self._saved = {other: ranker for other, ranker in self._saved.items() if other != name}
             self._invalidate(name)
 
+    def version(self, base: str) -> int:
+        """Return a number that changes when another ranker gets this name, for caches of rankings."""
+        return self._versions.get(base, 0)
+
     def _invalidate(self, base: str) -> None:
+        self._versions[base] = self.version(base) + 1
         for key in [key for key in self._lists if key[1] == base]:
             del self._lists[key]
 
@@ -236,16 +247,24 @@ class Collection(ABC):
             hits = self._lists.get(key)
         if hits is not None:
             return hits
-        saved = self.ranker(base)
+        hits = self.find(query, base, k)
+        with self._lock, suppress(ValueError):  # a list that is larger than the cache
+            self._lists[key] = hits
+        return hits
+
+    def find(self, query: str, base: str = "", k: int = 100, *, ranker: Ranker | None = None) -> Hits:
+        """Return the list of ``search`` without the cache, from which a query set would displace the lists of users.
+
+        With ``ranker``, a fitted one that need not be a base ranker, ``base`` is only its name.
+        """
+        base = base if ranker is not None else self.base_name(base)
+        saved = self.ranker(base) if ranker is None else ranker
         if saved is None:
             hits = self._find(query, base, k)
         else:  # the default ranker finds candidates, the saved one orders them
             candidates = self._find(query, self.base_name(), max(k, CANDIDATES))
             hits = rescored(candidates, saved).by_score().first(k)
-        hits = hits._replace(base=base)
-        with self._lock, suppress(ValueError):  # a list that is larger than the cache
-            self._lists[key] = hits
-        return hits
+        return hits._replace(base=base)
 
     def score(self, query: str, docid: Sequence[str], base: str = "") -> Hits:
         """Return the base scores and features of given documents, best first; unknown documents are skipped."""

@@ -17,7 +17,7 @@ from starlette.staticfiles import StaticFiles
 from plackett import __version__
 from plackett.http.error_responses import EXCEPTION_HANDLERS
 from plackett.web.collections.base import Collection
-from plackett.web.http import pages, routes
+from plackett.web.http import board_pages, board_routes, pages, routes
 from plackett.web.http.api import PREFIX
 from plackett.web.http.invalid_requests import on_invalid
 from plackett.web.http.middleware import SafetyMiddleware
@@ -66,6 +66,8 @@ def create_app(collection: Collection, store: Store, settings: Settings | None =
     )
     app.state.workbench = Workbench(collection, store, settings)
     app.include_router(routes.router)
+    app.include_router(board_routes.router)
+    board_pages.add_pages(app)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     pages.add_pages(app)
     app.add_middleware(SafetyMiddleware, settings=settings)

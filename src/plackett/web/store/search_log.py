@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import uuid
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -22,6 +23,7 @@ from plackett.web.store.validation import (
 )
 
 SAME_VISIT = timedelta(minutes=30)  # an unchanged list that is shown again within this time is the same one
+MAX_LOGGED_QUERIES = 10_000  # different ones that are counted
 PAGE = 500  # records per transaction when a whole log is read
 _LIST = [shown.c[name] for name in ShownList._fields]
 
@@ -121,6 +123,15 @@ class SearchLogStore(Database):
                 select(func.count()).select_from(clicks.join(shown, shown.c.id == clicks.c.list_id)).where(own)
             ).scalar_one()
         return LogSize(n_lists, n_clicks, n_clients, last)
+
+    def logged_queries(self, collection: str) -> Counter[str]:
+        """Return how often each query was searched; of many queries, the most frequent ones."""
+        own = shown.c.collection == check_text(collection, "a collection's name")
+        n_lists = func.count()
+        wanted = select(shown.c.query, n_lists).where(own).group_by(shown.c.query)
+        with self.reading() as connection:
+            rows = connection.execute(wanted.order_by(n_lists.desc(), shown.c.query).limit(MAX_LOGGED_QUERIES)).all()
+        return Counter(dict(map(tuple, rows)))
 
     def shown_lists(self, collection: str, until: int | None = None) -> Iterator[ShownList]:
         """Yield the lists of a collection up to the id ``until``, oldest first."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import logging
 import threading
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
     from plackett.web.workbench.training import Progress
 
 LOG = logging.getLogger("plackett.web")
-IS_BASE = "is_base"  # in a ranker's summary
+MAX_TRAINED_ON = 20_000  # queries
+IS_BASE, TRAINED_ON = "is_base", "trained_on"  # in a ranker's summary, not shown
 
 
 class TrainedRankers:
@@ -63,6 +66,20 @@ class TrainedRankers:
 
         return load(io.BytesIO(self._store.ranker(name)))
 
+    def ranker(self, name: str) -> Ranker:
+        """Return a trained ranker, base ranker or not, if its features are those of the collection."""
+        self._summary(name)
+        with client_errors():
+            ranker = self._load(name)
+            self._collection.check_ranker(name, ranker)
+        return ranker
+
+    def n_trained_on(self, queries: Sequence[str]) -> dict[str, int]:
+        """Return by ranker how many of these queries it was trained on, where it is at least one."""
+        keys = {query_digest(query) for query in queries}
+        counts = {one.name: len(keys.intersection(one.summary.get(TRAINED_ON, ()))) for one in self._summaries()}
+        return {name: n for name, n in counts.items() if n}
+
     def rankers(self) -> RankersResponse:
         """Return all trained rankers."""
         bases = set(self._collection.base_rankers())
@@ -73,7 +90,7 @@ class TrainedRankers:
                     is_base=bool(one.summary.get(IS_BASE)) and one.name in bases,
                     size=one.size,
                     created=one.created,
-                    summary={key: value for key, value in one.summary.items() if key != IS_BASE},
+                    summary={key: value for key, value in one.summary.items() if key not in (IS_BASE, TRAINED_ON)},
                 )
                 for one in self._summaries()
             ]
@@ -94,12 +111,14 @@ class TrainedRankers:
 
         trained = train(self._collection, judgements, preferences, base=base, progress=progress, cancel=cancel)
         summary = {**trained.summary, "source": source}
+        digests = sorted(map(query_digest, trained.queries))[:MAX_TRAINED_ON]
         with self._lock:
             taken = {one.name for one in self._store.rankers()}
             name = f"trained-{job_id}"
             while name in taken:
                 name += "'"
-            self._store.save_ranker(name, self._collection.key, trained.data, summary)
+            hidden = {TRAINED_ON: digests}
+            self._store.save_ranker(name, self._collection.key, trained.data, {**summary, **hidden})
         return {"ranker_name": name, **summary}
 
     def change(self, name: str, new_name: str, is_base: bool) -> RankersResponse:
@@ -140,3 +159,8 @@ class TrainedRankers:
             if one.name == name:
                 return one.summary
         raise RequestError(404, "not-found", f"there is no trained ranker {name!r}.")
+
+
+def query_digest(query: str) -> str:
+    """Return a short key of a query, which may be long."""
+    return hashlib.sha256(query.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -57,11 +57,14 @@ class Trained(NamedTuple):
         preferences), "n_folds", "metrics" (for each the means "base" and "trained", their "difference" with the ends
         "low" and "high" of its 95 % interval, and the "p_value" of a randomisation test over queries), "features" (the
         strongest, with their coefficients), "notes", "seconds".
+    queries : list of str
+        The queries that it was trained on.
     """
 
     ranker: Ranker
     data: bytes
     summary: dict[str, Any]
+    queries: list[str]
 
 
 def train(
@@ -147,7 +150,7 @@ def train(
         "seconds": round(time.perf_counter() - start, 3),
     }
     report(1.0, "Done")
-    return Trained(model, buffer.getvalue(), summary)
+    return Trained(model, buffer.getvalue(), summary, [str(one) for one in lists.ids.tolist()])
 
 
 def _training_lists(

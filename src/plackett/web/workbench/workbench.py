@@ -15,14 +15,22 @@ from plackett.web.schemas.session import Session
 from plackett.web.schemas.training import JobResponse, TrainRequest
 from plackett.web.schemas.values import METHODS
 from plackett.web.settings import Settings
+from plackett.web.workbench.background import BackgroundCache
 from plackett.web.workbench.click_judgements import ClickJudgements
 from plackett.web.workbench.click_logs import ClickLogs
+from plackett.web.workbench.comparing import Comparing
 from plackett.web.workbench.interleaving import Interleaving
 from plackett.web.workbench.jobs import JobRunner
 from plackett.web.workbench.judging import Judging
+from plackett.web.workbench.labels import LabelSources
+from plackett.web.workbench.query_sets import QuerySets
+from plackett.web.workbench.rankings import MAX_RANKINGS, Rankings
 from plackett.web.workbench.reviewing import Reviewing
+from plackett.web.workbench.scoreboard import Scoreboard
+from plackett.web.workbench.scoring import Scoring
 from plackett.web.workbench.search_log import SearchLog
 from plackett.web.workbench.searching import Searching
+from plackett.web.workbench.snapshots import Snapshots
 from plackett.web.workbench.trained_rankers import TrainedRankers
 
 if TYPE_CHECKING:
@@ -48,6 +56,11 @@ class Workbench:
     reviewing : Reviewing
         Statistics, export and import of the whole collection.
     rankers : TrainedRankers
+    query_sets : QuerySets
+    scoreboard : Scoreboard
+        Measures of rankers, query by query.
+    snapshots : Snapshots
+    comparing : Comparing
     click_logs : ClickLogs
     click_judgements : ClickJudgements
     interleaving : Interleaving
@@ -68,10 +81,20 @@ class Workbench:
         self.judging = Judging(collection, store, self.searching)
         self.reviewing = Reviewing(collection, store, self.searching, self.click_judgements)
         self.rankers = TrainedRankers(collection, store)
+        self._cache = BackgroundCache(MAX_RANKINGS)
+        self.rankings = Rankings(collection, self.rankers, self._cache)
+        self.labels = LabelSources(collection, store, self.click_judgements)
+        self.query_sets = QuerySets(collection, store, self.click_logs)
+        board = (self.query_sets, self.rankings, self.labels)
+        self.snapshots = Snapshots(collection, store, *board, self._cache, self.jobs)
+        scoring = Scoring()
+        self.scoreboard = Scoreboard(collection, *board, self.rankers, self.snapshots, scoring)
+        self.comparing = Comparing(collection, *board, self.snapshots, scoring)
         self.is_warm = False
 
     def close(self) -> None:
         """Stop background jobs. The store stays open."""
+        self._cache.close()
         self.jobs.close()
 
     def warm_up(self) -> None:

@@ -1,0 +1,156 @@
+"""The judgements that rankings are measured on: those of people, of clicks, or of the collection."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Protocol
+
+from cachetools import LRUCache
+
+from plackett.web.collections.base import Collection
+from plackett.web.errors import RequestError
+from plackett.web.workbench.click_judgements import ClickJudgements, origin
+
+if TYPE_CHECKING:
+    from plackett.web.store import Store
+
+PEOPLE, MINE, COLLECTION, CLICKS = "people", "mine", "labels", "clicks:"
+Grades = dict[str, dict[str, dict[str, float]]]  # by query, document and user
+
+
+class Labels(Protocol):
+    """Labels of queries. ``words`` says whose they are, ``key`` identifies them in caches."""
+
+    words: str
+
+    def of(self, query: str) -> dict[str, float]:
+        """Return the label of each judged document."""
+
+    def key(self, query: str) -> Hashable:
+        """Return a value that changes when the labels of the query do."""
+
+
+class LabelSources:
+    """The judgements of a collection by the name of their source. Threads may share one."""
+
+    def __init__(self, collection: Collection, store: Store, click_judgements: ClickJudgements):
+        self._collection, self._store, self._click_judgements = collection, store, click_judgements
+        self._people = _PeopleGrades(store, collection.key)
+        self._clicks: LRUCache[int, dict[str, dict[str, float]]] = LRUCache(4)
+        self._lock = threading.Lock()
+
+    def default(self) -> str:
+        """Return the source to start with: the labels of the collection if it has some, else all people."""
+        return COLLECTION if self.has_own() else PEOPLE
+
+    def has_own(self) -> bool:
+        """Return whether the collection came with labels."""
+        return any(self._collection.labels(query) for query in self._collection.suggestions())
+
+    def choices(self) -> list[tuple[str, str]]:
+        """Return (name, words) of all sources."""
+        own = [(COLLECTION, "labels of the collection")] if self.has_own() else []
+        sets = [(f"{CLICKS}{one.id}", origin(one)) for one in self._store.click_sets(self._collection.key)]
+        return [*own, (PEOPLE, "all people"), (MINE, "only mine"), *sets]
+
+    def get(self, source: str, user: str) -> Labels:
+        """Return the labels of a source; "" means the default one."""
+        source = source or self.default()
+        if source == COLLECTION:
+            return _CollectionLabels(self._collection)
+        if source in (PEOPLE, MINE):
+            return _PooledLabels(*self._people.current(), user if source == MINE else None)
+        number = source.removeprefix(CLICKS)
+        if source.startswith(CLICKS) and number.isascii() and number.isdigit() and len(number) < 19:
+            return self._of_clicks(int(number))
+        hint = "Choose people, mine, labels or clicks:ID."
+        raise RequestError(422, "invalid", f"there are no judgements {source!r}.", hint)
+
+    def _of_clicks(self, set_id: int) -> Labels:
+        made = self._click_judgements.find(set_id)
+        with self._lock:
+            labels = self._clicks.get(set_id)
+            if labels is None:  # sets never change
+                labels = {}
+                for one in self._click_judgements.all_grades(set_id):
+                    labels.setdefault(one.query, {})[one.docid] = float(one.grade)
+                self._clicks[set_id] = labels
+        return _ClickLabels(set_id, origin(made), labels)
+
+
+class _CollectionLabels:
+    words = "the labels of the collection"
+
+    def __init__(self, collection: Collection):
+        self._collection = collection
+
+    def of(self, query: str) -> dict[str, float]:
+        return self._collection.labels(query)
+
+    def key(self, query: str) -> Hashable:
+        return COLLECTION
+
+
+class _ClickLabels:
+    def __init__(self, set_id: int, words: str, labels: dict[str, dict[str, float]]):
+        self._set_id, self.words, self._labels = set_id, words, labels
+
+    def of(self, query: str) -> dict[str, float]:
+        from plackett.clicks.reading.lists import normalized  # logs have queries in one case, with single blanks
+
+        return self._labels.get(query) or self._labels.get(normalized(query)) or {}
+
+    def key(self, query: str) -> Hashable:
+        return CLICKS, self._set_id
+
+
+class _PooledLabels:
+    """Mean grades over users, or the grades of one user; preferences are no labels."""
+
+    def __init__(self, grades: Grades, versions: dict[str, int], user: str | None):
+        self._grades, self._versions, self._user = grades, versions, user
+        self.words = "the mean grades of all people" if user is None else "your grades"
+
+    def of(self, query: str) -> dict[str, float]:
+        documents = self._grades.get(query, {})
+        if self._user is not None:
+            return {docid: by_user[self._user] for docid, by_user in documents.items() if self._user in by_user}
+        return {docid: math.fsum(by_user.values()) / len(by_user) for docid, by_user in documents.items()}
+
+    def key(self, query: str) -> Hashable:
+        return PEOPLE, self._user, self._versions.get(query, 0)
+
+
+class _PeopleGrades:
+    """All current grades of a collection; only the queries that were judged since the last call are read again."""
+
+    def __init__(self, store: Store, collection: str):
+        self._store, self._collection = store, collection
+        self._lock = threading.Lock()
+        self._mark = (0, 0)
+        self._grades: Grades = {}
+        self._versions: dict[str, int] = {}
+
+    def current(self) -> tuple[Grades, dict[str, int]]:
+        """Return the grades, and by query a number that grows with every change. Neither is changed later."""
+        with self._lock:
+            mark, lists = self._store.lists_since(self._collection, self._mark)
+            if lists is None:
+                mark, lists = self._store.lists_since(self._collection)
+                changed = dict.fromkeys(self._grades)
+                self._grades = {}
+            else:
+                changed = {}
+            assert lists is not None
+            if mark != self._mark or changed:
+                changed |= dict.fromkeys(query for _, query, _ in lists)
+                fresh: Grades = {query: {} for query in changed}
+                for user, query, state in lists:
+                    for docid, (grade, _) in state.grades.items():
+                        fresh[query].setdefault(docid, {})[user] = grade
+                self._grades = {**self._grades, **fresh}
+                self._versions = {**self._versions, **{query: self._versions.get(query, 0) + 1 for query in changed}}
+                self._mark = mark
+            return self._grades, self._versions

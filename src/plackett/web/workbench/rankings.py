@@ -1,0 +1,109 @@
+"""Rankings of many queries by several rankers, cached by the version of the ranker."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Hashable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from cachetools import LRUCache
+
+from plackett.web.board_records import Ranking
+from plackett.web.collections.base import Collection
+from plackett.web.errors import RequestError
+from plackett.web.limits import FROZEN_DEPTH
+from plackett.web.workbench.background import BackgroundCache
+
+if TYPE_CHECKING:
+    from plackett.rankers.base import Ranker
+    from plackett.web.workbench.trained_rankers import TrainedRankers
+
+LOG = logging.getLogger("plackett.web")
+MAX_RANKINGS = 20_000  # each some kilobytes
+RETRY_AFTER = 20.0  # seconds until a ranking that failed is tried again
+LIVE_SECONDS = 600.0  # seconds until a ranking of a live engine is asked for again
+MAX_LOADED = 8  # trained rankers that are no base rankers
+
+
+class Found(NamedTuple):
+    """The ranking of a query, or in words why there is none; ``time`` is when, by the monotonic clock."""
+
+    ranking: Ranking
+    error: str | None
+    time: float
+
+
+class Rankings:
+    """The rankings of a collection: of its base rankers, and of trained rankers that are none. Threads may share one.
+
+    Parameters
+    ----------
+    collection : Collection
+    trained : TrainedRankers
+    cache : BackgroundCache
+    """
+
+    def __init__(self, collection: Collection, trained: TrainedRankers, cache: BackgroundCache):
+        self._collection, self._trained, self._cache = collection, trained, cache
+        self._loaded: LRUCache[Hashable, Ranker] = LRUCache(MAX_LOADED)
+        self._lock = threading.Lock()
+
+    def names(self) -> list[str]:
+        """Return the rankers that can be measured: base rankers, then other trained ones."""
+        bases = self._collection.base_rankers()
+        return [*bases, *(one.name for one in self._trained.rankers().rankers if one.name not in bases)]
+
+    def key(self, name: str) -> Hashable:
+        """Return what identifies a ranker: its name, and a version that changes when another one gets the name."""
+        if name in self._collection.base_rankers():
+            return name, self._collection.version(name)
+        for one in self._trained.rankers().rankers:
+            if one.name == name:
+                return name, one.created
+        known = ", ".join(self.names()[:12])
+        raise RequestError(404, "not-found", f"there is no ranker {name!r}.", f"There are {known}.")
+
+    def known(self, name: str, queries: Sequence[str]) -> dict[str, Found]:
+        """Return the rankings that are cached, by query; the others are computed in the background."""
+        key, answer = self.key(name), {}
+        for query in queries:
+            found = self._cache.get((key, query), partial(self._find, name, key, query))
+            if found is not None:
+                answer[query] = found
+                if self._is_old(found):  # it is shown until the new one is there
+                    self._cache.renew((key, query), partial(self._find, name, key, query))
+        return answer
+
+    def now(self, name: str, query: str) -> Found:
+        """Return a ranking, computed here if it is not cached; that of a live engine is asked for again."""
+        key = self.key(name)
+        if self._collection.is_live:
+            self._cache.drop((key, query))
+        return self._cache.now((key, query), partial(self._find, name, key, query))
+
+    def _is_old(self, found: Found) -> bool:
+        age = time.monotonic() - found.time
+        return age > RETRY_AFTER if found.error is not None else self._collection.is_live and age > LIVE_SECONDS
+
+    def _find(self, name: str, key: Hashable, query: str) -> Found:
+        error, ranking = None, Ranking([], [])
+        try:
+            ranker = None if name in self._collection.base_rankers() else self._load(name, key)
+            hits = self._collection.find(query, name, FROZEN_DEPTH, ranker=ranker)
+            ranking = Ranking(hits.docid, hits.scores.tolist())
+        except (ValueError, LookupError, RequestError) as raised:  # such as a syntax error in a Boolean query
+            error = str(raised) or type(raised).__name__
+        except Exception:
+            LOG.exception("a query of a set cannot be ranked")
+            error = "internal error; see the server's log."
+        return Found(ranking, error, time.monotonic())
+
+    def _load(self, name: str, key: Hashable) -> Ranker:
+        with self._lock:
+            ranker = self._loaded.get(key)
+            if ranker is None:
+                ranker = self._loaded[key] = self._trained.ranker(name)
+            return ranker
