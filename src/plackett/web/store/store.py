@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import groupby, islice
 from typing import Any, TypeVar
@@ -20,6 +20,7 @@ from plackett.web.store.jobs import JobStore
 from plackett.web.store.query_sets import QuerySetStore
 from plackett.web.store.rankers import RankerStore
 from plackett.web.store.snapshots import SnapshotStore
+from plackett.web.store.team import TeamStore
 from plackett.web.store.validation import (
     MAX_NAME,
     check_docid,
@@ -41,7 +42,7 @@ CACHED = 1024  # users, and queries
 Found = TypeVar("Found", User, Query)
 
 
-class Store(RankerStore, JobStore, InterleavingStore, ClickStore, QuerySetStore, SnapshotStore):
+class Store(RankerStore, JobStore, InterleavingStore, ClickStore, QuerySetStore, SnapshotStore, TeamStore):
     """Judgements of several users, in a database: ``Store.open(url)``. Threads may share one.
 
     A write is on disk when its method returns. Judgements are an append-only log; ``ListState.from_events`` has its
@@ -287,6 +288,29 @@ class Store(RankerStore, JobStore, InterleavingStore, ClickStore, QuerySetStore,
             for first in range(0, len(ids), PAGE):
                 lists += [one[1:] for one in _states(connection, ids[first : first + PAGE], None)]
         return (mark[0], mark[1]), lists
+
+    def create_queries(self, collection: str, texts: Sequence[str], base: str) -> dict[str, int]:
+        """Return the ids of queries by text; new ones are created with ``base``, and the others stay as they are."""
+        for text in texts:
+            check_query(text)
+        check_text(base, "a base ranker's name", max_length=MAX_NAME)
+        with self.writing() as connection:
+            advisory_lock(connection, IMPORT_LOCK)
+            return self._create_queries(connection, collection, texts, base) if texts else {}
+
+    def graded(self, collection: str, texts: Sequence[str], user_id: int | None) -> dict[str, dict[str, float]]:
+        """Return the grades of queries by text and document, of one user; empty for a user who does not exist."""
+        found: dict[str, dict[str, float]] = {text: {} for text in texts}
+        if user_id is None:
+            return found
+        keys = [query_key(collection, text) for text in found]
+        with self.reading() as connection:
+            for first in range(0, len(keys), PAGE):
+                wanted = select(QUERIES.c.id).where(QUERIES.c.key.in_(keys[first : first + PAGE]))
+                ids = connection.execute(wanted).scalars().all()
+                for _, _, text, state in _states(connection, ids, user_id):
+                    found[text] = state.judged.labels
+        return found
 
     def n_changed(self, collection: str) -> int:
         """Return how many current grades replaced another grade of the same user, without an undo."""

@@ -23,7 +23,7 @@ class UtcTime(TypeDecorator):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-SCHEMA_VERSION = 5  # to be raised with every change below; a store of another version is upgraded or refused
+SCHEMA_VERSION = 6  # to be raised with every change below; a store of another version is upgraded or refused
 OLDEST_VERSION = 2  # stores from this version on only lack tables, which are created when a store is opened
 # SQLite generates ids only in a column that is exactly INTEGER
 Id = sa.BigInteger().with_variant(sa.Integer, "sqlite")
@@ -248,4 +248,44 @@ snapshot_lists = sa.Table(
     sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("docid", sa.Text, nullable=False),
     sa.Column("scores", sa.Text, nullable=False),
+)
+
+# what a query is looking for, for everyone who judges it
+needs = sa.Table(
+    "plackett_needs",
+    metadata,
+    sa.Column("query_id", Id, sa.ForeignKey("plackett_queries.id"), primary_key=True, autoincrement=False),
+    sa.Column("text", sa.Text, nullable=False),
+    sa.Column("user_id", Id, sa.ForeignKey("plackett_users.id"), nullable=False),
+    sa.Column("time", UtcTime, nullable=False),
+)
+
+notes = sa.Table(
+    "plackett_notes",
+    metadata,
+    sa.Column("query_id", Id, sa.ForeignKey("plackett_queries.id"), primary_key=True, autoincrement=False),
+    sa.Column("user_id", Id, sa.ForeignKey("plackett_users.id"), primary_key=True, autoincrement=False),
+    sa.Column("text", sa.Text, nullable=False),
+    sa.Column("time", UtcTime, nullable=False),
+)
+
+assignments = sa.Table(
+    "plackett_assignments",
+    metadata,
+    sa.Column("query_id", Id, sa.ForeignKey("plackett_queries.id"), primary_key=True, autoincrement=False),
+    sa.Column("user_id", Id, sa.ForeignKey("plackett_users.id"), primary_key=True, autoincrement=False),
+    sa.Column("created", UtcTime, nullable=False),
+)
+
+# append-only: the last settlement of a document counts, and one without a grade withdraws it
+settlements = sa.Table(
+    "plackett_settlements",
+    metadata,
+    sa.Column("id", Id, primary_key=True),
+    sa.Column("query_id", Id, sa.ForeignKey("plackett_queries.id"), nullable=False),
+    sa.Column("docid", sa.Text, nullable=False),
+    sa.Column("grade", sa.Double),
+    sa.Column("user_id", Id, sa.ForeignKey("plackett_users.id"), nullable=False),
+    sa.Column("time", UtcTime, nullable=False),
+    sa.Index("plackett_settlements_by_query", "query_id", "id"),
 )

@@ -160,30 +160,41 @@ def summarise(
         n_judgements=len(latest),
         n_preferences=len(preferred),
         grades=dict(sorted(counts.items(), key=lambda item: float(item[0]))),
-        agreement=_agreement(list(latest.values())),
+        agreement=agreement_of(list(latest.values())),
         contradictions=ContradictionsResponse(changed=n_changed + len(changed), opposite=opposite, circles=circles),
         words=f"{n_judgements} and {count_of(len(preferred), 'preference')} on {n_queries} by {n_users}.",
     )
 
 
-def _agreement(latest: list[Judgement]) -> AgreementResponse:
+def _grades_by_document(latest: list[Judgement]) -> dict[tuple[str, str], dict[str, float]]:
     by_document: dict[tuple[str, str], dict[str, float]] = {}
     for one in latest:
         by_document.setdefault((one.query, one.docid), {})[one.user] = one.grade
-    units = np.repeat(np.arange(len(by_document)), [len(grades) for grades in by_document.values()])
-    found = grade_agreement(units, [grade for grades in by_document.values() for grade in grades.values()])
-    disputed = [
+    return by_document
+
+
+def disputes(latest: list[Judgement]) -> list[DisputeResponse]:
+    """Return the documents that users graded differently, the largest differences first."""
+    found = [
         DisputeResponse(query=query, docid=docid, grades=grades)
-        for (query, docid), grades in by_document.items()
+        for (query, docid), grades in _grades_by_document(latest).items()
         if len(set(grades.values())) > 1
     ]
-    disputed.sort(key=lambda one: (min(one.grades.values()) - max(one.grades.values()), one.query, one.docid))
+    found.sort(key=lambda one: (min(one.grades.values()) - max(one.grades.values()), one.query, one.docid))
+    return found
+
+
+def agreement_of(latest: list[Judgement]) -> AgreementResponse:
+    """Return the agreement of users on the documents that several of them judged."""
+    by_document = _grades_by_document(latest)
+    units = np.repeat(np.arange(len(by_document)), [len(grades) for grades in by_document.values()])
+    found = grade_agreement(units, [grade for grades in by_document.values() for grade in grades.values()])
     return AgreementResponse(
         n_shared=found.n_units,
         n_pairs=found.n_pairs,
         equal=None if np.isnan(found.equal) else found.equal,
         alpha=None if np.isnan(found.alpha) else found.alpha,
-        disputed=disputed[:DISPUTES_SHOWN],
+        disputed=disputes(latest)[:DISPUTES_SHOWN],
     )
 
 

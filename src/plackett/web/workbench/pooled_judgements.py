@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 
 from plackett.web.collections.base import Collection, Hits
+from plackett.web.judging_records import Settlement
 from plackett.web.records import Judged, Judgement, Preference
 
 NO_DOCUMENTS = "none of the judged documents is in this collection any more."
@@ -26,6 +27,20 @@ def pool_judgements(judgements: Iterable[Judgement], preferences: Iterable[Prefe
         )
         for query in dict.fromkeys([*grades, *pairs])
     }
+
+
+def settled_judgements(
+    judgements: Iterable[Judgement], settled: Mapping[tuple[str, str], Settlement]
+) -> Iterator[Judgement]:
+    """Yield judgements, with one settled grade in place of those that users disagreed about."""
+    seen = set()
+    for one in judgements:
+        key = (one.query, one.docid)
+        if key not in settled:
+            yield one
+        elif key not in seen:
+            seen.add(key)
+            yield Judgement(settled[key].user, one.query, one.docid, settled[key].grade, settled[key].time)
 
 
 def graded_hits(collection: Collection, query: str, labels: Iterable[str], base: str) -> Hits | None:

@@ -20,6 +20,7 @@ from plackett.web.schemas.collection import (
 )
 from plackett.web.schemas.session import BaseRanker, CollectionName
 from plackett.web.workbench.click_judgements import origin
+from plackett.web.workbench.pooled_judgements import settled_judgements
 from plackett.web.workbench.searching import Searching
 
 if TYPE_CHECKING:
@@ -89,12 +90,16 @@ class Reviewing:
             return [], []
         return list(self._store.judgements(key, user_id)), list(self._store.preferences(key, user_id))
 
+    def _settled(self, judgements: list[Judgement]) -> list[Judgement]:
+        return list(settled_judgements(judgements, self._store.settlements(self._collection.key)))
+
     def chosen_judgements(
         self, user: str | None, click_set: int | None
     ) -> tuple[list[Judgement], list[Preference], str]:
         """Return the judgements of people, or a set from clicks, never both, and in words which they are."""
         if click_set is None:
-            return *self.judgements(user), PEOPLE
+            judgements, preferences = self.judgements(user)
+            return judgements if user else self._settled(judgements), preferences, PEOPLE
         made, graded = self._click_judgements.as_judgements(click_set)
         return list(graded), [], origin(made)
 
@@ -109,6 +114,8 @@ class Reviewing:
                 base = self._collection.base_name(request.base)
                 return export_click_grades(request.format, self._collection, made, grades, base=base)
         judgements, preferences = self.judgements(user if request.mine else None)
+        if not request.mine and request.format != "json":  # JSON has the grade of every user
+            judgements = self._settled(judgements)
         with client_errors():
             base = self._collection.base_name(request.base)
             return export_judgements(

@@ -24,6 +24,7 @@ from plackett.web.workbench.jobs import JobRunner
 from plackett.web.workbench.judging import Judging
 from plackett.web.workbench.labels import LabelSources
 from plackett.web.workbench.query_sets import QuerySets
+from plackett.web.workbench.queues import Queues
 from plackett.web.workbench.rankings import MAX_RANKINGS, Rankings
 from plackett.web.workbench.reviewing import Reviewing
 from plackett.web.workbench.scoreboard import Scoreboard
@@ -31,6 +32,7 @@ from plackett.web.workbench.scoring import Scoring
 from plackett.web.workbench.search_log import SearchLog
 from plackett.web.workbench.searching import Searching
 from plackett.web.workbench.snapshots import Snapshots
+from plackett.web.workbench.team import Team
 from plackett.web.workbench.trained_rankers import TrainedRankers
 
 if TYPE_CHECKING:
@@ -61,6 +63,10 @@ class Workbench:
         Measures of rankers, query by query.
     snapshots : Snapshots
     comparing : Comparing
+    queues : Queues
+        Queries to judge, one after the other.
+    team : Team
+        Needs, notes, assignments and disagreements.
     click_logs : ClickLogs
     click_judgements : ClickJudgements
     interleaving : Interleaving
@@ -90,6 +96,8 @@ class Workbench:
         scoring = Scoring()
         self.scoreboard = Scoreboard(collection, *board, self.rankers, self.snapshots, scoring)
         self.comparing = Comparing(collection, *board, self.snapshots, scoring)
+        self.queues = Queues(collection, store, self.searching)
+        self.team = Team(collection, store, self.searching, self.queues)
         self.is_warm = False
 
     def close(self) -> None:

@@ -1,0 +1,23 @@
+"""Records of judging with others: notes, assignments and settled grades. Every time is timezone-aware, in UTC."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+
+class QueryNotes(NamedTuple):
+    """What a query is looking for, and a user's own note on it; "" for none."""
+
+    need: str
+    note: str
+
+
+class Settlement(NamedTuple):
+    """The grade that settles a disagreement, and the user who settled it."""
+
+    query: str
+    docid: str
+    grade: float
+    user: str
+    time: datetime
