@@ -40,8 +40,8 @@ def write_texts(folder):
 class Server:
     """The workbench on a port of its own, in a thread; it can be stopped and started again."""
 
-    def __init__(self, collection, folder):
-        self.collection, self.path, self.port = collection, folder / "store.db", 0
+    def __init__(self, collection, folder, url=None):
+        self.collection, self.path, self.port = collection, url or folder / "store.db", 0
         self.start()
 
     def start(self):

@@ -77,6 +77,10 @@ def workbench(
             rich_help_panel=ACCESS,
         ),
     ] = None,
+    grades: Annotated[
+        str | None,
+        typer.Option("--grades", metavar="WORDS", help="Words for the grades 0, 1, 2, …, separated by commas."),
+    ] = None,
     no_log: Annotated[
         bool,
         typer.Option(
@@ -101,7 +105,7 @@ def workbench(
     live = _engines(engines or [], {"elasticsearch": elasticsearch, "opensearch": opensearch, "solr": solr})
     if live and letor:
         raise typer.BadParameter("a live engine needs no --letor; give SOURCE, or neither.")
-    settings = replace(_settings(host, port, token, origin), is_logging=not no_log)
+    settings = replace(_settings(host, port, token, origin, grades), is_logging=not no_log)
     from plackett.http.server import address_of, open_port, serve
 
     with open_port(host, port) as listener:  # a port that is in use is reported before the index is built
@@ -125,17 +129,18 @@ def workbench(
             serve(app, listener)
 
 
-def _settings(host: str, port: int, token: str | None, origins: list[str] | None) -> Settings:
+def _settings(host: str, port: int, token: str | None, origins: list[str] | None, grades: str | None) -> Settings:
     import secrets
 
     from plackett.cli.shared.parameters import usage_errors
     from plackett.http.settings import is_loopback
-    from plackett.web.settings import Settings
+    from plackett.web.settings import GRADES, Settings
 
+    words = GRADES if grades is None else tuple(word.strip() for word in grades.split(","))
     if token is None and (origins or not is_loopback(host)):
         token = secrets.token_urlsafe(24)
     with usage_errors():
-        return Settings(host=host, port=port, token=token, origins=tuple(origins or ()))
+        return Settings(host=host, port=port, token=token, origins=tuple(origins or ()), grades=words)
 
 
 def _engines(files: list[str], addresses: dict[str, str | None]) -> list[EngineSettings]:

@@ -14,6 +14,7 @@ MAX_VALUE = 1e30  # of features and scores, so that sums of squares do not overf
 MAX_IMPORT = 4_000_000  # characters
 MAX_CLICK_GRADES = 500_000  # judgements drawn from one log
 MAX_ID = 2**63 - 1  # of a row in the store
+QUEUE_DEPTH = 10  # results of a query that are to be judged
 MAX_NEED = 2_000  # characters of an information need or a note
 MAX_LISTS_PER_USER = 1_000  # of an interleaved test
 MAX_SET_QUERIES = 1_000  # of a query set

@@ -20,6 +20,8 @@ PAGES = [
     "/interleaving",
     "/document?docid=river-1&q=river",
     "/features?q=river",
+    "/judge",
+    "/?q=river&queue=judged",
     "/nowhere",
 ]
 

@@ -43,6 +43,8 @@ PATHS = [
     "/interleaving",
     "/document?docid=one.txt&q=river",
     "/features?q=river",
+    "/judge",
+    "/?q=river&queue=judged",
 ]
 
 
@@ -63,10 +65,10 @@ def test_pages_hold_no_script_of_their_own(client, path):
 
 
 @pytest.mark.parametrize(
-    "name", ["q", "base", "method", "view", "pin_judged", "docid", "offset", "shown", "set_id", "test_id"]
+    "name", ["q", "base", "method", "view", "pin_judged", "docid", "offset", "shown", "set_id", "test_id", "queue"]
 )
 @pytest.mark.parametrize(
-    "path", ["/", "/collection", "/clicks", "/interleaving", "/document", "/features", "/lists", "/nowhere"]
+    "path", ["/", "/collection", "/clicks", "/interleaving", "/document", "/features", "/lists", "/judge", "/nowhere"]
 )
 def test_what_comes_in_the_address_goes_out_as_text(client, path, name):
     query = {"q": "river", "docid": "one.txt", name: HOSTILE}

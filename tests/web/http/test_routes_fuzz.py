@@ -11,7 +11,7 @@ pytest.importorskip("schemathesis")
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 
-from plackett.web.http import board_routes, routes
+from plackett.web.http import board_routes, queue_routes, routes
 from plackett.web.http.app import create_app
 from plackett.web.settings import Settings
 from plackett.web.store import Store
@@ -25,7 +25,7 @@ WITHOUT_VALUES = [  # so that none can be wrong
 RIGHT, WRONG = schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE
 OPERATIONS = [
     (route.path, method, mode)
-    for router in (routes.router, board_routes.router)
+    for router in (routes.router, board_routes.router, queue_routes.router)
     for route in router.routes
     for method in sorted(route.methods)
     for mode in (RIGHT, WRONG)

@@ -17,7 +17,7 @@ from starlette.staticfiles import StaticFiles
 from plackett import __version__
 from plackett.http.error_responses import EXCEPTION_HANDLERS
 from plackett.web.collections.base import Collection
-from plackett.web.http import board_pages, board_routes, pages, routes
+from plackett.web.http import board_pages, board_routes, pages, queue_pages, queue_routes, routes
 from plackett.web.http.api import PREFIX
 from plackett.web.http.invalid_requests import on_invalid
 from plackett.web.http.middleware import SafetyMiddleware
@@ -68,8 +68,10 @@ def create_app(collection: Collection, store: Store, settings: Settings | None =
     app.include_router(routes.router)
     app.include_router(board_routes.router)
     board_pages.add_pages(app)
+    app.include_router(queue_routes.router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     pages.add_pages(app)
+    queue_pages.add_pages(app)
     app.add_middleware(SafetyMiddleware, settings=settings)
     if settings.origins:
         app.add_middleware(

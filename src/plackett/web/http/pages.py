@@ -19,7 +19,9 @@ from plackett.web.http.charts import preference_chart
 from plackett.web.schemas.clicks import CLICK_MODELS, ClickGradeResponse
 from plackett.web.schemas.interleaving import INTERLEAVING_METHODS, InterleavingResponse
 from plackett.web.schemas.lists import ClickChip, ListOptions, RankedList, Result, ShownOrder
+from plackett.web.schemas.queue import NextRequest
 from plackett.web.schemas.values import METHODS
+from plackett.web.workbench.queues import known_queue
 from plackett.web.workbench.workbench import Workbench
 
 VIEWS = ("refined", "before", "side")
@@ -59,14 +61,21 @@ def add_pages(app: FastAPI) -> None:
 
 
 def search_page(
-    request: Request, q: str = "", base: str = "", method: str = "", view: str = "", pin_judged: str = ""
+    request: Request,
+    q: str = "",
+    base: str = "",
+    method: str = "",
+    view: str = "",
+    pin_judged: str = "",
+    queue: str = "",
 ) -> Response:
     """Return the search box, and the list of the query refined by this user's judgements."""
     bench = bench_of(request)
     q, method = q.strip(), method if method in METHODS else METHODS[0]
     base = base or _remembered_base(request, bench)
-    is_pinned = pin_judged == "true"
-    found, error = None, None
+    is_pinned, queue = pin_judged == "true", known_queue(queue) if q else ""
+    view = view or ("before" if queue else "")  # what is to be judged is the order of the base ranker
+    found, error, place, notes = None, None, None, None
     if q:
         try:
             _check_query(q)
@@ -78,6 +87,9 @@ def search_page(
             )
             caller = request.state.credentials
             found = bench.searching.search(caller.user, q, options, is_seen=caller.is_seen)
+            notes = bench.team.notes(caller.user, q)
+            if queue:
+                place = bench.queues.next(caller.user, NextRequest(queue=queue, base=found.base, after=q))
         except RequestError as raised:
             error = raised
     return render_page(
@@ -95,19 +107,28 @@ def search_page(
         participation=bench.interleaving.participation(request.state.credentials.user),
         list_json="" if found is None else found.model_dump_json(),
         problem=None if error is None else _error_text(error),
+        queue=queue,
+        place=place,
+        notes=notes,
         suggestions=[] if q else bench.collection.suggestions(),
     )
 
 
-def document_page(request: Request, docid: str = "", q: str = "", base: str = "", shown: str = "") -> Response:
+def document_page(
+    request: Request, docid: str = "", q: str = "", base: str = "", shown: str = "", queue: str = ""
+) -> Response:
     """Return a document as plain text, with its features for the query that found it; log it as opened from a list."""
     _check_query(q)
     bench, caller = bench_of(request), request.state.credentials
     document = bench.searching.document(docid, q or None, base)
     if caller.is_seen:
         bench.log.open(caller.user, shown, docid)
-    back = "/?" + urlencode({"q": q, **({"base": base} if base else {})})
-    return render_page(request, "document.html", here="document", document=document, q=q, back=back)
+    values = {"q": q, "base": base, "queue": known_queue(queue)}
+    back = "/?" + urlencode({name: value for name, value in values.items() if value})
+    grade = bench.judging.grade(caller.user, q, docid) if q.strip() else None
+    return render_page(
+        request, "document.html", here="document", document=document, q=q, base=base, back=back, grade=grade
+    )
 
 
 def collection_page(request: Request, offset: int = 0) -> Response:
@@ -218,6 +239,7 @@ def render_page(request: Request, template: str, status: int = 200, /, **values:
         credentials=request.state.credentials,
         collection=bench_of(request).collection,
         is_logging=bench_of(request).log.is_on,
+        grades=bench_of(request).settings.grades,
         **values,
     )
     return Response(text.encode("utf-8", errors="replace"), status, media_type="text/html; charset=utf-8")

@@ -54,6 +54,12 @@ class Judging:
         n_cleared = 0 if user_id is None else self._store.reset(user_id, query.id)
         return self._response(request, user, user_id, query, None, None, n_cleared)
 
+    def grade(self, user: str, text: str, docid: str) -> float | None:
+        """Return the user's grade of a document for a query; None if there is none."""
+        user_id = self._searching.user_id(user)
+        with client_errors():
+            return self._store.graded(self._collection.key, [text.strip()], user_id)[text.strip()].get(docid)
+
     def _judged_query(self, request: ListRequest, *docids: str) -> tuple[Query, Hits | None]:
         """Return the query, created if it is new and can be searched, and its list if it was searched."""
         for docid in docids:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,14 @@ if TYPE_CHECKING:
 
 MINE, JUDGED, LISTS, SET = "mine", "judged", "lists", "set-"
 MAX_COUNTED = 200  # queries whose lists are searched for one response; about as many lists are cached
+
+
+_QUEUE = re.compile(rf"{MINE}|{JUDGED}|{LISTS}|{SET}[1-9][0-9]{{0,17}}")
+
+
+def known_queue(text: str) -> str:
+    """Return the name of a queue in an address, or "" if it is none."""
+    return text if _QUEUE.fullmatch(text) else ""
 
 
 class Queues:

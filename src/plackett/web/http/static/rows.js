@@ -1,13 +1,15 @@
 // One result on the page. Text of documents is set as text nodes, never as markup.
 import { $, $$, counted, make, plain, short, signed } from "./common.js";
 
+const queue = $("#queue")?.dataset.queue;  // links to documents lead back to it
+
 // A row depends on the result, the list, the view, the judging mode, the first result of a pair, and the queue.
 export function fill(row, result, { place, isMain, list, view, mode, better, sent }) {
   const part = (name) => $(`[data-part="${name}"]`, row);
   const title = plain(result.title || result.docid, 300);
   part("place").textContent = place;
   part("title").textContent = title;
-  part("title").href = `/document?${new URLSearchParams({ docid: result.docid, q: list.query, base: list.base, ...(list.shown_id ? { shown: list.shown_id } : {}) })}`;
+  part("title").href = `/document?${new URLSearchParams({ docid: result.docid, q: list.query, base: list.base, ...(list.shown_id ? { shown: list.shown_id } : {}), ...(queue ? { queue } : {}) })}`;
   const snippet = result.label === null ? result.snippet : [];  // of a judged list it would be the label once more
   part("snippet").replaceChildren(...snippet.map(({ text, is_term }) => (is_term ? make("mark", {}, plain(text)) : plain(text))));
   part("docid").textContent = result.docid === result.title ? "" : plain(result.docid, 120);
@@ -82,6 +84,7 @@ function controls(judge, result, { title, mode, better, sent }) {
     button.setAttribute("aria-pressed", String(isPressed(result.grade, grade, mode)));
     button.toggleAttribute("data-sent", sent !== undefined && sent.pressed === grade);
   }
+  $('[data-part="word"]', judge).textContent = mode === "grades" && result.grade !== null ? $$(".grade", judge)[result.grade]?.title ?? "" : "";
   const above = $("[data-above]", judge);
   above.setAttribute("aria-pressed", String(better === result.docid));
   above.textContent = better === null ? "This one…" : better === result.docid ? "…above which?" : "…above this";

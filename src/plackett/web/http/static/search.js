@@ -1,7 +1,9 @@
 // The search page: results, judgements, and the refined list.
 import { $, $$, calm, complain, counted, get, kept, make, onKey, patiently, plain, post, Refusal, remember, say } from "./common.js";
 import { measure } from "./measures.js";
+import * as notes from "./notes.js";
 import { Outbox } from "./outbox.js";
+import * as queues from "./queue.js";
 import { fill, isPressed } from "./rows.js";
 
 const form = $("#search");
@@ -32,11 +34,29 @@ let turns = 0;  // lists asked for
 let shows = 0;  // lists that came with what was written
 
 const view = () => chosen("order");
+// The order can stay as it is while one judges; in a queue it does by default
+const FREEZE = queues.queue ? "freeze.queue" : "freeze";
+const isFrozen = () => $("#freeze").checked;
 // A list is logged in the order in which it is shown; two lists side by side are not
 const wanted = (shown = Math.max(list.results.length, MORE)) => ({
   base: list.base, method: list.method, pin_judged: list.pin_judged, k: list.k, shown: Math.min(shown, 200), side_by_side: view() !== "refined",
   ...(view() === "side" ? {} : { shown_order: view() }),
 });
+
+// After a judgement, a list whose order stays is not a new list; all of it is needed, because any part may be shown
+const wantedAfterJudging = () => {
+  if (!isFrozen()) return wanted();
+  const { shown_order, ...options } = wanted(list.k);
+  return options;
+};
+
+// The list as it came, in the order that is shown now
+function held(found, n = list.results.length) {
+  const place = new Map(list.results.map(({ docid }, number) => [docid, number]));
+  const at = ({ docid }, number) => place.get(docid) ?? list.results.length + number;
+  const order = found.results.map((result, number) => [at(result, number), result]).sort(([one], [two]) => one - two);
+  return { ...found, results: order.slice(0, n).map(([, result]) => result), isHeld: true };
+}
 
 // Rows are created once from the template of the page, then filled and moved
 const rows = { results: new Map(), before: new Map() };
@@ -75,10 +95,12 @@ function draw() {
 }
 
 function place(ol, results, isMain) {
-  const shared = { list, view: view(), mode: chosen("judging"), better };
+  // moves, reasons and refined scores belong to another order than one that is held, and would sway who judges
+  const isQuiet = list.isHeld || (isFrozen() && view() === "before");
+  const shared = { list: isQuiet ? { ...list, is_refined: false } : list, view: isQuiet ? "before" : view(), mode: chosen("judging"), better };
   const wantedRows = results.map((result, number) => {
     const row = rowOf(ol.id, result.docid);
-    fill(row, result, { ...shared, place: number + 1, isMain, sent: outbox.last(list.query, result.docid) });
+    fill(row, isQuiet ? { ...result, why: [] } : result, { ...shared, place: number + 1, isMain, sent: outbox.last(list.query, result.docid) });
     return row;
   });
   const keep = new Set(wantedRows);
@@ -104,6 +126,11 @@ function tell() {
   const note = [list.list_note, list.is_refined ? list.note : ""].filter(Boolean).join(" ");
   $("#note").hidden = !note;
   $("#note p").textContent = plain(note);
+  $("#reorder").hidden = !(list.isHeld || (isFrozen() && view() === "before" && list.is_refined));
+  const first = (view() === "before" ? list.base_results ?? list.results : list.results).slice(0, Math.min(queues.depth, 10));
+  const nFirst = first.filter(({ grade }) => grade !== null).length;
+  queues.showProgress(nFirst, first.length);
+  $("#first-judged").textContent = first.length ? `${nFirst} of the first ${first.length} judged. ` : "";
   $("#undo").disabled = !list.can_undo && !outbox.entries.length;
   $("#reset").disabled = !(list.n_judged || list.n_pairs) && !outbox.entries.length;
   $("#more").hidden = list.results.length >= Math.min(list.n_found, 200);
@@ -113,10 +140,10 @@ function tell() {
 
 // Writing: rows show queued judgements, and the list shows written ones
 const outbox = new Outbox(document.body.dataset.user, {
-  view: (query) => (list !== null && query === list.query ? wanted() : null),
+  view: (query) => (list !== null && query === list.query ? wantedAfterJudging() : null),
   async saved(query, answer) {
     if (list === null || query !== list.query) return;
-    show(answer?.list ?? await get(`search?${new URLSearchParams({ q: list.query, ...wanted() })}`), answer);
+    show(answer?.list ?? await get(`search?${new URLSearchParams({ q: list.query, ...wantedAfterJudging() })}`), answer);
   },
   failed(error) {
     complain(error instanceof Refusal ? error.message : `Something went wrong: ${error.message}`);
@@ -132,15 +159,17 @@ function write(path, body, pressed = null) {
 function show(found, saved) {
   const before = new Map(list.results.map((result) => [result.docid, result.place]));
   last = list.results;
-  list = found;
+  list = isFrozen() ? held(found) : found;
+  if (isFrozen() && list.base_results) list.base_results = list.base_results.slice(0, list.results.length);
   shows += 1;
   draw();
   measure(list).catch((error) => complain(error.message));
   const event = saved?.event;
   const moved = list.results.filter(({ docid, place: now }) => before.has(docid) && before.get(docid) !== now);
   const what = event?.docid ? list.results.find(({ docid }) => docid === event.docid) : null;
-  const words = what ? `${plain(what.title || what.docid, 80)} is at place ${what.place}. ` : "";
-  say(`Saved. ${words}${moved.length ? `${counted(moved.length, "result")} moved.` : "Nothing moved."}`);
+  const words = what && !isFrozen() ? `${plain(what.title || what.docid, 80)} is at place ${what.place}. ` : "";
+  if (isFrozen()) say(`Saved. ${$("#first-judged").textContent}`);
+  else say(`Saved. ${words}${moved.length ? `${counted(moved.length, "result")} moved.` : "Nothing moved."}`);
 }
 
 // Judging
@@ -150,6 +179,21 @@ function judge(docid, grade) {
   const result = resultOf(docid);
   const isAgain = isPressed(result.grade, grade, chosen("judging"));
   write("judgements", { docid, grade: isAgain ? null : grade }, grade);
+  if (!isAgain && queues.isGoingOn()) goOn(docid);
+}
+
+// The next result without a judgement among those of the queue, or the next query
+const isOpen = (docid) => {
+  const sent = outbox.last(list.query, docid);
+  return (sent?.path === "judgements" ? sent.body.grade : resultOf(docid).grade) === null;
+};
+function goOn(docid) {
+  const shown = $$(".result", $("#results")).slice(0, queues.depth);
+  const from = shown.findIndex((row) => row.dataset.docid === docid);
+  if (from < 0) return;
+  const next = [...shown.slice(from + 1), ...shown.slice(0, from)].find((row) => isOpen(row.dataset.docid));
+  if (next) focusOn(next);
+  else queues.goOn(list.base, outbox).catch((error) => complain(error.message));
 }
 
 function letGo() {
@@ -186,7 +230,16 @@ if (list) {
   }
   $("#undo").addEventListener("click", () => write("undo", {}));
   $("#reset").addEventListener("click", () => write("reset", {}));
-  $("#more").addEventListener("click", () => reload(list.results.length + MORE));
+  $("#more").addEventListener("click", () => reload(list.results.length + MORE, true));
+  $("#reorder").addEventListener("click", reorder);
+  $("#freeze").checked = kept.get(FREEZE, queues.queue ? "on" : "off") === "on";
+  $("#freeze").addEventListener("change", () => {
+    kept.set(FREEZE, isFrozen() ? "on" : "off");
+    if (!isFrozen() && list.isHeld) reorder();
+    else draw();
+  });
+  notes.listen(list.query);
+  queues.listen(() => list.base, outbox);
   $("#against").addEventListener("change", draw);
   $("#measure-on")?.addEventListener("change", () => measure(list).catch((error) => complain(error.message)));
   for (const input of $$('input[name="order"]')) input.addEventListener("change", () => look(input.value));
@@ -195,7 +248,7 @@ if (list) {
 
 // The list for the current options. Responses to earlier requests are ignored: newer options send their own request,
 // and a judgement requests the list again.
-async function reload(shown) {
+async function reload(shown, isMore = false) {
   const turn = ++turns;
   try {
     let judgements, found;
@@ -204,10 +257,10 @@ async function reload(shown) {
       list.method = chosen("method");
       list.pin_judged = $("#pin-judged").checked;
       address();
-      found = await get(`search?${new URLSearchParams({ q: list.query, ...wanted(shown) })}`);
+      found = await get(`search?${new URLSearchParams({ q: list.query, ...wanted(isMore && list.isHeld ? list.k : shown) })}`);
     } while (turn === turns && judgements !== shows);
     if (turn !== turns) return;
-    list = found;
+    list = isMore && list.isHeld ? held(found, shown) : found;
     calm();
     draw();
     await measure(list);
@@ -223,8 +276,13 @@ function look(order) {
   return reload();
 }
 
+function reorder() {
+  say("The results are in the order of your judgements.");
+  return view() === "before" ? look("refined") : reload();
+}
+
 function address() {
-  const entries = { q: list.query, base: list.base, method: list.method, view: view(), ...(list.pin_judged ? { pin_judged: "true" } : {}) };
+  const entries = { ...(queues.queue ? { queue: queues.queue } : {}), q: list.query, base: list.base, method: list.method, view: view(), ...(list.pin_judged ? { pin_judged: "true" } : {}) };
   history.replaceState(null, "", `/?${new URLSearchParams(entries)}`);
 }
 
@@ -246,9 +304,11 @@ function step(by) {
   const now = current();
   const place = now ? all.indexOf(now) + by : by > 0 ? 0 : all.length - 1;
   if (place >= all.length && !$("#more").hidden) $("#more").click();
-  const next = all[Math.max(0, Math.min(all.length - 1, place))];
-  next.focus({ preventScroll: true });
-  next.scrollIntoView({ block: "nearest", behavior: isStill.matches ? "instant" : "smooth" });
+  focusOn(all[Math.max(0, Math.min(all.length - 1, place))]);
+}
+function focusOn(row) {
+  row.focus({ preventScroll: true });
+  row.scrollIntoView({ block: "nearest", behavior: isStill.matches ? "instant" : "smooth" });
 }
 const onCurrent = (act) => () => {
   const row = current();
@@ -267,10 +327,15 @@ Object.assign(onKey, {
   u: () => { if (list && !$("#undo").disabled) $("#undo").click(); },
   b: () => list && look(view() === "before" ? "refined" : "before"),
   s: () => list && look(view() === "side" ? "refined" : "side"),
+  f: () => { if (list) $("#freeze").click(); },
+  r: () => { if (list && !$("#reorder").hidden) reorder(); },
   Enter: (event) => { if (!event.target.matches(".result")) return false; $("a", event.target).click(); },
   Escape: () => { if (better === null) return false; letGo(); draw(); },
 });
-for (const grade of [0, 1, 2, 3, 4]) onKey[String(grade)] = press(grade);
+for (const button of $$(".grade", $("#result-row")?.content ?? document)) {
+  const grade = Number(button.dataset.grade);
+  onKey[String(grade)] = press(grade);
+}
 
 if (list) {
   choose("order", $("#view").value);
