@@ -99,6 +99,9 @@ def test_a_settled_grade_takes_the_place_of_the_mean(client):
     assert "wings 0 d1 3\n" in client.get(f"{API}/export", params={"format": "qrels"}).text
     both = client.get(f"{API}/export", params={"format": "json"}).json()["judgements"]
     assert [one["grade"] for one in both if one["docid"] == "d1"] == [3.0, 0.0]
+    labels = client.app.state.workbench.labels
+    assert labels.get("people", "me").of("wings") == {"d1": 3.0, "d3": 2.0}
+    assert labels.get("mine", "Bob").of("wings") == {"d1": 0.0, "d3": 2.0}
     mine = client.get(f"{API}/export", params={"format": "qrels", "mine": True}).text
     assert mine == "wings 0 d1 0\nwings 0 d3 2\n"
     client.post(f"{API}/settlements", json={"query": "wings", "docid": "d1", "grade": None})

@@ -61,12 +61,20 @@ class LabelSources:
         if source == COLLECTION:
             return _CollectionLabels(self._collection)
         if source in (PEOPLE, MINE):
-            return _PooledLabels(*self._people.current(), user if source == MINE else None)
+            settled = self._settled() if source == PEOPLE else {}
+            return _PooledLabels(*self._people.current(), settled, user if source == MINE else None)
         number = source.removeprefix(CLICKS)
         if source.startswith(CLICKS) and number.isascii() and number.isdigit() and len(number) < 19:
             return self._of_clicks(int(number))
         hint = "Choose people, mine, labels or clicks:ID."
         raise RequestError(422, "invalid", f"there are no judgements {source!r}.", hint)
+
+    def _settled(self) -> dict[str, dict[str, float]]:
+        """Return by query the grades that settle disagreements."""
+        found: dict[str, dict[str, float]] = {}
+        for one in self._store.settlements(self._collection.key).values():
+            found.setdefault(one.query, {})[one.docid] = one.grade
+        return found
 
     def _of_clicks(self, set_id: int) -> Labels:
         made = self._click_judgements.find(set_id)
@@ -107,20 +115,27 @@ class _ClickLabels:
 
 
 class _PooledLabels:
-    """Mean grades over users, or the grades of one user; preferences are no labels."""
+    """Mean grades over users, unless one is settled, or the grades of one user; preferences are no labels."""
 
-    def __init__(self, grades: Grades, versions: dict[str, int], user: str | None):
-        self._grades, self._versions, self._user = grades, versions, user
+    def __init__(
+        self, grades: Grades, versions: dict[str, int], settled: dict[str, dict[str, float]], user: str | None
+    ):
+        self._grades, self._versions, self._settled, self._user = grades, versions, settled, user
         self.words = "the mean grades of all people" if user is None else "your grades"
 
     def of(self, query: str) -> dict[str, float]:
         documents = self._grades.get(query, {})
         if self._user is not None:
             return {docid: by_user[self._user] for docid, by_user in documents.items() if self._user in by_user}
-        return {docid: math.fsum(by_user.values()) / len(by_user) for docid, by_user in documents.items()}
+        settled = self._settled.get(query, {})
+        return {
+            docid: settled.get(docid, math.fsum(by_user.values()) / len(by_user))
+            for docid, by_user in documents.items()
+        }
 
     def key(self, query: str) -> Hashable:
-        return PEOPLE, self._user, self._versions.get(query, 0)
+        settled = frozenset(self._settled.get(query, {}).items())
+        return PEOPLE, self._user, self._versions.get(query, 0), settled
 
 
 class _PeopleGrades:
