@@ -21,6 +21,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     # the files of _ext
+    "corrections",
     "docstrings",
     "formulas",
     "mathml",
@@ -50,7 +51,7 @@ html_title = "plackett"
 html_favicon = html_logo = "../src/plackett/web/http/static/icon.svg"  # of the workbench, too
 html_show_sphinx = False
 html_copy_source = False
-html_split_index = True  # a page for each letter: one page for all would be large
+html_use_index = False  # the reference lists every name
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 # the colours of the workbench and the reports
