@@ -68,6 +68,7 @@ dist: .venv/bin/python
 	$(BIN)/python tools/dist.py $(PYTHONS)
 
 docs: .venv/installed-docs
+	rm -rf docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -j auto -b html -d docs/_build/doctrees docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 

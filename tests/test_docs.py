@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib.util
+import json
 import os
 import pkgutil
 import re
@@ -295,3 +296,16 @@ def test_the_picture_of_the_losses_is_that_of_the_code():
 def test_every_loss_is_on_its_page():
     text = (DOCS / "losses.md").read_text(encoding="utf-8")
     assert not [name for name in plackett.losses.loss_names() if f"`{name}`" not in text]
+
+
+def test_the_chart_of_ratios_has_the_numbers_of_the_page_on_speed():
+    text = (DOCS / "speed.md").read_text(encoding="utf-8")
+    rows = json.loads((DOCS / "figures" / "peers.json").read_text(encoding="utf-8"))["rows"]
+    for row in rows:
+        low, high = row["faster"]
+        shown = f"{low:g}" if low == high else f"{low:g}–{high:g}"
+        assert re.search(rf"(?<![\d.]){re.escape(shown)}(?![\d.]*\d)", text), (
+            f"docs/speed.md does not give {shown}: {row['what']}"
+        )
+        name = row["command"].removeprefix("python -m benchmarks ")
+        assert (ROOT / "benchmarks" / f"bench_{name}.py").is_file()

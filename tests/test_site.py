@@ -66,7 +66,9 @@ def pages_of(folder: Path) -> dict[Path, Page]:
 
 def test_the_checker_finds_missing_files_and_places(tmp_path):
     (tmp_path / "a.html").write_text('<p id="here"><a href="b.html#there">b</a><a href="#here">a</a><img src="c.png">')
-    (tmp_path / "b.html").write_text('<a href="a.html#here">a</a><a href="https://example.org/x">x</a><a href="d.html">')
+    (tmp_path / "b.html").write_text(
+        '<a href="a.html#here">a</a><a href="https://example.org/x">x</a><a href="d.html">'
+    )
     found = list(broken(tmp_path, pages_of(tmp_path)))
     assert found == [
         "a.html: b.html#there has no such place",

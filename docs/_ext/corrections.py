@@ -1,4 +1,4 @@
-"""Corrections of what the theme and Sphinx write: names of landmarks, keyboard access, and links from source to reference."""
+"""Corrections of what the theme and Sphinx write: names of landmarks, keyboard access, links from the source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ REPLACED = {
     '<aside class="toc-drawer': '<aside aria-label="Contents" class="toc-drawer',
     "<pre>": '<pre tabindex="0">',  # it can be scrolled by keyboard
 }
-# viewcode takes all names of a file for those of one module, so that some places do not exist; each name has its own page
+# viewcode takes all names of a file for those of one module, so that some anchors do not exist; pages always do
 BACK = re.compile(r'(<a class="viewcode-back" href="[^"#]*)#[^"]*"')
 
 

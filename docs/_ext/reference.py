@@ -27,7 +27,7 @@ def members(cls):
             # the set_..._request of scikit-learn's metaclass are functions of its own
             is_ours = inspect.isfunction(function) and function.__module__.startswith("plackett")
             if is_ours and (not name.startswith("_") or name in ("__call__", "__getitem__")):
-                found[name] = inspect.getdoc(getattr(cls, name))
+                found[name] = function.__doc__ or found.get(name)
     return [name for name, text in found.items() if text]
 
 
