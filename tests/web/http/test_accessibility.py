@@ -3,7 +3,7 @@
 import pytest
 
 from tests.axe import violations_everywhere
-from tests.web.browsing import is_narrow, one, visit
+from tests.web.browsing import is_narrow, one, until, visit
 
 pytest.importorskip("fastapi")
 pytest.importorskip("sqlalchemy")
@@ -17,6 +17,10 @@ PAGES = [
     "/?q=river&base=nowhere",
     "/collection",
     "/clicks",
+    "/scoreboard?ranker=bm25&ranker=tf-idf",
+    "/scoreboard?measure=nonsense",
+    "/compare",
+    "/compare?side=1/bm25&side=now/tf-idf",
     "/interleaving",
     "/document?docid=river-1&q=river",
     "/features?q=river",
@@ -31,6 +35,8 @@ def used(server):
     """The server after a day of work: judgements of two users."""
     bench = server.app.state.workbench
     from plackett.web.schemas.judging import JudgementRequest, PreferenceRequest
+    from plackett.web.schemas.query_sets import QuerySetRequest
+    from plackett.web.schemas.snapshots import SnapshotRequest
 
     for user in ("Ann", "me"):
         for query in ("river", "bread", "music"):
@@ -39,6 +45,11 @@ def used(server):
                 bench.judging.judge(user, JudgementRequest(query=query, docid=docid, grade=grade))
     first, second = bench.collection.search("river").docid[6:8]
     bench.judging.prefer("me", PreferenceRequest(query="river", docid=second, other=first))
+    made = bench.query_sets.make(QuerySetRequest(name="topics", text="river\nbread\nmusic\nstone"))
+    for name in ("monday", "tuesday"):
+        wish = SnapshotRequest(name=name, set_id=made.id, ranker=["bm25", "tf-idf"])
+        job = bench.snapshots.freeze("me", wish, wish.ranker)
+        until(lambda job=job: bench.jobs.job(job.id).is_finished)
     return server
 
 
@@ -72,3 +83,12 @@ def test_open_dialogs_and_reasons_have_no_violation(reader, used):
         one(reader, button).click()
         assert violations_everywhere(reader) == []
         reader.execute_script("document.querySelector(arguments[0]).close()", dialog)
+
+
+def test_lists_side_by_side_of_a_comparison_have_no_violation(reader, used):
+    visit(reader, used.url("/compare", side="1/bm25") + "&side=now/tf-idf")
+    until(lambda: reader.find_elements("css selector", "#comparison .pk-open"))
+    one(reader, "#comparison .pk-open").click()
+    until(lambda: reader.find_elements("css selector", ".pk-pair li"))
+    assert violations_everywhere(reader) == []
+    assert is_narrow(reader, 320)

@@ -37,7 +37,8 @@ export function mountLists(element, { query, lists, features = [], sides }, opti
   function item(document, rank, score, why, other, place) {
     const there = document.places[other.ranker];
     const move = there === rank ? "=" : `${place ? "was" : "→"} ${there ?? "–"}`;
-    const name = document.href ? make("a", { href: document.href }, shown(document.name)) : make("span", {}, shown(document.name));
+    // a link cannot be inside of the summary, which is a button
+    const name = document.href && !why.length ? make("a", { href: document.href }, shown(document.name)) : make("span", {}, shown(document.name));
     const label = document.label === "" ? make("span", { class: "pk-chip", title: "not judged" }, "–") : make("span", { class: `pk-chip pk-v${document.level}`, title: `label ${shown(document.label)}` }, shown(document.label, 12));
     const line = [
       make("span", { class: "pk-rank" }, String(rank)),
@@ -56,7 +57,7 @@ export function mountLists(element, { query, lists, features = [], sides }, opti
     ));
     const headings = ["feature", "value", "adds"].map((word) => make("th", { scope: "col", class: word === "feature" ? "" : "pk-n" }, word));
     const table = make("table", { class: "pk-why" }, make("caption", {}, `Score ${brief(score)}: the strongest contributions`), make("thead", {}, make("tr", {}, ...headings, make("td"))), make("tbody", {}, ...rows));
-    return make("li", {}, make("details", {}, make("summary", { class: "pk-line" }, ...line), table));
+    return make("li", {}, make("details", {}, make("summary", { class: "pk-line" }, ...line), table, ...(document.href ? [make("p", { class: "pk-quiet" }, make("a", { href: document.href }, "Open the document"))] : [])));
   }
 
   // to the right what raises the score, to the left what lowers it

@@ -17,7 +17,7 @@ from plackett.report import components
 from plackett.report.components.payload import comparison_payload
 from plackett.web.errors import RequestError
 from plackett.web.http.charts import history_chart, sparkline
-from plackett.web.http.pages import bench_of, render_page
+from plackett.web.http.pages import bench_of, ranker_name, render_page
 from plackett.web.schemas.query_sets import QuerySource
 from plackett.web.schemas.scoreboard import Order, ScoreboardRequest, Unjudged
 from plackett.web.schemas.snapshots import ComparisonRequest, ComparisonResponse
@@ -131,7 +131,8 @@ def compare_page(
         found=found,
         problem=problem,
         wanted={**wanted, "judgements": found.judgements if found else judgements},
-        names=dict(zip(found.sides, found.names, strict=True)) if found else {},
+        names=_names(found) if found else {},
+        difference=difference,
         sets=sets,
         snapshots=snapshots,
         rankers=bench.rankings.names(),
@@ -162,7 +163,7 @@ def _payload(found: ComparisonResponse) -> dict[str, Any]:
     means = [mean_of_counted(column) for column in values.T]
     return comparison_payload(
         metric=found.measures[0],
-        rankers=found.names,
+        rankers=list(_names(found).values()),
         queries=[
             {"name": "query", "kind": "text", "values": [row.query for row in found.queries]},
             {"name": "judged", "kind": "number", "digits": 0, "values": [row.n_judged for row in found.queries]},
@@ -181,8 +182,23 @@ def _payload(found: ComparisonResponse) -> dict[str, Any]:
             }
             for pair in first
         },
+        unexplained={number: words for number, words in enumerate(found.unexplained) if words is not None},
         note=" ".join(found.notes),
     )
+
+
+def _names(found: ComparisonResponse) -> dict[str, str]:
+    """Return the displayed name of each side."""
+    answer = {}
+    for side, name in zip(found.sides, found.names, strict=True):
+        ranker = side.partition("/")[2]
+        answer[side] = ranker_name(ranker) + name[len(ranker) :]
+    return answer
+
+
+def difference(value: float | None) -> str:
+    """Return a difference with its sign and four decimals."""
+    return "–" if value is None else f"{value:+.4f}".replace("-", "−")
 
 
 def _measures() -> list[str]:

@@ -64,6 +64,7 @@ class RankerTotal(BaseModel):
     n_counted: int
     judged: float | None
     n_ready: int
+    is_trained: bool = Field(description="Whether it was trained here, and can be exported.")
     note: str | None
 
 
@@ -93,7 +94,7 @@ class HistoryPoint(BaseModel):
 
 
 class ScoreboardResponse(BaseModel):
-    """A scoreboard; rankings that are missing are computed in the background, ``n_ready`` of ``n_needed`` are there."""
+    """A scoreboard. The background ranks lists and measures snapshots: ``n_ready`` of ``n_needed`` are done."""
 
     set: QuerySetResponse
     measure: str

@@ -105,6 +105,7 @@ class ComparisonResponse(BaseModel):
     n_ready: int
     n_needed: int
     is_complete: bool
+    unexplained: list[str | None] = Field(description="Why a side gives no reasons for its order; null if it does.")
     pairs: list[PairResponse]
     queries: list[ComparedQuery]
     changed_most: list[str] = Field(description="Queries whose first ten documents changed most.")

@@ -93,6 +93,7 @@ class Comparing:
             measures=[str(rule.measure) for rule in rules],
             convention=request.convention,
             higher_is_better=rules[0].measure.higher_is_better,
+            unexplained=[self._unexplained(side) for side in sides],
             judgements=request.judgements or self._labels.default(),
             judgements_in_words=words,
             n_ready=n_ready,
@@ -128,13 +129,11 @@ class Comparing:
             }
             for docid in shown
         ]
-        lists = [
-            [
-                (number[docid], score, self._reasons(side, request.q, docid))
-                for docid, score in zip(ranking.docid[:FIRST], ranking.scores[:FIRST], strict=True)
-            ]
-            for side, ranking in zip(sides, rankings, strict=True)
-        ]
+        lists = []
+        for side, ranking in zip(sides, rankings, strict=True):
+            reasons = {} if side.snapshot is not None else self._rankings.reasons(side.ranker, request.q, FIRST)
+            pairs = zip(ranking.docid[:FIRST], ranking.scores[:FIRST], strict=True)
+            lists.append([(number[docid], score, reasons.get(docid, ())) for docid, score in pairs])
         return ComparedLists.model_validate(list_payload(documents, lists))
 
     def _sides(self, texts: Sequence[str]) -> list[Side]:
@@ -194,14 +193,16 @@ class Comparing:
             raise RequestError(422, "invalid", found.error)
         return found.ranking
 
+    def _unexplained(self, side: Side) -> str | None:
+        if side.snapshot is not None:
+            return "A frozen list has no reasons; compare the ranker as it is now to see them."
+        return None if self._rankings.can_explain(side.ranker) else "This ranker gives no reasons by features."
+
     def _title(self, docid: str) -> str:
         if docid not in self._collection:
             return ""
         title = self._collection.document(docid).title
         return "" if title == docid else title[:200]
-
-    def _reasons(self, side: Side, query: str, docid: str) -> list[tuple[str, float, float]]:
-        return []
 
 
 def _rules(request: ComparisonRequest) -> list[Rules]:

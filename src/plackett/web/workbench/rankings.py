@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cachetools import LRUCache
 
+from plackett.data.queries import Queries
 from plackett.web.board_records import Ranking
 from plackett.web.collections.base import Collection
 from plackett.web.errors import RequestError
@@ -25,6 +26,7 @@ LOG = logging.getLogger("plackett.web")
 MAX_RANKINGS = 20_000  # each some kilobytes
 RETRY_AFTER = 20.0  # seconds until a ranking that failed is tried again
 LIVE_SECONDS = 600.0  # seconds until a ranking of a live engine is asked for again
+STRONGEST = 5  # features in the reasons of a document
 MAX_LOADED = 8  # trained rankers that are no base rankers
 
 
@@ -83,6 +85,25 @@ class Rankings:
         if self._collection.is_live:
             self._cache.drop((key, query))
         return self._cache.now((key, query), partial(self._find, name, key, query))
+
+    def can_explain(self, name: str) -> bool:
+        """Return whether a ranker says what each feature adds to a score: a trained one, or a model."""
+        return name not in self._collection.own_rankers()
+
+    def reasons(self, name: str, query: str, n_docs: int) -> dict[str, list[tuple[str, float | str, float]]]:
+        """Return (feature, value, what it adds) of the strongest features, for the first documents of a ranking."""
+        if not self.can_explain(name):
+            return {}
+        ranker = self._collection.ranker(name) if name in self._collection.base_rankers() else None
+        ranker = ranker or self._load(name, self.key(name))
+        hits = self._collection.find(query, name, FROZEN_DEPTH, ranker=ranker)
+        try:
+            lists = Queries(hits.X, feature_names=hits.feature_names)
+            explained = ranker.explain(lists, rows=range(min(n_docs, len(hits.docid))))
+        except (AttributeError, NotImplementedError, TypeError, ValueError) as error:
+            LOG.info("%s gives no reasons: %s", name, error)
+            return {}
+        return {hits.docid[row]: [tuple(part) for part in explained.top(row, STRONGEST)] for row in explained.rows}
 
     def _is_old(self, found: Found) -> bool:
         age = time.monotonic() - found.time

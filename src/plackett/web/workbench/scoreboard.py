@@ -65,6 +65,7 @@ class Scoreboard:
         known = {query: (labels.key(query), labels.of(query)) for query in queries}
         names = self.rankers(request.ranker)
         earlier, n_seen = self._earlier(made), self._trained.n_trained_on(queries)
+        trained = {one.name for one in self._trained.rankers().rankers}
         columns: list[_Column] = []
         totals = []
         for name in names:
@@ -76,10 +77,14 @@ class Scoreboard:
                 value = overall_value(rules, rankings, {query: of for query, (_, of) in known.items()})
                 total = total._replace(mean=value)
             note = TRAINED_NOTE.format(n=n_seen[name]) if name in n_seen else None
-            totals.append(RankerTotal(name=name, **total._asdict(), n_ready=len(found), note=note))
+            totals.append(
+                RankerTotal(name=name, **total._asdict(), n_ready=len(found), is_trained=name in trained, note=note)
+            )
             columns.append(_Column(found, scores, self._trend(earlier, name, rules)))
         rows = _sorted_rows([_row(query, columns) for query in queries], request.order, rules)
-        n_ready, n_needed = sum(one.n_ready for one in totals), len(names) * len(queries)
+        trends = [scores for column in columns for scores in column.trend.values()]
+        n_needed = len(names) * len(queries) + len(trends)
+        n_ready = sum(one.n_ready for one in totals) + sum(scores is not None for scores in trends)
         n_judged = sum(bool(of) for _, of in known.values())
         return ScoreboardResponse(
             set=QuerySetResponse(**made._asdict()),
@@ -105,24 +110,24 @@ class Scoreboard:
         own = [one for one in self._snapshots.all() if one.summary.get("set_id") == made.id]
         return own[:MAX_TREND][::-1]
 
-    def _trend(self, earlier: Sequence[Snapshot], name: str, rules: Rules) -> dict[int, dict[str, Score]]:
-        """Return the scores of a ranker by snapshot, empty while they are computed."""
+    def _trend(self, earlier: Sequence[Snapshot], name: str, rules: Rules) -> dict[int, dict[str, Score] | None]:
+        """Return the scores of a ranker by snapshot, None while they are computed in the background."""
         if rules.is_overall:
             return {}
         own = [one for one in earlier if name in one.rankers]
-        return {one.id: self._snapshots.known_scores(one, name, rules) or {} for one in own}
+        return {one.id: self._snapshots.known_scores(one, name, rules) for one in own}
 
 
 class _Column:
     """What is known of one ranker."""
 
-    def __init__(self, found: dict[str, Found], scores: dict[str, Score], trend: dict[int, dict[str, Score]]):
+    def __init__(self, found: dict[str, Found], scores: dict[str, Score], trend: dict[int, dict[str, Score] | None]):
         self.found, self.scores, self.trend = found, scores, trend
 
     @property
     def means(self) -> dict[int, float | None]:
         """The mean in each snapshot."""
-        return {snapshot: mean_of(scores.values()) for snapshot, scores in self.trend.items()}
+        return {snapshot: mean_of(scores.values()) for snapshot, scores in self.trend.items() if scores is not None}
 
 
 def _history(earlier: Sequence[Snapshot], columns: Sequence[_Column]) -> list[HistoryPoint]:
@@ -145,7 +150,8 @@ def _row(query: str, columns: Sequence[_Column]) -> QueryRow:
         judged=[None if one is None else one.n_judged for one in scores],
         shown=[None if one is None else one.n_shown for one in scores],
         trends=[
-            [scores[query].value if query in scores else None for scores in column.trend.values()] for column in columns
+            [scores[query].value if scores and query in scores else None for scores in column.trend.values()]
+            for column in columns
         ],
         errors=[column.found[query].error if query in column.found else None for column in columns],
     )

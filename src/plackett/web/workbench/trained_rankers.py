@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import logging
+import re
 import threading
 from collections.abc import Sequence
 from functools import partial
@@ -18,6 +19,7 @@ from plackett.web.schemas.training import RankerResponse, RankersResponse
 if TYPE_CHECKING:
     from plackett.rankers.base import Ranker
     from plackett.web.store import Store
+    from plackett.web.workbench.exporting import ExportedFile
     from plackett.web.workbench.training import Progress
 
 LOG = logging.getLogger("plackett.web")
@@ -79,6 +81,16 @@ class TrainedRankers:
         keys = {query_digest(query) for query in queries}
         counts = {one.name: len(keys.intersection(one.summary.get(TRAINED_ON, ()))) for one in self._summaries()}
         return {name: n for name, n in counts.items() if n}
+
+    def file(self, name: str) -> ExportedFile:
+        """Return a trained ranker as a model file, which ``plackett.load`` and ``plackett rank`` read."""
+        from plackett.web.workbench.exporting import ExportedFile
+
+        self._summary(name)
+        with client_errors():
+            data = self._store.ranker(name)
+        safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "ranker"
+        return ExportedFile(f"{safe}.plackett", "application/octet-stream", iter([data]))
 
     def rankers(self) -> RankersResponse:
         """Return all trained rankers."""

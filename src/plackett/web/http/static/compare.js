@@ -1,5 +1,5 @@
 // The page of comparisons: the shared table, scatter and lists, with the lists from the server.
-import { $, calm, complain, get, patiently, pause } from "./common.js";
+import { $, calm, complain, get, pause } from "./common.js";
 import { inWords } from "./jobs.js";
 import { mountComparison } from "./components/comparison.js";
 
@@ -32,7 +32,9 @@ function show() {
     const query = wish();
     query.set("q", queries[row]);
     try {
-      return await get(`comparison/lists?${query}`);
+      const found = await get(`comparison/lists?${query}`);
+      for (const one of found.documents) one.href = `/document?${new URLSearchParams({ docid: one.name, q: queries[row] })}`;
+      return found;
     } catch (error) {
       complain(error.message);
       return undefined;

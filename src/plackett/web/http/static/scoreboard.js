@@ -1,5 +1,5 @@
 // The scoreboard: ranking in the background, snapshots and query sets.
-import { $, $$, calm, get, once, patiently, pause, post, refresh, remove, say } from "./common.js";
+import { $, $$, calm, patiently, pause, post, refresh, remove, say } from "./common.js";
 import { cancelJob, followJob, inWords, resume } from "./jobs.js";
 
 const EVERY = 700;  // milliseconds between two looks at the rankings
@@ -9,7 +9,7 @@ const words = { done: "The snapshot is saved.", interrupted: "The server was sto
 async function wait() {
   while ($("#board")?.dataset.complete === "false") {
     await pause(EVERY);
-    await refresh("#board");
+    await refresh("#board", "#history");
   }
 }
 
@@ -21,7 +21,10 @@ function chosen() {
   };
 }
 
-const follow = (id) => followJob(id, $("#freeze button.main"), words, () => refresh("#board", "#history"));
+const follow = (id) => followJob(id, $("#freeze button.main"), words, async () => {
+  await refresh("#board", "#history");
+  await wait();
+});
 
 $("#freeze")?.addEventListener("submit", inWords(async (event) => {
   event.preventDefault();
