@@ -23,6 +23,7 @@ if _folder := os.environ.get("PLACKETT_TEST_BUILD"):
         _spec.loader.exec_module(sys.modules[_name])
 
 import plackett._native  # noqa: F401  an editable install compiles changed kernels at this import
+from tests.postgresql import postgresql_server, postgresql_url, restartable_postgresql  # noqa: F401  fixtures
 
 for _finder in sys.meta_path:  # so that commands started by tests need not check again
     if getattr(_finder, "rebuild_flag", False):

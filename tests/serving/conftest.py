@@ -14,7 +14,7 @@ import plackett as pk
 from plackett.http.server import make_server, open_port
 from plackett.serving.app import create_app
 from plackett.serving.models import ModelTable, load_model
-from plackett.serving.service import Service
+from plackett.serving.service import Service, prepare_log
 from plackett.serving.settings import ModelSpec, ServingSettings
 from plackett.serving.watching import Watcher
 
@@ -49,6 +49,12 @@ def service_of(folder, *words, **settings):
     specs = [ModelSpec.parse(word) for word in words]
     models = [load_model(spec._replace(path=str(folder / spec.path))) for spec in specs]
     return Service(ModelTable(models), ServingSettings(**settings))
+
+
+def open_log(service):
+    """Open the log of a service as a worker does."""
+    prepare_log(service.settings.log)
+    service.open_log()
 
 
 def client_of(service):

@@ -1,4 +1,4 @@
-"""``plackett interleave``: an interleaved test of two rankers on simulated users."""
+"""``plackett interleave``: an interleaved test of two rankers on simulated users, and the verdict of a real one."""
 
 from __future__ import annotations
 
@@ -9,20 +9,27 @@ import typer
 
 from plackett.cli.shared.options import METHOD, AsJson, Cache, Seed, ZeroBased
 
-SIMULATE = "simulate"
-USAGE = f"expected: plackett interleave {SIMULATE} DATA --ranker-a WHAT --ranker-b WHAT."
-USER = "Simulated users"
+SIMULATE, VERDICT = "simulate", "verdict"
+USAGE = (
+    f"expected: plackett interleave {SIMULATE} DATA --ranker-a WHAT --ranker-b WHAT, "
+    f"or plackett interleave {VERDICT} LOG."
+)
+USER, LOGGED = "Simulated users", "Verdict"
 
 
 def interleave(
     words: Annotated[
         list[str],
-        typer.Argument(metavar="simulate DATA", help="What to do, and LETOR files, tables or a known set with labels."),
+        typer.Argument(
+            metavar="simulate DATA | verdict LOG",
+            help="LETOR files, tables or a known set with labels; or what plackett serve --log was.",
+        ),
     ],
     ranker_a: Annotated[
-        str, typer.Option("--ranker-a", "-a", metavar="WHAT", help="First ranker: feature, run, scores or model.")
-    ],
-    ranker_b: Annotated[str, typer.Option("--ranker-b", "-b", metavar="WHAT", help="Second ranker.")],
+        str | None,
+        typer.Option("--ranker-a", "-a", metavar="WHAT", help="First ranker: feature, run, scores or model."),
+    ] = None,
+    ranker_b: Annotated[str | None, typer.Option("--ranker-b", "-b", metavar="WHAT", help="Second ranker.")] = None,
     method: Annotated[
         str,
         typer.Option(
@@ -49,14 +56,22 @@ def interleave(
         float, typer.Option(min=1, help="Sessions per user, the unit of the test.", rich_help_panel=USER)
     ] = 1.0,
     level: Annotated[float, typer.Option(help="Level of the interval.", rich_help_panel=METHOD)] = 0.95,
+    margin: Annotated[
+        float | None, typer.Option(help="A smaller preference does not matter.", rich_help_panel=LOGGED)
+    ] = None,
+    is_over: Annotated[
+        bool, typer.Option("--over", help="Count users with too few lists, too.", rich_help_panel=LOGGED)
+    ] = False,
     seed: Seed = 0,
     zero_based: ZeroBased = False,
     cache: Cache = False,
     as_json: AsJson = False,
 ) -> None:
-    """Plan an interleaved test: two rankers, users who click by the labels, and A/B tests beside it.
+    """Plan an interleaved test of two rankers, or read the verdict of one from its log.
 
-    simulate: serve mixed lists of both rankers, and print the preference, its interval and the sessions needed.
+    simulate: users who click by the labels, mixed lists of both rankers, the preference, its interval and the sessions
+    needed, with A/B tests beside it.
+    verdict: the preference and the verdict of each test in a log of plackett serve --interleave.
     """
     from plackett.cli.refining.base import read_ranking
     from plackett.cli.shared import inputs, models
@@ -66,8 +81,15 @@ def interleave(
     from plackett.clicks.interleaving.simulate import simulate_interleaving
     from plackett.rankers.refinement.base_score import as_base_score
 
-    if words[0] != SIMULATE or len(words) < 2:
+    if words[0] == VERDICT and len(words) == 2:
+        if ranker_a is not None or ranker_b is not None:
+            raise typer.BadParameter(f"--ranker-a and --ranker-b belong to plackett interleave {SIMULATE}.")
+        _write_verdicts(words[1], level, margin, is_over, as_json)
+        return
+    if words[0] != SIMULATE or len(words) < 2 or ranker_a is None or ranker_b is None:
         raise typer.BadParameter(USAGE)
+    if margin is not None or is_over:
+        raise typer.BadParameter(f"--margin and --over belong to plackett interleave {VERDICT}.")
     data = words[1:]
     inputs.check_data(data)
     with usage_errors():
@@ -100,6 +122,31 @@ def interleave(
         out.note("balanced interleaving prefers one of two rankers also under random clicks; choose another method.")
     if found.share_contested < 1:
         out.note(f"{1 - found.share_contested:.1%} of the lists are the same for both rankers and say nothing.")
+
+
+def _write_verdicts(log: str, level: float, margin: float | None, is_over: bool, as_json: bool) -> None:
+    from plackett.cli.shared import output as out
+    from plackett.cli.shared.parameters import usage_errors
+    from plackett.clicks.interleaving.from_log import read_interleaving
+
+    with usage_errors():
+        tests = read_interleaving(log)
+    found = []
+    for name, test in tests.items():
+        if is_over:
+            test.close()
+        with usage_errors():
+            found.append((name, test.preferences(level=level, margin=margin)))
+    if as_json:
+        out.write_json([{"test": name, "preferences": [one.to_dict() for one in own]} for name, own in found])
+        return
+    if not found:
+        out.note("the log has no interleaved list; start plackett serve with --interleave.")
+    for number, (name, own) in enumerate(found):
+        out.write(f"{chr(10) if number else ''}{name}")
+        out.write("\n\n".join(map(str, own)))
+    if len(found) > 1:
+        out.note("models were swapped or settings changed: each combination is a test of its own.")
 
 
 def _name(what: str, taken: dict[str, Any]) -> str:

@@ -12,9 +12,9 @@ import typer
 from plackett.cli.shared.options import OUTPUT, flag
 
 if TYPE_CHECKING:
-    from plackett.serving.settings import ServingSettings
+    from plackett.serving.settings import InterleaveSettings, ServingSettings
 
-LIMITS = "Limits"
+LIMITS, INTERLEAVING = "Limits", "Interleaving"
 HOST, PORT = "127.0.0.1", 8766  # as in serving/settings.py, which help does not load
 
 
@@ -46,7 +46,37 @@ def serve(
     ] = None,
     log: Annotated[
         str | None,
-        typer.Option("--log", metavar="FOLDER", help="Log lists and clicks there, in UBI's schema."),
+        typer.Option(
+            "--log",
+            metavar="FOLDER|URL",
+            envvar="PLACKETT_LOG",
+            help="Log lists and clicks in UBI's schema: a folder, or postgresql://….",
+        ),
+    ] = None,
+    interleave: Annotated[
+        str | None,
+        typer.Option(
+            "--interleave",
+            metavar="NAME,NAME",
+            rich_help_panel=INTERLEAVING,
+            help="Mix the results of these models, to compare them by clicks.",
+        ),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "--method",
+            rich_help_panel=INTERLEAVING,
+            help="team-draft (default), optimised, or another one of plackett interleave.",
+        ),
+    ] = None,
+    interleave_k: Annotated[
+        int | None,
+        typer.Option("--interleave-k", min=1, rich_help_panel=INTERLEAVING, help="Documents that are mixed (10)."),
+    ] = None,
+    lists_per_user: Annotated[
+        int | None,
+        typer.Option("--lists-per-user", min=1, rich_help_panel=INTERLEAVING, help="Clicked lists that count (1)."),
     ] = None,
     workers: Annotated[int, typer.Option("--workers", min=1, max=256, help="Processes that share the models.")] = 1,
     poll: Annotated[
@@ -80,7 +110,7 @@ def serve(
     from plackett.serving.logs import start_logging
     from plackett.serving.models import ModelTable, load_model
     from plackett.serving.server import run_service
-    from plackett.serving.service import Service, make_metrics
+    from plackett.serving.service import Service, make_metrics, prepare_log
     from plackett.serving.settings import ModelSpec
 
     with usage_errors():
@@ -92,7 +122,10 @@ def serve(
             token,
             **limits,
             shadow=shadow,
-            log_folder=log,
+            log=log,
+            interleave=_interleaving(
+                interleave, {"method": method, "k": interleave_k, "lists_per_user": lists_per_user}
+            ),
             poll=poll,
             is_logging_requests=not no_request_log,
         )
@@ -100,9 +133,7 @@ def serve(
             raise ValueError("--workers needs a system with fork; run several services behind a proxy instead.")
     inputs.check_exists(*(spec.path for spec in specs))
     if log is not None:  # before the workers start
-        os.makedirs(log, exist_ok=True)
-        if not os.access(log, os.W_OK):
-            raise PermissionError(f"{log!r}, given for the log, cannot be written to.")
+        prepare_log(log)
     with contextlib.ExitStack() as stack:
         listeners = [stack.enter_context(listener) for listener in open_ports(host, port, workers)]
         table = ModelTable(map(load_model, specs))
@@ -123,6 +154,17 @@ def serve(
             from plackett.serving.workers import run_workers
 
             run_workers(service, listeners)
+
+
+def _interleaving(names: str | None, options: dict[str, Any]) -> InterleaveSettings | None:
+    from plackett.serving.settings import InterleaveSettings
+
+    given = {name: value for name, value in options.items() if value is not None}
+    if names is None:
+        if given:
+            raise ValueError("--method, --interleave-k and --lists-per-user belong to --interleave.")
+        return None
+    return InterleaveSettings(tuple(names.split(",")), **given)
 
 
 def _settings(host: str, port: int, token: str | None, **options: Any) -> ServingSettings:

@@ -10,6 +10,7 @@ import asyncio
 import functools
 import json
 from collections.abc import AsyncIterator
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -26,6 +27,7 @@ from plackett.http.errors import RequestError
 from plackett.serving.middleware import ServingMiddleware
 from plackett.serving.ranking import Ranked, answer, rank
 from plackett.serving.service import Service
+from plackett.serving.shown_lists import INTERLEAVING, event_record, list_records, parse_click
 
 INLINE = 2**18  # bytes of a request that is ranked in the event loop, which is faster than passing it to a thread
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -77,6 +79,10 @@ async def rank_lists(request: Request) -> Response:
         ranked = await anyio.to_thread.run_sync(rank, body, service.table, service.settings)
     request.state.log.update(model=ranked.model.spec.key, version=ranked.model.version)
     request.state.log.update(lists=len(ranked.lists), documents=ranked.n_docs)
+    if service.interleaving is not None:
+        is_slow = service.interleaving.is_slow or len(body) > INLINE
+        mix = service.interleaving.mix
+        ranked = await anyio.to_thread.run_sync(mix, ranked) if is_slow else mix(ranked)
     query_ids = None if service.log is None else await _log_lists(service, ranked)
     if ranked.n_explained or len(body) > INLINE:
         content = await anyio.to_thread.run_sync(answer, ranked, request_id, query_ids)
@@ -87,31 +93,62 @@ async def rank_lists(request: Request) -> Response:
 
 
 async def _log_lists(service: Service, ranked: Ranked) -> list[str | None]:
-    """Return the ids of lists that are on disk now; None for those that are not logged, or could not be written."""
+    """Return the ids of lists that are in the log now; None for those that are not logged, or could not be written."""
     assert service.log is not None
-    query_ids, written = service.log.show(ranked)
-    if written is not None:
+    query_ids: list[str | None] = [None] * len(ranked.lists)
+    numbers, records = list_records(ranked)
+    if records:
         try:
-            await asyncio.wrap_future(written)
-        except OSError as error:  # the list is returned all the same
+            ids, written = service.log.add_lists(records)
+            await _finished(service, written)
+        except OSError as error:  # the lists are returned all the same
             service.log_failed(error)
-            return [None] * len(query_ids)
+            return query_ids
+        for number, own in zip(numbers, ids, strict=True):
+            query_ids[number] = own
     return query_ids
 
 
+async def _finished(service: Service, future: Future[Any]) -> Any:
+    """Return the result of a future of the log; raise an OSError if it does not come in time."""
+    try:
+        return await asyncio.wait_for(asyncio.wrap_future(future), service.patience)
+    except TimeoutError:
+        raise OSError(f"the log has not responded for {service.patience:g} s") from None
+
+
 async def click(request: Request) -> Response:
-    """Log a click on a document of a returned list; it is on disk before the response is sent."""
+    """Log a click on a document of a returned list; it is in the log before the response is sent."""
     service: Service = request.app.state.service
     if service.log is None:
         raise RequestError(409, "off", "this server logs no clicks.", "Start it with --log FOLDER.")
-    record, written = service.log.click(await request.body())
+    one = parse_click(await request.body())
     try:
-        await asyncio.wrap_future(written)
+        shown = await _finished(service, service.log.find(one.query_id))
+        record = event_record(one, shown)
+        await _finished(service, service.log.add_event(record))
+        if shown["query_attributes"].get(INTERLEAVING) is not None:
+            credited = service.open_interleaving().credit(shown, one.id)
+            if credited is not None:
+                await _finished(service, credited)
     except OSError as error:
         service.log_failed(error)
-        message = f"the click cannot be written to disk ({error.strerror or error})."
-        raise RequestError(503, "disk", message, "Send it again later.") from error
+        reason = f" ({error.strerror})" if error.strerror else ""
+        raise RequestError(503, "log", f"the click cannot be logged now{reason}.", "Send it again later.") from error
+    service.metrics.add("clicks_total")
     return _json({"query_id": record["query_id"], "timestamp": record["timestamp"]})
+
+
+async def interleaving(request: Request) -> Response:
+    """Return the interleaved tests of the log, with their preferences and verdicts up to now."""
+    service: Service = request.app.state.service
+    if service.interleaving is None:
+        raise RequestError(409, "off", "this server interleaves no models.", "Start it with --interleave and --log.")
+    try:
+        return _json({"tests": await _finished(service, service.interleaving.tests())})
+    except OSError as error:
+        service.log_failed(error)
+        raise RequestError(503, "log", "the tests cannot be read now.", "Try again later.") from error
 
 
 def _shadow_task(service: Service, ranked: Ranked, request_id: str) -> BackgroundTask | None:
@@ -137,7 +174,14 @@ async def ready(request: Request) -> Response:
 
 async def metrics(request: Request) -> Response:
     """Return counters in Prometheus' text format."""
-    return Response(request.app.state.service.metrics_text(), media_type=METRICS_TYPE)
+    service: Service = request.app.state.service
+    gauges: list[str] = []
+    if service.interleaving is not None:
+        try:
+            gauges = await _finished(service, service.interleaving.gauges())
+        except OSError as error:
+            service.log_failed(error)
+    return Response(service.metrics_text(gauges), media_type=METRICS_TYPE)
 
 
 async def openapi(request: Request) -> Response:
@@ -155,6 +199,7 @@ def _description() -> dict[str, Any]:
 ROUTES = (
     Route("/rank", rank_lists, methods=["POST"]),
     Route("/click", click, methods=["POST"]),
+    Route("/interleaving", interleaving),
     Route("/models", models),
     Route("/live", live),
     Route("/ready", ready),

@@ -1,27 +1,28 @@
 """An append-only file of lines: a line is on disk before it is acknowledged.
 
-One thread writes all lines that wait and syncs the file once for them, so many requests share a sync. After a crash the
-file may end in part of a line, which was never acknowledged; it is removed when the file is opened again.
+After a crash the file may end in part of a line, which was never acknowledged; it is removed when the file is opened
+again.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import queue
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 
-BATCH = 1000  # lines of one sync
+from plackett.serving.group_writer import PATIENCE, GroupWriter
 
 
-class DurableLog:
+class DurableLog(GroupWriter):
     """Appends lines to a file, of which this process is the only writer.
 
     Parameters
     ----------
     path : str
         Created if missing; its folder must exist.
+    patience : float
 
     Raises
     ------
@@ -29,58 +30,72 @@ class DurableLog:
         If the file cannot be opened, or another process writes to it.
     """
 
-    def __init__(self, path: str):
+    def __init__(self, path: str, patience: float = PATIENCE):
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o640)
         try:
             _lock(self._file, path)
-            self._end = _cut_torn_line(self._file)
+            self._end = self._next = _cut_torn_line(self._file)
             _sync_folder(os.path.dirname(path) or ".")
         except BaseException:
             os.close(self._file)
             raise
-        self._waiting: queue.SimpleQueue[tuple[bytes, Future[None]] | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="write log", daemon=True)
-        self._thread.start()
+        self._is_torn, self._lock = False, threading.Lock()
+        super().__init__("write log", patience)
 
-    def append(self, line: bytes) -> Future[None]:
-        """Return what is done when the line, which ends in a newline, is on disk; it fails with an OSError."""
-        future: Future[None] = Future()
-        self._waiting.put((line, future))
-        return future
+    def append(self, lines: Callable[[int], bytes]) -> Future[None]:
+        """Return what is done when lines are on disk; it fails with an OSError.
+
+        ``lines`` returns them for the place in the file where they will begin. The last one ends in a newline.
+        """
+        with self._lock:
+            refused = self._refusal()
+            if refused is not None:
+                return refused
+            content = lines(self._next)
+            self._next += len(content)
+            return self._submit(content)
 
     def close(self) -> None:
         """Write all lines that wait, and close the file."""
-        self._waiting.put(None)
-        self._thread.join()
+        super().close()
         os.close(self._file)
 
-    def _run(self) -> None:
-        is_open = True
-        while is_open:
-            batch = [self._waiting.get()]
-            while len(batch) < BATCH and not self._waiting.empty():
-                batch.append(self._waiting.get())
-            lines = [one for one in batch if one is not None]
-            is_open = len(lines) == len(batch)
-            if lines:
-                self._write(lines)
-
-    def _write(self, lines: list[tuple[bytes, Future[None]]]) -> None:
+    def _write(self, items: list[bytes]) -> list[None]:
         try:
-            content = memoryview(b"".join(line for line, _ in lines))
+            if self._is_torn:
+                self._cut()
+            content = memoryview(b"".join(items))
             n_written = 0
             while n_written < len(content):
                 n_written += os.write(self._file, content[n_written:])
             os.fsync(self._file)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                os.ftruncate(self._file, self._end)  # lines that were not acknowledged must not damage later ones
-            for _, future in lines:
-                future.set_exception(error)
-            return
+            self._fail_waiting(error)
+            raise
         self._end += len(content)
-        for _, future in lines:
-            future.set_result(None)
+        return [None] * len(items)
+
+    def _cut(self) -> None:
+        os.ftruncate(self._file, self._end)
+        self._is_torn = False
+
+    def _fail_waiting(self, error: OSError) -> None:
+        """Remove lines that were not acknowledged, and fail those that were made for the places behind them."""
+        self._is_torn = True
+        with contextlib.suppress(OSError):  # tried again before the next lines
+            self._cut()
+        with self._lock:
+            failed, is_closing = [], False
+            while not self._waiting.empty():
+                waited = self._waiting.get()
+                is_closing |= waited is None
+                failed += [] if waited is None else [waited[1]]
+            if is_closing:
+                self._waiting.put(None)
+            self._next = self._end
+        for future in failed:
+            if future.set_running_or_notify_cancel():
+                future.set_exception(error)
 
 
 def _lock(file: int, path: str) -> None:

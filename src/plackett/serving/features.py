@@ -36,6 +36,10 @@ class FeatureSchema:
         self._row = f"{self.n}d"  # of a packed row
         self.takes_missing = [scorer.takes_missing or column in scorer.category_columns for column in range(self.n)]
 
+    def is_same(self, other: FeatureSchema) -> bool:
+        """Return whether the features have the same names and order."""
+        return (self.n, self.names) == (other.n, other.names)
+
     def describe(self) -> list[dict[str, Any]]:
         """Return the features in their order, as plain values."""
         names = self.names or (None,) * self.n

@@ -14,6 +14,7 @@ import numpy as np
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)  # seconds
 STATUSES = (200, 400, 401, 403, 404, 405, 408, 413, 422, 429, 500, 503)
+SKIPPED = ("no ids or query", "no user", "explain", "not open", "failed")  # why a list was not interleaved
 HELP = {
     "requests_total": "Requests by path and status.",
     "rank_seconds": "Time from the headers of POST /rank to the end of its response, in seconds.",
@@ -24,7 +25,10 @@ HELP = {
     "shadow_total": "Requests that the shadow model scored.",
     "shadow_failures_total": "Requests that the shadow model could not score.",
     "shadow_dropped_total": "Requests that the shadow model skipped because it fell behind.",
-    "log_failures_total": "Lists and clicks that could not be written to disk.",
+    "log_failures_total": "Lists and clicks that could not be logged.",
+    "clicks_total": "Clicks that were logged.",
+    "interleaved_total": "Lists that mix models.",
+    "interleaving_skipped_total": "Lists of requests for an interleaved model that were not mixed, by reason.",
 }
 
 
@@ -53,6 +57,10 @@ class Metrics:
                 self._add(name, f'model="{model}"')
         for name in ("shadow_total", "shadow_failures_total", "shadow_dropped_total", "log_failures_total"):
             self._add(name, "")
+        for name in ("clicks_total", "interleaved_total"):
+            self._add(name, "")
+        for reason in SKIPPED:
+            self._add("interleaving_skipped_total", f'reason="{reason}"')
         shape = (n_workers, len(self._slots))
         shared = mmap.mmap(-1, max(1, n_workers * len(self._slots)) * 8)
         self._values = np.frombuffer(shared, dtype=np.float64)[: shape[0] * shape[1]].reshape(shape)

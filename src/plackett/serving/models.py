@@ -49,7 +49,12 @@ class ServedModel:
 
     @property
     def version(self) -> str:
-        return self.spec.version or self.checksum[:DIGITS]
+        return self.spec.version or self.short_checksum
+
+    @property
+    def short_checksum(self) -> str:
+        """The first digits of the checksum, which change with the file also if the user named the version."""
+        return self.checksum[:DIGITS]
 
     @cached_property
     def schema(self) -> FeatureSchema:
@@ -96,7 +101,7 @@ def load_model(spec: ModelSpec) -> ServedModel:
 
 def check_same_features(new: ServedModel, old: ServedModel) -> None:
     """Raise an error unless both take the same features, because running clients send those of the old model."""
-    if (new.schema.n, new.schema.names) == (old.schema.n, old.schema.names):
+    if new.schema.is_same(old.schema):
         missing = [
             name
             for name, may, did in zip(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,12 @@ class Ranked:
     n_explained : int
         Contributions returned of each document.
     user : str or None
+    names_version : bool
+        Whether the request named a version of the model.
+    mixed : dict
+        What the log says of interleaved lists, by the number of the list.
+    mixed_orders : dict
+        The orders that these lists are returned in.
     """
 
     model: ServedModel
@@ -56,6 +62,14 @@ class Ranked:
     k: int | None
     n_explained: int
     user: str | None
+    names_version: bool = False
+    mixed: dict[int, dict[str, Any]] = field(default_factory=dict)
+    mixed_orders: dict[int, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def shown(self) -> list[np.ndarray]:
+        """The orders in which the lists are returned."""
+        return [self.mixed_orders.get(number, order) for number, order in enumerate(self.orders)]
 
     @property
     def n_docs(self) -> int:
@@ -65,7 +79,8 @@ class Ranked:
 def rank(body: bytes, table: ModelTable, settings: ServingSettings) -> Ranked:
     """Return the ranked lists of a request's body; raise a `RequestError` that says where it is wrong."""
     request = _parsed(body)
-    model = table.get(_text(request, "model"), _text(request, "version"))
+    name, version = _text(request, "model"), _text(request, "version")
+    model = table.get(name, version)
     is_single = "lists" not in request
     asked = [request] if is_single else request["lists"]
     if not is_single and ("documents" in request or "ids" in request or "query" in request):
@@ -88,7 +103,8 @@ def rank(body: bytes, table: ModelTable, settings: ServingSettings) -> Ranked:
         raise _invalid(f"explain takes at most {MAX_EXPLAINED} documents; this would explain {n_returned:,}. Set k.")
     scores = score_lists(model, [one.X for one in lists])
     orders = [np.argsort(-one, kind="stable") for one in scores]
-    return Ranked(model, lists, scores, orders, is_single, k, n_explained, _text(request, "user"))
+    names_version = version is not None or (name is not None and "@" in name)
+    return Ranked(model, lists, scores, orders, is_single, k, n_explained, _text(request, "user"), names_version)
 
 
 def score_lists(model: ServedModel, rows: list[np.ndarray]) -> list[np.ndarray]:
@@ -103,10 +119,16 @@ def score_lists(model: ServedModel, rows: list[np.ndarray]) -> list[np.ndarray]:
     return [scores[first:last] for first, last in zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True)]
 
 
+def rows_for(model: ServedModel, ranked: Ranked, number: int) -> np.ndarray:
+    """Return the rows of a list as another model takes them; raise a `RequestError` if it does not."""
+    one, same = ranked.lists[number], model.schema.is_same(ranked.model.schema)
+    return one.X if same and not np.isnan(one.X).any() else model.schema.rows(one.documents, f"list {number}, ")
+
+
 def answer(ranked: Ranked, request_id: str, query_ids: list[str | None] | None = None) -> dict[str, Any]:
     """Return the response to a request as plain values."""
     lists = []
-    for number, (one, scores, order) in enumerate(zip(ranked.lists, ranked.scores, ranked.orders, strict=True)):
+    for number, (one, scores, order) in enumerate(zip(ranked.lists, ranked.scores, ranked.shown, strict=True)):
         places = order[: ranked.k].tolist()
         shown = scores[order[: ranked.k]].tolist()
         results: list[dict[str, Any]]
@@ -123,6 +145,8 @@ def answer(ranked: Ranked, request_id: str, query_ids: list[str | None] | None =
         part: dict[str, Any] = {"ranking": results}
         if query_ids is not None:
             part["query_id"] = query_ids[number]
+        if number in ranked.mixed:
+            part["interleaved"] = [ranker["model"] for ranker in ranked.mixed[number]["rankers"]]
         lists.append(part)
     about = {"model": ranked.model.spec.name, "version": ranked.model.version, "request_id": request_id}
     return {**about, **lists[0]} if ranked.is_single else {**about, "lists": lists}
@@ -181,8 +205,9 @@ def _ids(node: dict[str, Any], n_docs: int, where: str) -> list[str] | None:
         found = count_of(len(ids), "id") if type(ids) is list else "another value"
         raise _invalid(f"{where}ids must be an array with an id for each of {n_docs:,} documents; found {found}.")
     for place, one in enumerate(ids):
-        if type(one) is not str or not 0 < len(one) <= MAX_ID:
-            raise _invalid(f"{where}the id of document {place} must be a text of 1 to {MAX_ID} characters.")
+        if not is_text(one) or not one:
+            what = f"a text of 1 to {MAX_ID} characters without null characters"
+            raise _invalid(f"{where}the id of document {place} must be {what}.")
     if len(set(ids)) < n_docs:
         seen: set[str] = set()
         twice = next(one for one in ids if one in seen or seen.add(one))  # type: ignore[func-returns-value]
@@ -192,9 +217,14 @@ def _ids(node: dict[str, Any], n_docs: int, where: str) -> list[str] | None:
 
 def _text(node: dict[str, Any], name: str, where: str = "") -> str | None:
     value = node.get(name)
-    if value is not None and (type(value) is not str or len(value) > MAX_ID):
-        raise _invalid(f"{where}{name} must be a text of at most {MAX_ID} characters.")
+    if value is not None and not is_text(value):
+        raise _invalid(f"{where}{name} must be a text of at most {MAX_ID} characters without null characters.")
     return value
+
+
+def is_text(value: Any) -> bool:
+    """Return whether a value is a text that every log takes: PostgreSQL refuses null characters."""
+    return type(value) is str and len(value) <= MAX_ID and "\0" not in value
 
 
 def _count(node: dict[str, Any], name: str) -> int | None:

@@ -66,6 +66,7 @@ class RankedListResponse(BaseModel):
 
     ranking: list[RankedDocument]
     query_id: str | None = Field(default=None, description="The id for clicks, if lists are logged.")
+    interleaved: list[str] | None = Field(default=None, description="The models that the list mixes, if it does.")
 
 
 class RankResponse(BaseModel):
@@ -76,14 +77,57 @@ class RankResponse(BaseModel):
     request_id: str
     ranking: list[RankedDocument] | None = None
     query_id: str | None = None
+    interleaved: list[str] | None = None
     lists: list[RankedListResponse] | None = None
 
 
 class ClickResponse(BaseModel):
-    """The click that is now on disk."""
+    """The click that is now in the log."""
 
     query_id: str
     timestamp: str
+
+
+class InterleavedModel(BaseModel):
+    """A model of a test, and the first digits of the SHA-256 of its file."""
+
+    model: str
+    checksum: str
+
+
+class PreferenceInfo(BaseModel):
+    """How much clicks prefer the first model over the second, with an interval that holds at all times."""
+
+    first: str
+    second: str
+    mean: float | None = Field(description="From -1 to 1; null before the first click.")
+    low: float
+    high: float
+    level: float
+    n_units: int = Field(description="Users that count.")
+    n_first: int
+    n_second: int
+    n_ties: int
+    verdict: str = Field(description='The preferred model, or "undecided".')
+    units_needed: float | None
+
+
+class InterleavedTest(BaseModel):
+    """An interleaved test; models that are swapped begin a new one."""
+
+    test: str
+    is_running: bool
+    rankers: list[InterleavedModel]
+    method: str
+    k: int
+    lists_per_user: int
+    preferences: list[PreferenceInfo]
+
+
+class InterleavingResponse(BaseModel):
+    """All interleaved tests of the log, oldest first."""
+
+    tests: list[InterleavedTest]
 
 
 _VALUE = {"type": ["number", "null"]}

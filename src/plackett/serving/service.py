@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,11 +14,15 @@ from plackett.http.errors import RequestError
 from plackett.serving.logs import log_event
 from plackett.serving.metrics import Metrics
 from plackett.serving.models import ModelTable, ServedModel
-from plackett.serving.ranking import Ranked, score_lists
+from plackett.serving.ranking import Ranked, rows_for, score_lists
 from plackett.serving.settings import ServingSettings
-from plackett.serving.shown_lists import ShownLists
+from plackett.serving.shown_lists import RecordLog
+from plackett.storage.postgresql import is_postgresql
 
-PATHS = ("/rank", "/click", "/models", "/live", "/ready", "/metrics", "/openapi.json")
+if TYPE_CHECKING:
+    from plackett.serving.interleaving import Interleaving
+
+PATHS = ("/rank", "/click", "/interleaving", "/models", "/live", "/ready", "/metrics", "/openapi.json")
 MAX_PENDING = 64  # requests that wait for the shadow model
 ORDER_LOGGED = 100  # documents of an order in the log
 
@@ -40,20 +46,56 @@ class Service:
                 table.get(settings.shadow)
             except RequestError as error:
                 raise ValueError(f"--shadow: {error.message} {error.hint}") from None
+        if settings.interleave is not None:
+            from plackett.serving.interleaving import checked
+
+            if settings.log is None:
+                raise ValueError("--interleave needs the log of lists and clicks: --log FOLDER.")
+            self.settings = replace(settings, interleave=checked(settings.interleave, table))
         self.is_ready, self.worker = True, 0
-        self.log: ShownLists | None = None
+        self.log: RecordLog | None = None
+        self.interleaving: Interleaving | None = None
         self._n_pending, self._lock = 0, threading.Lock()
 
+    @property
+    def patience(self) -> float:
+        """Seconds that a request waits for the log, so that a response is sent in time."""
+        return self.settings.seconds / 2
+
     def open_log(self) -> None:
-        """Open the log of returned lists, if the settings name a folder; after a fork, because each worker has one."""
-        if self.settings.log_folder is not None:
-            self.log = ShownLists(self.settings.log_folder, self.worker)
+        """Open the log of returned lists, if the settings name one; after a fork, because each worker has its own."""
+        log = self.settings.log
+        if log is None:
+            return
+        if is_postgresql(log):
+            from plackett.serving.database_log import DatabaseLog
+
+            self.log = DatabaseLog(log, self.patience)
+        else:
+            from plackett.serving.file_log import FileLog
+
+            self.log = FileLog(log, self.worker, self.patience)
+        if self.settings.interleave is not None:
+            self.open_interleaving()
+
+    def open_interleaving(self) -> Interleaving:
+        """Return the interleaved tests, which are opened for the first list or click that needs them."""
+        from plackett.serving.interleaving import Interleaving
+
+        with self._lock:
+            if self.interleaving is None:
+                assert self.settings.log is not None
+                made = Interleaving(self.settings.log, self.table, self.metrics, self.settings.interleave)
+                made.open()
+                self.interleaving = made
+        return self.interleaving
 
     def close_log(self) -> None:
         """Write what waits, and close the log."""
-        log, self.log = self.log, None
-        if log is not None:
-            log.close()
+        for part in (self.log, self.interleaving):
+            if part is not None:
+                part.close()
+        self.log = self.interleaving = None
 
     def swap(self, model: ServedModel) -> None:
         """Serve a new model in place of the old one."""
@@ -86,14 +128,14 @@ class Service:
             for model in self.table
         ]
 
-    def metrics_text(self) -> str:
-        """Return the counters, and which models are served."""
+    def metrics_text(self, more: list[str]) -> str:
+        """Return the counters, which models are served, and further lines."""
         lines = ["# HELP plackett_model_info Models that are served.", "# TYPE plackett_model_info gauge"]
         lines += [
             f'plackett_model_info{{model="{one.spec.key}",version="{one.version}",ranker="{one.scorer.ranker}"}} 1'
             for one in self.table
         ]
-        return self.metrics.text(lines)
+        return self.metrics.text([*lines, *more])
 
     # the shadow model
 
@@ -125,11 +167,7 @@ class Service:
                 self._n_pending -= 1
 
     def _log_shadow(self, model: ServedModel, ranked: Ranked, request_id: str) -> None:
-        same = (model.schema.n, model.schema.names) == (ranked.model.schema.n, ranked.model.schema.names)
-        rows = [
-            one.X if same and not np.isnan(one.X).any() else model.schema.rows(one.documents, f"list {number}, ")
-            for number, one in enumerate(ranked.lists)
-        ]
+        rows = [rows_for(model, ranked, number) for number in range(len(ranked.lists))]
         for number, (order, scores) in enumerate(zip(ranked.orders, score_lists(model, rows), strict=True)):
             other = np.argsort(-scores, kind="stable")
             log_event(
@@ -145,6 +183,21 @@ class Service:
                 shadow_order=other[:ORDER_LOGGED].tolist(),
                 same_first=bool(order.size and order[0] == other[0]),
             )
+
+
+def prepare_log(log: str) -> None:
+    """Make a log ready for workers: a folder with its key, or tables of a database; raise an OSError if that fails."""
+    if is_postgresql(log):
+        from plackett.serving.database_log import create_tables
+
+        create_tables(log)
+        return
+    from plackett.serving.file_log import read_key
+
+    os.makedirs(log, exist_ok=True)
+    if not os.access(log, os.W_OK):
+        raise PermissionError(f"{log!r}, given for the log, cannot be written to.")
+    read_key(log)
 
 
 def make_metrics(table: ModelTable, n_workers: int = 1) -> Metrics:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from plackett.http.settings import MEGABYTE, ServerSettings
@@ -40,6 +40,15 @@ class ModelSpec(NamedTuple):
         return cls(name, version if at else None, path)
 
 
+class InterleaveSettings(NamedTuple):
+    """A test of models: their keys, and the parameters of ``plackett.clicks.Interleaver``; a unit is a user."""
+
+    rankers: tuple[str, ...]
+    method: str = "team-draft"
+    k: int = 10
+    lists_per_user: int = 1
+
+
 @dataclass(frozen=True)
 class ServingSettings(ServerSettings):
     """Settings of a scoring service, besides those of ``ServerSettings``.
@@ -54,8 +63,10 @@ class ServingSettings(ServerSettings):
         Seconds between two looks at the model files; 0 turns swapping off.
     shadow : str or None
         ``NAME`` or ``NAME@VERSION`` of a model that scores all lists too; its order is logged, never returned.
-    log_folder : str or None
-        Folder for the lists that were returned and the clicks on them.
+    log : str or None
+        Folder, or URL of a PostgreSQL database, for the lists that were returned and the clicks on them.
+    interleave : InterleaveSettings or None
+        A test of models by the clicks on lists that mix their results.
     is_logging_requests : bool
         Whether every request has a line in the log.
     """
@@ -67,5 +78,6 @@ class ServingSettings(ServerSettings):
     max_lists: int = 1_000
     poll: float = 1.0
     shadow: str | None = None
-    log_folder: str | None = None
+    log: str | None = field(default=None, repr=False)  # may have a password
+    interleave: InterleaveSettings | None = None
     is_logging_requests: bool = True

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from plackett.clicks import Interleaver
-from tests.web.conftest import new_database, postgresql_server  # noqa: F401
+from tests.postgresql import new_database
 
 sqlalchemy = pytest.importorskip("sqlalchemy")
 

@@ -15,7 +15,8 @@ import sqlalchemy
 
 from plackett.exceptions import StoreError
 from plackett.web.store import Store
-from tests.web.conftest import assert_refused, free_port, new_database
+from tests.postgresql import free_port, new_database
+from tests.web.conftest import assert_refused
 
 
 def test_a_damaged_file(tmp_path):

@@ -6,7 +6,7 @@ import json
 import secrets
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from plackett.clicks.interleaving.betting import Tally
 from plackett.clicks.interleaving.draws import SeededDraws, digest
+from plackett.clicks.interleaving.method import Basis
 from plackett.clicks.interleaving.methods import get_method
 from plackett.clicks.interleaving.optimised import LARGEST_K, Optimised
 from plackett.clicks.interleaving.preference import Preference, preference_of
@@ -37,11 +38,15 @@ class ShownList:
         The documents to show, with the ids as given.
     is_contested : bool
         Whether its clicks can say anything: False if the rankers agree on the first ``k``, or all but one are empty.
+    basis : list of list of float
+        For each document the numbers from which credits follow, to be logged; with "team-draft" the credit of each
+        ranker for a click. Empty if the list is not contested.
     """
 
     id: str
     documents: list
     is_contested: bool
+    basis: Basis = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -148,7 +153,9 @@ class Interleaver:
         """The names of the rankers in the order of preferences; None before the first request."""
         return None if self._rankers is None else list(self._rankers)
 
-    def serve(self, lists: Mapping[str, Sequence], *, key: Any = None, unit: Any = None) -> ShownList:
+    def serve(
+        self, lists: Mapping[str, Sequence], *, key: Any = None, unit: Any = None, k: int | None = None
+    ) -> ShownList:
         """Return the list to show for a request, and keep what its credit needs.
 
         Parameters
@@ -161,10 +168,23 @@ class Interleaver:
             which counts once. None draws a key.
         unit : str or int, default=None
             Identifies the unit, such as the user; None: the request is a unit of its own.
+        k : int, default=None
+            Documents of this list, if they are fewer than those of the test.
 
         Returns
         -------
         ShownList
+        """
+        shown = self.draw(lists, key=key, unit=unit, k=k)
+        self.keep(shown, unit=unit)
+        return shown
+
+    def draw(
+        self, lists: Mapping[str, Sequence], *, key: Any = None, unit: Any = None, k: int | None = None
+    ) -> ShownList:
+        """Return the list that ``serve`` would show, without keeping it: for services that log what they show.
+
+        Parameters are those of ``serve``. Before clicks on the list are credited, it must be kept by ``keep``.
         """
         if self._rankers is None:
             self._fix(list(lists))
@@ -174,22 +194,29 @@ class Interleaver:
             raise ValueError(
                 f"this test compares {', '.join(names)}, but the lists are of {', '.join(map(str, lists))}."
             )
+        n_shown = self.k if k is None else min(self.k, check_positive_int(k, "k"))
         texts, given = _as_texts([lists[name] for name in names], names)
-        tops = [documents[: self.k] for documents in texts]
+        tops = [documents[:n_shown] for documents in texts]
         is_contested = any(top != tops[0] for top in tops) and sum(map(bool, tops)) > 1
         seed = self._seed
         assert seed is not None
-        viewer = "" if unit is None else f"unit {_name(unit, 'unit')}"
-        parts = [self.test, secrets.token_hex(16) if key is None else _name(key, "key"), viewer]
+        parts = [self.test, secrets.token_hex(16) if key is None else _name(key, "key"), _viewer(unit)]
         for documents in texts:
             parts += [str(len(documents)), *documents]
+        if n_shown < self.k:
+            parts.append(f"k {n_shown}")
         list_id = digest(seed, parts)
         if is_contested:
-            shown, basis = self._method.draw(texts, self.k, SeededDraws(int(list_id, 16)))
+            shown, basis = self._method.draw(texts, n_shown, SeededDraws(int(list_id, 16)))
         else:
             shown, basis = max(tops, key=len), []
-        self._state.add(ListRecord(list_id, viewer or f"list {list_id}", shown, basis, time.time()))
-        return ShownList(list_id, [given[document] for document in shown], is_contested)
+        return ShownList(list_id, [given[document] for document in shown], is_contested, basis)
+
+    def keep(self, shown: ShownList, *, unit: Any = None) -> None:
+        """Keep a list of ``draw``, so that its clicks can be credited; one that is known stays as it is."""
+        documents = [_name(document, "a shown document") for document in shown.documents]
+        unit_name = _viewer(unit) or f"list {shown.id}"
+        self._state.add(ListRecord(shown.id, unit_name, documents, shown.basis, time.time()))
 
     def credit(self, shown: ShownList | str, clicks: Iterable) -> Credit:
         """Credit the clicks on a shown list, given by itself or by its id.
@@ -240,7 +267,7 @@ class Interleaver:
         idle : float, default=0.0
             Close only units whose last click was more than this many seconds ago.
         """
-        name = None if unit is None else f"unit {_name(unit, 'unit')}"
+        name = None if unit is None else _viewer(unit)
         return self._state.close(name, time.time() - idle if idle else float("inf"))
 
     def forget(self, older_than: float) -> int:
@@ -365,6 +392,10 @@ class Interleaver:
                     "settings, or another name for a new test."
                 )
         self._seed, self._rankers = kept["random_state"], list(kept["rankers"])
+
+
+def _viewer(unit: Any) -> str:
+    return "" if unit is None else f"unit {_name(unit, 'unit')}"
 
 
 def _name(value: Any, what: str) -> str:

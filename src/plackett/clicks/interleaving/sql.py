@@ -223,6 +223,20 @@ def read_credits(connection: sa.Connection, test: str) -> list[list[float]]:
     return [json.loads(credits) for credits in connection.execute(wanted).scalars()]
 
 
+def stored_settings(database: Any, beginning: str) -> list[dict[str, Any]]:
+    """Return the settings of the tests in a database whose names begin with a text, oldest first."""
+    engine = _engine(database)
+    _create_tables(engine)
+    named = sa.select(tests.c.settings).where(tests.c.test.startswith(beginning, autoescape=True))
+    first = sa.select(sa.func.min(lists.c.time)).where(lists.c.test == tests.c.test).scalar_subquery()
+    try:
+        with engine.connect() as connection:
+            rows = connection.execute(named.order_by(first.is_(None), first, tests.c.test)).scalars().all()
+    finally:
+        engine.dispose()
+    return [json.loads(row) for row in rows]
+
+
 def delete_test(connection: sa.Connection, test: str) -> None:
     """Delete all that a database has of a test."""
     for table in (values, units, lists, tests):

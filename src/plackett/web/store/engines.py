@@ -19,6 +19,7 @@ from sqlalchemy.exc import ArgumentError
 
 from plackett._optional import import_optional
 from plackett.exceptions import StoreError
+from plackett.storage import postgresql
 from plackett.web.store.driver_errors import sqlite_message
 from plackett.web.store.tables import versions
 
@@ -51,7 +52,7 @@ def open_engine(url: str | PathLike[str], timeout: float) -> tuple[Engine, str]:
         return _sqlite(text, timeout)
     if scheme.lower() == "sqlite":
         return _sqlite(rest.removeprefix("/"), timeout)
-    if scheme.lower() in ("postgres", "postgresql", "postgresql+psycopg"):
+    if scheme.lower() in postgresql.SCHEMES:
         return _postgresql(text, timeout)
     # the rest of a URL may hold a password
     raise ValueError(f'a store\'s URL cannot begin with "{scheme[:40]}://". {EXPECTED}')
@@ -154,19 +155,8 @@ def _postgresql(text: str, timeout: float) -> tuple[Engine, str]:
     engine = _engine(
         url.set(drivername="postgresql+psycopg"),
         timeout,
-        lambda connection: _set_up_postgresql(connection, location, timeout),
+        lambda connection: postgresql.set_up(connection, location, timeout),
         connect_args={"connect_timeout": max(2, math.ceil(timeout))},
         pool_pre_ping=True,  # reconnect after a restart of the server
     )
     return engine, location
-
-
-def _set_up_postgresql(connection, location: str, timeout: float) -> None:
-    encoding = connection.info.parameter_status("server_encoding")
-    if encoding != "UTF8":
-        message = f"the database is encoded as {encoding}; a store needs UTF8 (CREATE DATABASE … ENCODING 'UTF8')."
-        raise StoreError(location, message)
-    with connection.cursor() as cursor:
-        cursor.execute("SET synchronous_commit TO on")
-        cursor.execute(f"SET lock_timeout TO {round(1000 * timeout)}")
-    connection.commit()

@@ -1,0 +1,152 @@
+"""Interleaved tests from a log alone: the lists and clicks that ``plackett serve --interleave`` wrote."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from plackett.clicks.interleaving.interleaver import Interleaver, ShownList
+from plackett.clicks.interleaving.records import checked_list
+from plackett.clicks.reading.ubi import CLICKS, HITS
+from plackett.clicks.reading.ubi_sources import open_lines, ubi_sources
+from plackett.exceptions import DataWarning, warn
+
+
+class _Click(NamedTuple):
+    time: datetime
+    query_id: str
+    docid: str
+
+
+class LoggedList(NamedTuple):
+    """An interleaved list of a log: what ``Interleaver`` needs to credit its clicks.
+
+    Attributes
+    ----------
+    options : dict
+        Parameters of the ``Interleaver`` whose test showed it, with its name.
+    shown : ShownList
+        The mixed documents; a list may show others behind them.
+    unit : str
+    """
+
+    options: dict[str, Any]
+    shown: ShownList
+    unit: str
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> LoggedList | None:
+        """Return the list of a record of UBI, None if it was not interleaved; raise an error if it is damaged."""
+        attributes = record.get("query_attributes")
+        about = attributes.get("interleaving") if isinstance(attributes, dict) else None
+        if not isinstance(about, dict):
+            return None
+        n_mixed = int(about["n_mixed"])
+        body = {"id": about["list"], "unit": record["client_id"], "documents": record[HITS][:n_mixed]}
+        checked = checked_list({**body, "basis": about["basis"], "time": 0.0, "clicked": [], "is_counted": False})
+        options = {
+            "method": about["method"],
+            "k": int(about["k"]),
+            "lists_per_unit": int(about["lists_per_user"]),
+            "rankers": [str(one["model"]) for one in about["rankers"]],
+            "test": str(about["test"]),
+        }
+        shown = ShownList(checked.id, checked.documents, bool(checked.basis), checked.basis)
+        return cls(options, shown, checked.unit)
+
+
+def read_interleaving(source: str | os.PathLike) -> dict[str, Interleaver]:
+    """Return the interleaved tests in a log of ``plackett serve``, with all clicks credited.
+
+    Each pair of model files is a test of its own: a model that was swapped begins a new one.
+
+    Parameters
+    ----------
+    source : path or URL
+        What ``--log`` was: a folder with files ``ubi_queries*`` and ``ubi_events*``, or a PostgreSQL database.
+
+    Returns
+    -------
+    dict of str to Interleaver
+        Tests by name, in the order of their first clicks; those without a click come last. ``preference`` has the
+        verdict. If users may count by several lists, ``close`` counts those who have fewer, after the end of a test.
+    """
+    parts = ubi_sources(source)
+    if parts is None:
+        raise ValueError(f"{os.fspath(source)!r} is neither a folder with a log of UBI nor a PostgreSQL database.")
+    clicks: list[_Click] = []
+    n_damaged = 0
+    for record in _records(parts[1]):
+        click = _click_of(record)
+        if isinstance(click, _Click):
+            clicks.append(click)
+        n_damaged += click is False
+    clicks.sort(key=lambda click: click.time)
+    lists, options, n_damaged_lists = _lists(parts[0], {click.query_id for click in clicks})
+    tests: dict[str, Interleaver] = {}
+    for click in clicks:
+        found = lists.get(click.query_id)
+        if found is not None:
+            test = _test(tests, found.options)
+            test.keep(found.shown, unit=found.unit)
+            test.credit(found.shown.id, [click.docid])
+    for one in options.values():
+        _test(tests, one)
+    n_damaged += n_damaged_lists
+    if n_damaged:
+        warn(f"{n_damaged:,} damaged records of the log were skipped.", DataWarning)
+    return tests
+
+
+def _test(tests: dict[str, Interleaver], options: dict[str, Any]) -> Interleaver:
+    if options["test"] not in tests:
+        tests[options["test"]] = Interleaver(**options, random_state=0)
+    return tests[options["test"]]
+
+
+def _lists(sources: Iterable[Any], clicked: set[str]) -> tuple[dict[str, LoggedList], dict[str, dict[str, Any]], int]:
+    """Return the interleaved lists that were clicked, the options of all tests, and the number of damaged records."""
+    lists: dict[str, LoggedList] = {}
+    options: dict[str, dict[str, Any]] = {}
+    n_damaged = 0
+    for record in _records(sources):
+        try:
+            query_id = str(record["query_id"])
+            found = LoggedList.from_record(record)
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
+            n_damaged += 1
+            continue
+        if found is not None:
+            options.setdefault(found.options["test"], found.options)
+            if query_id in clicked:
+                lists[query_id] = found
+    return lists, options, n_damaged
+
+
+def _click_of(record: Any) -> _Click | bool | None:
+    """Return a click; None for another event, and False for a damaged one."""
+    try:
+        if record["action_name"] not in CLICKS:
+            return None
+        docid = record["event_attributes"]["object"]["object_id"]
+        time = datetime.fromisoformat(record["timestamp"])
+    except (KeyError, TypeError, ValueError):
+        return False
+    query_id = record.get("query_id")
+    is_whole = isinstance(query_id, str) and isinstance(docid, str) and time.tzinfo is not None
+    return _Click(time, query_id, docid) if is_whole else False
+
+
+def _records(sources: Iterable[Any]) -> Iterator[Any]:
+    """Yield the records of JSON lines, None for a damaged line; a line without an end was never acknowledged."""
+    for source in sources:
+        with open_lines(source) as file:
+            for line in file:
+                if line.endswith(b"\n") and line.strip():
+                    try:
+                        yield json.loads(line)
+                    except ValueError:
+                        yield None
