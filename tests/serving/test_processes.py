@@ -277,8 +277,12 @@ def _is_live(port):
         return False
 
 
-@pytest.mark.parametrize("n_workers", [1, pytest.param(2, marks=NEEDS_FORK)])
-def test_no_acknowledged_line_is_lost_by_kill(folder, n_workers):
+@pytest.mark.parametrize(
+    ("kind", "n_workers"),
+    [("folder", 1), pytest.param("folder", 2, marks=NEEDS_FORK), pytest.param("postgresql", 2, marks=NEEDS_FORK)],
+)
+def test_no_acknowledged_line_is_lost_by_kill(folder, kind, n_workers, request):
+    log = "log" if kind == "folder" else request.getfixturevalue("postgresql_url")
     shown, clicked, lock = {}, set(), threading.Lock()
 
     def load(number, port):
@@ -298,7 +302,7 @@ def test_no_acknowledged_line_is_lost_by_kill(folder, n_workers):
         except (OSError, http.client.HTTPException):
             return
 
-    words = ["linear.plackett", "--log", "log", "--workers", str(n_workers), "--no-request-log"]
+    words = ["linear.plackett", "--log", log, "--workers", str(n_workers), "--no-request-log"]
     with Process(folder, *words) as served:
         threads = [threading.Thread(target=load, args=(number, served.port)) for number in range(4)]
         for thread in threads:
@@ -311,16 +315,23 @@ def test_no_acknowledged_line_is_lost_by_kill(folder, n_workers):
                 os.kill(child, signal.SIGKILL)
         for thread in threads:
             thread.join()
-    lines = {
-        kind: [json.loads(line) for path in (folder / "log").glob(f"ubi_{kind}-*") for line in whole_lines(path)]
-        for kind in ("queries", "events")
-    }
-    on_disk = {line["query_id"]: line["query_response_hit_ids"] for line in lines["queries"]}
+    queries, events = (logged(folder / log if kind == "folder" else log, name) for name in ("queries", "events"))
+    on_disk = {line["query_id"]: line["query_response_hit_ids"] for line in queries}
     assert shown.items() <= on_disk.items()
-    clicks = {(line["query_id"], line["event_attributes"]["object"]["object_id"]) for line in lines["events"]}
+    clicks = {(line["query_id"], line["event_attributes"]["object"]["object_id"]) for line in events}
     assert clicked <= clicks
-    log = pk.clicks.read_clicks(folder / "log", format="ubi")
-    assert log.n_clicks >= len(clicked)
+    assert not any("s3cret" in line for line in served.said)
+    read = pk.clicks.read_clicks(folder / log if kind == "folder" else log, format="ubi")
+    assert read.n_clicks >= len(clicked)
+
+
+def logged(log, name):
+    if not isinstance(log, str):
+        return [json.loads(line) for path in log.glob(f"ubi_{name}-*") for line in whole_lines(path)]
+    import psycopg
+
+    with psycopg.connect(log) as connection:
+        return [row for (row,) in connection.execute(f"SELECT to_jsonb(one) FROM ubi_{name} AS one")]
 
 
 def whole_lines(path):
