@@ -11,6 +11,7 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 
 from plackett.serving.app import ROUTES, create_app
+from plackett.serving.settings import InterleaveSettings
 from tests.serving.conftest import service_of
 
 RIGHT, WRONG = schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE
@@ -29,8 +30,10 @@ HOST = {"Host": "127.0.0.1"}
 @pytest.fixture(scope="module")
 def described(tmp_path_factory, rankers):
     folder = tmp_path_factory.mktemp("described")
-    rankers["linear"].save(folder / "linear.plackett")
-    service = service_of(folder, "linear.plackett", log_folder=str(folder / "log"))
+    for name in ("linear", "trees"):
+        rankers[name].save(folder / f"{name}.plackett")
+    test = InterleaveSettings(("linear", "trees"))
+    service = service_of(folder, "linear.plackett", "trees.plackett", log=str(folder / "log"), interleave=test)
     service.open_log()
     yield schemathesis.openapi.from_asgi("/openapi.json", create_app(service), headers=HOST)
     service.close_log()

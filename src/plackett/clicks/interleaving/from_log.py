@@ -73,6 +73,24 @@ def read_interleaving(source: str | os.PathLike) -> dict[str, Interleaver]:
     dict of str to Interleaver
         Tests by name, in the order of their first clicks; those without a click come last. ``preference`` has the
         verdict. If users may count by several lists, ``close`` counts those who have fewer, after the end of a test.
+
+    Examples
+    --------
+    A log with one list, on which a user clicked the document of the second model:
+
+    >>> import json, pathlib, tempfile
+    >>> about = {"test": "old and new", "method": "team-draft", "k": 2, "lists_per_user": 1, "list": "l1"}
+    >>> about |= {"rankers": [{"model": "old"}, {"model": "new"}], "n_mixed": 2, "basis": [[0.5, -0.5], [-0.5, 0.5]]}
+    >>> shown = {"query_id": "q1", "client_id": "u1", "query_attributes": {"interleaving": about}}
+    >>> shown["query_response_hit_ids"] = ["a", "b"]
+    >>> click = {"action_name": "click", "query_id": "q1", "timestamp": "2026-03-01T10:00:00Z"}
+    >>> click["event_attributes"] = {"object": {"object_id": "b"}}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name, record in (("ubi_queries", shown), ("ubi_events", click)):
+    ...         _ = pathlib.Path(folder, f"{name}.ndjson").write_text(json.dumps(record) + "\\n")
+    ...     tests = read_interleaving(folder)
+    >>> tests["old and new"].preference().mean
+    -1.0
     """
     parts = ubi_sources(source)
     if parts is None:
