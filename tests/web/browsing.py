@@ -57,6 +57,7 @@ class Server:
         self.server = make_server(self.app)
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listener]})
         self.thread.start()
+        until(lambda: self.app.state.workbench.is_warm, seconds=60)  # pages show the progress until then
 
     def stop(self):
         self.server.should_exit = True

@@ -111,21 +111,23 @@ def workbench(
     with open_port(host, port) as listener:  # a port that is in use is reported before the index is built
         settings = replace(settings, port=listener.getsockname()[1])  # the port that 0 became
         from plackett.web.http.app import create_app
+        from plackett.web.http.starting import StartingPage
         from plackett.web.store import Store
         from plackett.web.store.engines import default_store_path
 
-        collection = _collection(source, letor, models or [], live)
+        address = address_of(listener, settings)
+        with StartingPage(listener):
+            if not no_browser and _has_display():
+                _open(address)  # which shows that the index is being built
+            collection = _collection(source, letor, models or [], live)
         with Store.open(default_store_path(collection.key) if store is None else store) as opened:
             app = create_app(collection, opened, settings)
             for note in app.state.workbench.rankers.notes:
                 output.note(note)
-            address = address_of(listener, settings)
             output.note(f"{collection.name}: {collection.size}; judgements in {opened.location}")
             if not settings.is_local:
                 output.note("plain HTTP: the token is sent unencrypted; anyone who can read the traffic can use it")
             output.note(f"The workbench is at {address} (stop it with Ctrl-C)")
-            if not no_browser and _has_display():
-                _open(address)
             serve(app, listener)
 
 

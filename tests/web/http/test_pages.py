@@ -113,3 +113,52 @@ def test_signed_numbers(value, text):
 
 def test_times_are_to_the_minute():
     assert pages.when(datetime(2024, 2, 3, 4, 5, 6, tzinfo=UTC)) == "2024-02-03 04:05 UTC"
+
+
+@pytest.mark.parametrize(
+    ("summary", "won"),
+    [
+        ({"metrics": {"ndcg@10": {"low": 0.01}}}, True),
+        ({"metrics": {"ndcg@10": {"low": -0.01}}}, False),
+        ({"metrics": {"ndcg@10": {"low": 0.0}}}, False),
+        ({"metrics": {"ndcg@10": {"low": None}}}, None),
+        ({}, None),
+    ],
+)
+def test_a_ranker_has_won_if_the_interval_excludes_zero(summary, won):
+    assert pages.has_won(summary) is won
+
+
+def test_pages_show_the_progress_while_the_server_warms_up(collection, tmp_path):
+    with Store.open(tmp_path / "store.db") as store:
+        app = create_app(collection, store, Settings())
+        app.state.workbench.warming = 0.3, "Searching for the first time."
+        client = testclient.TestClient(app, base_url="http://127.0.0.1:8765")
+        page = client.get("/?q=river")
+        assert page.status_code == 200
+        assert "Searching for the first time." in page.text
+        assert 'value="0.30"' in page.text
+        assert collection.name not in page.text
+        assert client.get("/api/v1/search", params={"q": "river"}).status_code == 200
+        app.state.workbench.warm_up()
+        assert "river" in client.get("/?q=river").text
+
+
+def test_a_browser_that_comes_while_the_index_is_built_sees_it():
+    import http.client
+
+    from plackett.http.server import open_port
+    from plackett.web.http.starting import StartingPage
+
+    def answer(path):
+        connection = http.client.HTTPConnection(*listener.getsockname()[:2], timeout=5)
+        connection.request("GET", path)
+        found = connection.getresponse()
+        return found.status, found.read().decode()
+
+    with open_port("127.0.0.1", 0) as listener:
+        with StartingPage(listener):
+            status, text = answer("/?token=secret")
+            assert (status, "indexing the documents" in text, "secret" in text) == (200, True, False)
+            assert answer("/api/v1/health")[0] == 503
+        assert listener.gettimeout() is None

@@ -391,6 +391,15 @@ def test_a_trained_ranker_becomes_a_base_ranker_and_stays_one(collection, kept):
     assert [one["is_base"] for one in client.get(f"{API}/rankers").json()["rankers"]] == [False]
     assert error_of(client.get(f"{API}/search", params={"q": "wings", "base": "mine"}), 422)
 
+    file = client.get(f"{API}/rankers/file", params={"name": name})
+    assert file.headers["content-disposition"] == f'attachment; filename="{name}.plackett"'
+    assert pk.load(io.BytesIO(file.content)).n_features_in_ == len(small.feature_names)
+    assert error_of(client.get(f"{API}/rankers/file", params={"name": "bm25"}), 404)
+    assert error_of(client.post(f"{API}/train", json={"name": name}), 409)
+    named = client.post(f"{API}/train", json={"name": "by name"}).json()
+    assert wait_for(client, named["id"])["result"]["ranker_name"] == "by name"
+    assert client.request("DELETE", f"{API}/rankers", params={"name": "by name"}).status_code == 200
+
     change = {"name": name, "new_name": "mine"}
     assert client.post(f"{API}/rankers", json=change).json()["rankers"][0]["name"] == "mine"
     found = client.get(f"{API}/search", params={"q": "wings", "base": "mine"}).json()

@@ -34,6 +34,28 @@ def test_foreign_files_are_read(collection):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "query,document,rating\nriver bank,d 1,2\nbread,d2,0\n",
+        '"river bank","d 1",2\r\nbread,d2,0\r\n',
+        "Query;Doc ID;Rating\nriver bank;d 1;2\nbread;d2;0\n",
+        "rating\tdocid\tteam\tquery\n2\td 1\tA\triver bank\n\n0\td2\tB\tbread\n",
+        "\ufeffquery,docid,grade\nriver bank,d 1,2.0\nbread,d2,0\n",
+    ],
+)
+def test_tables_of_other_tools_are_read(text):
+    assert read_judgements(text.encode()).rows == [("river bank", "d 1", 2.0), ("bread", "d2", 0.0)]
+
+
+def test_rows_without_a_rating_are_counted():
+    found = read_judgements(b"query,docid,rating\nriver,d1,\nriver,d2,3\n")
+    assert (found.rows, found.notes) == ([("river", "d2", 3.0)], ["1 row has no rating."])
+    qrels = read_judgements(b"301 0 a,b 1\n")
+    assert qrels.rows == [("301", "a,b", 1.0)]
+    assert read_judgements(b"query-id\tcorpus-id\tscore\n7\td1\t1\n").rows == [("7", "d1", 1.0)]
+
+
+@pytest.mark.parametrize(
     ("data", "words"),
     [
         (b"\xff\xfe", "not UTF-8"),
@@ -53,6 +75,10 @@ def test_foreign_files_are_read(collection):
         (b'[{"query": "q", "docid": "d", "grade": 1e9}]', "from 0 to 30"),
         (b'[{"query": "", "docid": "d", "grade": 1}]', "text is needed"),
         (b"q 0 d 31\n", "from 0 to 30"),
+        (b"query,docid,rating\nq,d,high\n", "CSV, line 2: expected a query"),
+        (b"query,docid,rating\nq,d\n", "found 2 fields"),
+        (b'query,docid,rating\nq,"d,1\n', "CSV, line 2"),
+        (b"query,docid,rating\nq,d,99\n", "from 0 to 30"),
     ],
 )
 def test_what_cannot_be_read_is_said_in_words(data, words):

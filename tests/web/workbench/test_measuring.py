@@ -29,6 +29,26 @@ def some_hits(n_docs=40):
     return make_hits([f"d{row}" for row in range(n_docs)], np.arange(n_docs, 0, -1.0), X)
 
 
+def test_the_visible_list_is_measured_with_unjudged_documents_as_not_relevant():
+    hits = some_hits()
+    judged = Judged({"d3": 1.0, "d0": 0.0, "d20": 2.0}, [])
+    found = measure_list(hits, judged)
+    order = refine(hits, judged).order
+    for values, docid in (
+        (found.visible.before, hits.docid),
+        (found.visible.after, [hits.docid[row] for row in order]),
+    ):
+        labels = [judged.labels.get(one, 0.0) for one in docid]
+        assert values["mrr"] == pytest.approx(1 / (1 + next(place for place, label in enumerate(labels) if label)))
+        gain = sum((2**label - 1) / np.log2(place + 2) for place, label in enumerate(labels[:10]))
+        assert values["ndcg@10"] == pytest.approx(gain / (3 + 1 / np.log2(3)))
+    assert (found.visible.n_first, found.visible.judged_before) == (10, 2)
+    assert found.visible.judged_after == sum(hits.docid[row] in judged.labels for row in order[:10])
+    alone = measure_list(hits, Judged({"d1": 1.0}, []))
+    assert (alone.metrics, alone.visible.before["mrr"]) == ([], 0.5)
+    assert measure_list(hits, Judged({"d1": 0.0}, [])).visible is None
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_measures_are_those_of_the_judged_documents_alone(method):
     hits = some_hits()

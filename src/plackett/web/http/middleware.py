@@ -26,6 +26,7 @@ from plackett.http.error_responses import error_response, internal_error_respons
 from plackett.http.errors import RequestError
 from plackett.http.guard import OWN_SITES, RequestGuard, Sender, check_length, check_origin
 from plackett.http.request_body import Upload, replay
+from plackett.web.http.starting import starting_page
 from plackett.web.limits import MAX_NAME
 from plackett.web.settings import Settings
 
@@ -105,6 +106,9 @@ class SafetyMiddleware(RequestGuard):
             scope["state"]["credentials"] = credentials._replace(user=_user(headers, cookies))
             if scope["method"] not in SAFE_METHODS and not credentials.is_bearer:  # browsers never add a bearer token
                 self._check_write(scope, headers, None if is_new else csrf)
+            if (page := _warming_page(request)) is not None:
+                await page(scope, receive, sender.send)
+                return
             await self._run(scope, receive, sender, headers)
         except RequestError as error:
             if not sender.has_started:
@@ -202,6 +206,15 @@ def _user(headers: Headers, cookies: dict[str, str]) -> str:
         if headers.get(USER_HEADER):
             raise
     return DEFAULT_USER
+
+
+def _warming_page(request: Request) -> Response | None:
+    """Return a page with the progress while the server loads what pages need, which may take long."""
+    warming = request.app.state.workbench.warming
+    if warming is None or request.method != "GET" or request.url.path.startswith(("/api/", "/static/")):
+        return None
+    share, words = warming
+    return Response(starting_page(words, share), media_type="text/html; charset=utf-8")
 
 
 def _is_prefetch(headers: Headers) -> bool:

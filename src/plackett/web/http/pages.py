@@ -362,6 +362,12 @@ def chip_title(grade: ClickChip) -> str:
     return f"A click model's grade, not a person's: chance of a click {grade.value:.2f}, from {shown}"
 
 
+def has_won(summary: dict[str, Any]) -> bool | None:
+    """Return whether a trained ranker beat its base ranker on held-out queries; None if it was not compared."""
+    compared = (summary.get("metrics") or {}).get("ndcg@10")
+    return None if not compared or compared.get("low") is None else compared["low"] > 0
+
+
 def step(level: float | str) -> int:
     """Return the colour of a label: 0 to 4."""
     return int(min(max(float(level), 0.0), 4.0))
@@ -395,6 +401,7 @@ def _environment() -> jinja2.Environment:
         verdict,
         preference_chart,
         chip_title,
+        has_won,
         step,
     ):
         environment.filters[function.__name__] = function

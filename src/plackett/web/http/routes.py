@@ -221,6 +221,22 @@ def rankers(bench: Bench):
     return as_json(bench.rankers.rankers())
 
 
+@router.get(
+    "/rankers/file",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "The file.",
+            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+        }
+    },
+    tags=["training"],
+)
+def ranker_file(bench: Bench, request: Annotated[RankerName, Query()]):
+    """Return the model file of a trained ranker."""
+    return as_download(bench.rankers.file(request.name))
+
+
 @router.post("/rankers", response_model=RankersResponse, tags=["training"])
 def change_ranker(bench: Bench, request: RankerRequest):
     """Rename a trained ranker, and add it to the base rankers or remove it from them."""

@@ -101,7 +101,7 @@ class ExportRequest(MeasureRequest):
 class ImportRequest(RequestModel):
     """The content of a file of judgements, which are added to the user's."""
 
-    format: Literal["auto", "json", "qrels", "letor"] = "auto"
+    format: Literal["auto", "json", "qrels", "letor", "csv"] = "auto"
     text: Annotated[str, StringConstraints(min_length=1, max_length=MAX_IMPORT)]
     base: Base = ""
 

@@ -63,9 +63,10 @@ class Piece(BaseModel):
 
 
 class Reason(BaseModel):
-    """A reason why a document moved, and its share of the score."""
+    """A reason why a document moved: the condition on a feature, the same in words, and its share of the score."""
 
     text: str
+    words: str
     amount: float
 
 
@@ -142,6 +143,16 @@ class RankedList(BaseModel):
     base_results: list[Result] | None
 
 
+class VisibleMeasures(BaseModel):
+    """Measures of the whole list, in which a document without a judgement counts as not relevant."""
+
+    n_first: int = Field(description="Documents on the first page, up to ten.")
+    judged_before: int = Field(description="How many of these are judged in the base order.")
+    judged_after: int
+    before: dict[str, float]
+    after: dict[str, float]
+
+
 class MeasureResponse(BaseModel):
     """Measures of base and refined order on the judged documents of a list; empty if there are too few."""
 
@@ -152,6 +163,7 @@ class MeasureResponse(BaseModel):
     n_judged: int
     n_relevant: int
     note: str
+    visible: VisibleMeasures | None = Field(description="Null without a relevant document in the list.")
 
 
 class TextField(BaseModel):

@@ -15,6 +15,7 @@ class TrainRequest(RequestModel):
     """Which judgements to train on, and which base ranker to compare with."""
 
     base: Base = Field(default="", description="The base ranker to compare with; empty means the default.")
+    name: Name | None = Field(default=None, description='The name of the ranker; null means "trained-" and a number.')
     mine: bool = Field(default=False, description="Whether only this user's judgements count.")
     click_set: Id | None = Field(
         default=None, description="A set of judgements from clicks to train on, in place of those of people."

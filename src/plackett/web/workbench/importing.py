@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import math
@@ -19,7 +20,14 @@ from plackett.web.collections.base import Collection
 from plackett.web.limits import MAX_GRADE
 from plackett.web.workbench.exporting import unescape_id
 
-FORMATS = ("json", "qrels", "letor")
+FORMATS = ("json", "qrels", "letor", "csv")
+# names of the columns of Quepid's, OpenSearch's and other tools' files, in lower case without blanks and underscores
+COLUMNS = {
+    "query": ("query", "querytext", "searchterm", "keywords", "q", "qid", "queryid"),
+    "document": ("document", "docid", "documentid", "doc", "id"),
+    "rating": ("rating", "grade", "judgement", "judgment", "label", "relevance", "score"),
+}
+MAX_CSV_FIELD = 100_000  # characters
 _LETOR_LINE = re.compile(r"\s*(\S+)\s+qid:(\S+)([^#]*)(?:#(.*))?$")
 
 
@@ -51,7 +59,7 @@ def read_judgements(data: bytes, format: str | None = None, collection: Collecti
     ----------
     data : bytes
         UTF-8 text; compressed files are refused, because a small one may expand beyond memory.
-    format : {"json", "qrels", "letor"}, default=None
+    format : {"json", "qrels", "letor", "csv"}, default=None
         None detects it from the first line.
     collection : Collection, default=None
         Documents that it does not have are skipped, and counted in the notes.
@@ -79,6 +87,8 @@ def read_judgements(data: bytes, format: str | None = None, collection: Collecti
         rows, preferences = _read_json(text)
     elif format == "letor":
         rows = _read_letor(text)
+    elif format == "csv":
+        rows = _read_csv(text, notes)
     else:
         qrels = read_qrels(_NamedFile(text.encode()))
         words = zip(qrels.qid.tolist(), qrels.docid.tolist(), qrels.labels.tolist(), strict=True)
@@ -104,7 +114,13 @@ def _detect_format(text: str) -> str:
     first = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "").strip()
     if first.startswith(("{", "[")):
         return "json"
-    return "letor" if re.match(r"\S+\s+qid:", first) else "qrels"
+    if re.match(r"\S+\s+qid:", first):
+        return "letor"
+    separator = _separator(first)
+    has_header = separator is not None and _columns(next(csv.reader([first], delimiter=separator))) is not None
+    # qrels have four words, or three between tabs, and a document's id may have commas
+    is_table = separator in (",", ";") and len(first.split()) != 4
+    return "csv" if has_header or is_table else "qrels"
 
 
 def _grade(grade: float, notes: list[str]) -> float:
@@ -135,6 +151,66 @@ def _read_letor(text: str) -> list[tuple[str, str, float]]:
         comments.append(row[4])
     docid = docids_of_comments(TextColumn.from_strings(comments)).tolist() if comments else []
     return [(query, unescape_id(one), label) for (query, label), one in zip(found, docid, strict=True)]
+
+
+def _separator(line: str) -> str | None:
+    """Return the separator of a line with three fields or more, and None if there is none."""
+    found = [one for one in (",", ";", "\t") if len(next(csv.reader([line], delimiter=one), [])) >= len(COLUMNS)]
+    return found[0] if found else None
+
+
+def _read_csv(text: str, notes: list[str]) -> list[tuple[str, str, float]]:
+    """Return (query, docid, rating) of each row; a header names the columns, in any order and among others.
+
+    Without a header the columns are query, document and rating. Rows without a rating, as Quepid exports those that are
+    not judged, are skipped.
+    """
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    separator = _separator(first)
+    if separator is None:
+        raise DataFormatError("CSV", 1, f'expected "query,document,rating", found {first[:60]!r}.')
+    limit = csv.field_size_limit(MAX_CSV_FIELD)
+    try:
+        lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+        rows = [(lines.line_num, row) for row in lines if any(field.strip() for field in row)]
+    except csv.Error as error:
+        raise DataFormatError("CSV", lines.line_num, f"{error}.") from None
+    finally:
+        csv.field_size_limit(limit)
+    places = _columns(rows[0][1])
+    if places is None:
+        places = {"query": 0, "document": 1, "rating": 2}
+    else:
+        rows = rows[1:]
+    found, n_unrated = [], 0
+    for number, row in rows:
+        if len(row) <= max(places.values()):
+            raise DataFormatError("CSV", number, f"expected a query, a document and a rating, found {len(row)} fields.")
+        query, docid, rating = (row[places[name]].strip() for name in COLUMNS)
+        grade = _number(rating)
+        if not rating:
+            n_unrated += 1
+        elif grade is None or not query or not docid:
+            raise DataFormatError(
+                "CSV", number, f"expected a query, a document and a rating, found {separator.join(row)[:60]!r}."
+            )
+        else:
+            found.append((query, docid, grade))
+    if n_unrated:
+        notes.append(f"{count_of(n_unrated, 'row has', 'rows have')} no rating.")
+    return found
+
+
+def _columns(header: list[str]) -> dict[str, int] | None:
+    """Return the places of the columns by a header; None if the line is none."""
+    names = [re.sub(r"[\s_-]", "", name).lower() for name in header]
+    places = {}
+    for column, known in COLUMNS.items():
+        place = next((names.index(name) for name in known if name in names), None)
+        if place is None:
+            return None
+        places[column] = place
+    return places
 
 
 def _number(word: str) -> float | None:

@@ -19,10 +19,12 @@ from plackett.web.schemas.collection import (
     DisputeResponse,
     SummaryResponse,
 )
-from plackett.web.schemas.lists import MeasureResponse
+from plackett.web.schemas.lists import MeasureResponse, VisibleMeasures
 from plackett.web.workbench.refining import RELEVANT_FROM, refined_scores
 
 CUTOFFS = (1, 3, 5, 10, 20)
+FIRST_PAGE = 10  # documents
+VISIBLE = ("mrr", "ndcg@10")  # of the whole list
 MAX_LEFT_OUT = 20  # judged documents that are left out in turn, with a refinement each
 DISPUTES_SHOWN = 20
 TOO_FEW = "Measures need a relevant and a non-relevant judged document in this list."
@@ -67,6 +69,8 @@ def measure_list(
     rows = np.array([row for row, docid in enumerate(hits.docid) if docid in grades], dtype=np.int64)
     labels = np.array([grades[hits.docid[row]] for row in rows.tolist()])
     n_relevant = int((labels >= RELEVANT_FROM).sum())
+    after = refined_scores(hits, judged, method)
+    visible = _visible(hits, grades, after) if n_relevant else None
     if not 0 < n_relevant < rows.size:
         return MeasureResponse(
             metrics=[],
@@ -76,10 +80,11 @@ def measure_list(
             n_judged=rows.size,
             n_relevant=n_relevant,
             note=TOO_FEW if click_grades is None else TOO_FEW_CLICKS,
+            visible=visible,
         )
     metrics = [f"{name}@{k}" for k in CUTOFFS if k < rows.size for name in ("p", "ndcg")]
     base = evaluate(labels, hits.scores[rows], qid=0, metrics=metrics).mean()
-    refined = evaluate(labels, refined_scores(hits, judged, method)[rows], qid=0, metrics=metrics).mean()
+    refined = evaluate(labels, after[rows], qid=0, metrics=metrics).mean()
     left_out: dict[str, float] = {}
     note = MEASURE_NOTE if click_grades is None else CLICK_NOTE
     if leave_one_out and click_grades is None:
@@ -100,6 +105,24 @@ def measure_list(
         n_judged=rows.size,
         n_relevant=n_relevant,
         note=note,
+        visible=visible,
+    )
+
+
+def _visible(hits: Hits, grades: dict[str, float], after: np.ndarray) -> VisibleMeasures:
+    """Return measures of the list as it is shown, before and after."""
+    labels = np.array([grades.get(docid, 0.0) for docid in hits.docid])
+    is_judged = np.array([docid in grades for docid in hits.docid])
+    n_first = min(FIRST_PAGE, labels.size)
+    judged, values = [], []
+    for scores in (hits.scores, after):
+        order = np.argsort(-scores, kind="stable")  # as the list is shown: ties keep the base order
+        judged.append(int(is_judged[order[:n_first]].sum()))
+        places = np.empty(order.size)
+        places[order] = -np.arange(order.size)
+        values.append(evaluate(labels, places, qid=0, metrics=list(VISIBLE)).mean())
+    return VisibleMeasures(
+        n_first=n_first, judged_before=judged[0], judged_after=judged[1], before=values[0], after=values[1]
     )
 
 

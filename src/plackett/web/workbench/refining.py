@@ -19,6 +19,7 @@ from plackett.web.errors import client_errors
 from plackett.web.records import Judged
 from plackett.web.schemas.lists import Reason as ReasonResponse
 from plackett.web.schemas.refine import RefineRequest, RefineResponse
+from plackett.web.workbench.reason_words import reason_words
 
 METHODS = ("multiplicative", "linear", "rocchio")
 RELEVANT_FROM = 1.0  # the smallest relevant grade
@@ -213,6 +214,12 @@ def _reordered(
     return Refined(order.tolist(), scores, moves, why, " ".join(feedback.notes) or None)
 
 
+def reason_response(reason: Reason) -> ReasonResponse:
+    """Return a reason with its words."""
+    amount = float(reason.amount)
+    return ReasonResponse(text=reason.text, words=reason_words(reason.text, amount), amount=amount)
+
+
 def refine_external(request: RefineRequest) -> RefineResponse:
     """Return the refined order of a list that another search engine sent. Nothing is looked up or stored."""
     names = [str(row) for row in range(len(request.features))] if request.docids is None else request.docids
@@ -234,9 +241,6 @@ def refine_external(request: RefineRequest) -> RefineResponse:
         rows=[rows[row] for row in refined.order],
         scores=refined.scores[place].tolist(),
         moves=refined.moves[place].tolist(),
-        why=[
-            [ReasonResponse(text=one.text, amount=float(one.amount)) for one in refined.why[row]]
-            for row in place.tolist()
-        ],
+        why=[[reason_response(one) for one in refined.why[row]] for row in place.tolist()],
         note=refined.note,
     )

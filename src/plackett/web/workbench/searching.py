@@ -23,7 +23,6 @@ from plackett.web.schemas.lists import (
     Pair,
     Piece,
     RankedList,
-    Reason,
     Result,
     ShownOrder,
     TextField,
@@ -202,6 +201,8 @@ class Searching:
         labels: dict[str, float],
         clicks: dict[str, ClickGrade],
     ) -> Result:
+        from plackett.web.workbench.refining import reason_response
+
         docid = hits.docid[row]
         title, snippet = self._described(text, docid)
         return Result(
@@ -216,7 +217,7 @@ class Searching:
             grade=judged.labels.get(docid),
             label=labels.get(docid),
             clicks=None if docid not in clicks else ClickChip.model_validate(clicks[docid], from_attributes=True),
-            why=[Reason(text=reason.text, amount=float(reason.amount)) for reason in refined.why[row]],
+            why=[reason_response(reason) for reason in refined.why[row]],
         )
 
     def _describe(self, text: str, docid: str) -> tuple[str, list[Piece]]:

@@ -111,6 +111,7 @@ class TrainedRankers:
     def train(
         self,
         job_id: int,
+        wanted: str | None,
         judgements: list[Judgement],
         preferences: list[Preference],
         base: str,
@@ -126,12 +127,27 @@ class TrainedRankers:
         digests = sorted(map(query_digest, trained.queries))[:MAX_TRAINED_ON]
         with self._lock:
             taken = {one.name for one in self._store.rankers()}
-            name = f"trained-{job_id}"
+            name = wanted or f"trained-{job_id}"
             while name in taken:
                 name += "'"
             hidden = {TRAINED_ON: digests}
             self._store.save_ranker(name, self._collection.key, trained.data, {**summary, **hidden})
         return {"ranker_name": name, **summary}
+
+    def check_free(self, name: str) -> None:
+        """Raise a ``RequestError`` if a ranker has the name already."""
+        if name in self._collection.base_rankers() or name in {one.name for one in self._store.rankers()}:
+            raise RequestError(409, "conflict", f"there is a ranker {name!r} already.", "Choose another name.")
+
+    def file(self, name: str) -> ExportedFile:
+        """Return the model file of a ranker, which ``plackett.load`` and the commands read."""
+        from plackett.web.workbench.exporting import ExportedFile
+
+        self._summary(name)
+        with client_errors():
+            data = self._store.ranker(name)
+        safe = re.sub(r"[^\w.-]+", "-", name, flags=re.ASCII).strip("-.") or "ranker"
+        return ExportedFile(f"{safe}.plackett", "application/octet-stream", iter([data]))
 
     def change(self, name: str, new_name: str, is_base: bool) -> RankersResponse:
         """Rename a ranker, and add it to the base rankers or remove it from them."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from plackett import __version__
 from plackett.exceptions import StoreError
 from plackett.web.collections.base import Collection
-from plackett.web.errors import client_errors
+from plackett.web.errors import RequestError, client_errors
 from plackett.web.records import Judged
 from plackett.web.schemas.session import Session
 from plackett.web.schemas.training import JobResponse, TrainRequest
@@ -38,6 +40,9 @@ from plackett.web.workbench.trained_rankers import TrainedRankers
 if TYPE_CHECKING:
     from plackett.web.store import Store
     from plackett.web.workbench.training import Progress
+
+
+LOG = logging.getLogger("plackett.web")
 
 
 class Workbench:
@@ -74,6 +79,8 @@ class Workbench:
     jobs : JobRunner
     is_warm : bool
         Whether the modules and the index that requests need are loaded.
+    warming : tuple of (float, str), or None
+        While they are being loaded, the progress from 0 to 1 and what is done.
     """
 
     def __init__(self, collection: Collection, store: Store, settings: Settings):
@@ -99,6 +106,7 @@ class Workbench:
         self.queues = Queues(collection, store, self.searching)
         self.team = Team(collection, store, self.searching, self.queues)
         self.is_warm = False
+        self.warming: tuple[float, str] | None = None
 
     def close(self) -> None:
         """Stop background jobs. The store stays open."""
@@ -107,15 +115,29 @@ class Workbench:
 
     def warm_up(self) -> None:
         """Run each use case once, so that the first request does not wait for imports and the index."""
+        try:
+            for share, words in self._warm_up():
+                self.warming = share, words
+        except RequestError as error:  # an engine that is down; requests will report it
+            LOG.warning("%s", error.message)
+        finally:
+            self.is_warm, self.warming = True, None
+
+    def _warm_up(self) -> Iterator[tuple[float, str]]:
+        """Yield the progress before each step."""
+        yield 0.05, "Loading the modules."
         from plackett.clicks.interleaving import interleaver  # noqa: F401
         from plackett.clicks.reading import lists  # noqa: F401
         from plackett.web.workbench import exporting, importing, training  # noqa: F401
         from plackett.web.workbench.measuring import measure_list
         from plackett.web.workbench.refining import refine
 
+        yield 0.3, "Searching for the first time."
         self.collection.warm_up()
+        yield 0.7, "Loading trained rankers."
         with suppress(StoreError):  # requests will report it
             self.rankers.load_base_rankers()
+        yield 0.8, "Refining for the first time."
         for query in self.collection.suggestions()[:1]:
             hits = self.collection.search(query, k=50)
             if len(hits.docid) > 2:
@@ -125,7 +147,6 @@ class Workbench:
                     for example in (judged, Judged({second: 1.0}, []), Judged({}, [(third, first)])):
                         refine(hits, example, method)
                     measure_list(hits, judged, method, leave_one_out=False)
-        self.is_warm = True
 
     def session(self, user: str, csrf: str) -> Session:
         """Return what a page needs first."""
@@ -144,9 +165,11 @@ class Workbench:
         owner = user if request.mine else None
         with client_errors():
             base = self.collection.base_name(request.base)
+        if request.name is not None:
+            self.rankers.check_free(request.name)
         judgements, preferences, source = self.reviewing.chosen_judgements(owner, request.click_set)
 
         def work(job_id: int, progress: Progress, cancel: threading.Event) -> dict:
-            return self.rankers.train(job_id, judgements, preferences, base, source, progress, cancel)
+            return self.rankers.train(job_id, request.name, judgements, preferences, base, source, progress, cancel)
 
         return self.jobs.start("train", {"base": base, "user": owner, "source": source}, work)

@@ -9,7 +9,7 @@ $("#train").addEventListener("submit", inWords(async (event) => {
   event.preventDefault();
   calm();
   const form = event.target.elements;
-  const job = await patiently(() => post("train", { base: form.base.value, mine: form.mine.checked, click_set: Number(form.source?.value) || null }));
+  const job = await patiently(() => post("train", { base: form.base.value, name: form.namedItem("name").value.trim() || null, mine: form.mine.checked, click_set: Number(form.source?.value) || null }));
   await follow(job.id);
 }));
 cancelJob();
@@ -28,6 +28,16 @@ $("#content").addEventListener("click", inWords(async (event) => {
     remember("plackett_base", isBase ? name : "");
     say(isBase ? `${name} is the base ranker now.` : `${name} is no base ranker any more.`);
   }
+  await refresh("#rankers", "#train-base");
+}));
+
+$("#content").addEventListener("submit", inWords(async (event) => {
+  if (!event.target.matches(".rename")) return;
+  event.preventDefault();
+  const card = event.target.closest(".trained");
+  const newName = event.target.elements.new_name.value.trim();
+  await patiently(() => post("rankers", { name: card.dataset.name, new_name: newName, is_base: $("[data-base=off]", card) !== null }));
+  say(`${card.dataset.name} is called ${newName} now.`);
   await refresh("#rankers", "#train-base");
 }));
 

@@ -1,5 +1,5 @@
 // The measures beside the list.
-import { $, get, make } from "./common.js";
+import { $, get, make, signed } from "./common.js";
 
 // Measures are requested after the list, because they take longer; only the latest response is shown
 let asked = 0;
@@ -8,16 +8,18 @@ export async function measure(list) {
   const turn = ++asked;
   $("#brief").textContent = "";
   const clickSet = $("#measure-on")?.value ?? "";  // judgements of people, unless a set from clicks is chosen
-  if (list.query_id === null || (list.n_judged < 2 && !clickSet)) {
-    const missing = clickSet ? "Judge a result to measure both orders on clicks." : "Judge a relevant and a non-relevant result to measure both orders.";
+  if (list.query_id === null || (list.n_judged < 1 && !clickSet)) {
+    const missing = clickSet ? "Judge a result to measure both orders on clicks." : "Judge a relevant result to see what it gains.";
     place.replaceChildren(make("p", { class: "quiet" }, missing));
     return;
   }
   const query = new URLSearchParams({ base: list.base, method: list.method, k: list.k, ...(clickSet ? { click_set: clickSet } : {}) });
   const found = await get(`lists/${list.query_id}/measures?${query}`);
   if (turn !== asked) return;
+  const gain = found.visible ? gained(found.visible) : [];
+  if (found.visible) $("#brief").textContent = `, NDCG@10 ${found.visible.before["ndcg@10"].toFixed(2)} → ${found.visible.after["ndcg@10"].toFixed(2)}`;
   if (!found.metrics.length) {
-    place.replaceChildren(make("p", { class: "quiet" }, found.note));
+    place.replaceChildren(...gain, make("p", { class: "quiet" }, found.note));
     return;
   }
   const names = [["base", "before"], ["refined", "after"], ["left_out", "left out"]].filter(([key]) => Object.keys(found[key]).length);
@@ -29,10 +31,24 @@ export async function measure(list) {
       return make("td", { class: `n ${difference > 1e-9 ? "up" : difference < -1e-9 ? "down" : ""}` }, found[key][metric].toFixed(2));
     }),
   ));
-  const best = found.metrics.at(-1);
-  $("#brief").textContent = `, ${best.toUpperCase()} ${found.base[best].toFixed(2)} → ${found.refined[best].toFixed(2)}`;
   place.replaceChildren(
+    ...gain,
+    make("h3", {}, "On the judged documents"),
     make("table", { class: "measures" }, make("caption", { class: "hidden" }, "Measures of the order before and after"), make("thead", {}, head), make("tbody", {}, ...body)),
     make("p", { class: "quiet" }, found.note),
   );
+}
+
+// The list as it is shown: what the judgements gained, and how much of the first page they cover
+function gained({ n_first: n, judged_before: before, judged_after: after, before: old, after: now }) {
+  const rows = [["NDCG@10", "ndcg@10"], ["MRR", "mrr"]].flatMap(([words, name]) => {
+    const difference = now[name] - old[name];
+    return [
+      make("dt", {}, words),
+      make("dd", {}, `${old[name].toFixed(2)} → ${now[name].toFixed(2)}`),
+      make("dd", { class: difference > 1e-9 ? "up" : difference < -1e-9 ? "down" : "" }, signed(difference)),
+    ];
+  });
+  const covered = before === after ? `${after} of the first ${n} judged.` : `${before} of the first ${n} judged before, ${after} after.`;
+  return [make("dl", { class: "gain" }, ...rows), make("p", { class: "quiet" }, `${covered} Unjudged results count as not relevant.`)];
 }

@@ -49,11 +49,11 @@ function explain(part, result) {
   const rest = result.why.length - 1;
   const first = result.why[0];
   const others = result.moved < 0 && first.amount > 0 ? "others gained more; " : "";
-  part("first-reason").textContent = `${others}${plain(first.text, 80)} ${signed(first.amount)}${rest ? `, ${rest} more` : ""}`;
+  part("first-reason").textContent = `${others}${plain(first.words, 80)} ${signed(first.amount)}${rest ? `, ${rest} more` : ""}`;
   const most = Math.max(...result.why.map(({ amount }) => Math.abs(amount))) || 1;
-  part("reasons").replaceChildren(...result.why.map(({ text, amount }) => make(
+  part("reasons").replaceChildren(...result.why.map(({ text, words, amount }) => make(
     "li", {},
-    make("code", {}, plain(text, 200)),
+    make("span", {}, plain(words, 200), ...(words === text ? [] : [" ", make("code", {}, plain(text, 200))])),
     bar(Math.abs(amount) / most, amount < 0),
     make("span", { class: `amount ${amount > 0 ? "up" : "down"}` }, signed(amount)),
   )));
@@ -63,9 +63,11 @@ function bar(share, isLess) {
   const space = "http://www.w3.org/2000/svg";
   const drawing = document.createElementNS(space, "svg");
   const box = document.createElementNS(space, "rect");
-  drawing.setAttribute("viewBox", "0 0 100 8");
+  drawing.setAttribute("viewBox", "0 0 200 8");  // what pulls down goes to the left
   drawing.setAttribute("preserveAspectRatio", "none");
-  box.setAttribute("width", String(Math.round(100 * share)));
+  const width = Math.round(100 * share);
+  box.setAttribute("x", String(isLess ? 100 - width : 100));
+  box.setAttribute("width", String(width));
   box.setAttribute("height", "8");
   drawing.append(box);
   return make("span", { class: isLess ? "track less" : "track", "aria-hidden": "true" }, drawing);
