@@ -210,7 +210,8 @@ def _user(headers: Headers, cookies: dict[str, str]) -> str:
 
 def _warming_page(request: Request) -> Response | None:
     """Return a page with the progress while the server loads what pages need, which may take long."""
-    warming = request.app.state.workbench.warming
+    app = request.scope.get("app")
+    warming = None if app is None else app.state.workbench.warming
     if warming is None or request.method != "GET" or request.url.path.startswith(("/api/", "/static/")):
         return None
     share, words = warming
