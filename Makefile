@@ -5,12 +5,14 @@
 #   make sanitize  the kernel tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #   make portable  the kernels compiled for arm64 and macOS
 #   make docs      the site; make docs-check also checks its links, sizes and accessibility
-#   make dist      sdist and wheel, tested without a compiler
+#   make dist      sdist and wheels, tested without a compiler: minimal, each extra alone, oldest and newest dependencies
+#   make api       rewrite tests/api.txt, the public names and signatures
+#   make bench     the benchmarks: a table, a file and a page with charts; make bench-compare A=OLD.json B=NEW.json
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test check checked sanitize portable dist bench docs docs-check clean
+.PHONY: demo test check checked sanitize portable dist bench bench-compare api docs docs-check clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
@@ -23,6 +25,9 @@ check: .venv/installed-check
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/feature.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
 # Tests of the kernels, run with another build instead of the installed one.
 KERNEL_TESTS := tests/_native tests/data tests/losses tests/metrics tests/scorers tests/solvers tests/text \
@@ -60,11 +65,18 @@ portable: .venv/build-tools
 	done; echo "$$target: compiled"; done
 
 bench: .venv/installed-test
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --output build/bench
+
+bench-compare: .venv/installed-test
+	$(BIN)/python -m benchmarks.changes $(A) $(B)
+
+api: .venv/installed-test
+	$(BIN)/python tools/api.py
 
 # e.g. make dist PYTHONS="python3.11 python3.12 python3.13": a wheel for 3.11 and one for 3.12 and later, tested in all
 PYTHONS = $(PYTHON)
 dist: .venv/bin/python
+	$(PIP) packaging
 	$(BIN)/python tools/dist.py $(PYTHONS)
 
 docs: .venv/installed-docs
@@ -108,12 +120,8 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find src/plackett -type d -not 
 	$(INSTALL) -e '.[report]'
 	touch $@
 
-# The neural rankers are tested with PyTorch's CPU build, if the package index has it: the build with CUDA takes gigabytes.
-# Without PyTorch their tests are skipped.
-TORCH := $(if $(filter Linux,$(shell uname -s)),torch==2.13.0+cpu,torch>=2.3)
-
 .venv/installed-test: .venv/build-tools $(SOURCES)
-	$(PIP) '$(TORCH)' || echo "no $(TORCH) here: tests of neural rankers will skip" >&2
+	$(BIN)/python tools/torch_cpu.py
 	$(INSTALL) $(EDITABLE) '.[test]'
 	touch $@ .venv/installed
 

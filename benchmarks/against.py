@@ -1,7 +1,8 @@
 """Compare the kernels of this checkout with those of another one: ``python -m benchmarks.against OTHER_CHECKOUT``.
 
 One process per checkout sets up a case. Both measure it alternately, and the shortest time of each counts, because
-noise only adds time. The ratio is this checkout's time over the other's.
+noise only adds time. The ratio is this checkout's time over the other's. ``--output FOLDER`` keeps the times of all
+turns in two files for ``python -m benchmarks.changes``, which tests them in pairs.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import importlib
 import pkgutil
 import subprocess
 import sys
-import time
+import uuid
 import warnings
 from pathlib import Path
+
+from benchmarks.timing import shortest
 
 HERE = Path(__file__).resolve().parents[1]
 TURNS = 7
@@ -32,21 +35,10 @@ def worker() -> None:
                 call()
                 reply = "ready"
             else:
-                reply = repr(_shortest(call))
+                reply = repr(shortest(call, SECONDS))
         except Exception as error:
             reply = f"failed: {type(error).__name__}: {error}".replace("\n", " ")
         print(reply, file=answer, flush=True)
-
-
-def _shortest(call) -> float:
-    best, end = float("inf"), time.perf_counter() + SECONDS
-    while True:
-        start = time.perf_counter()
-        call()
-        now = time.perf_counter()
-        best = min(best, now - start)
-        if now > end:
-            return best
 
 
 class Checkout:
@@ -77,7 +69,9 @@ def main() -> None:
     parser.add_argument("other", type=Path, help="folder of the other checkout, with compiled kernels")
     parser.add_argument("modules", nargs="*", help="modules of benchmarks/native_cases; default: all")
     parser.add_argument("--turns", type=int, default=TURNS)
+    parser.add_argument("--output", type=Path, metavar="FOLDER", help="folder of this.json and other.json")
     arguments = parser.parse_args()
+    runs: tuple[dict, dict] = ({}, {})
     import benchmarks.native_cases as cases
 
     modules = arguments.modules or sorted(module.name for module in pkgutil.iter_modules(cases.__path__))
@@ -94,10 +88,19 @@ def main() -> None:
                 print(f"| {module} | {name} | {replies[0]} | {replies[1]} | |", flush=True)
                 continue
             times = [[float(checkout.ask("time")) for checkout in checkouts] for _ in range(arguments.turns)]
+            for run, seconds in zip(runs, zip(*times, strict=True), strict=True):
+                run[f"{module}: {name}"] = {"seconds": list(seconds), "reference": [1.0] * len(seconds)}
             this, other = (min(column) * 1e3 for column in zip(*times, strict=True))
             print(f"| {module} | {name} | {this:.4g} | {other:.4g} | {this / other:.2f} |", flush=True)
         for checkout in checkouts:
             checkout.close()
+    if arguments.output is not None:
+        from benchmarks.tracking import as_run, write_run
+
+        arguments.output.mkdir(parents=True, exist_ok=True)
+        session = uuid.uuid4().hex
+        for name, folder, run in zip(("this", "other"), (HERE, arguments.other), runs, strict=True):
+            write_run(as_run(run, session=session, checkout=folder), arguments.output / f"{name}.json")
 
 
 if __name__ == "__main__":

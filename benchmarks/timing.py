@@ -40,6 +40,18 @@ def best_of(call: Callable[[], object], repeat: int = 5, *, at_most: float = 30.
     return best
 
 
+def shortest(call: Callable[[], object], seconds: float) -> float:
+    """Return the shortest of the calls that fit into some seconds, at least of one."""
+    best, end = float("inf"), time.perf_counter() + seconds
+    while True:
+        start = time.perf_counter()
+        call()
+        now = time.perf_counter()
+        best = min(best, now - start)
+        if now > end:
+            return best
+
+
 def peer(module: str):
     """Return the peer's module, or None if it is not installed; errors of a broken installation are raised."""
     with warnings.catch_warnings():

@@ -1,19 +1,23 @@
-"""Build the sdist and a wheel per interpreter, and test each in an environment without a compiler (``make dist``).
+"""Build the sdist and a wheel per interpreter, and check each wheel in clean environments (``make dist``).
 
     python tools/dist.py [PYTHON ...]
 
 The wheels are built from the sdist, which shows that it is complete. On Linux zig compiles them for an old glibc. One
-wheel is for Python 3.12 and later and is tested with each given interpreter; 3.11 has its own.
+wheel is for Python 3.12 and later and is checked with each given interpreter; 3.11 has its own, and each free-threaded
+Python.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+from dist_checks import check_extras, check_minimal, check_sets
 
 ROOT = Path(__file__).resolve().parents[1]
 DIST, WORK = ROOT / "dist", ROOT / "build" / "dist"
@@ -22,19 +26,6 @@ ABI = """
 import sys, sysconfig
 is_stable = sys.version_info >= (3, 12) and not sysconfig.get_config_var("Py_GIL_DISABLED")
 print("abi3" if is_stable else sysconfig.get_config_var("SOABI"))
-"""
-TRIAL = """
-import shutil
-import numpy as np
-import plackett as pk
-from plackett import _native
-assert not any(map(shutil.which, ("c++", "g++", "clang++", "cc"))), "a compiler is on the path"
-data = pk.datasets.make_web_like(30, n_features=8, random_state=0)
-ranker = pk.LinearRanker().fit(data.X, data.y, qid=data.qid)
-scores = ranker.predict(data.X, qid=data.qid)
-ndcg = pk.evaluate(data.y, scores, qid=data.qid, metrics=["ndcg@10"]).mean()["ndcg@10"]
-assert 0.3 < ndcg <= 1.0, ndcg
-print(f"build {_native.build}, NDCG@10 of a small fit {ndcg:.3f}")
 """
 
 
@@ -111,9 +102,11 @@ def main() -> None:
             wheels[abi] = build(python, sdist)
             print(f"{wheels[abi].relative_to(ROOT)}: {wheels[abi].stat().st_size / 2**20:.2f} MiB")
         wheel = wheels[abi]
-        trial = environment(python, "trial", str(wheel))
-        said = run(trial, "-c", TRIAL, PATH=str(trial.parent))
-        print(f"  {run(trial, '--version').strip()}, no compiler: {said.strip()}")
+        version = run(python, "--version").strip()
+        make = functools.partial(environment, python)
+        check_minimal(make, wheel, version)
+        check_extras(make, wheel, version)
+        check_sets(make, wheel, version, with_oldest=version.startswith("Python 3.11."))
 
 
 if __name__ == "__main__":

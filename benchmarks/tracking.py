@@ -1,0 +1,134 @@
+"""Measure the cases of ``native_cases`` repeatedly, and keep all times in a file that a later run is compared with.
+
+The cases of a module take turns, so that the repetitions of one are seconds apart. Before each turn a fixed reference
+workload is measured: its time tells how fast the machine was at that moment.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import platform
+import subprocess
+import sys
+import time
+import uuid
+import warnings
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import plackett
+from benchmarks.timing import Result, shortest
+
+FORMAT = 1
+TURNS = 8
+SECONDS = 0.1  # a turn repeats a short call for this long
+
+
+def reference() -> Callable[[], object]:
+    """Return a workload of numpy and Python that no change of plackett affects."""
+    rng = np.random.default_rng(0)
+    numbers, matrix = rng.random(50_000), rng.random((120, 120))
+    return lambda: (np.sort(numbers), matrix @ matrix, sum(range(20_000)))
+
+
+def case_names() -> list[str]:
+    """Return the names of the modules of cases."""
+    import benchmarks.native_cases as cases
+
+    return sorted(module.name for module in pkgutil.iter_modules(cases.__path__))
+
+
+def track(modules: Iterable[str], turns: int = TURNS) -> dict[str, dict[str, list[float]]]:
+    """Return by case its times and those of the reference beside them, in seconds."""
+    found: dict[str, dict[str, list[float]]] = {}
+    of_reference = reference()
+    for module in modules:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            calls = {
+                name: make()
+                for name, make in importlib.import_module(f"benchmarks.native_cases.{module}").CASES.items()
+            }
+            for call in calls.values():
+                call()  # warms up
+            for turn in range(turns):
+                print(f"{module}, turn {turn + 1} of {turns} …", file=sys.stderr)
+                gc.collect()
+                for name, call in calls.items():
+                    times = found.setdefault(f"{module}: {name}", {"reference": [], "seconds": []})
+                    times["reference"].append(shortest(of_reference, 0.02))
+                    times["seconds"].append(shortest(call, SECONDS))
+    return found
+
+
+def machine() -> dict[str, Any]:
+    """Return what distinguishes machines: a comparison of two different ones says so."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor()
+
+
+def _commit(folder: Path) -> str:
+    words = ["git", "describe", "--always", "--dirty"]
+    try:
+        return subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def as_run(
+    cases: dict[str, dict[str, list[float]]],
+    peers: Iterable[Result] = (),
+    *,
+    session: str | None = None,
+    checkout: Path = Path(__file__).parent,
+) -> dict[str, Any]:
+    """Return the content of a file of results. Runs of one ``session`` were measured alternately."""
+    return {
+        "format": FORMAT,
+        "session": session or uuid.uuid4().hex,
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "plackett": plackett.__version__,
+        "commit": _commit(checkout),
+        "machine": machine(),
+        "cases": cases,
+        "peers": [
+            {"what": row.what, "seconds": row.ours, "peer": row.peer_name, "peer_seconds": row.peer, "note": row.note}
+            for row in peers
+        ],
+    }
+
+
+def read_run(path: str | Path) -> dict[str, Any]:
+    """Read a file of results; raise a ``ValueError`` for another file."""
+    try:
+        run = json.loads(Path(path).read_text(encoding="utf-8"))
+        is_known = run["format"] == FORMAT and isinstance(run["cases"], dict)
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is not a file of make bench.") from error
+    if not is_known:
+        raise ValueError(f"{path} has format {run['format']}; this version reads format {FORMAT}.")
+    return run
+
+
+def write_run(run: dict[str, Any], path: str | Path) -> None:
+    Path(path).write_text(json.dumps(run, indent=1, allow_nan=False) + "\n", encoding="utf-8")

@@ -1,0 +1,116 @@
+"""Check a wheel in clean environments: minimal, each extra alone, the oldest and the newest dependencies."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+DATA = """
+import numpy as np, plackett as pk
+data = pk.datasets.make_web_like(20, n_features=6, random_state=0)
+"""
+MINIMAL = """
+import shutil
+import plackett as pk
+from plackett import _native
+assert not any(map(shutil.which, ("c++", "g++", "clang++", "cc"))), "a compiler is on the path"
+data = pk.datasets.make_web_like(30, n_features=8, random_state=0)
+ranker = pk.LinearRanker().fit(data.X, data.y, qid=data.qid)
+scores = ranker.predict(data.X, qid=data.qid)
+ndcg = pk.evaluate(data.y, scores, qid=data.qid, metrics=["ndcg@10"]).mean()["ndcg@10"]
+assert 0.3 < ndcg <= 1.0, ndcg
+print(f"build {_native.build}, NDCG@10 of a small fit {ndcg:.3f}")
+"""
+# a use of each extra, with nothing else installed
+EXTRAS = {
+    "report": "pk.write_report(pk.compare('listmle,regression', data, cv=2), 'report.html')",
+    "frames": "assert len(pk.from_frame(pk.to_frame(data))) == len(data)",
+    "zstd": "pk.write_letor(data, 'data.txt.zst'); assert len(pk.read_letor('data.txt.zst')) == len(data)",
+    "trec": "import ir_measures",
+    "text": "from plackett.text import Analyser; assert Analyser(stemmer='english')('wings') == ['wing']",
+    "tune": "pk.select('listmle', data, grid={'l2': [1.0, 0.1]}, cv=2, method='optuna', n_trials=2)",
+    "onnx": "pk.export(pk.LinearRanker().fit(data), 'onnx', 'model.onnx', check=data)",
+    "web": "import plackett.web.http.app, plackett.serving.service",
+    "postgres": "import psycopg",
+    "trees": "pk.ranker('lambdarank').fit(data).predict(data)",
+    "neural": "pk.NeuralRanker(n_epochs=2).fit(data).predict(data)",
+    "dask": "import dask.distributed, plackett.distributed",
+}
+# quick tests of all parts that meet other packages
+TESTS = (
+    "tests/metrics",
+    "tests/losses/test_base.py",
+    "tests/data/tables",
+    "tests/cli/test_cli.py",
+    "tests/cli/test_help.py",
+    "tests/rankers/linear",
+    "tests/evaluation/test_evaluate.py",
+    "tests/text",
+)
+TOOLS = ("pytest", "pytest-xdist", "hypothesis", "httpx", "polars")
+SET = ("report", "frames", "zstd", "text", "trees", "web")  # extras of the oldest and the newest set
+
+Make = Callable[..., Path]  # makes an environment: its name, the packages, and more words for pip
+
+
+def oldest() -> list[str]:
+    """Return every direct dependency of the core and the extras at its lower bound."""
+    texts = [*PROJECT["dependencies"], *(text for extra in SET for text in PROJECT["optional-dependencies"][extra])]
+    found = {}
+    for requirement in map(Requirement, texts):
+        (bound,) = requirement.specifier
+        found[requirement.name] = f"{requirement.name}=={bound.version}"
+    return sorted(found.values())
+
+
+def check_minimal(make: Make, wheel: Path, version: str) -> None:
+    trial = make("minimal", str(wheel))
+    said = _run(trial, "-c", MINIMAL, PATH=str(trial.parent))
+    print(f"  {version}, minimal, no compiler: {said}")
+    print(f"  {version}, minimal: {_run(trial, str(ROOT / 'tools' / 'first_example.py'))}")
+
+
+def check_extras(make: Make, wheel: Path, version: str) -> None:
+    missing = set(PROJECT["optional-dependencies"]) - set(EXTRAS) - {"all", "peers", "test", "check", "docs"}
+    assert not missing, f"no check of the extras {missing}"
+    for extra, code in EXTRAS.items():
+        if extra == "neural":
+            trial = make(extra, str(wheel))
+            _run(trial, str(ROOT / "tools" / "torch_cpu.py"))
+            if not _has(trial, "torch"):
+                print(f"  {version}, [{extra}]: skipped, no processor build of torch here")
+                continue
+        trial = make(extra, f"{wheel}[{extra}]")
+        _run(trial, "-c", DATA + code)
+        print(f"  {version}, [{extra}] alone: works")
+
+
+def check_sets(make: Make, wheel: Path, version: str, *, with_oldest: bool) -> None:
+    """Run some of the tests with the newest dependencies, and with the oldest ones where they have wheels."""
+    extras = ",".join(SET)
+    for name, pins in [("newest", []), *([("oldest", oldest())] if with_oldest else [])]:
+        trial = make(name, f"{wheel}[{extras}]", *pins, *TOOLS)
+        # other versions warn of other things
+        said = _run(trial, "-m", "pytest", "-q", "-n", "2", "-W", "default", "-p", "no:cacheprovider", *TESTS)
+        print(f"  {version}, {name} dependencies: {said.splitlines()[-1].strip('= ')}")
+
+
+def _has(python: Path, module: str) -> bool:
+    return subprocess.run([str(python), "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
+
+
+def _run(python: Path, *words: str, **environment: str) -> str:
+    done = subprocess.run(
+        [str(python), *words], cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        sys.exit(f"failed: {python} {' '.join(words)[:200]}\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+    return done.stdout.strip()
