@@ -1,7 +1,8 @@
-"""The workbench: start-up time, 50 users for 30 s, and 20 kills right after a judgement.
+"""The workbench: start-up time, 50 users for 30 s with the scoreboard open, and 20 kills at random moments.
 
-A simulated user searches, judges two results, compares side by side and undoes one judgement, with one request per
-second on average. Users and server share the machine.
+A simulated user searches, judges two results, compares side by side, undoes one judgement, and opens the scoreboard of
+200 queries × 4 rankers, which includes the queries that all users judge; one request per second on average. Users and
+server share the machine.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from benchmarks.timing import Result
 
 N_USERS, SECONDS, PAUSE = 50, 30.0, (0.5, 1.5)
 N_STARTS, N_KILLS = 3, 20
+N_QUERIES, RANKERS = 200, ("bm25", "dirichlet", "tf-idf", "absolute-discounting")
 TOKEN = "a-token-for-the-benchmark"
 QUERIES = [
     "parse json text", "sort a list by key", "temporary file name", "run a command and read its output",
@@ -74,7 +76,7 @@ class Client:
         self.connection.request(method, "/api/v1" + path, body, self.headers)
         answer = self.connection.getresponse()
         text = answer.read()
-        if answer.status != 200:
+        if answer.status not in (200, 202):
             raise RuntimeError(f"{path}: {answer.status} {text[:200]!r}")
         return json.loads(text)
 
@@ -82,10 +84,11 @@ class Client:
 class User(threading.Thread):
     """Sends requests until the end; ``seconds`` has the time of each response, by kind of request."""
 
-    def __init__(self, server: Server, number: int, end: float):
+    def __init__(self, server: Server, number: int, end: float, board: str):
         super().__init__(daemon=True)
+        self.board = board
         self.client, self.random, self.end = Client(server, f"user {number}"), random.Random(number), end
-        self.seconds: dict[str, list[float]] = {"refine": [], "search": []}
+        self.seconds: dict[str, list[float]] = {"refine": [], "search": [], "scoreboard": []}
         self.errors: list[str] = []
 
     def run(self) -> None:
@@ -102,6 +105,7 @@ class User(threading.Thread):
             self._timed("refine", "POST", "/judgements", {**view, "docid": bad, "grade": 0})
             self._timed("refine", "POST", "/judgements", {**view, "docid": good, "grade": 2, "side_by_side": True})
             self._timed("refine", "POST", "/undo", view)
+            self._timed("scoreboard", "GET", self.board)
 
     def _timed(self, kind: str, method: str, path: str, content: dict | None = None) -> dict | None:
         start = time.perf_counter()
@@ -119,17 +123,39 @@ def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(int(share * len(values)), len(values) - 1)]
 
 
+def scoreboard_of(server: Server) -> tuple[str, Result]:
+    """Make a query set, and wait until its lists are ranked; return the address of its scoreboard."""
+    from plackett.data.documents.stdlib_corpus import read_stdlib
+
+    client = Client(server, "me")
+    texts = read_stdlib(n_queries=N_QUERIES - len(QUERIES)).queries.values()
+    queries = list(dict.fromkeys([*QUERIES, *texts]))
+    made = client.ask("POST", "/query-sets", {"name": "benchmark", "text": "\n".join(queries)})
+    board = "/scoreboard?" + urlencode([("set_id", made["id"]), *(("ranker", name) for name in RANKERS)])
+    start, longest = time.perf_counter(), 0.0
+    while True:
+        asked = time.perf_counter()
+        found = client.ask("GET", board)
+        longest = max(longest, time.perf_counter() - asked)
+        if found["is_complete"]:
+            break
+        time.sleep(0.1)
+    seconds, note = time.perf_counter() - start, f"longest request {longest:.3f} s"
+    return board, Result(f"rank {len(queries)} queries × {len(RANKERS)} rankers", seconds, "", None, note=note)
+
+
 def under_load(server: Server) -> list[Result]:
     server.wait_until_warm()
+    board, ranked = scoreboard_of(server)
     end = time.monotonic() + SECONDS
-    users = [User(server, number, end) for number in range(N_USERS)]
+    users = [User(server, number, end, board) for number in range(N_USERS)]
     for user in users:
         user.start()
     for user in users:
         user.join()
     errors = [error for user in users for error in user.errors]
-    rows = []
-    for kind, limit in (("refine", 0.15), ("search", None)):
+    rows = [ranked]
+    for kind, limit in (("refine", 0.15), ("search", 0.15), ("scoreboard", 0.15)):
         values = [value for user in users for value in user.seconds[kind]]
         note = (
             f"median {percentile(values, 0.5):.3f} s, {len(values)} requests, {len(errors)} errors {errors[:1] or ''}"
@@ -142,22 +168,60 @@ def under_load(server: Server) -> list[Result]:
     return rows
 
 
+class Writer(threading.Thread):
+    """Judges, makes query sets and takes snapshots until the server is killed; remembers what was acknowledged."""
+
+    def __init__(self, server: Server, turn: int):
+        super().__init__(daemon=True)
+        self.client, self.turn, self.acknowledged = Client(server, "me"), turn, []
+
+    def run(self) -> None:
+        try:
+            for number in range(10_000):
+                name = f"{self.turn} {number}"
+                request = {"query": name, "docid": "json.loads", "grade": number % 4, "with_list": False}
+                saved = self.client.ask("POST", "/judgements", request)
+                self.acknowledged.append(("grade", saved["query_id"], number % 4))
+                made = self.client.ask("POST", "/query-sets", {"name": name, "text": f"{name}\nparse json text"})
+                self.acknowledged.append(("set", made["id"], [name, "parse json text"]))
+                job = self.client.ask("POST", "/snapshots", {"name": name, "set_id": made["id"], "ranker": ["bm25"]})
+                while not job["is_finished"]:
+                    job = self.client.ask("GET", f"/jobs/{job['id']}")
+                if job["state"] == "done":
+                    self.acknowledged.append(("snapshot", job["result"]["snapshot_id"], name))
+        except (OSError, http.client.HTTPException):
+            return  # the server was killed
+
+
 def killed(folder: Path) -> Result:
-    """Check that every acknowledged judgement survives ``kill -9``."""
+    """Check that everything that was acknowledged survives ``kill -9`` at a random moment."""
     from plackett.web.store import Store
 
-    start = time.perf_counter()
-    lost = 0
+    start, draw = time.perf_counter(), random.Random(0)
+    lost, counts = 0, {"grade": 0, "set": 0, "snapshot": 0}
     for turn in range(N_KILLS):
         server = Server(folder)
-        request = {"query": "parse json text", "docid": "json.loads", "grade": turn % 4, "with_list": False}
-        saved = Client(server, "me").ask("POST", "/judgements", request)
+        server.wait_until_warm()
+        writer = Writer(server, turn)
+        writer.start()
+        time.sleep(draw.uniform(0.1, 1.5))
         server.end(signal.SIGKILL)
+        writer.join()
         with Store.open(folder / "store.db") as store:
             user = store.find_user("me")
-            labels = {} if user is None else store.state(user.id, saved["query_id"]).judged.labels
-        lost += labels.get("json.loads") != turn % 4
-    return Result("kill -9 after a judgement", time.perf_counter() - start, "", None, note=f"{lost} of {N_KILLS} lost")
+            for kind, key, wanted in writer.acknowledged:
+                counts[kind] += 1
+                if kind == "grade":
+                    is_there = user is not None and store.state(user.id, key).judged.labels == {"json.loads": wanted}
+                elif kind == "set":
+                    is_there = store.set_queries(key) == wanted
+                else:
+                    is_there = len(store.frozen_rankings(key, 0)) == 2 and wanted in store.frozen_labels(key)
+                lost += not is_there
+    note = f"{lost} of {sum(counts.values())} acknowledged writes lost: " + ", ".join(
+        f"{n} {kind}s" for kind, n in counts.items()
+    )
+    return Result(f"{N_KILLS} × kill -9 at random moments", time.perf_counter() - start, "", None, note=note)
 
 
 def run() -> list[Result]:

@@ -9,6 +9,7 @@ import math
 import threading
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
 from cachetools import LRUCache
@@ -180,15 +181,20 @@ def mean_of(scores: Iterable[Score]) -> float | None:
 
 def total_of(scores: Sequence[Score]) -> Total:
     """Return the mean of the scores with its interval."""
-    from plackett.evaluation.significance import bootstrap_interval
-
     values = [one.value for one in scores if one.value is not None]
     n_shown = sum(one.n_shown for one in scores)
     judged = sum(one.n_judged for one in scores) / n_shown if n_shown else None
     if not values:
         return Total(None, None, None, 0, judged)
-    low, high = bootstrap_interval(values) if len(values) > 1 else (None, None)
+    low, high = _interval(tuple(values)) if len(values) > 1 else (None, None)
     return Total(mean_of(scores), low, high, len(values), judged)
+
+
+@lru_cache(maxsize=256)
+def _interval(values: tuple[float, ...]) -> tuple[float, float]:
+    from plackett.evaluation.significance import bootstrap_interval
+
+    return bootstrap_interval(values)
 
 
 def _as_trec(
