@@ -59,7 +59,7 @@ class LoggedList(NamedTuple):
 
 
 def read_interleaving(source: str | os.PathLike) -> dict[str, Interleaver]:
-    """Return the interleaved tests in a log of ``plackett serve``, with all clicks credited.
+    r"""Return the interleaved tests in a log of ``plackett serve``, with all clicks credited.
 
     Each pair of model files is a test of its own: a model that was swapped begins a new one.
 
@@ -87,7 +87,7 @@ def read_interleaving(source: str | os.PathLike) -> dict[str, Interleaver]:
     >>> click["event_attributes"] = {"object": {"object_id": "b"}}
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name, record in (("ubi_queries", shown), ("ubi_events", click)):
-    ...         _ = pathlib.Path(folder, f"{name}.ndjson").write_text(json.dumps(record) + "\\n")
+    ...         _ = pathlib.Path(folder, f"{name}.ndjson").write_text(json.dumps(record) + "\n")
     ...     tests = read_interleaving(folder)
     >>> tests["old and new"].preference().mean
     -1.0

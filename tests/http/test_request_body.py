@@ -11,14 +11,16 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
+from starlette.requests import Request
+
 from plackett.http import request_body
 from plackett.http import server as http_server
+from plackett.http.error_responses import error_response
+from plackett.http.errors import RequestError
+from plackett.http.guard import RequestGuard, Sender
 from plackett.http.request_body import BodyReader
 from plackett.http.server import make_server, open_port
-from plackett.web.errors import RequestError
-from plackett.web.http.middleware import SafetyMiddleware
-from plackett.web.settings import Settings
-from tests.web.serving import TOKEN
+from plackett.http.settings import ServerSettings
 
 POST = b"POST /api/v1/refine HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n"
 GET = b"GET /api/v1/health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
@@ -35,6 +37,19 @@ async def echo(scope, receive, send):
     headers = [(b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+class Guard(RequestGuard):
+    """The checks of the size, rate, time and number of requests, and no others."""
+
+    async def __call__(self, scope, receive, send):
+        sender = Sender(send, {})
+        if scope["type"] == "http":
+            scope["app"] = None
+            try:
+                await self.read_and_respond(scope, receive, sender)
+            except RequestError as error:
+                await error_response(Request(scope), error)(scope, receive, sender.send)
 
 
 @contextlib.contextmanager
@@ -61,8 +76,8 @@ def answer_to(port, request):
 
 
 def test_unfinished_bodies_do_not_count_as_requests():
-    settings = Settings(max_requests=8)
-    with served(SafetyMiddleware(echo, settings)) as port, contextlib.ExitStack() as stack:
+    settings = ServerSettings(max_requests=8)
+    with served(Guard(echo, settings)) as port, contextlib.ExitStack() as stack:
         slow = [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30)) for _ in range(24)]
         for client in slow:
             client.sendall(POST % 1000 + b"x")
@@ -75,49 +90,6 @@ def test_unfinished_bodies_do_not_count_as_requests():
             assert answer.startswith(b"HTTP/1.1 408 ")
             assert b"connection: close" in answer.lower()
             assert b"too slowly" in answer
-
-
-UPLOAD = (
-    b"POST /api/v1/clicks/logs HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer "
-    + TOKEN.encode()
-    + b"\r\nContent-Length: %d\r\n\r\n"
-)
-
-
-async def echo_upload(scope, receive, send):
-    """An application that answers with an uploaded file."""
-    if scope["type"] == "http":
-        file = scope["state"]["upload"].file
-        file.seek(0)
-        uploads.append(file)
-        assert (await receive())["body"] == b""
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": file.read()})
-
-
-uploads = []
-
-
-def test_uploads_are_written_to_a_file_that_is_closed_in_the_end(monkeypatch):
-    uploads.clear()
-    with served(SafetyMiddleware(echo_upload, Settings(token=TOKEN, max_body=10))) as port:
-        content = b"x" * 200_000 + b"end"
-        with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
-            client.sendall(UPLOAD % len(content) + content)
-            answer = b""
-            while not answer.endswith((b"end", b"end\r\n0\r\n\r\n")):
-                answer += client.recv(65536)
-        assert answer.startswith(b"HTTP/1.1 200 ")
-        assert answer.count(b"x") >= 200_000
-        monkeypatch.setattr(request_body, "GRACE", 0.2)
-        assert answer_to(port, UPLOAD % 1000 + b"x").startswith(b"HTTP/1.1 408 ")  # a trickle
-
-        def fail(file, part):
-            raise OSError(28, "No space left on device")
-
-        monkeypatch.setattr(request_body.Upload, "write", fail)
-        assert answer_to(port, UPLOAD % 1 + b"x").startswith(b"HTTP/1.1 507 ")
-    assert [file.closed for file in uploads] == [True]
 
 
 def test_a_connection_whose_answer_is_not_read_ends(monkeypatch):
@@ -249,7 +221,7 @@ def test_an_unread_response_is_dropped_for_others():
         await guard(dict(scope), arriving(b"", 0.0, 1), send)
 
     async def all_of_them():
-        guard = SafetyMiddleware(echo, Settings(max_requests=2))
+        guard = Guard(echo, ServerSettings(max_requests=2))
         unread = [asyncio.create_task(ask(guard, "unread")) for _ in range(2)]
         await asyncio.sleep(0.5)
         await ask(guard, "early")
