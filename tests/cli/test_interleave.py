@@ -1,10 +1,12 @@
-"""``plackett interleave``: a test on simulated users."""
+"""``plackett interleave``: a test on simulated users, and the verdict of a log."""
 
 import json
 
 import pytest
 
 import plackett as pk
+from plackett.clicks.interleaving.betting import Tally
+from tests.clicks.interleaving.test_from_log import write_log
 
 
 @pytest.fixture
@@ -64,3 +66,28 @@ def test_wrong_words_and_rankers_are_explained(run, data):
     done = run("interleave", "simulate", "test.txt", "-a", "1", "-b", "2", "-m", "coin")
     assert done.returncode == 2
     assert "team-draft" in done.stderr
+
+
+def test_the_verdict_is_read_from_a_log(run, tmp_path):
+    write_log(tmp_path / "log", n_users=40)
+    done = run("interleave", "verdict", "log")
+    assert done.returncode == 0, done.stderr
+    tally = Tally()
+    tally.add([1.0] * 10 + [-1.0] * 30)
+    low, high = tally.interval(0.95)
+    assert done.stdout.splitlines()[:4] == [
+        "old and new",
+        "preference for old over new  -0.5000",
+        f"interval, 0.95 at all times  [{low:+.4f}, {high:+.4f}]",
+        "units                        40",
+    ]
+    found = json.loads(run("interleave", "verdict", "log", "--json", "--level", "0.5").stdout)
+    assert [(one["test"], one["preferences"][0]["verdict"]) for one in found] == [("old and new", "new")]
+    for words, message in (
+        (["nothing"], "neither a folder with a log of UBI nor a PostgreSQL database"),
+        (["log", "-a", "1"], "belong to plackett interleave simulate"),
+        (["log", "--level", "2"], "between 0 and 1"),
+    ):
+        done = run("interleave", "verdict", *words)
+        assert done.returncode == 2
+        assert message in " ".join(done.stderr.replace("│", " ").split())

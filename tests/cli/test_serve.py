@@ -7,6 +7,8 @@ import plackett as pk
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
+DATABASE = "postgresql://me:s3cret@127.0.0.1:1"
+
 
 @pytest.fixture
 def model(lists_folder):
@@ -28,9 +30,19 @@ def model(lists_folder):
         (["model.plackett", "--token", "short"], 2, "16 characters or more"),
         (["model.plackett", "--seconds", "inf"], 2, "finite"),
         (["model.plackett", "--log", "file/log"], 1, "file/log"),
+        (["model.plackett", "--log", f"{DATABASE}/x"], 1, "postgresql://me@127.0.0.1:1/x: the server does not respond"),
+        (["model.plackett", "--log", f"{DATABASE}@1/x"], 1, "Write them as %40 and %2F."),
+        (["model.plackett", "--log", f"{DATABASE}/x".replace("s3", "s3/")], 1, "Write them as %40 and %2F."),
+        (["model.plackett", "--method", "optimised"], 2, "belong to --interleave"),
+        (["model.plackett", "--interleave", "model,other"], 1, "--interleave needs the log"),
+        (["model.plackett", "--interleave", "model,other", "--log", "log"], 1, "there is no model 'other'"),
+        (["model.plackett", "b=model.plackett", "--interleave", "b,b", "--log", "log"], 1, "different names"),
     ],
 )
 def test_errors_come_before_the_service(run, model, words, status, message):
+    if any("://" in word for word in words):
+        pytest.importorskip("psycopg")
     done = run("serve", *words, "--port", "0")
     assert done.returncode == status
     assert message in " ".join(done.stderr.replace("│", " ").split())
+    assert "s3cret" not in done.stderr

@@ -95,8 +95,8 @@ def _parts(url: str, needed_for: str) -> tuple[dict[str, Any], str]:
         # the parser's own message repeats the URL
         raise ValueError(f"the PostgreSQL URL cannot be parsed. {EXPECTED}") from None
     host = str(given.get("host") or "")
-    if "@" in host:
-        raise ValueError("the PostgreSQL URL has more than one @. Write an @ in a password as %40.")
+    if any("@" in str(given.get(part) or "") for part in ("host", "port", "dbname")):  # part of a password, perhaps
+        raise ValueError("the PostgreSQL URL has more than one @, or a / in a password. Write them as %40 and %2F.")
     user, port = given.get("user"), given.get("port")
     place = f"{f'{user}@' if user else ''}{host}{f':{port}' if port else ''}"
     return given, f"postgresql://{place}/{given.get('dbname') or ''}"
