@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import Query, Response
+from fastapi import Query
 
-from plackett.web.http.api import Bench, Caller, PathId, as_download, as_json, new_router
+from plackett.web.http.api import Bench, Caller, PathId, as_json, new_router
 from plackett.web.schemas.query_sets import (
     QuerySetId,
     QuerySetRequest,
@@ -26,12 +26,9 @@ from plackett.web.schemas.snapshots import (
     SnapshotResponse,
     SnapshotsResponse,
 )
-from plackett.web.schemas.training import JobResponse, RankerName
+from plackett.web.schemas.training import JobResponse
 
 router = new_router()
-MODEL: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The file.", "content": {"application/octet-stream": {"schema": {"type": "string"}}}}
-}
 
 
 @router.get("/query-sets", response_model=QuerySetsResponse, tags=["scoreboard"])
@@ -98,9 +95,3 @@ def comparison(bench: Bench, caller: Caller, request: Annotated[ComparisonReques
 def compared_lists(bench: Bench, caller: Caller, request: Annotated[ComparedListsRequest, Query()]):
     """Return the first documents of every side for one query, with labels and places."""
     return as_json(bench.comparing.lists(caller.user, request))
-
-
-@router.get("/rankers/file", response_class=Response, responses=MODEL, tags=["training"])
-def ranker_file(bench: Bench, request: Annotated[RankerName, Query()]):
-    """Return a trained ranker as a model file, which ``plackett.load`` reads."""
-    return as_download(bench.rankers.file(request.name))

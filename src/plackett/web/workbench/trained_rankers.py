@@ -82,16 +82,6 @@ class TrainedRankers:
         counts = {one.name: len(keys.intersection(one.summary.get(TRAINED_ON, ()))) for one in self._summaries()}
         return {name: n for name, n in counts.items() if n}
 
-    def file(self, name: str) -> ExportedFile:
-        """Return a trained ranker as a model file, which ``plackett.load`` and ``plackett rank`` read."""
-        from plackett.web.workbench.exporting import ExportedFile
-
-        self._summary(name)
-        with client_errors():
-            data = self._store.ranker(name)
-        safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "ranker"
-        return ExportedFile(f"{safe}.plackett", "application/octet-stream", iter([data]))
-
     def rankers(self) -> RankersResponse:
         """Return all trained rankers."""
         bases = set(self._collection.base_rankers())
