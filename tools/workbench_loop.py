@@ -1,6 +1,7 @@
 """Film the workbench while three judgements reorder a search: python tools/workbench_loop.py.
 
-Writes docs/_static/workbench-loop.webp, and workbench-still.webp, its end, for readers who prefer reduced motion.
+Writes docs/_static/workbench-loop.webp; workbench-still.webp, its end, for readers who prefer reduced motion; and
+docs/images/workbench.png, the same list on a wider screen.
 Needs Chromium and chromedriver.
 """
 
@@ -116,11 +117,22 @@ def film_search(browser, address):
         film.roll(1.8)
     film.roll(0.5)
     film.durations[-1] += 2000
+    save_picture(browser)
     film.save(IMAGES / "workbench-loop.webp")
     film.frames[-1].save(IMAGES / "workbench-still.webp", quality=80, method=6)
     for path in sorted(IMAGES.glob("workbench-*.webp")):
         print(f"{path.relative_to(ROOT)}: {path.stat().st_size / 1000:.0f} kB")
     print(f"{len(film.frames)} frames, {sum(film.durations) / 1000:.1f} s")
+
+
+def save_picture(browser):
+    """Write the end of the search on a wide screen, with the measures beside it."""
+    screen(browser, 1200, 900)
+    browser.execute_script("pointAt(-99, -99)")
+    time.sleep(1)
+    shot = base64.b64decode(browser.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"])
+    picture = Image.open(io.BytesIO(shot)).convert("P", palette=Image.ADAPTIVE, colors=128)
+    picture.save(ROOT / "docs" / "images" / "workbench.png", optimize=True)
 
 
 if __name__ == "__main__":
