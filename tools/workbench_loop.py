@@ -102,7 +102,7 @@ def film_search(browser, address):
     screen(browser, *WINDOW)
     media(browser, "screen", "light")
     browser.get(f"{address}/?{urlencode({'q': QUERY})}")
-    browser.execute_script("document.querySelector('details.choices').open = false")
+    browser.execute_script("for (const part of document.querySelectorAll('form details')) part.open = false")
     browser.execute_script(POINTER)
     film = Film(browser)
     film.roll(1.8)
