@@ -108,9 +108,10 @@ def test_the_log_gives_its_most_frequent_queries_or_a_sample(client):
 
 
 def test_a_judged_file_and_the_judgements_here_give_their_queries(client):
-    made = make_set(client, source="judged-file", text="wings 0 d1 1\nboat 0 d2 0\nwings 0 d3 1\n")
-    queries = client.get(f"{API}/query-sets/queries", params={"set_id": made["id"]}).json()["queries"]
-    assert queries == ["wings", "boat"]
+    for text in ("wings 0 d1 1\nboat 0 d2 0\nwings 0 d3 1\n", "query,docid,rating\nwings,d1,1\nboat,d2,0\n"):
+        made = make_set(client, source="judged-file", text=text)
+        queries = client.get(f"{API}/query-sets/queries", params={"set_id": made["id"]}).json()["queries"]
+        assert queries == ["wings", "boat"]
     judge(client, "plane", {"d1": 1})
     judge(client, "crane", {"d5": 1})
     made = make_set(client, source="judged")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from plackett.validation import count_of
 from plackett.web.board_records import QuerySet, Snapshot
 from plackett.web.collections.base import Collection
+from plackett.web.limits import FROZEN_DEPTH
 from plackett.web.schemas.query_sets import QuerySetResponse
 from plackett.web.schemas.scoreboard import (
     HistoryPoint,
@@ -182,6 +183,8 @@ def _notes(rules: Rules, words: str, n_judged: int, n_queries: int) -> list[str]
         f"Measured on {words}. {counted}",
         f"Convention {rules.convention}: {get_convention(rules.convention).summary}.",
     ]
+    if rules.measure.k is None or rules.measure.k > FROZEN_DEPTH:
+        notes.append(f"Lists are measured up to place {FROZEN_DEPTH}.")
     if n_judged < n_queries:
         n = count_of(n_queries - n_judged, "query has", "queries have")
         notes.append(f"{n} no judgement and no value; the means leave them out.")
