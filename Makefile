@@ -5,6 +5,7 @@
 #   make sanitize  the kernel tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #   make portable  the kernels compiled for arm64 and macOS
 #   make docs      the site; make docs-check also checks its links, sizes and accessibility
+#   make engines   exports against packages that cannot be installed beside those of the other tests
 #   make dist      sdist and wheels, tested without a compiler: minimal, each extra alone, oldest and newest dependencies
 #   make api       rewrite tests/api.txt, the public names and signatures
 #   make bench     the benchmarks: a table, a file and a page with charts; make bench-compare A=OLD.json B=NEW.json
@@ -20,6 +21,11 @@ demo: .venv/installed
 # The tests start hundreds of processes, each of which takes a second longer without bytecode files.
 test: .venv/installed-test .venv/installed-axe
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal
+
+# eland wants an older pandas; what it does here needs none of its other dependencies.
+engines: .venv/installed-test
+	$(PIP) --no-deps --upgrade --target .venv/engines eland elasticsearch elastic-transport
+	$(BIN)/python -m pytest -n 2 tests/exports
 
 check: .venv/installed-check
 	$(BIN)/python -m ruff check .
