@@ -8,7 +8,7 @@ import pytest
 
 from tests.fuzz.runner import FINE, kind_names, run
 
-N_INPUTS = 100  # of each kind; `python -m tests.fuzz` reads more
+N_INPUTS = 50  # of each kind; `python -m tests.fuzz` reads more
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and peaks are measured as on Linux")
 
