@@ -13,7 +13,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test check checked sanitize portable dist bench bench-compare api docs docs-check clean
+.PHONY: demo test engines check checked sanitize portable dist bench bench-compare api docs docs-check clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
