@@ -109,8 +109,53 @@ def test_a_report_is_written_beside_the_table(run, lists_folder):
     assert "listmle" in done.stdout
 
 
+def test_a_report_has_the_command_its_title_groups_and_named_queries(run, lists, lists_folder):
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+    ids = [str(key) for key in lists.ids.tolist()]
+    lines = ["qid,group", *(f"{key},{'navigational' if int(key) % 2 else 'other'}" for key in ids)]
+    (lists_folder / "groups.csv").write_text("\n".join(lines))
+    words = ["compare", *FILES, "-r", "regression,listmle", "-f", "3", "--report", "page.html", "--title", "Two <b>"]
+    words += ["--groups", "groups.csv", "--queries", f"{ids[0]},{ids[1]}", "--folder", "runs", "--learning-curve", "-q"]
+    pages = []
+    for _ in range(2):  # the second one is resumed
+        assert run(*words).returncode == 0
+        pages.append((lists_folder / "page.html").read_text(encoding="utf-8"))
+    assert pages[0] == pages[1]
+    assert "<h1>Two &lt;b&gt;</h1>" in pages[0]
+    for text in ("plackett compare train.txt", "navigational", "Training size", "Important features", "run 20"):
+        assert text in pages[0]
+    done = run(*words, "--queries", "nobody")
+    assert done.returncode == 1
+    assert "query 'nobody' is not among the test queries" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "expected a first line with the columns qid and group; the file is empty"),
+        ("query,kind\n1,a", "expected a first line with the columns qid and group; found query, kind"),
+        ("qid,group\n1,a\n1,b", "line 3: query 1 has the groups a and b"),
+        ("qid,group\n1,", "line 2: expected a query id and a group"),
+    ],
+)
+def test_a_damaged_file_of_groups_is_refused_before_the_fits(run, lists_folder, content, message):
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+    (lists_folder / "groups.csv").write_text(content)
+    done = run("compare", *FILES, "-r", "regression", "--report", "page.html", "--groups", "groups.csv")
+    assert done.returncode == 1
+    assert message in done.stderr
+
+
+def test_options_of_the_report_need_a_report(run):
+    done = run("compare", *FILES, "-r", "regression", "--title", "x")
+    assert done.returncode == 2
+    assert "--title requires --report" in done.stderr
+
+
 def test_the_table_is_there_also_when_the_page_cannot_be_written(run, monkeypatch):
-    def full(comparison, path, *, title=None):
+    def full(comparison, path, **options):
         raise OSError("no space left")
 
     monkeypatch.setattr("plackett.report.html.write_report", full)

@@ -6,7 +6,9 @@ import numpy as np
 
 import plackett as pk
 from plackett.evaluation.compare.comparison import Comparison, FoldFit
+from plackett.evaluation.compare.insight import Insight, Reason
 from plackett.evaluation.evaluate import evaluate
+from plackett.evaluation.permutation import FeatureImportance
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -70,7 +72,20 @@ def made_up(
         "grids": {"listmle": {"l2": [1.0, 0.1]}},
         "versions": {"plackett": "0.1.0", "python": "3.11"},
     }
+    insights = {
+        name: Insight(
+            reasons={
+                row: [Reason("bm25", 1.5, 0.25 * (place + 1)), Reason(HOSTILE[0], "<i>red</i>", -0.1)]
+                for row in range(n_docs)
+            },
+            explained={"bm25": 0.3, HOSTILE[0]: 0.1},
+            permuted=[FeatureImportance("bm25", 0.04, 0.01, 0.07), FeatureImportance(HOSTILE[0], 0.0, -0.01, 0.01)],
+            n_permuted=n_queries,
+        )
+        for place, name in enumerate(names)
+    }
     values = {
+        "insights": insights,
         "metrics": list(metrics),
         "convention": convention,
         "tables": tables,

@@ -130,7 +130,15 @@ def test_light_and_dark_differ_and_both_can_be_read(page):
 
 READ = [
     *("h1", ".quiet", "nav a", "tbody.rows td", "tbody.foot th", "thead th", ".bounds", ".below", ".notice li"),
-    *(".chip.v0", ".chip.v2", ".chip.v4", "svg.plot text", *(f".sign.s{place}" for place in range(1, 9))),
+    *(
+        ".cards dt",
+        ".cards dd",
+        ".pk-open",
+        ".pk-verdict",
+        ".pk-hint",
+        "svg.plot text",
+        *(f".sign.s{place}" for place in range(1, 9)),
+    ),
 ]
 
 

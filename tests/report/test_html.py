@@ -14,7 +14,6 @@ from plackett.evaluation.compare.comparison import Comparison, FoldFit
 from plackett.evaluation.evaluate import Evaluation
 from plackett.report import plots
 from plackett.report.html import report_html, write_report
-from plackett.report.lists import IDEAL, changed_lists, chosen, hardest_lists
 from plackett.report.svg import thinned
 from plackett.report.tables import summary_table, tables
 from tests.report.made_up import HOSTILE, made_up
@@ -65,7 +64,18 @@ def text(comparison):
 
 def test_the_page_is_well_formed_and_every_section_is_there(text):
     page = Page(text)
-    sections = {"summary", "quality", "differences", "queries", "learning", "scores", "fits", "data"}
+    sections = {
+        "summary",
+        "comparison",
+        "slices",
+        "quality",
+        "differences",
+        "queries",
+        "learning",
+        "scores",
+        "fits",
+        "data",
+    }
     assert sections <= set(page.ids)
     assert len(page.ids) == len(set(page.ids))
     assert page.headings[0] == 1
@@ -201,39 +211,6 @@ def test_the_head_of_the_page_is_the_headline(comparison, text):
     lead = unescape(re.search(r'<p class="lead">(.*?)</p>', text).group(1))
     assert lead == " ".join(comparison.headline())
     assert "best single feature" in lead
-
-
-def test_lists_before_and_after_hold_the_documents_in_the_order_of_the_scores(comparison):
-    who = chosen(comparison)
-    assert who.before == "ranksvm"
-    for pair in hardest_lists(comparison):
-        part = comparison.queries.subset([pair.qid])
-        rows = np.flatnonzero(comparison.queries.qid == pair.qid)
-        for shown_list in (pair.before, pair.after):
-            scores = comparison.scores[shown_list.name][rows]
-            names = part.docid[np.argsort(-scores, kind="stable")][:10].tolist()
-            assert [doc.name for doc in shown_list.places] == names
-        moved = {doc.name: doc.place for doc in pair.before.places}
-        for doc in pair.after.places:
-            if doc.name in moved:
-                assert doc.move == ("=" if moved[doc.name] == doc.place else f"was {moved[doc.name]}")
-
-
-def test_a_ranker_that_is_alone_stands_beside_the_ideal_order():
-    comparison = made_up(names=("alone",))
-    assert chosen(comparison) == ("alone", IDEAL)
-    labels = [float(doc.label) for doc in hardest_lists(comparison)[0].after.places]
-    assert labels == sorted(labels, reverse=True)
-
-
-def test_largest_changes_are_gains_and_losses(comparison):
-    gained, lost = changed_lists(comparison)
-    assert all(pair.after.value > pair.before.value for pair in gained)
-    assert all(pair.after.value < pair.before.value for pair in lost)
-    who = chosen(comparison)
-    gap = comparison.tables[who.after]["ndcg@10"] - comparison.tables[who.before]["ndcg@10"]
-    assert gained[0].after.value - gained[0].before.value == pytest.approx(gap.max())
-    assert lost[0].after.value - lost[0].before.value == pytest.approx(gap.min())
 
 
 def test_scores_are_compared_within_their_query():

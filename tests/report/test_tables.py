@@ -48,7 +48,19 @@ def _ends(pair):
 
 def test_every_table_of_a_comparison_is_there_in_every_format(comparison):
     names = [table.name for table in tables(comparison)]
-    assert names == ["summary", "baseline", "pairs", "folds", "fits", "hardest", "data", "settings", "versions"]
+    assert names == [
+        "summary",
+        "baseline",
+        "pairs",
+        "slices",
+        "features",
+        "folds",
+        "fits",
+        "hardest",
+        "data",
+        "settings",
+        "versions",
+    ]
     for table in tables(comparison):
         n_rows = len(table.rows) + len(table.foot)
         assert len(table.to_markdown().splitlines()) == 2 + n_rows

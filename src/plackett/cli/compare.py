@@ -101,6 +101,18 @@ def compare(
     report: Annotated[
         str | None, typer.Option("--report", metavar="FILE.html", help="Also write an HTML report.")
     ] = None,
+    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Heading of the report.")] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option("--groups", metavar="FILE.csv", help="Groups of queries for the report: qid,group."),
+    ] = None,
+    queries: Annotated[
+        list[str] | None,
+        typer.Option("--queries", metavar="IDS", help="Queries whose lists the report has in any case."),
+    ] = None,
+    learning_curve: Annotated[
+        bool, typer.Option("--learning-curve", help="Also fit to parts of the training queries.")
+    ] = False,
     model: Annotated[
         str | None,
         typer.Option("--output", "-o", metavar="MODEL", help="Refit the best ranker, and save it."),
@@ -140,6 +152,11 @@ def compare(
     preparation = (missing, missing_indicator or None, encoding)
     contestants = _contestants(",".join(rankers), baseline, normalize, preparation)
     comparisons.check_report(report)  # fail before the fits
+    for name, value in (("--title", title), ("--groups", groups), ("--queries", queries)):
+        if report is None and value is not None:
+            raise typer.BadParameter(f"{name} requires --report.")
+    group_of = comparisons.read_groups(groups)
+    named = [key for key in (part.strip() for text in queries or () for part in text.split(",")) if key]
     if model is not None:
         models.check_target(model)
     source, cv = _source(
@@ -162,13 +179,16 @@ def compare(
             n_jobs=jobs,
             progress=False if quiet else None if output.is_terminal() else output.note,
             refit=model is not None,
+            explain=False if report is None else named or True,
+            learning_curve=learning_curve,
         )
     except KeyboardInterrupt:
         if folder is not None:
             output.note(f"finished fits are stored in {folder}; run the same command again to resume.")
         raise
+    result.settings |= {"data": " ".join(data), "command": comparisons.command()}
     comparisons.show(result, form, per_query=per_query, quiet=quiet)
-    comparisons.write_report(result, report)
+    comparisons.write_report(result, report, title=title, queries=named, groups=group_of)
     if not result.tables:
         raise typer.Exit(1)
     if model is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,21 +13,31 @@ from plackett._optional import import_optional
 from plackett._tables import Table, for_display
 from plackett.evaluation.compare.comparison import Comparison
 from plackett.metrics.conventions import CONVENTIONS
-from plackett.report import components, lists, plots
+from plackett.report import components, plots
 from plackett.report.components.payload import json_script
 from plackett.report.queries import queries_payload
-from plackett.report.tables import tables
+from plackett.report.tables import features_table, tables
+from plackett.report.verdict import cards
 from plackett.storage.opening import write_bytes
 from plackett.validation import count_of
 
 
-def write_report(comparison: Comparison, path: str | os.PathLike, *, title: str | None = None) -> Path:
+def write_report(
+    comparison: Comparison,
+    path: str | os.PathLike,
+    *,
+    title: str | None = None,
+    queries: Iterable[Any] = (),
+    groups: Mapping[Hashable, Any] | None = None,
+) -> Path:
     """Write a comparison as one self-contained HTML file.
 
-    It has the summary with significance marks and intervals, plots, the hardest queries with their lists before and
-    after, the data, the settings and the versions. Every table can be downloaded as Markdown, LaTeX, CSV or JSON. The
-    page follows the light or dark theme of the browser, fits small screens, and prints. The same comparison gives the
-    same bytes. Needs ``pip install 'plackett[report]'``.
+    It has the summary with significance marks and intervals; every test query in a table that can be filtered and
+    sorted, beside a scatter of two rankers; the two lists of a query, with reasons if the comparison has them
+    (``compare(..., explain=True)``); slices of the queries, important features, learning curves, the data, the settings
+    and the versions. Every table can be downloaded as Markdown, LaTeX, CSV or JSON. The page follows the light or dark
+    theme of the browser, fits small screens, and prints. The same comparison gives the same bytes. Needs
+    ``pip install 'plackett[report]'``.
 
     Parameters
     ----------
@@ -37,6 +47,10 @@ def write_report(comparison: Comparison, path: str | os.PathLike, *, title: str 
         The file to write; an existing file is replaced.
     title : str, default=None
         The heading; None gives the number of rankers.
+    queries : iterable of query ids, default=()
+        Queries whose lists are included in addition to those of the 50 queries that changed most.
+    groups : mapping of query id to group, default=None
+        Groups of queries, such as their intent or language, for the slices and the filter.
 
     Returns
     -------
@@ -51,17 +65,22 @@ def write_report(comparison: Comparison, path: str | os.PathLike, *, title: str 
     >>> write_report(comparison, "report.html").name
     'report.html'
     """
-    return write_page(report_html(comparison, title=title), path)
+    return write_page(report_html(comparison, title=title, queries=queries, groups=groups), path)
 
 
-def report_html(comparison: Comparison, *, title: str | None = None) -> str:
+def report_html(
+    comparison: Comparison,
+    *,
+    title: str | None = None,
+    queries: Iterable[Any] = (),
+    groups: Mapping[Hashable, Any] | None = None,
+) -> str:
     """Return the page that `write_report` writes."""
     check_extra("write_report")
     from markupsafe import Markup
 
-    every = tables(comparison)
-    payload = queries_payload(comparison)
-    gained, lost = lists.changed_lists(comparison)
+    every = tables(comparison, groups=groups)
+    payload = queries_payload(comparison, queries=queries, groups=groups)
     return rendered(
         "report.html",
         every,
@@ -70,7 +89,10 @@ def report_html(comparison: Comparison, *, title: str | None = None) -> str:
         comparison=comparison,
         metric=comparison.metrics[0],
         headline=[for_display(sentence, 600) for sentence in comparison.headline()],
+        cards=cards(comparison, groups=groups),
         sizes=sizes(comparison),
+        origin=origin(comparison),
+        command=for_display(str(comparison.settings.get("command") or ""), 2000),
         convention=CONVENTIONS.get(comparison.convention),
         by_k=plots.metric_by_k(comparison),
         time=plots.time_against_quality(comparison),
@@ -78,9 +100,8 @@ def report_html(comparison: Comparison, *, title: str | None = None) -> str:
         curves=plots.learning_curves(comparison),
         scores=plots.score_distributions(comparison),
         label_keys=plots.label_keys(comparison),
-        hardest=lists.hardest_lists(comparison),
-        gained=gained,
-        lost=lost,
+        by_size=plots.sizes(comparison),
+        importance=importance(comparison),
         queries="" if payload is None else Markup(json_script(payload)),
     )
 
@@ -129,6 +150,28 @@ def write_page(text: str, path: str | os.PathLike) -> Path:
     with write_bytes(target) as file:
         file.write(text.encode("utf-8", errors="backslashreplace"))
     return target
+
+
+def importance(comparison: Comparison) -> list[tuple[str, Table]]:
+    """Return for each contestant a table of its important features, the best contestant first."""
+    whole = features_table(comparison)
+    return [
+        (name, Table(whole.columns[1:], [row[1:] for row in whole.rows if row[0] == name], name=f"features-{place}"))
+        for place, name in enumerate(dict.fromkeys(row[0] for row in whole.rows), start=1)
+    ]
+
+
+def origin(comparison: Comparison) -> list[str]:
+    """Return the data, date, seed and version of the run, as far as they are known."""
+    settings = comparison.settings
+    version = (settings.get("versions") or {}).get("plackett")
+    parts = [
+        str(settings.get("data") or ""),
+        f"run {str(settings['date']).replace('T', ' ').replace('+00:00', ' UTC')}" if settings.get("date") else "",
+        f"seed {settings['random_state']}" if settings.get("random_state") is not None else "",
+        f"plackett {version}" if version else "",
+    ]
+    return [for_display(part, 300) for part in parts if part]
 
 
 class Size(NamedTuple):

@@ -108,6 +108,7 @@ def time_against_quality(comparison: Comparison) -> list[Plot]:
             colour = SERIES[place - 1] if place <= len(SERIES) else MUTED
             axes.plot([seconds], [value], marker="o", markersize=7, color=colour, markeredgecolor=PAPER, zorder=5)
         axes.margins(0.12)
+        floor = _draw_floor(axes, comparison)
         axes.set_xlabel("seconds, all folds and candidates (logarithmic)")
         axes.set_ylabel(metric)
         times = [seconds for _, seconds, _ in points.values()]
@@ -122,7 +123,47 @@ def time_against_quality(comparison: Comparison) -> list[Plot]:
         Key(str(place), f"s{place}" if place <= len(SERIES) else "muted", name)
         for place, (name, _, _) in points.items()
     ]
-    return [Plot(svg, f"Time against {metric}", keys)]
+    return [Plot(svg, f"Time against {metric}", [*keys, *floor])]
+
+
+def sizes(comparison: Comparison) -> list[Plot]:
+    """Plot the mean of the first measure by training size, the best contestants in colour, with the floor."""
+    curves = {
+        name: comparison.learning_curves[name] for name in comparison.ranked() if name in comparison.learning_curves
+    }
+    if not curves:
+        return []
+    metric, keys = comparison.metrics[0], []
+    with drawing(*WIDE) as (figure, axes):
+        for points in list(curves.values())[len(SERIES) :]:
+            axes.plot(*_line(points), color=MUTED, alpha=0.35, linewidth=1)
+        for place, (name, colour, marker) in enumerate(zip(curves, SERIES, MARKERS, strict=False), start=1):
+            axes.plot(*_line(curves[name]), color=colour, marker=marker, markeredgewidth=0, zorder=20 - place)
+            keys.append(Key(MARKERS[marker], f"s{place}", name))
+        if len(curves) > len(SERIES):
+            keys.append(Key("─", "muted", count_of(len(curves) - len(SERIES), "other")))
+        keys += _draw_floor(axes, comparison)
+        axes.set_xlabel("training queries of a fold")
+        axes.set_ylabel(metric)
+        ends = [f"{name} {points[0].mean:.3f} to {points[-1].mean:.3f}" for name, points in curves.items()]
+        svg = inline_svg(figure, "sizes", f"{metric} by training size: {'; '.join(ends[: len(SERIES)])}")
+    return [Plot(svg, f"{metric} by training size", keys)]
+
+
+def _line(points: Sequence[Any]) -> tuple[list[float], list[float]]:
+    return [point.n_queries for point in points], [point.mean for point in points]
+
+
+def _draw_floor(axes: Any, comparison: Comparison) -> list[Key]:
+    """Draw the means of the reference scores, and return their entries of the legend."""
+    keys = []
+    for name, table in comparison.reference_scores.items():
+        value = table.mean()[comparison.metrics[0]]
+        if math.isfinite(value):
+            sign, dashes = ("┄", (3, 2)) if name == RANDOM_ORDER else ("╌", (6, 3))
+            axes.axhline(value, color=MUTED, linewidth=1.2, dashes=dashes)
+            keys.append(Key(sign, "muted", f"{name} {value:.4f}"))
+    return keys
 
 
 def _number_points(axes: Any, points: dict[int, tuple[float, float]]) -> None:

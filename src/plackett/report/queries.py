@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from plackett._tables import for_display
 from plackett.evaluation.compare.changes import most_changed, places_of, sides
 from plackett.evaluation.compare.comparison import Comparison, is_significant
 from plackett.evaluation.significance import TIE
+from plackett.evaluation.slices import group_of, n_relevant
 from plackett.report.components.payload import comparison_payload, list_payload
 from plackett.report.svg import N_LEVELS
 from plackett.report.tables import MOST_FOR_ALL_PAIRS
@@ -19,14 +20,19 @@ from plackett.validation import count_of, plain
 TOP = 10  # documents of a list
 
 
-def queries_payload(comparison: Comparison, *, queries: Iterable[Any] = ()) -> dict[str, Any] | None:
+def queries_payload(
+    comparison: Comparison, *, queries: Iterable[Any] = (), groups: Mapping[Hashable, Any] | None = None
+) -> dict[str, Any] | None:
     """Return all test queries, with the lists of those that changed most and of ``queries``; None without values.
+
+    Reference scores are among the contestants, without lists.
 
     Parameters
     ----------
     comparison : Comparison
     queries : iterable of ids
         Queries whose lists are shown in any case.
+    groups : mapping of query id to group, default=None
 
     Returns
     -------
@@ -36,29 +42,51 @@ def queries_payload(comparison: Comparison, *, queries: Iterable[Any] = ()) -> d
     metric = comparison.metrics[0]
     if not comparison.tables or metric not in comparison.per_query:
         return None
-    names, chosen = comparison.ranked(), sides(comparison)
+    ranked, references = comparison.ranked(), list(comparison.reference_scores)
+    tables = {**comparison.tables, **comparison.reference_scores}
+    names, chosen = [*ranked, *references], sides(comparison)
     changed = most_changed(comparison)
     named = [place for place in places_of(comparison.queries, queries) if place not in changed]
-    means = comparison.mean()
+    features = {
+        name: number
+        for number, name in enumerate(
+            dict.fromkeys(
+                reason.feature
+                for insight in comparison.insights.values()
+                for reasons in insight.reasons.values()
+                for reason in reasons
+            )
+        )
+    }
+    problems = {place: why for place, name in enumerate(ranked) if (why := _problem(comparison, name))}
+    a = names.index(chosen.a)
     return comparison_payload(
         kind=comparison.kind,
         metric=metric,
         rankers=[for_display(name) for name in names],
-        queries=_facts(comparison),
-        values=np.stack([comparison.tables[name][metric] for name in names], axis=1),
-        means=[means[name][metric] for name in names],
+        queries=_facts(comparison, groups),
+        values=np.stack([tables[name][metric] for name in names], axis=1),
+        means=[tables[name].mean()[metric] for name in names],
         higher_is_better=comparison.is_higher_better(metric),
-        a=names.index(chosen.a),
+        a=len(names) - 1 if len(ranked) == 1 else a,
         b=names.index(chosen.b),
         tie=TIE,
         floor={name: table.mean()[metric] for name, table in comparison.reference_scores.items()},
         pairs=_pairs(comparison, names),
-        lists={place: _lists(comparison, names, place) for place in [*changed, *named]},
+        features=[for_display(name) for name in features],
+        lists={place: _lists(comparison, ranked, place, features) for place in [*changed, *named]},
+        unexplained=problems | {names.index(name): "A reference score has no list." for name in references},
         note=_left_out(comparison, len(changed), len(named)),
     )
 
 
-def _facts(comparison: Comparison) -> list[dict[str, Any]]:
+def _problem(comparison: Comparison, name: str) -> str:
+    """Return why the lists of a contestant have no reasons; empty if they have some."""
+    insight = comparison.insights.get(name)
+    return "" if insight is None else for_display(insight.problem, 300)
+
+
+def _facts(comparison: Comparison, groups: Mapping[Hashable, Any] | None) -> list[dict[str, Any]]:
     """Return the columns that describe the queries."""
     queries = comparison.queries
     columns: list[dict[str, Any]] = [
@@ -66,15 +94,13 @@ def _facts(comparison: Comparison) -> list[dict[str, Any]]:
         {"name": "documents", "kind": "number", "digits": 0, "values": np.diff(queries.indptr).tolist()},
         {"name": "relevant", "kind": "number", "digits": 0, "values": n_relevant(queries).tolist()},
     ]
+    if groups:
+        found = [for_display(group) for group in group_of(comparison, groups)]
+        columns.append({"name": "group", "kind": "text", "facet": True, "values": found})
     if comparison.n_folds > 1:
         folds = [str(fold) for fold in comparison.fold_of.tolist()]
         columns.append({"name": "fold", "kind": "text", "facet": True, "values": folds})
     return columns
-
-
-def n_relevant(queries: Any) -> np.ndarray:
-    """Return the number of documents with a label above 0, query by query."""
-    return np.add.reduceat(np.nan_to_num(queries.labels) > 0, queries.indptr[:-1], dtype=np.int64)
 
 
 def _pairs(comparison: Comparison, names: Sequence[str]) -> dict[tuple[int, int], dict[str, Any]]:
@@ -85,6 +111,8 @@ def _pairs(comparison: Comparison, names: Sequence[str]) -> dict[tuple[int, int]
     if against is None and comparison.baseline:  # these are corrected for fewer pairs, as in the summary
         of_baseline = comparison.differences(against=comparison.baseline)
         found = [pair for pair in found if comparison.baseline not in (pair.a, pair.b)] + of_baseline
+    for reference in comparison.reference_scores:
+        found = [*found, *comparison.differences(against=reference)]
     return {
         (place[pair.b], place[pair.a]): {
             "mean": round(pair.mean, 6),
@@ -103,7 +131,7 @@ def _finite(value: float) -> float | None:
     return round(float(value), 6) if np.isfinite(value) else None
 
 
-def _lists(comparison: Comparison, names: Sequence[str], place: int) -> dict[str, Any]:
+def _lists(comparison: Comparison, names: Sequence[str], place: int, features: Mapping[str, int]) -> dict[str, Any]:
     """Return the top documents of all contestants for one query."""
     queries = comparison.queries
     rows = np.arange(queries.indptr[place], queries.indptr[place + 1])
@@ -119,10 +147,16 @@ def _lists(comparison: Comparison, names: Sequence[str], place: int) -> dict[str
         {**_document(queries, row, int(rows[0])), "places": [places[name].get(row) for name in names]} for row in number
     ]
     lists = [
-        [[number[row], float(comparison.scores[name][row]), []] for row in top]
+        [[number[row], float(comparison.scores[name][row]), _reasons(comparison, name, row, features)] for row in top]
         for name, top in zip(names, tops, strict=True)
     ]
     return {**list_payload(documents, lists), "length": int(rows.size)}
+
+
+def _reasons(comparison: Comparison, name: str, row: int, features: Mapping[str, int]) -> list[tuple[Any, ...]]:
+    insight = comparison.insights.get(name)
+    reasons = [] if insight is None else insight.reasons.get(row, [])
+    return [(features[one.feature], one.value, one.amount) for one in reasons]
 
 
 def _name(key: Any) -> str:
@@ -153,6 +187,8 @@ def _left_out(comparison: Comparison, n_changed: int, n_named: int) -> str:
     words += f" and {count_of(n_named, 'query', 'queries')} named for this file" if n_named else ""
     if not n_left:
         return f"{words}."
+    if comparison.insights:
+        words += ", each with its strongest contributions"
     return (
         f"{words}; those of {count_of(n_left, 'other query', 'other queries')} were left out to keep this file small."
     )

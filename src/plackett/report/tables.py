@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from plackett._tables import Column, Estimate, Marked, Table
 from plackett.data.description.describe import Description
+from plackett.evaluation.compare.changes import sides
 from plackett.evaluation.compare.comparison import RUN, Comparison, HardQuery
+from plackett.evaluation.compare.insight import Insight, permutation_words
 from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.select.selection import in_words
 from plackett.evaluation.significance import Difference
+from plackett.evaluation.slices import slices
 from plackett.metrics.conventions import CONVENTIONS
 from plackett.validation import plain
 
 MOST_FOR_ALL_PAIRS = 12  # contestants; for more, only the pairs with the baseline are shown
 MOST_COLUMNS = 12  # contestants side by side
 HARDEST = 10
+MOST_FEATURES = 10  # of each contestant
 INTERVALS = "intervals are bootstrap, level 0.95, of each pair alone; colours follow the corrected p (randomisation)"
 
 
-def tables(comparison: Comparison) -> list[Table]:
-    """Return all tables of a comparison: summary, differences, folds, fits, failures, hardest queries, data, settings.
+def tables(comparison: Comparison, *, groups: Mapping[Hashable, Any] | None = None) -> list[Table]:
+    """Return all tables of a comparison: summary, differences, slices, features, folds, fits, queries, data, settings.
 
     Parameters
     ----------
     comparison : plackett.evaluation.compare.comparison.Comparison
         What :func:`plackett.compare` returns.
+    groups : mapping of query id to group, default=None
+        For the table of slices.
 
     Returns
     -------
@@ -47,6 +53,9 @@ def tables(comparison: Comparison) -> list[Table]:
         summary_table(comparison),
         baseline_table(comparison),
         pairs_table(comparison),
+        slices_table(comparison, groups),
+        features_table(comparison),
+        sizes_table(comparison),
         folds_table(comparison),
         fits_table(comparison),
         failures_table(comparison),
@@ -115,6 +124,74 @@ def pairs_table(comparison: Comparison) -> Table:
         with_other=True,
         notes=[f"p-values after Holm's correction for all the pairs of this table; {INTERVALS}"],
     )
+
+
+def slices_table(comparison: Comparison, groups: Mapping[Hashable, Any] | None = None) -> Table:
+    """Return the means of the two sides, and their difference, in slices of the test queries."""
+    columns = [Column("slice by", "text"), Column("slice", "text"), Column("queries", digits=0)]
+    rows, notes = [], []
+    if len(comparison) > 1 and comparison.metrics[0] in comparison.per_query:
+        a, b = sides(comparison)
+        columns += [Column(f"A: {a}"), Column(f"B: {b}"), Column("B − A", "estimate"), Column("best", "text")]
+        is_higher = comparison.is_higher_better(comparison.metrics[0])
+        for one in slices(comparison, a, b, groups=groups):
+            gap = Estimate(one.difference, *one.interval, higher_is_better=is_higher)
+            rows.append([one.by, one.name, one.n_queries, one.mean_a, one.mean_b, gap, one.best])
+        notes = [
+            "intervals are bootstrap, level 0.95, of each slice alone, not tested: some of many exclude 0 by chance",
+            "relevant documents have a label above 0; slices of a quantity have about equally many queries",
+        ]
+    title = f"Slices of the test queries by {comparison.metrics[0]}"
+    return Table(columns, rows, name="slices", title=title, notes=notes)
+
+
+def features_table(comparison: Comparison) -> Table:
+    """Return the most important features of each contestant, by shuffling and by its own explanations."""
+    metric = comparison.metrics[0]
+    columns = [Column(comparison.kind, "text"), Column("feature", "text")]
+    columns += [Column(f"drop of {metric}", "estimate"), Column("share of its reasons", "text")]
+    rows: list[list[Any]] = []
+    for name in comparison.ranked():
+        if name in comparison.insights:
+            rows += [[name, *row] for row in important_features(comparison.insights[name])]
+    notes = []
+    if rows:
+        first = next(iter(comparison.insights.values()))
+        notes = [
+            f"drop: {permutation_words(first, comparison.queries.n_queries)}; positive where the feature helps, with "
+            "bootstrap intervals over queries, level 0.95",
+            "share of its reasons: of the absolute contributions to the first ten documents of every test list",
+            "two features with the same information share their importance",
+        ]
+        notes += [f"{name}: {one.problem}" for name, one in comparison.insights.items() if one.problem]
+    return Table(columns, rows, name="features", title="Important features", notes=notes)
+
+
+def important_features(insight: Insight, n: int = MOST_FEATURES) -> list[list[Any]]:
+    """Return the features with the largest drops, or the largest contributions if nothing was shuffled."""
+    total = sum(insight.explained.values())
+    drops = {one.feature: Estimate(one.mean, one.low, one.high) for one in insight.permuted}
+    names = list(drops or insight.explained)[:n]
+    return [
+        [name, drops.get(name, ""), f"{insight.explained.get(name, 0.0) / total:.1%}" if total else ""]
+        for name in names
+    ]
+
+
+def sizes_table(comparison: Comparison) -> Table:
+    """Return the learning curves by training size."""
+    columns = [Column(comparison.kind, "text"), Column("training queries", digits=0), Column("share", "text")]
+    columns += [Column(comparison.metrics[0]), Column("low"), Column("high")]
+    rows = [
+        [name, point.n_queries, f"{point.share:.0%}", point.mean, point.low, point.high]
+        for name in comparison.ranked()
+        for point in comparison.learning_curves.get(name, [])
+    ]
+    notes = [
+        "hyperparameters are those that each fold chose with all of its training queries; intervals are bootstrap over "
+        "test queries, level 0.95"
+    ]
+    return Table(columns, rows, name="sizes", title="Training size", notes=notes)
 
 
 def folds_table(comparison: Comparison) -> Table:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import math
+import shlex
+import sys
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -30,7 +33,7 @@ def check_report(path: str | None) -> None:
         import_optional(module, extra="report", needed_for="--report")
 
 
-def write_report(result: Comparison, path: str | None) -> None:
+def write_report(result: Comparison, path: str | None, **options: Any) -> None:
     """Write the report, after the table, so that a failing report does not lose it, and say what to open."""
     if path is None:
         return
@@ -38,8 +41,35 @@ def write_report(result: Comparison, path: str | None) -> None:
     from plackett.report import html
 
     output.flush()
-    html.write_report(result, path)
+    html.write_report(result, path, **options)
     output.next_step(f"Open {path} in a browser.")
+
+
+def command() -> str:
+    """Return the command as the user typed it."""
+    return shlex.join(["plackett", *sys.argv[1:]])
+
+
+def read_groups(path: str | None) -> dict[str, str] | None:
+    """Return the group of each query from a CSV file with the columns ``qid`` and ``group``."""
+    if path is None:
+        return None
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        reader = csv.DictReader(file)
+        names = [str(name).strip() for name in reader.fieldnames or ()]
+        if not {"qid", "group"} <= set(names):
+            found = f"found {', '.join(names)}" if names else "the file is empty"
+            raise ValueError(f"{path}: expected a first line with the columns qid and group; {found}.")
+        reader.fieldnames = names
+        groups: dict[str, str] = {}
+        for row in reader:
+            key, group = ((row[name] or "").strip() for name in ("qid", "group"))
+            if not key or not group:
+                raise ValueError(f"{path}, line {reader.line_num}: expected a query id and a group.")
+            if groups.setdefault(key, group) != group:
+                before = groups[key]
+                raise ValueError(f"{path}, line {reader.line_num}: query {key} has the groups {before} and {group}.")
+    return groups
 
 
 def _summary_table(result: Comparison) -> Table:

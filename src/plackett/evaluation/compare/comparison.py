@@ -693,6 +693,9 @@ def listed(names: Sequence[str]) -> str:
 
 def _lead(comparison: Comparison, best: str) -> list[str]:
     pairs = comparison.differences(against=best)
+    if comparison.baseline != best:  # corrected for the pairs with the baseline, as in the summary
+        tested = next(pair for pair in comparison.differences(against=comparison.baseline) if pair.a == best)
+        pairs = [tested.reversed() if pair.a == comparison.baseline else pair for pair in pairs]
     equals = [pair.a for pair in pairs if not is_significant(pair)]
     others = "the other one" if len(pairs) == 1 else f"each of the {len(pairs)} others"
     if not equals:

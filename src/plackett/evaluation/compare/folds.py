@@ -331,15 +331,13 @@ def run_fold(contestant: Contestant, data: FoldData, criteria: Criteria, store: 
     fit = FoldFit(data.number, params[place], n_candidates=n_candidates, **record.values["fit"])
     insight = None
     if data.labels is not None:
-        insight = _insight(ranker, candidates[place], record.array, cache, data, criteria)
+        insight = _insight(ranker, candidates[place], cache, data, criteria)
     return Outcome(
         contestant.name, data.number, fit, record.array, warned, failed, is_stored=is_stored, insight=insight
     )
 
 
-def _insight(
-    ranker: Any, chosen: Any, scores: Any, cache: ResultCache, data: FoldData, criteria: Criteria
-) -> FoldInsight:
+def _insight(ranker: Any, chosen: Any, cache: ResultCache, data: FoldData, criteria: Criteria) -> FoldInsight:
     """Return why the chosen candidate orders the test documents as it does; if only its scores were stored, fit it."""
     more: dict[str, Any] = {"judged": data.fingerprints.get("judged"), "random_state": criteria.random_state}
     more |= {} if not data.fingerprints else {"measure": identity_of(criteria.measures[0])}
@@ -353,7 +351,6 @@ def _insight(
             fitted,
             data.test,
             np.asarray(data.labels),
-            scores,
             criteria.measures[0],
             criteria.convention,
             criteria.random_state,

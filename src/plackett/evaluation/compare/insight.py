@@ -102,7 +102,7 @@ PARTS = {"names": list, "words": list, "sums": dict, "columns": list, "problem":
 
 
 def fold_insight(
-    fitted: Any, test: Queries, labels: np.ndarray, scores: np.ndarray, measure: Measure, rules: Convention, seed: int
+    fitted: Any, test: Queries, labels: np.ndarray, measure: Measure, rules: Convention, seed: int
 ) -> FoldInsight:
     """Return reasons and importance of one fitted ranker on the test queries of a fold.
 
@@ -114,6 +114,8 @@ def fold_insight(
     rows: list[np.ndarray] = []
     problem = ""
     try:
+        # query-dependent rankers keep the models of queries that they have scored
+        scores = estimators.predict(fitted, test)
         for explanation, first in _explanations(fitted, test, scores):
             rows += [_packed(first + row, explanation.top(row, STRONGEST), names, words) for row in explanation.rows]
             for name, amount in explanation.importance().items():

@@ -27,7 +27,7 @@ export function mountLists(element, { query, lists, features = [], sides }, opti
     const items = top.map(([doc, score, why], rank) => item(lists.documents[doc], rank + 1, score, why, other, place));
     const part = make("section", { "aria-label": `${place ? "B" : "A"}: ${shown(side.name, 80)}` }, title);
     if (items.length) part.append(make("ol", {}, ...items));
-    else part.append(make("p", { class: "pk-quiet" }, "No document."));
+    else if (!side.unexplained) part.append(make("p", { class: "pk-quiet" }, "No document."));
     const length = Math.max(0, ...lists.documents.map((document) => document.places[side.ranker] ?? 0), side.length ?? 0);
     if (length > items.length && items.length) part.append(make("p", { class: "pk-quiet" }, `The first ${items.length} of ${length} documents.`));
     if (side.unexplained) part.append(make("p", { class: "pk-quiet" }, shown(side.unexplained, 400)));

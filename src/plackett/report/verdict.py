@@ -1,0 +1,89 @@
+"""The result of a comparison at a glance: who is best, by how much, above which floor, and where it loses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from typing import Any, NamedTuple
+
+from plackett._tables import for_display
+from plackett.evaluation.compare.changes import sides
+from plackett.evaluation.compare.comparison import Comparison, is_significant
+from plackett.evaluation.reference_scores import BEST_FEATURE, RANDOM_ORDER
+from plackett.evaluation.slices import slices
+
+SHORT = 60  # characters of a name
+
+
+class Card(NamedTuple):
+    """A number at the head of the page: its heading, value and explanation; ``tone`` is "up", "down" or empty."""
+
+    heading: str
+    value: str
+    words: str
+    tone: str = ""
+
+
+def cards(comparison: Comparison, *, groups: Mapping[Hashable, Any] | None = None) -> list[Card]:
+    """Return the cards of a comparison by its first measure."""
+    metric = comparison.metrics[0]
+    if not comparison.tables or metric not in comparison.per_query:
+        return []
+    best, means = comparison.best(), comparison.mean()
+    if math.isnan(means[best][metric]):
+        return []
+    first = Card(f"Best by {metric}", for_display(best, SHORT), f"{means[best][metric]:.4f}{_rivals(comparison)}")
+    return [first, *_lead(comparison), *_floor(comparison, best), *_losses(comparison, groups)]
+
+
+def _rivals(comparison: Comparison) -> str:
+    return f", of {len(comparison)} {comparison.kind}s" if len(comparison) > 1 else ""
+
+
+def _lead(comparison: Comparison) -> list[Card]:
+    if len(comparison) < 2:
+        return []
+    a, b = sides(comparison)
+    pair = next(pair for pair in comparison.differences(against=a) if pair.a == b)
+    words = "significant" if is_significant(pair) else "not significant"
+    detail = f"interval {_signed(pair.low)} to {_signed(pair.high)}, corrected p {pair.p_random_holm:.4f}"
+    who = "the baseline" if a == comparison.baseline else "the runner-up"
+    is_better = (pair.mean > 0) == comparison.is_higher_better(pair.metric)
+    tone = "" if not is_significant(pair) else "up" if is_better else "down"
+    return [Card(f"Against {who} {for_display(a, SHORT)}", _signed(pair.mean), f"{words}; {detail}", tone)]
+
+
+def _floor(comparison: Comparison, best: str) -> list[Card]:
+    """Return what a ranking without learning reaches."""
+    metric = comparison.metrics[0]
+    means = {name: table.mean()[metric] for name, table in comparison.reference_scores.items()}
+    name = BEST_FEATURE if BEST_FEATURE in means else RANDOM_ORDER if RANDOM_ORDER in means else ""
+    if not name:
+        return []
+    pair = next(pair for pair in comparison.differences(against=name) if pair.a == best)
+    words = f"{'significant' if is_significant(pair) else 'not significant'}; {name} {means[name]:.4f}"
+    if name == BEST_FEATURE and RANDOM_ORDER in means:
+        words += f", {RANDOM_ORDER} {means[RANDOM_ORDER]:.4f}"
+    is_better = (pair.mean > 0) == comparison.is_higher_better(metric)
+    tone = "" if not is_significant(pair) else "up" if is_better else "down"
+    return [Card("Above the floor" if is_better else "Below the floor", _signed(pair.mean), words, tone)]
+
+
+def _losses(comparison: Comparison, groups: Mapping[Hashable, Any] | None) -> list[Card]:
+    """Return on how many queries the best contestant is worse, and the slice in which it gains least."""
+    if len(comparison) < 2:
+        return []
+    a, b = sides(comparison)
+    pair = next(pair for pair in comparison.differences(against=a) if pair.a == b)
+    n_counted = pair.wins + pair.ties + pair.losses
+    words = f"better on {pair.wins:,}, equal on {pair.ties:,}"
+    sign = 1.0 if comparison.is_higher_better(pair.metric) else -1.0
+    found = [one for one in slices(comparison, a, b, groups=groups) if not math.isnan(one.difference)]
+    if found:
+        worst = min(found, key=lambda one: sign * one.difference)
+        words += f"; least gain: {worst.by} {for_display(worst.name, SHORT)} ({_signed(worst.difference)})"
+    return [Card("Worse on", f"{pair.losses:,} of {n_counted:,} queries", words)]
+
+
+def _signed(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:+.4f}".replace("-", "−")
