@@ -10,8 +10,10 @@ __all__, __getattr__, __dir__ = attach(
     {
         "plackett.data.text_table": "read_scores",
         "plackett.evaluation.evaluate": "evaluate_every_convention",
+        "plackett.evaluation.permutation": "permutation_importance",
         "plackett.evaluation.select.grids": "default_grid",
         "plackett.evaluation.simulated_feedback": "relevance_feedback",
         "plackett.evaluation.simulated_recommendation": "recommendation",
+        "plackett.evaluation.slicing": "slices",
     },
 )

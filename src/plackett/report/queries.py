@@ -11,7 +11,7 @@ from plackett._tables import for_display
 from plackett.evaluation.compare.changes import most_changed, places_of, sides
 from plackett.evaluation.compare.comparison import Comparison, is_significant
 from plackett.evaluation.significance import TIE
-from plackett.evaluation.slices import group_of, n_relevant
+from plackett.evaluation.slicing import group_of, n_relevant
 from plackett.report.components.payload import comparison_payload, list_payload
 from plackett.report.svg import N_LEVELS
 from plackett.report.tables import MOST_FOR_ALL_PAIRS

@@ -14,7 +14,7 @@ from plackett.evaluation.compare.insight import Insight, permutation_words
 from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.select.selection import in_words
 from plackett.evaluation.significance import Difference
-from plackett.evaluation.slices import slices
+from plackett.evaluation.slicing import slices
 from plackett.metrics.conventions import CONVENTIONS
 from plackett.validation import plain
 

@@ -10,7 +10,7 @@ from plackett._tables import for_display
 from plackett.evaluation.compare.changes import sides
 from plackett.evaluation.compare.comparison import Comparison, is_significant
 from plackett.evaluation.reference_scores import BEST_FEATURE, RANDOM_ORDER
-from plackett.evaluation.slices import slices
+from plackett.evaluation.slicing import slices
 
 SHORT = 60  # characters of a name
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from plackett.evaluation.slices import MOST_GROUPS, OTHERS, UNKNOWN, slices
+from plackett.evaluation.slicing import MOST_GROUPS, OTHERS, UNKNOWN, slices
 from tests.report.made_up import made_up
 
 METRIC = "ndcg@10"
