@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -40,6 +41,38 @@ def start_browser(folder: Path):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     return webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+
+
+class ClickCost(NamedTuple):
+    """Seconds from a click to the next frame, and the processor time of the page for it.
+
+    Other programs on the machine do not change the second one.
+    """
+
+    wall: float
+    processor: float
+
+
+CLICK = """
+const done = arguments[arguments.length - 1];
+const element = document.querySelectorAll(arguments[0])[arguments[1]];
+const start = performance.now();
+element.click();
+requestAnimationFrame(() => setTimeout(() => done(performance.now() - start)));
+"""
+
+
+def click_cost(browser, selector, number=0) -> ClickCost:
+    """Click on one of the elements of a selector."""
+    browser.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def spent():
+        metrics = browser.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+        return next(one["value"] for one in metrics if one["name"] == "TaskDuration")
+
+    before = spent()
+    wall = browser.execute_async_script(CLICK, selector, number) / 1000
+    return ClickCost(wall, spent() - before)
 
 
 def screen(browser, width, height=900):

@@ -80,15 +80,19 @@ export function mountComparison(element, payload, options = {}) {
     return difference === null ? null : tone(difference, payload.better, payload.tie) || "same";
   }
 
-  function keep() {
+  function isKept() {
     const chosen = outcome.value;
     const isPicked = picked && new Set(picked);
     clear.hidden = !picked;
     clear.textContent = picked ? `${counted(picked.length, QUERIES)} of a dot ✕` : "";
-    table.keep((row) => {
+    return (row) => {
       if (isPicked && !isPicked.has(row)) return false;
       return chosen === "" || (chosen === "lists" ? String(row) in payload.lists : outcomeOf(row) === chosen);
-    });
+    };
+  }
+
+  function keep() {
+    table.keep(isKept());
   }
 
   // the result over the queries that pass the filters; the interval and the p-value are those of all queries
@@ -124,8 +128,7 @@ export function mountComparison(element, payload, options = {}) {
   function choose() {
     [a, b] = [Number(menuA.value), Number(menuB.value)];
     picked = null;
-    table.update(tableOf());
-    keep();
+    table.update(tableOf(), isKept());
     if (opened !== null) open(opened, { moves: false });
   }
 

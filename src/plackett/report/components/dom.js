@@ -25,10 +25,12 @@ export function shown(value, most = LONGEST) {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
+const formats = new Map();  // making one takes longer than using it for a whole table
+
 export function decimal(value, digits = 4) {
   if (value === null) return "–";
-  const text = value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
-  return text.replace("-", "−");
+  if (!formats.has(digits)) formats.set(digits, new Intl.NumberFormat("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+  return formats.get(digits).format(value).replace("-", "−");
 }
 
 export function signedDecimal(value, digits = 4) {

@@ -124,7 +124,7 @@ export function mountTable(element, table, options = {}) {
     const before = new Map([...facets.querySelectorAll("select")].map((menu) => [menu.dataset.column, menu.value]));
     facets.replaceChildren();
     table.columns.forEach((column, place) => {
-      const values = column.facet ? [...new Set(table.rows.map((row) => shown(row[place])))].sort(collator.compare) : [];
+      const values = column.facet ? [...new Set(table.rows.map((row) => row[place]))].map((value) => shown(value)).sort(collator.compare) : [];
       if (values.length < 2 || values.length > MOST_CHOICES) return;
       const menu = make("select", { "aria-label": shown(column.name, 60) }, make("option", { value: "" }, `all: ${shown(column.name, 60)}`));
       menu.dataset.column = place;
@@ -135,8 +135,8 @@ export function mountTable(element, table, options = {}) {
     });
   }
 
-  function update(replacement) {
-    table = replacement;
+  function update(replacement, newTest = test) {
+    [table, test] = [replacement, newTest];
     caption.textContent = shown(table.caption);
     region.setAttribute("aria-label", shown(table.caption));
     headings();
