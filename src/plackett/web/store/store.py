@@ -266,7 +266,7 @@ class Store(RankerStore, JobStore, InterleavingStore, ClickStore, QuerySetStore,
     def lists_since(
         self, collection: str, known: tuple[int, int] = (0, 0)
     ) -> tuple[tuple[int, int], list[tuple[str, str, ListState]] | None]:
-        """Return a mark for the next call, and (user, query, state) of all lists of the queries judged since ``known``.
+        """Return a mark for the next call, and (user, query, state) of the lists that were judged since ``known``.
 
         None in place of the lists: start again from (0, 0). In PostgreSQL an event may appear after one of a higher
         number; the number of events reveals it.
@@ -282,11 +282,15 @@ class Store(RankerStore, JobStore, InterleavingStore, ClickStore, QuerySetStore,
             newer = connection.execute(counted.where(EVENTS.c.id.between(last + 1, mark[0]))).one()
             if n_events + newer[1] != mark[1]:
                 return known, None
-            changed = select(EVENTS.c.query_id).distinct().join(QUERIES, QUERIES.c.id == EVENTS.c.query_id)
-            ids = connection.execute(changed.where(own, EVENTS.c.id.between(last + 1, mark[0]))).scalars().all()
+            changed = select(EVENTS.c.query_id, EVENTS.c.user_id).distinct()
+            changed = changed.join(QUERIES, QUERIES.c.id == EVENTS.c.query_id)
+            by_user: dict[int, list[int]] = {}
+            for row in connection.execute(changed.where(own, EVENTS.c.id.between(last + 1, mark[0]))):
+                by_user.setdefault(row.user_id, []).append(row.query_id)
             lists = []
-            for first in range(0, len(ids), PAGE):
-                lists += [one[1:] for one in _states(connection, ids[first : first + PAGE], None)]
+            for user_id, ids in by_user.items():
+                for first in range(0, len(ids), PAGE):
+                    lists += [one[1:] for one in _states(connection, ids[first : first + PAGE], user_id)]
         return (mark[0], mark[1]), lists
 
     def create_queries(self, collection: str, texts: Sequence[str], base: str) -> dict[str, int]:

@@ -139,7 +139,7 @@ class _PooledLabels:
 
 
 class _PeopleGrades:
-    """All current grades of a collection; only the queries that were judged since the last call are read again."""
+    """All current grades of a collection; only the lists that were judged since the last call are read again."""
 
     def __init__(self, store: Store, collection: str):
         self._store, self._collection = store, collection
@@ -152,20 +152,21 @@ class _PeopleGrades:
         """Return the grades, and by query a number that grows with every change. Neither is changed later."""
         with self._lock:
             mark, lists = self._store.lists_since(self._collection, self._mark)
-            if lists is None:
+            while lists is None:
                 mark, lists = self._store.lists_since(self._collection)
-                changed = dict.fromkeys(self._grades)
+                self._versions = {query: number + 1 for query, number in self._versions.items()}
                 self._grades = {}
-            else:
-                changed = {}
-            assert lists is not None
-            if mark != self._mark or changed:
-                changed |= dict.fromkeys(query for _, query, _ in lists)
-                fresh: Grades = {query: {} for query in changed}
+            if mark != self._mark:
+                fresh: Grades = {}
                 for user, query, state in lists:
+                    if query not in fresh:  # what was returned before is not changed
+                        fresh[query] = {docid: dict(of) for docid, of in self._grades.get(query, {}).items()}
+                    for of in fresh[query].values():
+                        of.pop(user, None)
                     for docid, (grade, _) in state.grades.items():
                         fresh[query].setdefault(docid, {})[user] = grade
-                self._grades = {**self._grades, **fresh}
-                self._versions = {**self._versions, **{query: self._versions.get(query, 0) + 1 for query in changed}}
+                kept = {query: {docid: of for docid, of in all_of.items() if of} for query, all_of in fresh.items()}
+                self._grades = {**self._grades, **kept}
+                self._versions = {**self._versions, **{query: self._versions.get(query, 0) + 1 for query in fresh}}
                 self._mark = mark
             return self._grades, self._versions
