@@ -1,7 +1,7 @@
 """The scoring service under an open-loop load on 2 cores, which the client shares: rates, swaps and kills.
 
-- The highest rate with a 99th percentile below 3 ms, of 100 documents with 136 features and 500 trees of 31 leaves:
-  scores of plackett, LightGBM and onnxruntime behind the same application, measured in turns.
+- The highest rate with a 99th percentile below 3 ms, and below 10 ms, of 100 documents with 136 features and 500 trees
+  of 31 leaves: scores of plackett, LightGBM and onnxruntime behind the same application, measured in turns.
 - Swaps of the model file under load, without an error.
 - ``kill -9`` under load, without loss of an acknowledged line of the log.
 """
@@ -26,10 +26,10 @@ from benchmarks.timing import Result, peer
 
 N_DOCS, N_FEATURES, N_TREES, N_LEAVES = 100, 136, 500, 31
 WORKERS = 2
-LIMIT = 0.003  # seconds, of the 99th percentile
-FIRST_RATE, MAX_RATE, STEP = 50.0, 3200.0, 1.1  # requests per second; the search ends at a factor of STEP
-TRIALS = 3  # of a rate, of which one must hold: other programs can only slow a server down
-SECONDS, WARM_UP = 3.0, 0.5
+LIMITS = (0.003, 0.010)  # seconds, of the 99th percentile
+FIRST_RATE, MAX_RATE, STEP = 100.0, 3200.0, 1.15  # requests per second; the search ends at a factor of STEP
+TRIALS = 2  # of a rate, of which one must hold: other programs can only slow a server down
+SECONDS, WARM_UP = 2.5, 0.5
 SWAP_RATE, SWAPS = 100.0, 12
 KILLS = 20
 
@@ -87,25 +87,25 @@ _SMALL = json.dumps({"documents": [[0.0] * N_FEATURES]}).encode()
 # the highest rate
 
 
-def _highest_rates(folder: Path, names: list[str], body: bytes) -> dict[str, tuple[float, dict]]:
-    """Return, by name, the highest rate that held and its measurement."""
+def _highest_rates(folder: Path, names: list[str], body: bytes) -> dict[tuple[str, float], tuple[float, dict]]:
+    """Return, by name and limit, the highest rate that held and its measurement."""
     words = ["-m", "benchmarks.serving_peers"]
     servers = {name: Server(*words, name, folder / "0.plackett", str(WORKERS)) for name in names}
-    searches = {name: _search(server, body) for name, server in servers.items()}
-    found: dict[str, tuple[float, dict]] = {}
+    found: dict[tuple[str, float], tuple[float, dict]] = {}
+    searches = {(name, limit): _search(servers[name], body, limit) for limit in LIMITS for name in names}
     while searches:
-        for name, search in list(searches.items()):  # in turns, so that other programs affect all alike
+        for key, search in list(searches.items()):  # in turns, so that other programs affect all alike
             best = next(search, None)
             if best is None:
-                del searches[name]
+                del searches[key]
             else:
-                found[name] = best
+                found[key] = best
     for server in servers.values():
         server.stop()
     return found
 
 
-def _search(server: Server, body: bytes) -> Iterator[tuple[float, dict]]:
+def _search(server: Server, body: bytes, limit: float) -> Iterator[tuple[float, dict]]:
     """Yield the highest rate that held, after each rate that was tried."""
     low, high, best = FIRST_RATE / 2, MAX_RATE, (0.0, {})
     rate = FIRST_RATE
@@ -113,7 +113,7 @@ def _search(server: Server, body: bytes) -> Iterator[tuple[float, dict]]:
         for trial in range(TRIALS):
             seen = server.load(body, rate, SECONDS, seed=trial)
             print(f"{rate:.0f}/s: p50 {seen['p50'] * 1e3:.2f}, p99 {seen['p99'] * 1e3:.2f} ms", file=sys.stderr)
-            if seen["errors"] == 0 and seen["p99"] < LIMIT:
+            if seen["errors"] == 0 and seen["p99"] < limit:
                 low, best = rate, (rate, seen)
                 break
         else:
@@ -124,17 +124,20 @@ def _search(server: Server, body: bytes) -> Iterator[tuple[float, dict]]:
             return
 
 
-def _rate_results(found: dict[str, tuple[float, dict]]) -> list[Result]:
-    ours, seen = found["plackett"]
+def _rate_results(found: dict[tuple[str, float], tuple[float, dict]]) -> list[Result]:
     size = f"{N_DOCS} × {N_FEATURES}, {N_TREES} trees, {WORKERS} workers"
     results = []
-    for name in ("lightgbm", "onnxruntime"):
-        theirs = found.get(name, (0.0, {}))[0]
-        note = f"{ours:.0f} requests/s against {theirs:.0f}; median {seen.get('p50', 0) * 1e3:.2f} ms"
-        what = f"mean gap between requests at p99 < {LIMIT * 1e3:g} ms; {size}"
-        peer_gap = 1 / theirs if theirs else float("inf") if name in found else None
-        results.append(Result(what, 1 / ours if ours else float("inf"), f"{name}, same app", peer_gap, note=note))
+    for (name, limit), (theirs, _) in found.items():
+        ours, seen = found["plackett", limit]
+        if name != "plackett":
+            what = f"seconds between requests at p99 < {limit * 1e3:g} ms; {size}"
+            note = f"{ours:.0f} requests/s against {theirs:.0f}; median {seen.get('p50', 0.0) * 1e3:.2f} ms"
+            results.append(Result(what, _gap(ours), f"{name}, same app", _gap(theirs), note=note))
     return results
+
+
+def _gap(rate: float) -> float:
+    return 1 / rate if rate else float("inf")
 
 
 # swaps and kills

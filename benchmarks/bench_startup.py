@@ -1,4 +1,5 @@
-"""Measure new processes: import, evaluation, a first fit, a first list scored, and the README on read-only files.
+"""Measure new processes: import, evaluation, a first fit, a first list scored, a first answer of the service, and the
+README on read-only files.
 
 The package is copied as a wheel would install it, with its ``.pyc`` files, so that no hook of an editable install runs.
 In a cold start the files are not in the page cache, except for those that other processes have mapped.
@@ -8,6 +9,8 @@ from __future__ import annotations
 
 import compileall
 import doctest
+import http.client
+import json
 import os
 import re
 import shutil
@@ -15,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -35,6 +38,7 @@ pk.LinearRanker().fit(X, np.floor(3 * X[:, 0]), qid=qid)
 PREDICT = "import numpy as np, plackett as pk; pk.load('model.plackett').predict(np.ones((9, 46)))"
 SCORE = "import numpy as np, plackett as pk; pk.load_scorer('trees.plackett').score(np.ones((100, 46)))"
 EVALUATE = "import sys; sys.argv[1:] = 'evaluate data.txt scores.txt'.split(); from plackett.cli import main; main()"
+SERVE = "import sys; sys.argv[1:] = 'serve trees.plackett --port 0'.split(); from plackett.cli import main; main()"
 CODES = (IMPORT, SKLEARN, FIT, PREDICT, SCORE, EVALUATE)
 # prints the files that a process read to standard error at exit
 FILES = """
@@ -75,18 +79,53 @@ def run() -> list[Result]:
                 _within(f"load a linear model and predict, {how}", seconds[PREDICT], *of_base),
                 _within(f"load_scorer of 500 trees and a first list, {how}", seconds[SCORE], "limit", 0.5),
             ]
-        return [*results, *_on_read_only_files(folder)]
+        return [*results, *_serving(folder), *_on_read_only_files(folder)]
+
+
+def _serving(folder: Path) -> list[Result]:
+    """Measure the time from the start of a serving process to its first answer to ``POST /rank``."""
+    frozen = _frozen(folder / "empty-too")
+    without_pyc = ("-B", "-X", f"pycache_prefix={folder / 'nothing'}")  # not even for the standard library
+    ways: dict[str, Callable[[], float]] = {
+        "warm": lambda: _first_answer(folder)[0],
+        "cold": lambda: (_drop(_first_answer(folder, FILES)[1]), _first_answer(folder)[0])[1],
+        "warm, without .pyc files": lambda: _first_answer(folder, options=without_pyc)[0],
+    }
+    if frozen:
+        ways["read-only, no HOME"] = lambda: _first_answer(folder, around=frozen)[0]
+    best = {how: min(measure() for _ in range(ROUNDS)) for how, measure in ways.items()}
+    return [_within(f"plackett serve, 500 trees, to its first answer, {how}", best[how], "limit", 0.5) for how in best]
+
+
+def _first_answer(folder: Path, code: str = "", around: Sequence[str] = (), options: Sequence[str] = ()):
+    """Return the seconds to the first answer of a service, and what it wrote to standard error at its end."""
+    serve = SERVE.replace("trees.plackett", str(folder / "trees.plackett"))
+    begin = time.perf_counter()
+    process = subprocess.Popen(
+        _command(folder, code + serve, around, options),
+        cwd=folder,
+        env=_environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    address = next(line for line in process.stderr if line.startswith("Serving at "))
+    connection = http.client.HTTPConnection("127.0.0.1", int(address.split(":")[2].split("/")[0]), timeout=60)
+    connection.request("POST", "/rank", json.dumps({"documents": [[1.0] * 46] * 100}))
+    answer = connection.getresponse()
+    answer.read()
+    seconds = time.perf_counter() - begin
+    connection.close()
+    process.terminate()
+    said = process.communicate()[1]
+    assert answer.status == 200
+    return seconds, said
 
 
 def _on_read_only_files(folder: Path) -> list[Result]:
     """Measure the README's first example without a HOME, if only the current folder is writable."""
-    place = folder / "empty"
-    place.mkdir()
-    frozen = ["unshare", "--mount", "--map-root-user", "sh", "-c", READ_ONLY, "sh", str(place)]
-    tried = subprocess.run([*frozen, "true"], capture_output=True, text=True) if shutil.which("unshare") else None
-    if tried is None or tried.returncode:
-        why = "there is no unshare" if tried is None else tried.stderr.strip() or "files stayed writable"
-        print(f"the README's example on read-only files is skipped: {why}", file=sys.stderr)
+    frozen = _frozen(folder / "empty")
+    if not frozen:
         return []
     start = partial(_start, folder, around=frozen)
     codes = _readme_example(), SKLEARN, SCORE.replace("trees.plackett", str(folder / "trees.plackett"))
@@ -95,6 +134,18 @@ def _on_read_only_files(folder: Path) -> list[Result]:
         _within("the README's example, read-only, no HOME", example, "3 s + import sklearn.base", 3 + base),
         _within("load_scorer of 500 trees and a first list, read-only, no HOME", score, "limit", 0.5),
     ]
+
+
+def _frozen(place: Path) -> list[str]:
+    """Return the words around a command on read-only files with an empty current folder; none if it is impossible."""
+    place.mkdir()
+    frozen = ["unshare", "--mount", "--map-root-user", "sh", "-c", READ_ONLY, "sh", str(place)]
+    tried = subprocess.run([*frozen, "true"], capture_output=True, text=True) if shutil.which("unshare") else None
+    if tried is None or tried.returncode:
+        why = "there is no unshare" if tried is None else tried.stderr.strip() or "files stayed writable"
+        print(f"runs on read-only files are skipped: {why}", file=sys.stderr)
+        return []
+    return frozen
 
 
 def _within(what: str, seconds: float, name: str, limit: float) -> Result:
@@ -127,13 +178,19 @@ def _write_data(folder: Path) -> int:
     return data.n_docs
 
 
-def _start(folder: Path, code: str, around: tuple[str, ...] | list[str] = ()) -> subprocess.CompletedProcess:
+def _start(folder: Path, code: str, around: Sequence[str] = ()) -> subprocess.CompletedProcess:
     """Run Python code in a new process with the copied package, without HOME and other settings."""
+    command = _command(folder, code, around)
+    return subprocess.run(command, cwd=folder, env=_environment(), check=True, capture_output=True, text=True)
+
+
+def _command(folder: Path, code: str, around: Sequence[str] = (), options: Sequence[str] = ()) -> list[str]:
     paths = [str(folder / "site"), *(path for path in sys.path if path.endswith("site-packages"))]
-    command = [*around, sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {paths}\n{code}"]
-    return subprocess.run(
-        command, cwd=folder, env={"PATH": os.environ["PATH"]}, check=True, capture_output=True, text=True
-    )
+    return [*around, sys.executable, "-S", *options, "-c", f"import sys; sys.path[:0] = {paths}\n{code}"]
+
+
+def _environment() -> dict[str, str]:
+    return {"PATH": os.environ["PATH"]}
 
 
 def _shortest(start: Callable[[str], subprocess.CompletedProcess], before: Callable[[str], None], code: str) -> float:
@@ -150,7 +207,11 @@ def _shortest(start: Callable[[str], subprocess.CompletedProcess], before: Calla
 
 def _forget(folder: Path, code: str) -> None:
     """Drop the files that the code reads from the page cache."""
-    for name in _start(folder, FILES + code).stderr.splitlines():
+    _drop(_start(folder, FILES + code).stderr)
+
+
+def _drop(names: str) -> None:
+    for name in names.splitlines():
         if os.path.isfile(name):
             with open(name, "rb") as file:
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
