@@ -69,7 +69,8 @@ def _turns(cases: dict[str, dict[str, list[float]]]) -> str:
         dots = "".join(
             f"<circle class='turn' cx='{x(s / best):.1f}' cy='{place * ROW + 11}' r='4'/>" for s in times["seconds"]
         )
-        shown = f"<text x='{WIDTH - 70}' y='{place * ROW + 15}'>{best * 1e3:.3g} ms</text>"
+        duration = f"{best:.3g} s" if best >= 1 else f"{best * 1e3:.3g} ms"
+        shown = f"<text x='{WIDTH - 70}' y='{place * ROW + 15}'>{duration}</text>"
         marks.append(_label(name, place) + dots + shown)
     return _svg(marks, x(1.0), f"times of each turn over the shortest, up to {highest:.2g}")
 

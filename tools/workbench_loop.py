@@ -102,9 +102,7 @@ def film_search(browser, address):
     screen(browser, *WINDOW)
     media(browser, "screen", "light")
     browser.get(f"{address}/?{urlencode({'q': QUERY})}")
-    while not browser.find_elements(
-        "css selector", "#results .result"
-    ):  # until the index is read
+    while not browser.find_elements("css selector", "#results .result"):  # until the index is read
         time.sleep(0.2)
     browser.execute_script("for (const part of document.querySelectorAll('form details')) part.open = false")
     browser.execute_script(POINTER)
