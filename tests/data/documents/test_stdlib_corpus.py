@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import subprocess
@@ -10,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 
-from plackett.data.documents.stdlib_corpus import MODULES, read_stdlib
+from plackett.data.documents.stdlib_corpus import MODULES, _items, read_stdlib
 from plackett.evaluation.evaluate import evaluate
 from plackett.text import build_index
 
@@ -103,6 +104,12 @@ def test_other_processes_make_the_same_and_making_it_is_harmless():
         answers.append(json.loads(done.stdout))
     assert answers[0][0] == answers[1][0]
     assert not set(FORBIDDEN) & set(answers[0][1])
+
+
+def test_a_function_that_another_package_replaced_changes_nothing(monkeypatch):
+    before = _items()
+    monkeypatch.setattr(inspect, "getfile", lambda thing: None)  # as torch does
+    assert _items.__wrapped__() == before
 
 
 def test_the_list_names_nothing_with_side_effects():

@@ -189,6 +189,7 @@ def _is_plain(value: Any) -> bool:
 
 
 _REPLACED = {  # replaced by packages and shells; the corpus must be the same in every process
+    "inspect": ("getfile",),
     "sys": ("breakpointhook", "displayhook", "excepthook", "unraisablehook"),
     "threading": ("excepthook",),
     "warnings": ("showwarning", "formatwarning"),
