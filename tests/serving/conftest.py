@@ -53,8 +53,8 @@ def service_of(folder, *words, **settings):
 
 def open_log(service):
     """Open the log of a service as a worker does."""
-    prepare_log(service.settings.log)
-    service.open_log()
+    with prepare_log(service.settings.log):
+        service.open_log()
 
 
 def client_of(service):

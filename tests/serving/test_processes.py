@@ -17,6 +17,7 @@ import pytest
 
 import plackett as pk
 from plackett.http.server import open_port, open_ports
+from plackett.serving.service import prepare_log
 from tests.serving.conftest import DATA, Served, service_of
 
 ROWS = DATA.X[:6].astype(np.float64)
@@ -111,11 +112,19 @@ def test_a_damaged_file_keeps_the_model_and_is_reported(folder, damage):
             path.write_bytes(damaged[damage])
         wait_for(lambda: served.service.table.errors)
         assert client.rank()[1]["ranking"] == before
+        assert all(one["contributions"] for one in client.rank(explain=True)[1]["ranking"])
         models = client.ask("GET", "/models")[1]
         assert "linear.plackett" in models["models"][0]["error"]
         assert served.service.metrics.value("swap_failures_total", 'model="linear"') >= 1
         path.write_bytes(content)
         wait_for(lambda: not served.service.table.errors)
+
+
+def test_a_file_that_changes_before_it_is_watched_is_swapped(folder):
+    service = service_of(folder, "linear.plackett")
+    (folder / "other.plackett").replace(folder / "linear.plackett")
+    with Served(service) as served:
+        wait_for(lambda: served.service.metrics.value("swaps_total", 'model="linear"'))
 
 
 def test_the_shadow_model_is_logged_and_not_returned(folder, rankers, caplog):
@@ -308,6 +317,9 @@ def test_no_acknowledged_line_is_lost_by_kill(folder, kind, n_workers, request):
         for thread in threads:
             thread.start()
         wait_for(lambda: len(clicked) > 20)
+        if kind == "folder":
+            with pytest.raises(OSError, match="another process writes to this log"):
+                prepare_log(str(folder / log))
         children = children_of(served)
         served.process.kill()
         for child in children:

@@ -132,9 +132,9 @@ def serve(
         if workers > 1 and not hasattr(os, "fork"):
             raise ValueError("--workers needs a system with fork; run several services behind a proxy instead.")
     inputs.check_exists(*(spec.path for spec in specs))
-    if log is not None:  # before the workers start
-        prepare_log(log)
     with contextlib.ExitStack() as stack:
+        if log is not None:  # before the workers start, which would fail one by one
+            stack.enter_context(prepare_log(log))
         listeners = [stack.enter_context(listener) for listener in open_ports(host, port, workers)]
         table = ModelTable(map(load_model, specs))
         # one worker is this process; more have a row of counters each, and their parent another one

@@ -33,7 +33,7 @@ class DurableLog(GroupWriter):
     def __init__(self, path: str, patience: float = PATIENCE):
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o640)
         try:
-            _lock(self._file, path)
+            lock(self._file, path)
             self._end = self._next = _cut_torn_line(self._file)
             _sync_folder(os.path.dirname(path) or ".")
         except BaseException:
@@ -98,7 +98,8 @@ class DurableLog(GroupWriter):
                 future.set_exception(error)
 
 
-def _lock(file: int, path: str) -> None:
+def lock(file: int, path: str) -> None:
+    """Lock an open file until it is closed; raise an OSError if another process has."""
     try:
         import fcntl
     except ImportError:  # Windows

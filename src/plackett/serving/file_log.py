@@ -13,9 +13,9 @@ import os
 import secrets
 import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, BinaryIO
 
-from plackett.serving.durable import DurableLog
+from plackett.serving.durable import DurableLog, lock
 from plackett.serving.group_writer import PATIENCE
 
 KEY = "click-key"  # the name of a file
@@ -134,6 +134,18 @@ def read_key(folder: str) -> bytes:
     if len(key) != _N_KEY:
         raise OSError(f"{path} is damaged: it has {len(key)} bytes, not {_N_KEY}. Delete it; clicks on old lists end.")
     return key
+
+
+def claim(folder: str) -> BinaryIO:
+    """Return the open key of a folder; until it is closed, another service that claims the folder gets an OSError."""
+    read_key(folder)
+    file = open(os.path.join(folder, KEY), "rb")  # noqa: SIM115
+    try:
+        lock(file.fileno(), folder)
+    except BaseException:
+        file.close()
+        raise
+    return file
 
 
 def _line(record: dict[str, Any]) -> bytes:

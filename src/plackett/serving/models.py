@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ from plackett.serving.features import FeatureSchema
 from plackett.serving.settings import ModelSpec
 
 DIGITS = 12  # of a checksum as a version
+Signature = tuple[int, int, int] | None
 
 
 @dataclass(frozen=True)
@@ -39,12 +41,18 @@ class ServedModel:
     checksum : str
         SHA-256 of the file.
     scorer : Scorer
+    content : ndarray
+        The bytes of the file, because it may have changed when a score is explained.
+    signature : tuple or None
+        That of the file before it was read.
     loaded : datetime
     """
 
     spec: ModelSpec
     checksum: str
     scorer: Scorer
+    content: np.ndarray = field(repr=False, compare=False)
+    signature: Signature
     loaded: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
@@ -66,11 +74,7 @@ class ServedModel:
         """The ranker in full, which explains scores; loading it imports scikit-learn."""
         from plackett.rankers.registry import load
 
-        content = _read(self.spec.path)
-        if hashlib.sha256(content).hexdigest() != self.checksum:
-            message = f"the file of {self.spec.key} has changed, so its scores cannot be explained."
-            raise RequestError(503, "changed", message, "Try again after the new model was loaded.")
-        return load(io.BytesIO(content))
+        return load(io.BytesIO(self.content.data))
 
     def describe(self) -> dict[str, Any]:
         """Return what ``GET /models`` says."""
@@ -87,16 +91,29 @@ class ServedModel:
 
 def load_model(spec: ModelSpec) -> ServedModel:
     """Return the model of a file, after its checksums, its arrays and the scores of a trial list were checked."""
-    content = _read(spec.path)
+    signature = signature_of(spec.path)  # first: what is written meanwhile changes it again
+    with open(spec.path, "rb") as file:
+        content = file.read()
     try:
         scorer = load_scorer(io.BytesIO(content))
     except ModelFormatError as error:
         raise ModelFormatError(spec.path, error.message) from None
     except ValueError as error:
         raise ValueError(f"{spec.path}: {error}") from None
-    model = ServedModel(spec, hashlib.sha256(content).hexdigest(), scorer)
+    model = ServedModel(
+        spec, hashlib.sha256(content).hexdigest(), scorer, np.frombuffer(content, dtype=np.uint8), signature
+    )
     scorer.score(np.zeros((2, scorer.n_features)))
     return model
+
+
+def signature_of(path: str) -> Signature:
+    """Return what changes whenever a file is written or replaced; None if it is missing."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_ino, status.st_size
 
 
 def check_same_features(new: ServedModel, old: ServedModel) -> None:
@@ -153,8 +170,3 @@ class ModelTable:
             check_same_features(model, self._models[model.spec.key])
             self._models = {**self._models, model.spec.key: model}
             self.errors.pop(model.spec.key, None)
-
-
-def _read(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()

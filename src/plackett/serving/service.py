@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import threading
@@ -185,19 +186,28 @@ class Service:
             )
 
 
-def prepare_log(log: str) -> None:
-    """Make a log ready for workers: a folder with its key, or tables of a database; raise an OSError if that fails."""
+def prepare_log(log: str) -> contextlib.AbstractContextManager[Any]:
+    """Make a log ready for workers: a folder with its key, or tables of a database; raise an OSError if that fails.
+
+    What is returned keeps other services out of the folder until it is closed.
+    """
     if is_postgresql(log):
         from plackett.serving.database_log import create_tables
 
         create_tables(log)
-        return
-    from plackett.serving.file_log import read_key
+        return contextlib.nullcontext()
+    scheme, is_url, _ = log.partition("://")
+    if is_url:  # not shown, because it may have a password
+        raise ValueError(f"a log is a folder or postgresql://…, not {scheme}://….")
+    from plackett.serving.file_log import claim
 
-    os.makedirs(log, exist_ok=True)
+    try:
+        os.makedirs(log, exist_ok=True)
+    except OSError as error:
+        raise OSError(f"{log!r}, given for the log, cannot be used as a folder: {error.strerror}.") from None
     if not os.access(log, os.W_OK):
         raise PermissionError(f"{log!r}, given for the log, cannot be written to.")
-    read_key(log)
+    return claim(log)
 
 
 def make_metrics(table: ModelTable, n_workers: int = 1) -> Metrics:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Callable
 
 from plackett.serving.logs import log_event
-from plackett.serving.models import ModelTable, ServedModel, check_same_features, load_model
+from plackett.serving.models import ModelTable, ServedModel, Signature, check_same_features, load_model, signature_of
 from plackett.serving.settings import ModelSpec
-
-Signature = tuple[int, int, int] | None
 
 
 class Watcher:
@@ -34,7 +31,7 @@ class Watcher:
         on_failure: Callable[[str, str], None],
     ):
         self._table, self._poll, self._on_swap, self._on_failure = table, poll, on_swap, on_failure
-        self._seen: dict[str, Signature] = {model.spec.key: signature_of(model.spec.path) for model in table}
+        self._seen: dict[str, Signature] = {model.spec.key: model.signature for model in table}
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="watch models", daemon=True)
 
@@ -73,12 +70,3 @@ class Watcher:
                 self.look()
             except Exception as error:  # such as a lack of memory; the next look may succeed
                 log_event("watching failed", logging.ERROR, error=str(error))
-
-
-def signature_of(path: str) -> Signature:
-    """Return what changes whenever a file is written or replaced; None if it is missing."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_ino, status.st_size
