@@ -16,6 +16,8 @@ pytest.importorskip("fastapi")
 pytest.importorskip("sqlalchemy")
 
 import plackett as pk
+from plackett.exceptions import StoreError
+from plackett.serving.interleaving import Interleaving
 from plackett.serving.settings import InterleaveSettings
 from tests.postgresql import new_database, numbers
 from tests.serving.conftest import DATA, Served, client_of, open_log, service_of
@@ -253,6 +255,27 @@ def test_a_click_that_cannot_be_counted_is_not_acknowledged(folder):
         wait_for(lambda: client.post("/click", json=click).status_code == 200)
         (test,) = client.get("/interleaving").json()["tests"]
         assert test["preferences"][0]["n_units"] == 1
+    service.close_log()
+
+
+def test_a_worker_that_starts_without_the_database_returns_lists_and_mixes_them_later(folder, monkeypatch):
+    """The first start is refused instead."""
+
+    def fail(*args):
+        raise StoreError("database", "it is away")
+
+    service = service_of(folder, *MODELS, log=str(folder / "log"), interleave=TEST)
+    with monkeypatch.context() as patched:
+        patched.setattr(Interleaving, "_call", fail)
+        open_log(service)
+        with pytest.raises(StoreError, match="it is away"):
+            service_of(folder, *MODELS, log=str(folder / "log"), interleave=TEST).check_interleaving()
+        with client_of(service) as client:
+            answer = client.post("/rank", json=body_of(0, "u")).json()
+            assert answer["query_id"] is not None
+            assert "interleaved" not in answer
+    with client_of(service) as client:
+        wait_for(lambda: "interleaved" in client.post("/rank", json=body_of(0, "u")).json())
     service.close_log()
 
 

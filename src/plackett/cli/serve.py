@@ -139,6 +139,7 @@ def serve(
         table = ModelTable(map(load_model, specs))
         # one worker is this process; more have a row of counters each, and their parent another one
         service = Service(table, settings, make_metrics(table, 1 if workers == 1 else workers + 1))
+        service.check_interleaving()
         for model in service.table:
             output.note(f"{model.spec.key}: {model.scorer!r}, version {model.version}")
         if not settings.is_local:

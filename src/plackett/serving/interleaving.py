@@ -63,10 +63,10 @@ class Interleaving:
         # the database has one writer at a time; a server that hangs stops only this thread
         self._thread = ThreadPoolExecutor(1, "interleaving")
 
-    def open(self) -> None:
-        """Begin the test of the current models, or go on with it; raise a `StoreError` if that fails."""
+    def open(self, patience: float | None = None) -> None:
+        """Begin the test of the current models, or go on with it; raise an OSError if that fails or takes too long."""
         if self._settings is not None:
-            self._thread.submit(self._test, self._options(self._settings, self._models())).result()
+            self._thread.submit(self._test, self._options(self._settings, self._models())).result(patience)
 
     def close(self) -> None:
         """Finish what waits, and close the connections."""

@@ -77,18 +77,27 @@ class Service:
 
             self.log = FileLog(log, self.worker, self.patience)
         if self.settings.interleave is not None:
-            self.open_interleaving()
+            try:
+                self.open_interleaving().open(self.patience)
+            except OSError as error:  # lists are returned unmixed until the database of the tests is back
+                log_event("test not begun", logging.ERROR, error=str(error) or type(error).__name__)
+
+    def check_interleaving(self) -> None:
+        """Begin the interleaved test before the workers start; raise a `StoreError` if that fails."""
+        if self.settings.interleave is not None:
+            try:
+                self.open_interleaving().open()
+            finally:
+                self.close_log()
 
     def open_interleaving(self) -> Interleaving:
-        """Return the interleaved tests, which are opened for the first list or click that needs them."""
+        """Return the interleaved tests, which are made for the first list or click that needs them."""
         from plackett.serving.interleaving import Interleaving
 
         with self._lock:
             if self.interleaving is None:
                 assert self.settings.log is not None
-                made = Interleaving(self.settings.log, self.table, self.metrics, self.settings.interleave)
-                made.open()
-                self.interleaving = made
+                self.interleaving = Interleaving(self.settings.log, self.table, self.metrics, self.settings.interleave)
         return self.interleaving
 
     def close_log(self) -> None:
