@@ -299,7 +299,7 @@ def test_nan_and_infinite_features_are_refused_with_row_and_column():
     bad[31, 4] = np.nan
     with pytest.raises(ValueError, match="X has a NaN in row 31, column 4"):
         LinearRanker().fit(bad, Y, qid=QID)
-    frame = pd.DataFrame(X, columns=list("abcdef"))
+    frame = pd.DataFrame(X.copy(), columns=list("abcdef"))
     frame.iloc[3, 1] = np.inf
     with pytest.raises(ValueError, match=r'X has an infinite value in row 3, column 1 \("b"\)'):
         LinearRanker().fit(frame, Y, qid=QID)
