@@ -140,11 +140,12 @@ class Preference(NamedTuple):
 
 @dataclass(frozen=True)
 class JudgedList:
-    """A query with the number of its documents, and the number of documents by label."""
+    """A query with the number of its documents, the number of documents by label, and NDCG@10 on these labels."""
 
     query: str
     n_docs: int
     labels: dict[str, int]
+    ndcg: float | None = None
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ PAGES = [
     "/?q=river&queue=judged",
     "/nowhere",
 ]
+LISTS = ["/lists", "/features?q=7", "/?q=7", "/document?docid=7/1&q=7"]
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +62,15 @@ def reader(page, used):
     page.get_log("browser")  # pages of errors are logged by the browser itself
 
 
+def test_every_page_of_the_application_is_checked(server):
+    """A new page must be added to the lists above, with an address that shows its content."""
+    from starlette.responses import HTMLResponse
+
+    routes = [route for route in server.app.routes if getattr(route, "response_class", None) is HTMLResponse]
+    assert {route.path for route in routes} <= {path.partition("?")[0] for path in PAGES + LISTS}
+    assert len(routes) >= 10  # the pages are found
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_pages_have_no_violation(reader, used, path):
     visit(reader, used.url() + path[1:])
@@ -68,7 +78,7 @@ def test_pages_have_no_violation(reader, used, path):
     assert is_narrow(reader, 320)
 
 
-@pytest.mark.parametrize("path", ["/lists", "/features?q=7", "/?q=7", "/document?docid=7/1&q=7"])
+@pytest.mark.parametrize("path", LISTS)
 def test_pages_of_judged_lists_have_no_violation(page, letor, path):
     visit(page, letor.url() + path[1:])
     assert violations_everywhere(page) == []

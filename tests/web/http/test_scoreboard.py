@@ -11,6 +11,7 @@ pytest.importorskip("sqlalchemy")
 from plackett.data.queries import Queries
 from plackett.web.collections.letor import LetorCollection
 from plackett.web.limits import MAX_SET_QUERIES
+from tests.web.browsing import until
 from tests.web.http.test_routes import API, error_of
 from tests.web.serving import client_of, page_of
 
@@ -194,6 +195,40 @@ def test_whose_judgements_count_is_a_choice(client):
     client.post(f"{API}/undo", json={"query": "wings lift"}, headers={"X-Plackett-User": "me"})
     assert value("mine") == 2.0
     assert client.get(f"{API}/scoreboard", params={"set_id": made["id"], "judgements": "clicks:9"}).status_code == 404
+
+
+def slow_ndcg(labels_in_order, k=10):
+    gains = [(2.0**label - 1) / np.log2(place + 1) for place, label in enumerate(labels_in_order, 1)]
+    best = [(2.0**label - 1) / np.log2(p + 1) for p, label in enumerate(sorted(labels_in_order, reverse=True), 1)]
+    return sum(gains[:k]) / sum(best[:k])
+
+
+def test_labels_of_a_letor_file_measure_its_lists_without_judgements_of_people(kept):
+    rng = np.random.default_rng(3)
+    # a list may be longer than what a page shows; the best order is that of all its labels
+    X, y, qid = rng.normal(size=(270, 2)), rng.integers(0, 5, 270), np.repeat(["a", "b"], [12, 258])
+    lists = LetorCollection(Queries(X, y, qid, feature_names=["age", "length"]), name="two")
+    with client_of(lists, kept) as opened:
+        client = page_of(opened)
+        until(lambda: client.app.state.workbench.is_warm)
+        for base, column in (("age", 0), ("length", 1)):
+            found = client.get(f"{API}/lists", params={"base": base}).json()
+            assert found["base"] == base
+            for one in found["lists"]:
+                rows = np.flatnonzero(qid == one["query"])
+                expected = slow_ndcg(y[rows[np.argsort(-X[rows, column])]].tolist())
+                assert one["ndcg"] == pytest.approx(expected)
+                ranked = client.get(f"{API}/search", params={"q": one["query"], "base": base, "k": 200}).json()
+                assert ranked["on_labels"]["before"]["ndcg@10"] == pytest.approx(expected)
+                assert ranked["on_labels"]["after"] == ranked["on_labels"]["before"]
+                page = client.get("/", params={"q": one["query"], "base": base}).text
+                assert f"NDCG@10 {expected:.2f} on the labels" in page
+                assert f"{expected:.4f}" in client.get("/lists", params={"base": base}).text
+        judge(client, "a", {"a/1": 1, "a/2": 0})
+        ranked = client.get(f"{API}/search", params={"q": "a", "k": 200, "shown": 200}).json()
+        places = {one["docid"]: y[int(one["docid"][2:]) - 1] for one in ranked["results"]}
+        assert ranked["on_labels"]["after"]["ndcg@10"] == pytest.approx(slow_ndcg(list(places.values())))
+        assert ranked["on_labels"]["after"] != ranked["on_labels"]["before"]
 
 
 def test_labels_of_a_letor_file_count_as_judgements(kept):

@@ -185,10 +185,10 @@ def interleaving_page(request: Request, test_id: int = 0) -> Response:
     )
 
 
-def lists_page(request: Request, offset: int = 0) -> Response:
-    """Return the queries of a collection with labels."""
-    offset = max(0, offset)
-    page = bench_of(request).reviewing.lists(LISTS, offset)
+def lists_page(request: Request, offset: int = 0, base: str = "") -> Response:
+    """Return the queries of a collection with labels, with the measure of a base ranker."""
+    bench, offset = bench_of(request), max(0, offset)
+    page = bench.reviewing.lists(LISTS, offset, base or _remembered_base(request, bench))
     return render_page(request, "lists.html", here="lists", page=page, offset=offset, limit=LISTS)
 
 
@@ -331,6 +331,15 @@ def counted(ranked: RankedList) -> str:
     return ", ".join(parts)
 
 
+def on_labels(ranked: RankedList) -> str:
+    """Return NDCG@10 on the labels of the collection, before and after, as the script does."""
+    found = ranked.on_labels
+    if found is None:
+        return ""
+    values = [f"{of['ndcg@10']:.2f}" for of in (found.before, found.after)]
+    return f", NDCG@10 {' → '.join(values if ranked.is_refined else values[:1])} on the labels"
+
+
 def ranker_name(name: str) -> str:
     """Return the displayed name of a base ranker."""
     return _RANKERS.get(name, plain(name, 60))
@@ -395,6 +404,7 @@ def _environment() -> jinja2.Environment:
         moved,
         moved_in_words,
         counted,
+        on_labels,
         ranker_name,
         method_name,
         interval,

@@ -31,6 +31,7 @@ from plackett.web.schemas.collection import (
     ExportRequest,
     ImportRequest,
     ImportResponse,
+    ListsRequest,
     ListsResponse,
     QueriesRequest,
     QueriesResponse,
@@ -155,9 +156,9 @@ def queries(bench: Bench, caller: Caller, request: Annotated[QueriesRequest, Que
 
 
 @router.get("/lists", response_model=ListsResponse, tags=["collection"])
-def lists(bench: Bench, page: Annotated[PageRequest, Query()]):
-    """Return the lists of a collection with labels (``--letor``)."""
-    return as_json(bench.reviewing.lists(page.limit, page.offset))
+def lists(bench: Bench, request: Annotated[ListsRequest, Query()]):
+    """Return the lists of a collection with labels (``--letor``), with NDCG@10 of a base ranker on these labels."""
+    return as_json(bench.reviewing.lists(request.limit, request.offset, request.base))
 
 
 @router.get("/collection", response_model=CollectionResponse, tags=["collection"])

@@ -27,9 +27,16 @@ class QueriesResponse(BaseModel):
     queries: list[QuerySummary]
 
 
-class ListsResponse(BaseModel):
-    """The lists of a collection with labels, in its order."""
+class ListsRequest(PageRequest):
+    """Which lists, and the base ranker to measure on their labels."""
 
+    base: Base = Field(default="", description="As in a search.")
+
+
+class ListsResponse(BaseModel):
+    """The lists of a collection with labels, in its order, with NDCG@10 of a base ranker."""
+
+    base: str
     total: int
     lists: list[JudgedList]
 

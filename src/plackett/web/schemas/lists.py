@@ -115,6 +115,16 @@ class Graded(BaseModel):
     grade: float
 
 
+class VisibleMeasures(BaseModel):
+    """Measures of the whole list, in which a document without a judgement counts as not relevant."""
+
+    n_first: int = Field(description="Documents on the first page, up to ten.")
+    judged_before: int = Field(description="How many of these are judged in the base order.")
+    judged_after: int
+    before: dict[str, float]
+    after: dict[str, float]
+
+
 class RankedList(BaseModel):
     """A list refined by this user's judgements."""
 
@@ -141,16 +151,9 @@ class RankedList(BaseModel):
     elsewhere: list[Graded]
     results: list[Result]
     base_results: list[Result] | None
-
-
-class VisibleMeasures(BaseModel):
-    """Measures of the whole list, in which a document without a judgement counts as not relevant."""
-
-    n_first: int = Field(description="Documents on the first page, up to ten.")
-    judged_before: int = Field(description="How many of these are judged in the base order.")
-    judged_after: int
-    before: dict[str, float]
-    after: dict[str, float]
+    on_labels: VisibleMeasures | None = Field(
+        default=None, description="Measured on the labels of the collection; null if it has none for this query."
+    )
 
 
 class MeasureResponse(BaseModel):

@@ -55,7 +55,9 @@ class QuerySets:
         with client_errors():
             queries, source = self._collect(request)
             if not queries:
-                raise ValueError(f"there are no queries: {source}.")
+                raise ValueError(
+                    f"there are no queries in this source ({source}). Paste some, or choose another source."
+                )
             made = self._store.save_query_set(self._collection.key, request.name, source, queries)
         return QuerySetResponse(**made._asdict())
 
@@ -75,7 +77,12 @@ class QuerySets:
 
             found = read_judgements(request.text.encode("utf-8", "replace"))
             texts = [row[0] for row in found.rows] + [pair[0] for pair in found.preferences]
-            return _checked(texts)[: request.limit], "judged file"
+            queries = _checked(texts)
+            is_cut = len(queries) > request.limit
+            source = (
+                f"first {request.limit:,} of {len(queries):,} queries in a judged file" if is_cut else "judged file"
+            )
+            return queries[: request.limit], source
         if request.source == "log":
             counts, source = self._logged(request.log_id)
             if request.order == "sample":

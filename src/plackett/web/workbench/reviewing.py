@@ -5,10 +5,13 @@ Modules that learn and measure are imported where they are used, as in ``searchi
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from plackett.web.board_records import Ranking
 from plackett.web.collections.base import Collection
 from plackett.web.errors import RequestError, client_errors
+from plackett.web.limits import FROZEN_DEPTH
 from plackett.web.records import Judgement, Preference
 from plackett.web.schemas.collection import (
     CollectionResponse,
@@ -57,15 +60,23 @@ class Reviewing:
             total = self._store.n_queries(key, user_id=user_id)
         return QueriesResponse(total=total, queries=rows)
 
-    def lists(self, limit: int, offset: int) -> ListsResponse:
-        """Return the lists of a ``LetorCollection``."""
+    def lists(self, limit: int, offset: int, base: str = "") -> ListsResponse:
+        """Return the lists of a ``LetorCollection``, with NDCG@10 of a base ranker on their labels."""
         from plackett.web.collections.letor import LetorCollection
+        from plackett.web.workbench.scoring import Rules, score_rankings
 
         if not isinstance(self._collection, LetorCollection):
             message = f"{self._collection.name} has no lists to browse."
             raise RequestError(404, "not-found", message, "Search it, or use /queries.")
         lists = self._collection.lists(limit, offset)
-        return ListsResponse(total=self._collection.queries.n_queries, lists=lists)
+        with client_errors():
+            base = self._collection.base_name(base)
+            hits = {one.query: self._collection.find(one.query, base, FROZEN_DEPTH) for one in lists}
+        rankings = {query: Ranking(found.docid, found.scores.tolist()) for query, found in hits.items()}
+        labels = {query: self._collection.labels(query) for query in rankings}
+        scores = score_rankings(Rules.parse("ndcg@10"), rankings, labels)
+        measured = [replace(one, ndcg=scores[one.query].value) for one in lists]
+        return ListsResponse(base=base, total=self._collection.queries.n_queries, lists=measured)
 
     def describe(self) -> CollectionResponse:
         """Return the collection and the statistics of its judgements."""

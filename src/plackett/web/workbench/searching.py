@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from plackett.web.board_records import Ranking
 from plackett.web.collections.base import Collection, Hits
 from plackett.web.errors import client_errors
 from plackett.web.records import ClickGrade, Judged, Query
@@ -26,10 +27,13 @@ from plackett.web.schemas.lists import (
     Result,
     ShownOrder,
     TextField,
+    VisibleMeasures,
 )
 from plackett.web.workbench.click_judgements import origin
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from plackett.web.store import Store
     from plackett.web.workbench.click_judgements import ClickJudgements
     from plackett.web.workbench.interleaving import Interleaving
@@ -188,6 +192,7 @@ class Searching:
             ],
             results=[results[row] for row in shown],
             base_results=[results[row] for row in first] if options.side_by_side else None,
+            on_labels=_on_labels(hits, refined.scores, labels) if labels else None,
         )
 
     def _result(
@@ -224,6 +229,28 @@ class Searching:
         pieces = self._collection.snippet(docid, text)
         snippet = [Piece(text=part, is_term=is_term) for part, is_term in pieces]
         return _shortened(self._collection.document(docid).title), snippet
+
+
+def _on_labels(hits: Hits, refined_scores: np.ndarray, labels: dict[str, float]) -> VisibleMeasures | None:
+    """Return both orders measured on the labels of the collection, by the rules of the scoreboard."""
+    from plackett.web.workbench.measuring import VISIBLE
+    from plackett.web.workbench.scoring import Rules, score_rankings
+
+    orders = {"before": hits.scores, "after": refined_scores}
+    rankings = {order: Ranking(hits.docid, scores.tolist()) for order, scores in orders.items()}
+    values: dict[str, dict[str, float]] = {order: {} for order in orders}
+    for name in VISIBLE:
+        scores = score_rankings(Rules.parse(name), rankings, dict.fromkeys(orders, labels))
+        for order, score in scores.items():
+            if score.value is None:
+                return None
+            values[order][name] = score.value
+    return VisibleMeasures(
+        n_first=scores["after"].n_shown,
+        judged_before=scores["before"].n_judged,
+        judged_after=scores["after"].n_judged,
+        **values,
+    )
 
 
 def _shortened(title: str) -> str:

@@ -6,18 +6,20 @@ let asked = 0;
 export async function measure(list) {
   const place = $("#measures");
   const turn = ++asked;
-  $("#brief").textContent = "";
+  const onLabels = list.on_labels;  // those of the collection, which count without judgements of people
+  const own = onLabels ? [make("h3", {}, "On the labels of the file"), ...gained(onLabels, "labelled", list.is_refined)] : [];
+  $("#brief").textContent = onLabels ? `, NDCG@10 ${change(onLabels, list.is_refined)} on the labels` : "";
   const clickSet = $("#measure-on")?.value ?? "";  // judgements of people, unless a set from clicks is chosen
   if (list.query_id === null || (list.n_judged < 1 && !clickSet)) {
     const missing = clickSet ? "Judge a result to measure both orders on clicks." : "Judge a relevant result to see what it gains.";
-    place.replaceChildren(make("p", { class: "quiet" }, missing));
+    place.replaceChildren(...own, make("p", { class: "quiet" }, missing));
     return;
   }
   const query = new URLSearchParams({ base: list.base, method: list.method, k: list.k, ...(clickSet ? { click_set: clickSet } : {}) });
   const found = await get(`lists/${list.query_id}/measures?${query}`);
   if (turn !== asked) return;
-  const gain = found.visible ? gained(found.visible) : [];
-  if (found.visible) $("#brief").textContent = `, NDCG@10 ${found.visible.before["ndcg@10"].toFixed(2)} → ${found.visible.after["ndcg@10"].toFixed(2)}`;
+  const gain = [...own, ...(own.length ? [make("h3", {}, "On your judgements")] : []), ...(found.visible ? gained(found.visible) : [])];
+  if (found.visible && !onLabels) $("#brief").textContent = `, NDCG@10 ${change(found.visible)}`;
   if (!found.metrics.length) {
     place.replaceChildren(...gain, make("p", { class: "quiet" }, found.note));
     return;
@@ -39,16 +41,22 @@ export async function measure(list) {
   );
 }
 
+function change({ before, after }, isRefined = true) {
+  const values = [before, after].map((of) => of["ndcg@10"].toFixed(2));
+  return isRefined ? values.join(" → ") : values[0];
+}
+
 // The list as it is shown: what the judgements gained, and how much of the first page they cover
-function gained({ n_first: n, judged_before: before, judged_after: after, before: old, after: now }) {
+function gained({ n_first: n, judged_before: before, judged_after: after, before: old, after: now }, judged = "judged", isRefined = true) {
   const rows = [["NDCG@10", "ndcg@10"], ["MRR", "mrr"]].flatMap(([words, name]) => {
     const difference = now[name] - old[name];
+    if (!isRefined) return [make("dt", {}, words), make("dd", {}, old[name].toFixed(2)), make("dd", {}, "")];
     return [
       make("dt", {}, words),
       make("dd", {}, `${old[name].toFixed(2)} → ${now[name].toFixed(2)}`),
       make("dd", { class: difference > 1e-9 ? "up" : difference < -1e-9 ? "down" : "" }, signed(difference)),
     ];
   });
-  const covered = before === after ? `${after} of the first ${n} judged.` : `${before} of the first ${n} judged before, ${after} after.`;
-  return [make("dl", { class: "gain" }, ...rows), make("p", { class: "quiet" }, `${covered} Unjudged results count as not relevant.`)];
+  const covered = before === after ? `${after} of the first ${n} ${judged}.` : `${before} of the first ${n} ${judged} before, ${after} after.`;
+  return [make("dl", { class: "gain" }, ...rows), make("p", { class: "quiet" }, `${covered} Other results count as not relevant.`)];
 }
