@@ -56,7 +56,7 @@ def test_err_depends_on_the_largest_label_of_all_queries():
     labels = {query: {docid: min(label, 1.0) for docid, label in of.items()} for query, of in labels.items()}
     labels["q0"]["d0/0"] = 3.0
     keyed = {query: ("v1", of) for query, of in labels.items()}
-    scores = Scoring().scores(Rules.parse("err@10"), "bm25", rankings, keyed)
+    scores = Scoring().scores(Rules.parse("err@10"), dict.fromkeys(rankings, "bm25"), rankings, keyed)
     for query, ranking in rankings.items():
         expected, chance = 0.0, 1.0
         for place, docid in enumerate(ranking.docid[:10], 1):
@@ -73,12 +73,12 @@ def test_only_queries_with_other_labels_are_measured_again(monkeypatch):
     monkeypatch.setattr(scoring, "score_rankings", lambda *given: asked.append(sorted(given[1])) or measure(*given))
     rules, cache = Rules.parse("ndcg@10"), Scoring()
     keyed = {query: ("v1", of) for query, of in labels.items()}
-    first = cache.scores(rules, "bm25", rankings, keyed)
-    assert cache.scores(rules, "bm25", rankings, keyed) == first
+    first = cache.scores(rules, dict.fromkeys(rankings, "bm25"), rankings, keyed)
+    assert cache.scores(rules, dict.fromkeys(rankings, "bm25"), rankings, keyed) == first
     changed = {**labels["q3"], rankings["q3"].docid[0]: 2.0}
-    second = cache.scores(rules, "bm25", rankings, {**keyed, "q3": ("v2", changed)})
+    second = cache.scores(rules, dict.fromkeys(rankings, "bm25"), rankings, {**keyed, "q3": ("v2", changed)})
     assert {query for query in second if second[query] != first[query]} == {"q3"}
-    cache.scores(rules, "tf-idf", rankings, keyed)
+    cache.scores(rules, dict.fromkeys(rankings, "tf-idf"), rankings, keyed)
     assert asked == [sorted(rankings), ["q3"], sorted(rankings)]
 
 

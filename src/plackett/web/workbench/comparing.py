@@ -23,7 +23,7 @@ from plackett.web.schemas.snapshots import (
 )
 from plackett.web.workbench.labels import LabelSources
 from plackett.web.workbench.query_sets import QuerySets
-from plackett.web.workbench.rankings import Rankings
+from plackett.web.workbench.rankings import Found, Rankings, failures_note, ranked
 from plackett.web.workbench.scoring import Rules, Scoring
 from plackett.web.workbench.snapshots import Snapshots
 
@@ -69,9 +69,12 @@ class Comparing:
         rules = _rules(request)
         queries, notes = self._queries(sides, request.set_id)
         labels, words = self._frozen_or_current(user, request.judgements, sides, queries)
-        lists = [self._lists(side, queries) for side in sides]
-        tables = [_table(self._scoring, rule, sides, lists, queries, labels, self._rankings) for rule in rules]
-        n_ready, n_needed = sum(map(len, lists)), len(sides) * len(queries)
+        known = [self._lists(side, queries) for side in sides]
+        lists = [ranked(found)[0] for found in known]
+        for side, found in zip(sides, known, strict=True):
+            notes += failures_note(side.name, ranked(found)[1])
+        tables = [_table(self._scoring, rule, sides, known, queries, labels, self._rankings) for rule in rules]
+        n_ready, n_needed = sum(map(len, known)), len(sides) * len(queries)
         rows = [
             ComparedQuery(
                 query=query,
@@ -179,11 +182,11 @@ class Comparing:
         frozen, words = self._snapshots.labels(newest), f"the judgements frozen in {newest.name}"
         return {query: ((FROZEN, newest.id), frozen[query]) for query in queries}, words
 
-    def _lists(self, side: Side, queries: Sequence[str]) -> dict[str, Ranking]:
+    def _lists(self, side: Side, queries: Sequence[str]) -> dict[str, Found]:
         if side.snapshot is None:
-            return {query: one.ranking for query, one in self._rankings.known(side.ranker, queries).items()}
+            return self._rankings.known(side.ranker, queries)
         frozen = self._snapshots.rankings(side.snapshot, side.ranker)
-        return {query: frozen[query] for query in queries}
+        return {query: Found(frozen[query], None, 0.0) for query in queries}
 
     def _ranking_now(self, side: Side, query: str) -> Ranking:
         if side.snapshot is not None:
@@ -222,7 +225,7 @@ def _table(
     scoring: Scoring,
     rules: Rules,
     sides: Sequence[Side],
-    lists: Sequence[Mapping[str, Ranking]],
+    lists: Sequence[Mapping[str, Found]],
     queries: Sequence[str],
     labels: Mapping[str, tuple[Hashable, dict[str, float]]],
     rankings: Rankings,
@@ -230,8 +233,11 @@ def _table(
     """Return values of shape (n_queries, n_sides), NaN where a query has none."""
     values = np.full((len(queries), len(sides)), np.nan)
     for column, (side, known) in enumerate(zip(sides, lists, strict=True)):
-        key = rankings.key(side.ranker) if side.snapshot is None else (side.snapshot.id, side.ranker)
-        scores = scoring.scores(rules, key, known, labels)
+        if side.snapshot is None:
+            keys = rankings.versions(side.ranker, known)
+        else:
+            keys = dict.fromkeys(known, (side.snapshot.id, side.ranker))
+        scores = scoring.scores(rules, keys, ranked(known)[0], labels)
         for row, query in enumerate(queries):
             if query in scores and (value := scores[query].value) is not None:
                 values[row, column] = value

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from cachetools import LRUCache
 
 from plackett.data.queries import Queries
+from plackett.validation import count_of
 from plackett.web.board_records import Ranking
 from plackett.web.collections.base import Collection
 from plackett.web.errors import RequestError
@@ -36,6 +37,20 @@ class Found(NamedTuple):
     ranking: Ranking
     error: str | None
     time: float
+
+
+def ranked(found: Mapping[str, Found]) -> tuple[dict[str, Ranking], list[str]]:
+    """Return the rankings by query, and the errors of the others, which have no value: an outage is no bad ranking."""
+    rankings = {query: one.ranking for query, one in found.items() if one.error is None}
+    return rankings, [one.error for one in found.values() if one.error is not None]
+
+
+def failures_note(name: str, failures: Sequence[str]) -> list[str]:
+    """Return a note about the queries that a ranker could not rank, if there are some."""
+    if not failures:
+        return []
+    n = count_of(len(failures), "query", "queries")
+    return [f"{name} cannot rank {n}, which the means leave out: {failures[0]}"]
 
 
 class Rankings:
@@ -78,6 +93,11 @@ class Rankings:
                 if self._is_old(found):  # it is shown until the new one is there
                     self._cache.renew((key, query), partial(self._find, name, key, query))
         return answer
+
+    def versions(self, name: str, found: Mapping[str, Found]) -> dict[str, Hashable]:
+        """Return by query what identifies a ranking, for caches of its scores."""
+        key = self.key(name)
+        return {query: (key, one.time) for query, one in found.items()}
 
     def now(self, name: str, query: str) -> Found:
         """Return a ranking, computed here if it is not cached; that of a live engine is asked for again."""

@@ -19,7 +19,7 @@ from plackett.web.schemas.scoreboard import (
 )
 from plackett.web.workbench.labels import LabelSources
 from plackett.web.workbench.query_sets import QuerySets
-from plackett.web.workbench.rankings import Found, Rankings
+from plackett.web.workbench.rankings import Found, Rankings, failures_note, ranked
 from plackett.web.workbench.scoring import Rules, Score, Scoring, mean_of, overall_value, total_of
 
 if TYPE_CHECKING:
@@ -68,11 +68,12 @@ class Scoreboard:
         earlier, n_seen = self._earlier(made), self._trained.n_trained_on(queries)
         trained = {one.name for one in self._trained.rankers().rankers}
         columns: list[_Column] = []
-        totals = []
+        totals, notes = [], []
         for name in names:
             found = self._rankings.known(name, queries)
-            rankings = {query: one.ranking for query, one in found.items()}
-            scores = self._scoring.scores(rules, self._rankings.key(name), rankings, known)
+            rankings, failures = ranked(found)
+            scores = self._scoring.scores(rules, self._rankings.versions(name, found), rankings, known)
+            notes += failures_note(name, failures)
             total = total_of(list(scores.values()))
             if rules.is_overall:
                 value = overall_value(rules, rankings, {query: of for query, (_, of) in known.items()})
@@ -103,7 +104,7 @@ class Scoreboard:
             rankers=totals,
             rows=rows,
             history=_history(earlier, columns),
-            notes=_notes(rules, labels.words, n_judged, len(queries)),
+            notes=[*notes, *_notes(rules, labels.words, n_judged, len(queries))],
         )
 
     def _earlier(self, made: QuerySet) -> list[Snapshot]:

@@ -106,7 +106,7 @@ class Scoring:
     def scores(
         self,
         rules: Rules,
-        ranker: Hashable,
+        rankers: Mapping[str, Hashable],
         rankings: Mapping[str, Ranking],
         labels: Mapping[str, tuple[Hashable, dict[str, float]]],
     ) -> dict[str, Score]:
@@ -115,15 +115,15 @@ class Scoring:
         Parameters
         ----------
         rules : Rules
-        ranker : hashable
-            What identifies the rankings, with the query.
+        rankers : mapping of query to hashable
+            What identifies each ranking, with the query: a live engine may rank a query differently later.
         rankings : mapping of query to Ranking
         labels : mapping of query to (key, labels)
             For all queries of the set; the key identifies the labels, with the query.
         """
         largest = max((max(of.values(), default=0.0) for _, of in labels.values()), default=0.0)
         rules = rules.with_largest_label(largest)
-        keys = {query: (ranker, query, labels[query][0], rules.key) for query in rankings}
+        keys = {query: (rankers[query], query, labels[query][0], rules.key) for query in rankings}
         with self._lock:
             answer = {query: found for query, key in keys.items() if (found := self._scores.get(key)) is not None}
         missing = {query: rankings[query] for query in keys if query not in answer}
