@@ -38,7 +38,7 @@ def model(lists_folder):
         (["model.plackett", "--method", "optimised"], 2, "belong to --interleave"),
         (["model.plackett", "--interleave", "model,other"], 1, "--interleave needs the log"),
         (["model.plackett", "--interleave", "model,other", "--log", "log"], 1, "there is no model 'other'"),
-        (["model.plackett", "b=model.plackett", "--interleave", "b,b", "--log", "log"], 1, "different names"),
+        (["model.plackett", "b=model.plackett", "--interleave", "b,b", "--log", "log"], 1, "--interleave b,b: a test"),
     ],
 )
 def test_errors_come_before_the_service(run, model, words, status, message):

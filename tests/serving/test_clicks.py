@@ -197,6 +197,7 @@ def test_a_full_disk_refuses_clicks_and_returns_lists_without_an_id(folder, monk
 
 def test_clicks_without_a_log_are_refused(client):
     assert client.post("/click", json={"query_id": "0" * 42, "id": "a"}).status_code == 409
+    assert 'plackett_requests_total{path="/click",status="409"} 1' in client.get("/metrics").text
 
 
 def test_ids_hide_the_size_of_the_log_and_need_its_key(tmp_path):

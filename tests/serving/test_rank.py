@@ -194,6 +194,12 @@ def test_every_response_has_a_request_id(client):
     assert len(other.headers["X-Request-Id"]) == 16
 
 
+def test_another_method_is_refused_with_those_that_are_allowed(client):
+    refused = client.get("/rank")
+    assert (refused.status_code, refused.headers["Allow"]) == (405, "POST")
+    assert refused.json()["error"] == "GET is not allowed here; use POST."
+
+
 def test_the_description_and_the_counters(client):
     paths = client.get("/openapi.json").json()["paths"]
     assert {"/rank", "/models", "/live", "/ready", "/metrics"} <= set(paths)

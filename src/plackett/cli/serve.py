@@ -37,12 +37,15 @@ def serve(
     token: Annotated[
         str | None,
         typer.Option(
-            "--token", envvar="PLACKETT_TOKEN", metavar="TOKEN", help="Of requests; generated if one is needed."
+            "--token",
+            envvar="PLACKETT_TOKEN",
+            metavar="TOKEN",
+            help="Token that requests must send; generated if one is needed.",
         ),
     ] = None,
     shadow: Annotated[
         str | None,
-        typer.Option("--shadow", metavar="NAME", help="A model that scores all lists too; only logged."),
+        typer.Option("--shadow", metavar="NAME", help="A model that scores all lists too; its orders are only logged."),
     ] = None,
     log: Annotated[
         str | None,
@@ -72,11 +75,15 @@ def serve(
     ] = None,
     interleave_k: Annotated[
         int | None,
-        typer.Option("--interleave-k", min=1, rich_help_panel=INTERLEAVING, help="Documents that are mixed (10)."),
+        typer.Option(
+            "--interleave-k", min=1, rich_help_panel=INTERLEAVING, help="First documents of a list that are mixed (10)."
+        ),
     ] = None,
     lists_per_user: Annotated[
         int | None,
-        typer.Option("--lists-per-user", min=1, rich_help_panel=INTERLEAVING, help="Clicked lists that count (1)."),
+        typer.Option(
+            "--lists-per-user", min=1, rich_help_panel=INTERLEAVING, help="Clicked lists of a user that count (1)."
+        ),
     ] = None,
     workers: Annotated[int, typer.Option("--workers", min=1, max=256, help="Processes that share the models.")] = 1,
     poll: Annotated[
@@ -86,14 +93,19 @@ def serve(
         ),
     ] = 1.0,
     max_docs: Annotated[
-        int, typer.Option("--max-docs", min=1, help="Documents of a request.", rich_help_panel=LIMITS)
+        int, typer.Option("--max-docs", min=1, help="Maximum documents of a request.", rich_help_panel=LIMITS)
     ] = 10_000,
-    max_body: Annotated[int, typer.Option("--max-body", min=1, help="MiB of a request.", rich_help_panel=LIMITS)] = 16,
+    max_body: Annotated[
+        int, typer.Option("--max-body", min=1, help="Maximum size of a request in MiB.", rich_help_panel=LIMITS)
+    ] = 16,
     seconds: Annotated[
-        float, typer.Option("--seconds", min=0.01, help="Time until the response to a request.", rich_help_panel=LIMITS)
+        float,
+        typer.Option(
+            "--seconds", min=0.01, help="Maximum seconds until the response to a request.", rich_help_panel=LIMITS
+        ),
     ] = 5.0,
     max_requests: Annotated[
-        int, typer.Option("--max-requests", min=1, help="Requests at the same time.", rich_help_panel=LIMITS)
+        int, typer.Option("--max-requests", min=1, help="Maximum requests at the same time.", rich_help_panel=LIMITS)
     ] = 256,
     no_request_log: Annotated[
         bool, flag("--no-request-log", "Log no line for each request on standard error.", OUTPUT)

@@ -64,7 +64,7 @@ def workbench(
             "--token",
             envvar="PLACKETT_TOKEN",
             metavar="TOKEN",
-            help="Of requests; generated if one is needed.",
+            help="Token that requests must send; generated if one is needed.",
             rich_help_panel=ACCESS,
         ),
     ] = None,

@@ -57,10 +57,12 @@ async def _on_request_error(request: Request, error: RequestError) -> Response:
 
 
 async def _on_http(request: Request, error: HTTPException) -> Response:
+    allowed = (error.headers or {}).get("Allow")
     message = "there is no such page." if error.status_code == 404 else str(error.detail)
+    if allowed is not None:
+        message = f"{request.method[:20]} is not allowed here; use {allowed}."
     code = CODES.get(error.status_code, "invalid")
     response = error_response(request, RequestError(error.status_code, code, message))
-    allowed = (error.headers or {}).get("Allow")
     if allowed is not None:
         response.headers["Allow"] = allowed
     return response

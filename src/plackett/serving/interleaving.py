@@ -269,7 +269,10 @@ def checked(settings: InterleaveSettings, table: ModelTable) -> InterleaveSettin
     except RequestError as error:
         raise ValueError(f"--interleave: {error.message} {error.hint}") from None
     keys = tuple(model.spec.key for model in models)
-    Interleaver(settings.method, k=settings.k, lists_per_unit=settings.lists_per_user, rankers=keys)
+    try:
+        Interleaver(settings.method, k=settings.k, lists_per_unit=settings.lists_per_user, rankers=keys)
+    except ValueError as error:
+        raise ValueError(f"--interleave {','.join(settings.rankers)}: {error}") from None
     for model in models[1:]:
         if not model.schema.is_same(models[0].schema):
             raise ValueError(
