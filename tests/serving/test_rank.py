@@ -2,10 +2,12 @@
 
 import json
 import random
+import sys
 
 import numpy as np
 import pytest
 
+import plackett as pk
 from plackett.http.errors import RequestError
 from plackett.serving.ranking import answer, rank
 from tests.serving.conftest import DATA, client_of, service_of
@@ -74,6 +76,17 @@ def test_contributions_add_up_to_the_score_less_the_mean(client, name):
         total = sum(part["contribution"] for part in one["contributions"])
         assert total == pytest.approx(one["score"] - mean, abs=1e-9)
         assert {part["feature"] for part in one["contributions"]} <= set(NAMES)
+
+
+def test_explanations_without_the_package_of_the_trees_are_refused_with_its_name(folder, monkeypatch):
+    pytest.importorskip("lightgbm")
+    pk.LightGBMRanker(n_rounds=2).fit(DATA).save(folder / "grown.plackett")
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    with client_of(service_of(folder, "grown.plackett")) as client:
+        assert client.post("/rank", json={"documents": [ROW]}).status_code == 200
+        refused = client.post("/rank", json={"documents": [ROW], "explain": True})
+        assert refused.status_code == 409
+        assert "Explaining LightGBMRanker needs lightgbm." in refused.json()["error"]
 
 
 def test_a_request_chooses_its_model_and_version(client):

@@ -159,6 +159,8 @@ def _contributions(ranked: Ranked, X: np.ndarray, places: list[int]) -> list[lis
     except (AttributeError, NotImplementedError) as error:
         message = f"{ranked.model.scorer.ranker} has no explanations."
         raise RequestError(422, "invalid", message, "Leave explain out.") from error
+    except ImportError as error:  # scores need no package of the trees, but contributions do
+        raise RequestError(409, "off", f"this server cannot explain scores. {error}", "Leave explain out.") from error
     except ValueError as error:
         raise _invalid(f"the scores cannot be explained: {error}") from error
     return [[part._asdict() for part in explained.top(place, ranked.n_explained)] for place in places]
