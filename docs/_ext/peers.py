@@ -26,8 +26,9 @@ def chart(run):
         low, high = row["faster"]
         shown = as_number(low) if low == high else f"{as_number(low)}–{as_number(high)}"
         width = max(1.0, 72 * math.log10((low + high) / 2) / longest)
+        about = escape(", ".join(row[key] for key in ("command", "date", "machine")))
         lines.append(
-            f'<tr title="{escape(row["command"])}, {escape(row["date"])}"><th scope="row">{escape(row["what"])}</th>'
+            f'<tr title="{about}"><th scope="row">{escape(row["what"])}</th>'
             f"<td>{escape(row['peer'])}</td>"
             f'<td class="bar"><span style="width:{width:.1f}%"></span>{shown} ×</td></tr>'
         )
