@@ -234,7 +234,7 @@ def test_columns_that_one_file_leaves_out_count_as_zero(run, lists_folder, lists
         (["--patience", "3"], "--patience needs a --validation set."),
         (["--tune-l2", "--l2", "1", "--validation", "vali.txt"], "--l2 and --patience cannot be combined with"),
         (["--l2-path", "1,x", "--validation", "vali.txt"], "--l2-path 1,x: write numbers"),
-        (["--validation", "-", "-"], "standard input (-) can stand for one file only."),
+        (["--validation", "-", "-"], "standard input (-) can be used for one file only."),
     ],
 )
 def test_wrong_usage_exits_2_and_says_what_exists(run, lists_folder, words, message):

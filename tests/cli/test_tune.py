@@ -188,7 +188,7 @@ def test_trees_of_catboost_are_not_tuned_to_be_saved(run):
         (["--metric", "ndcg@10", "-m", "map"], "give one measure"),
         (["--convention", "letor5"], "letor5"),
         (["--model", "model.gz"], "models are not compressed"),
-        (["--validation", "-", "-"], "standard input (-) can stand for one file only"),
+        (["--validation", "-", "-"], "standard input (-) can be used for one file only"),
     ],
 )
 def test_wrong_usage_is_told_in_a_word(run, words, hint):

@@ -195,7 +195,7 @@ def test_mistakes_are_named(log):
         labels(log, THETA, clip=2)
     with pytest.raises(ValueError, match="folds=1"):
         labels(log, THETA, folds=1)
-    with pytest.raises(ValueError, match=r"divides by nothing"):
+    with pytest.raises(ValueError, match=r"does not divide by propensities"):
         labels(log, method="naive", clip=0.1)
     with pytest.raises(ValueError, match=r"method='dcm'|method="):
         labels(log, THETA, "dcm")

@@ -160,12 +160,12 @@ def test_a_killed_process_leaves_the_old_index_and_its_litter_is_swept(tmp_path)
 
 def test_other_folders_are_left_alone(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(FileExistsError, match=r"holds thesis\.txt and is no index"):
+    with pytest.raises(FileExistsError, match=r"is not an index: it holds thesis\.txt"):
         small().save(tmp_path)
     assert os.listdir(tmp_path) == ["thesis.txt"]
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / INDEX_FILE).write_text("mine")
-    with pytest.raises(FileExistsError, match=r"holds index\.plackett and is no index"):
+    with pytest.raises(FileExistsError, match=r"is not an index: it holds index\.plackett"):
         small().save(tmp_path / "site")
     assert (tmp_path / "site" / INDEX_FILE).read_text() == "mine"
     with pytest.raises(NotADirectoryError, match="an index needs a folder"):

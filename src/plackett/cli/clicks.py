@@ -253,4 +253,4 @@ def _numbers(text: str, option: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise typer.BadParameter(f"{option} {text}: numbers with commas between them are needed.") from None
+        raise typer.BadParameter(f"{option} {text}: expected numbers separated by commas.") from None

@@ -93,7 +93,7 @@ def compare(
     ] = None,
     baseline: Annotated[
         str | None,
-        typer.Option("--baseline", metavar="NAME", help="To test against, or best.", show_default="the first"),
+        typer.Option("--baseline", metavar="NAME", help="Ranker to test against, or best.", show_default="the first"),
     ] = None,
     folder: Annotated[
         str | None, typer.Option("--folder", metavar="DIR", help="Store fits, so that a run can resume.")
@@ -108,7 +108,7 @@ def compare(
     ] = None,
     queries: Annotated[
         list[str] | None,
-        typer.Option("--queries", metavar="IDS", help="Queries whose lists the report has in any case."),
+        typer.Option("--queries", metavar="IDS", help="Queries whose lists the report must show."),
     ] = None,
     learning_curve: Annotated[
         bool, typer.Option("--learning-curve", help="Also fit to parts of the training queries.")

@@ -77,11 +77,11 @@ def evaluate(
         typer.Option("--baseline", metavar="NAME", help="The run to test against."),
     ] = None,
     report: Annotated[
-        str | None, typer.Option("--report", metavar="FILE.html", help="Of several: write an HTML report.")
+        str | None, typer.Option("--report", metavar="FILE.html", help="Several runs: write an HTML report.")
     ] = None,
     per_query: Annotated[bool, typer.Option("--per-query", "-q", help="One line per query.")] = False,
     clicks: Annotated[
-        str | None, typer.Option("--clicks", metavar="LOG", help="Value rankings by a click log.", **_CLICKS)
+        str | None, typer.Option("--clicks", metavar="LOG", help="Evaluate rankings by a click log.", **_CLICKS)
     ] = None,
     estimator: Annotated[
         str | None, typer.Option(metavar="NAME", help="ips, snips, clipped, dr; shuffled lists: rips, …", **_CLICKS)

@@ -22,7 +22,7 @@ def interleave(
         list[str],
         typer.Argument(
             metavar="simulate DATA | verdict LOG",
-            help="LETOR files, tables or a known set with labels; or what plackett serve --log was.",
+            help="LETOR files, tables or a known set with labels; or the log of plackett serve.",
         ),
     ],
     ranker_a: Annotated[
@@ -57,10 +57,10 @@ def interleave(
     ] = 1.0,
     level: Annotated[float, typer.Option(help="Level of the interval.", rich_help_panel=METHOD)] = 0.95,
     margin: Annotated[
-        float | None, typer.Option(help="A smaller preference does not matter.", rich_help_panel=LOGGED)
+        float | None, typer.Option(help="Smallest preference that matters.", rich_help_panel=LOGGED)
     ] = None,
     is_over: Annotated[
-        bool, typer.Option("--over", help="Count users with too few lists, too.", rich_help_panel=LOGGED)
+        bool, typer.Option("--over", help="Also count users with too few lists.", rich_help_panel=LOGGED)
     ] = False,
     seed: Seed = 0,
     zero_based: ZeroBased = False,
@@ -121,7 +121,9 @@ def interleave(
     if method == "balanced":
         out.note("balanced interleaving prefers one of two rankers also under random clicks; choose another method.")
     if found.share_contested < 1:
-        out.note(f"{1 - found.share_contested:.1%} of the lists are the same for both rankers and say nothing.")
+        out.note(
+            f"{1 - found.share_contested:.1%} of the lists are the same for both rankers and carry no information."
+        )
 
 
 def _write_verdicts(log: str, level: float, margin: float | None, is_over: bool, as_json: bool) -> None:

@@ -92,7 +92,7 @@ def refine(
     alpha: Annotated[float | None, _option(METHOD, "X", "rocchio: weight of the relevant (2).", "--alpha")] = None,
     beta: Annotated[float | None, _option(METHOD, "X", "rocchio: weight of the irrelevant (1).", "--beta")] = None,
     relevant_from: Annotated[
-        float | None, _option(METHOD, "X", "Labels from this on count 1, others 0.", "--relevant-from")
+        float | None, _option(METHOD, "X", "Labels from this on are relevant.", "--relevant-from")
     ] = None,
     metrics: Annotated[
         list[str] | None, _option(OUTPUT, "NAMES", "Measures of a trial (p@1,p@5,p@10,map).", "--metrics", "-m")
@@ -138,7 +138,7 @@ def refine(
     assert data is not None
     assert base is not None
     if pseudo and pin_judged:
-        raise typer.BadParameter("--pin-judged pins judged documents; --pseudo has none.")
+        raise typer.BadParameter("--pin-judged needs judged documents; --pseudo has none.")
     how = {"pin_judged": pin_judged, "as_json": as_json, "zero_based": zero_based, "cache": cache}
     if feedback:
         refine_lists.refine(data, base, methods, feedback, strategy, target or "-", tag, **how)

@@ -176,7 +176,7 @@ def train(
     data = data or []
     learned = click_training.options_of(clicks, correct, propensities, clip, data)
     if [*data, validation, clicks].count("-") > 1:
-        raise typer.BadParameter("standard input (-) can stand for one file only.")
+        raise typer.BadParameter("standard input (-) can be used for one file only.")
     strengths = None if l2_path is None else _numbers(l2_path)
 
     from plackett.cli.shared import inputs, measures, models, output

@@ -94,7 +94,7 @@ def tune(
     if trials is not None and trials < 1:
         raise typer.BadParameter(f"--trials {trials}: at least 1 is needed.")
     if data.count("-") + (validation == "-") > 1:
-        raise typer.BadParameter("standard input (-) can stand for one file only.")
+        raise typer.BadParameter("standard input (-) can be used for one file only.")
 
     from plackett.cli.shared import inputs, models, output, parameters
 

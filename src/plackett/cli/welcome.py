@@ -24,5 +24,5 @@ def show_welcome() -> None:
         note = f"   (first: pip install 'plackett[{extra}]')" if lacks else ""
         output.write(f"  {output.styled(what, 'bold')}{note}")
         output.write(f"    {output.styled(command, 'cyan')}")
-    output.write("Nothing at hand? plackett workbench searches Python's documentation.")
+    output.write("No data yet? plackett workbench searches Python's documentation.")
     output.write("plackett --help lists all verbs, plackett VERB --help explains one.")

@@ -272,7 +272,7 @@ def _findings(found: ClickDescription, shared: np.ndarray) -> list[str]:
         best = int(np.argmax(rates)) + 1
         findings.append(
             f"Rank {best} has a higher click rate than rank 1 ({rates[best - 1]:.3f}, {rates[0]:.3f}). "
-            f"Check the positions, and what stands above the list."
+            f"Check the positions, and what is shown above the list."
         )
     if found.list_length_max > RANKS:
         longest = count_of(found.list_length_max, "document")

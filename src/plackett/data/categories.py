@@ -48,7 +48,7 @@ def _column_of(key: Any, n_features: int, feature_names: Sequence[str] | None) -
         return list(feature_names).index(key)
     if isinstance(key, (int, np.integer)) and not isinstance(key, bool) and 0 <= key < n_features:
         return int(key)
-    raise ValueError(f"categories names column {key!r}, but X has {count_of(n_features, 'column')} and none is it.")
+    raise ValueError(f"categories names column {key!r}, which is not one of the {count_of(n_features, 'column')} of X.")
 
 
 def as_names(names: Any, column: str) -> np.ndarray:

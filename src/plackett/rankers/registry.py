@@ -374,7 +374,7 @@ def _unknown(param: str, key: str, cls: Any, of_loss: list[str] | None = None) -
     close = [cls.aliases[param]] if param in getattr(cls, "aliases", {}) else close
     hint = f" Did you mean {' or '.join(close)}?" if close else ""
     if param in getattr(cls, "rejected_params", {}):
-        hint = f" It is not taken: {cls.rejected_params[param]}."
+        hint = f" It is not accepted: {cls.rejected_params[param]}."
     rest = f", {', '.join(passed_on)} for {cls.package}" if passed_on else ""
     if of_loss is not None:
         rest += f", and {', '.join(of_loss)} of its loss" if of_loss else ", and its loss has none"

@@ -66,7 +66,7 @@ def _floor(comparison: Comparison, best: str) -> list[Card]:
         words += f", {RANDOM_ORDER} {means[RANDOM_ORDER]:.4f}"
     is_better = (pair.mean > 0) == comparison.is_higher_better(metric)
     tone = "" if not is_significant(pair) else "up" if is_better else "down"
-    return [Card("Above the floor" if is_better else "Below the floor", _signed(pair.mean), words, tone)]
+    return [Card(f"{'Above' if is_better else 'Below'} the {name}", _signed(pair.mean), words, tone)]
 
 
 def _losses(comparison: Comparison, groups: Mapping[Hashable, Any] | None) -> list[Card]:

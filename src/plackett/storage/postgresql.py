@@ -15,7 +15,7 @@ BUSY = "is busy: another program has been writing for more than {timeout:g} s. C
 MESSAGES = {
     "25006": "is read-only. Name the primary server, or another database.",
     "28000": "the server does not accept this user from this machine.",
-    "28P01": "the server refused the user's name or password.",
+    "28P01": "the server rejected the user name or password.",
     "3D000": "the server has no such database. Create it first: createdb NAME",
     "40P01": "two writers were in a deadlock; the last write is not stored. Try again.",
     "42501": "the user may not do this in the database. Grant it the rights, or name another database.",

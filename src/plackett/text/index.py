@@ -448,7 +448,7 @@ def check_folder(folder: str | os.PathLike) -> None:
     if INDEX_FILE in names and first_bytes(place / INDEX_FILE, len(MAGIC)) != MAGIC:
         foreign = [INDEX_FILE]
     if foreign:
-        raise FileExistsError(f"{place} holds {foreign[0]} and is no index. Give a new or an empty folder.")
+        raise FileExistsError(f"{place} is not an index: it holds {foreign[0]}. Give a new or an empty folder.")
 
 
 def open_folder(folder: str | os.PathLike, *, verify: bool = True) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -349,7 +349,7 @@ def test_a_run_without_the_shown_documents_is_refused_and_one_with_few_is_warned
         evaluate(log, other, propensities=THETA)
     assert evaluate(log, other, propensities=THETA, candidates="query").coverage == 0
     few = np.isin(docid, ["0", "1"])
-    with pytest.warns(DataWarning, match=r"ranker ranks \d\d.\d% of the shown documents; the others stand behind"):
+    with pytest.warns(DataWarning, match=r"ranker ranks \d\d.\d% of the shown documents; the others follow"):
         evaluate(log, pk.Run(query[few], docid[few], scores[few]), propensities=THETA)
     most = pk.Run(query[docid != "0"], docid[docid != "0"], scores[docid != "0"])
     with warnings.catch_warnings():

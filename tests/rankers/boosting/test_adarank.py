@@ -117,7 +117,7 @@ def test_adarank_stops_early_by_the_validation_set_alone():
     ranker = AdaRank(n_rounds=40, tol=None, patience=3).fit(X, y, qid=qid, eval_set=lists(20, seed=5))
     assert ranker.stop_reason_ == "no improvement on the validation set"
     assert ranker.n_iter_ == ranker.best_iteration_ + 3 < 40
-    with pytest.raises(ValueError, match="patience=3 is about the eval_set"):
+    with pytest.raises(ValueError, match="patience=3 needs an eval_set"):
         AdaRank(patience=3).fit(X, y, qid=qid)
 
 

@@ -317,7 +317,7 @@ def test_models_are_compared_without_a_fit(content):
     data = lists(rows(3, 0.0), ranker.n_features_in_)
     found = pk.compare({"old": ranker, "new": pk.LinearRanker(max_iter=5)}, data, cv=4, metrics=["ndcg@5"])
     np.testing.assert_allclose(found.mean()["old"]["ndcg@5"], ranker.score(data, metric="ndcg@5"))
-    assert any("old was trained elsewhere and is not fitted" in note for note in found.notes)
+    assert any("old is already trained and is not fitted" in note for note in found.notes)
     assert loaded(content) is not ranker
 
 

@@ -505,8 +505,8 @@ def test_a_saved_net_predicts_the_same(params, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda r: r.weights_.pop("hidden0.bias"), "the shapes that layers_ says"),
-        (lambda r: r.weights_.update({"more": np.zeros(2, np.float32)}), "the shapes that layers_ says"),
+        (lambda r: r.weights_.pop("hidden0.bias"), "the shapes of layers_"),
+        (lambda r: r.weights_.update({"more": np.zeros(2, np.float32)}), "the shapes of layers_"),
         (lambda r: r.weights_.update({"output.weight": np.zeros((1, 9), np.float32)}), "the shapes that layers_"),
         (
             lambda r: r.weights_.update({"output.weight": np.zeros((1, 8))}),
@@ -517,14 +517,14 @@ def test_a_saved_net_predicts_the_same(params, tmp_path):
         (lambda r: r.weights_.clear(), "must hold arrays of float32, or of float64"),
         (lambda r: setattr(r, "weights_", [1.0]), "weights_ must hold arrays by their names"),
         (lambda r: r.layers_.update(hidden="wide"), "hidden='wide' must be a list"),
-        (lambda r: r.layers_.update(hidden=(9,)), "the shapes that layers_ says"),
+        (lambda r: r.layers_.update(hidden=(9,)), "the shapes of layers_"),
         (lambda r: r.layers_.update(activation="sine"), "activation"),
         (lambda r: r.layers_.update(activation=["relu"]), "activation"),
         (lambda r: r.layers_.update(heads=0), "heads"),
         (lambda r: r.layers_.pop("heads"), "layers_ must say what hidden, activation, attention and heads are"),
         (lambda r: delattr(r, "layers_"), "layers_ must say what hidden, activation, attention and heads are"),
         (lambda r: setattr(r, "device", "http://x"), "device"),
-        (lambda r: r.layers_.update(attention=10**12), "the shapes that layers_ says"),
+        (lambda r: r.layers_.update(attention=10**12), "the shapes of layers_"),
         (lambda r: setattr(r, "n_features_in_", 6), "must become 5 columns, as in fit, but there are 6"),
         (lambda r: setattr(r, "mean_row_", np.zeros(6)), "mean_row_ must be a row of 5 features, not 6"),
         (lambda r: setattr(r, "mean_row_", np.full(5, np.inf)), "mean_row_ must be a vector of finite numbers"),

@@ -22,7 +22,7 @@ def read_base(base: str, data: list[str], *, zero_based: bool, cache: bool) -> t
     from plackett.cli.shared import inputs, models
 
     if base == "-":
-        raise typer.BadParameter("standard input (-) can stand for DATA or for feedback, not for --base.")
+        raise typer.BadParameter("standard input (-) can be used for DATA or for feedback, not for --base.")
     queries = inputs.load_queries(data, zero_based=zero_based, cache=cache)
     name = models.name_of_data(data)
     models.check_features(queries, name)

@@ -44,7 +44,7 @@ def refine(
     if as_json and (target != "-" or tag is not None):
         raise typer.BadParameter("--json prints to standard output; it cannot be combined with --output or --run.")
     if "-" in feedback and "-" in data:
-        raise typer.BadParameter("standard input (-) can stand for DATA or for feedback only.")
+        raise typer.BadParameter("standard input (-) can be used for DATA or for feedback only.")
     scores_out.check_target(target, tag)
     inputs.check_data(data)
     inputs.check_exists(*feedback)

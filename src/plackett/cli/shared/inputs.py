@@ -157,7 +157,7 @@ def check_exists(*names: str) -> None:
         if name != "-" and not os.path.exists(name):
             raise _not_found(name)
     if list(names).count("-") > 1:
-        raise typer.BadParameter("standard input (-) can stand for one file only.")
+        raise typer.BadParameter("standard input (-) can be used for one file only.")
     if "-" in names and sys.stdin is None:
         raise ValueError("there is no standard input to read.")
 

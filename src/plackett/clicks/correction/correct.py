@@ -102,7 +102,7 @@ def corrected_labels(
     if folds is not None and check_positive_int(folds, "folds") < 2:
         raise ValueError("folds=1; cross-fitting needs at least 2. None fits once on all queries.")
     if regression is not None and method != "dr":
-        raise ValueError(f'regression is for method="dr"; method={method!r} has none.')
+        raise ValueError(f'method={method!r} does not use regression, which is for method="dr".')
     if not len(log):
         raise ValueError("the log has no sessions.")
     tau = _checked_clip(clip, method, len(log))
@@ -151,7 +151,7 @@ def corrected_labels(
 
 def _checked_clip(clip: float | None, method: str, n_sessions: int) -> float:
     if method == "naive" and clip is not None:
-        raise ValueError('method="naive" divides by nothing; leave clip out.')
+        raise ValueError('method="naive" does not divide by propensities; leave clip out.')
     if clip is None:
         return min(1.0, CLIP_OF_DR / n_sessions**0.5) if method == "dr" else 0.0
     if check_number(clip, "clip", least=0) > 1:

@@ -97,7 +97,7 @@ class CorrectionDiagnosis:
             ("method", f"{self.method}{clip}"),
             ("labels", f"{count_of(self.n_pairs, 'pair')} of {count_of(self.n_queries, 'query', 'queries')}"),
             ("sessions", f"{self.n_sessions:,}"),
-            ("clicks", f"{self.n_clicks:,}, worth {self.effective_clicks:,.0f} with equal weights"),
+            ("clicks", f"{self.n_clicks:,}, effective {self.effective_clicks:,.0f}"),
             ("weight that clipping removes", f"{self.share_clipped:.1%}"),
             ("labels below 0", f"{self.share_negative:.1%}"),
         ]
@@ -271,8 +271,8 @@ def _findings(found: CorrectionDiagnosis, labels: CorrectedLabels) -> list[str]:
         findings.append(f"Clipping dominates: it {what.format(f'{found.share_clipped:.0%}')}.")
     if found.effective_clicks < FEW_EFFECTIVE * found.n_clicks:
         findings.append(
-            f"{count_of(found.n_clicks, 'click')} are worth {found.effective_clicks:,.0f} with equal weights: a few "
-            "clicks with large weights decide. Raise clip, or use more sessions."
+            f"{count_of(found.n_clicks, 'click')} count as {found.effective_clicks:,.0f} effective ones: a few clicks "
+            "with large weights dominate. Raise clip, or use more sessions."
         )
     if found.correlation_corrected == 0:
         findings.append("Corrected labels are noise: they differ no more than by chance. Use more sessions, or naive.")

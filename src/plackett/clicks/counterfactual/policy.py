@@ -121,7 +121,7 @@ class LoggingPolicy:
         if self.kind == SCORES:
             return self._rank_chances(log)[log.pair, log.rank - 1]
         if self._marginal is None:
-            raise ValueError(_need("marginal", "the chance of each document at its rank, whatever stands above it"))
+            raise ValueError(_need("marginal", "the chance of each document at its rank, for any documents above it"))
         return self._marginal
 
     def weights_of(self, log: ClickLog, query: int) -> np.ndarray:

@@ -154,7 +154,7 @@ def position_terms(
     total, weight, square, covered, low, high, unknown, *more = by_session(log, work)
     norm = more.pop(0) if is_normalised else None
     if norm is not None and not norm.sum() > 0:
-        raise ValueError('the clicks over propensities sum up to nothing; estimator="snips" divides by their sum.')
+        raise ValueError('the clicks over propensities sum to 0; estimator="snips" divides by their sum.')
     if ranking.scores is None:
         covered = np.ones_like(covered)
     return Terms([Ratio(total, norm)], weight, square, covered, low, high, more.pop(0) if more else None, unknown)

@@ -132,7 +132,7 @@ def _ranking_of_run(run: Run, log: ClickLog, name: str, of_lists: bool) -> Ranki
     if lost.size:
         warn(
             f"{name} does not answer {count_of(lost.size, 'query', 'queries')} of the log, such as "
-            f"{log.queries[int(lost[0])]!r}: their documents stand in random order.",
+            f"{log.queries[int(lost[0])]!r}: their documents are in random order.",
             DataWarning,
         )
     if of_lists:
@@ -168,7 +168,7 @@ def _check_ranked(is_ranked: np.ndarray, log: ClickLog, name: str) -> None:
         )
     if n_ranked < FEW_RANKED * log.pair.size:
         warn(
-            f"{name} ranks {n_ranked / log.pair.size:.1%} of the shown documents; the others stand behind, in random "
+            f"{name} ranks {n_ranked / log.pair.size:.1%} of the shown documents; the others follow in random "
             "order. Do the ids agree?",
             DataWarning,
         )

@@ -119,7 +119,7 @@ class ClickModel(Parameters, ABC):
             raise
         if not self.converged_:
             warn(
-                f"{self.name} stopped after {self.n_iter_} steps, before the likelihood came to rest. Raise max_iter.",
+                f"{self.name} stopped after {self.n_iter_} steps, before the likelihood converged. Raise max_iter.",
                 ConvergenceWarning,
             )
         return self

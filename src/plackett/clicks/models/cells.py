@@ -410,7 +410,7 @@ class _Examination(CellModel):
             more, high = ("less", "low") if shift[worst] < 0 else ("more", "high")
             warn(
                 f"{self.name}: the documents of this log are {more} attractive than prior={self.prior} expects, which "
-                f'makes chances of looks too {high}. Use prior="fitted", or (0, 0) for none.',
+                f'makes examination probabilities too {high}. Use prior="fitted", or (0, 0) for none.',
                 DataWarning,
             )
 

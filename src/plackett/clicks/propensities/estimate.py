@@ -119,7 +119,7 @@ def estimate_propensities(
     check_number(tol, "tol", above=0)
     seed = check_seed(random_state)
     if model is not None and method not in ("em", "regression-em"):
-        raise ValueError(f'model is for "em" and "regression-em"; method={method!r} has none.')
+        raise ValueError(f'method={method!r} does not use model, which is for "em" and "regression-em".')
     log = _sessions_for(log, method)
     n_ranks = log.longest
     with one_blas_thread():
@@ -142,7 +142,7 @@ def estimate_propensities(
             intervals = _jackknife(log, counts, count, estimator, found, level, n_groups, seed)
     if not found.is_converged:
         warn(
-            f"{method} stopped after {max_iter} steps, before the likelihood came to rest. Raise max_iter.",
+            f"{method} stopped after {max_iter} steps, before the likelihood converged. Raise max_iter.",
             ConvergenceWarning,
         )
     return _result(found.values, intervals, found.trust, is_found, notes, method, level)

@@ -135,7 +135,7 @@ def _about_values(queries: Queries) -> Iterator[Finding]:
             "infinite",
             infinite,
             f"{_named(queries, infinite)} {has} infinite values ({int(n_infinite.sum()):,}).",
-            "Replace them; rankers refuse them.",
+            "Replace them: rankers reject them.",
         )
     if missing:
         worst = int(np.argmax(n_nan))
@@ -261,7 +261,7 @@ def _about_labels(queries: Queries, n_single_level: int | None) -> Iterator[Find
         yield Finding(
             "labels",
             [],
-            f"The largest label is {labels.max():g}; NDCG's gain 2^label − 1 lets it decide alone.",
+            f"The largest label is {labels.max():g}; with NDCG's gain 2^label − 1 it dominates the measure.",
             'Use grades of about 0 to 4, or "ndcg@10(gain=linear)".',
         )
     if queries.n_docs - labels.size:

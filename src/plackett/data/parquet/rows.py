@@ -488,7 +488,7 @@ def _runs(ids: Any, path: str) -> tuple[np.ndarray | list[str], np.ndarray]:
 def _as_numbers(ids: Any, path: str) -> np.ndarray:
     numbers = ids.to_numpy(zero_copy_only=False)
     if numbers.dtype == np.uint64 and numbers.max(initial=0) > np.iinfo(np.int64).max:
-        raise ValueError(f"{path}: an id is {numbers.max()}, beyond 2**63 - 1; write such ids as text.")
+        raise ValueError(f"{path}: an id is {numbers.max()}, larger than 2**63 - 1; write such ids as text.")
     return numbers.astype(np.int64)
 
 

@@ -717,7 +717,9 @@ def _against_best_feature(comparison: Comparison, metric: str) -> list[str]:
         return []
     reference = comparison.reference_scores[BEST_FEATURE]
     features = reference.best_features.get(metric, "").split("; ")
-    which = f"{len(features)} in {comparison.n_folds} folds" if len(features) > 2 else _cut("; ".join(features))
+    which = _cut("; ".join(features))
+    if len(features) > 2:
+        which = f"{len(features)} different ones in {comparison.n_folds} folds"
     words = f"the best single feature ({which + ', ' if which else ''}{reference.mean()[metric]:.4f})"
     below = not_above(comparison, metric)
     if not below:

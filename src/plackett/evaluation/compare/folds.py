@@ -141,7 +141,10 @@ class Setup(NamedTuple):
         if estimators.predicts_classes(contestant.estimator):
             notes.append(f"{name}: predict returns classes, which tie many documents; a regressor would rank them")
         if getattr(contestant.estimator, "is_frozen", False):
-            notes.append(f"{name} was trained elsewhere and is not fitted; if it saw these queries, it looks too good")
+            notes.append(
+                f"{name} is already trained and is not fitted; if it was trained on these queries, its "
+                "values are optimistic"
+            )
         partly = [outcome for outcome in outcomes if outcome.fit is not None and outcome.failed]
         if partly:
             n_failed = sum(len(outcome.failed) for outcome in partly)

@@ -45,7 +45,7 @@ LARGEST_RATIO = 1e4  # between the spreads of two columns; a kernel squares it
 class KernelRanker(LinearRanker):
     """Ranks by ``Σ_l θ_l K(x, x_l)`` over training documents x_l, with the θ that minimise a loss over judged lists.
 
-    Minimises ``(1 / Σ s_q) Σ_q s_q loss_q + (l2 / 2) θᵀKθ`` over all queries, s being the weight of a query and K the
+    Minimises ``(1 / Σ_q s_q) Σ_q s_q loss_q + (l2 / 2) θᵀKθ`` over all queries, with query weights s_q, and K the
     kernel values between the documents of **all** queries. An intercept, which is not penalised, is fitted for the
     losses that depend on a constant added to all scores.
 

@@ -29,7 +29,7 @@ from plackett.validation import check_number, check_positive_int
 class LinearRanker(LinearScores):
     """Ranks by ``X @ coef_``, with the coefficients that minimise a loss over judged lists.
 
-    Minimises ``(1 / Σ s_q) Σ_q s_q loss_q + (l2 / 2) ‖coef‖²`` over all queries, s being the weight of a query. Losses
+    Minimises ``(1 / Σ_q s_q) Σ_q s_q loss_q + (l2 / 2) ‖coef‖²`` over all queries, with query weights s_q. Losses
     that are not convex start at the minimum of ListMLE. So do losses that weigh pairs by the ranks of the scores
     (``"lambdarank"``): they are minimised in rounds, each with the weights held at the ranks so far. An
     intercept, which is not penalised, is fitted for losses that depend on a constant added to all scores

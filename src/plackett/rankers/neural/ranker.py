@@ -31,7 +31,7 @@ PRECISIONS = ("float32", "float64", "mixed")
 class NeuralRanker(Normalized, Prepared):
     """Ranks by a small net over the features, trained with any loss; needs PyTorch (the extra ``neural``).
 
-    Minimises ``(1 / Σ s_q) Σ_q s_q loss_q + (l2 / 2) ‖weights‖²`` over all queries, s being the weight of a query and
+    Minimises ``(1 / Σ_q s_q) Σ_q s_q loss_q + (l2 / 2) ‖weights‖²`` over all queries, with query weights s_q and
     biases not counted in the norm. Lists are concatenated, without padding. Without hidden layers and with
     ``optimizer="lbfgs"`` it has the same minimum as ``LinearRanker``.
 
@@ -330,7 +330,7 @@ class NeuralRanker(Normalized, Prepared):
         self._check_device()
         weights, layers = getattr(self, "weights_", None), getattr(self, "layers_", None)
         if not isinstance(layers, dict) or set(layers) != set(LAYERS):
-            raise ValueError(f"layers_ must say what {', '.join(LAYERS[:-1])} and {LAYERS[-1]} are.")
+            raise ValueError(f"layers_ must define {', '.join(LAYERS[:-1])} and {LAYERS[-1]}.")
         if not isinstance(weights, dict):
             raise ValueError("weights_ must hold arrays by their names.")
         dtypes = {array.dtype if isinstance(array, np.ndarray) else None for array in weights.values()}
@@ -341,7 +341,7 @@ class NeuralRanker(Normalized, Prepared):
                 raise ValueError(f"weights_[{name!r}] must be an array of finite numbers.")
         shape = self.net_shape()
         if not self._has_weights_of(shape):
-            raise ValueError("weights_ must have the shapes that layers_ says.")
+            raise ValueError("weights_ must have the shapes of layers_.")
         check_loaded_columns(self, shape.n_inputs)
         check_vector(self, "mean_row_")
         if self.mean_row_.size != shape.n_inputs:

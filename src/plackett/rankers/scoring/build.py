@@ -156,7 +156,7 @@ def _net(state: Any, n: int) -> NetModel:
     weights = {name: frozen(array) for name, array in state.weights_.items()}
     shape = NetShape.of(state.layers_, n, has_output_bias="output.bias" in weights)
     if shape.attention > len(weights) or {name: array.shape for name, array in weights.items()} != shape.weights:
-        raise ValueError("weights_ must have the shapes that layers_ says.")
+        raise ValueError("weights_ must have the shapes of layers_.")
     if {array.dtype.name for array in weights.values()} not in ({"float32"}, {"float64"}):
         raise ValueError("weights_ must hold arrays of float32, or of float64.")
     return NetModel(shape, weights)
