@@ -198,7 +198,7 @@ def test_the_built_in_corpus_is_searched_by_its_queries(lists_folder, run):
         (
             ["index", "docs.jsonl", "-o", "empty/..", "--stem", "english"],
             1,
-            "is no index. Give a new or an empty folder",
+            "is not an index: it holds broken.jsonl. Give a new or an empty folder",
         ),
         (["index", "half.json", "-o", "i"], 1, "half.json, line 1: this is not JSON"),
         (["index", "three.json", "-o", "i"], 1, "three.json: entry 2 of the array is '3', not an object."),

@@ -141,7 +141,7 @@ def test_categories_of_arrays_are_given_by_position_or_name():
     ("categories", "message"),
     [
         ({0: ["a"]}, "column 0 of X holds categories: expected NaN or codes from 0 to 0"),
-        ({5: ["a"]}, "categories names column 5, but X has 2 columns"),
+        ({5: ["a"]}, "categories names column 5, which is not one of the 2 columns of X"),
         ({1: ["a", "a"]}, "column 1 has the category 'a' twice"),
     ],
 )

@@ -116,7 +116,11 @@ def test_databases_that_cannot_be_used_are_refused_without_the_password(postgres
     for url, kind, message in (
         (postgresql_url, StoreError, "have other columns"),
         (f"{postgresql_server}/nothing", StoreError, "no such database"),
-        (postgresql_server.replace("plackett:", "plackett:s3cret-wrong") + "/postgres", StoreError, "refused the user"),
+        (
+            postgresql_server.replace("plackett:", "plackett:s3cret-wrong") + "/postgres",
+            StoreError,
+            "rejected the user",
+        ),
         (closed, StoreError, "the server does not respond"),
         (twice, ValueError, "more than one @"),
         ("postgresql://s3cret:%zz@127.0.0.1/x", ValueError, "cannot be parsed"),

@@ -92,7 +92,7 @@ def refine(
     alpha: Annotated[float | None, _option(METHOD, "X", "rocchio: weight of the relevant (2).", "--alpha")] = None,
     beta: Annotated[float | None, _option(METHOD, "X", "rocchio: weight of the irrelevant (1).", "--beta")] = None,
     relevant_from: Annotated[
-        float | None, _option(METHOD, "X", "Labels from this on are relevant.", "--relevant-from")
+        float | None, _option(METHOD, "X", "Labels from this on count 1, others 0.", "--relevant-from")
     ] = None,
     metrics: Annotated[
         list[str] | None, _option(OUTPUT, "NAMES", "Measures of a trial (p@1,p@5,p@10,map).", "--metrics", "-m")

@@ -154,7 +154,7 @@ def load(path: Path, made_from: list, options: dict[str, str], dtype: np.dtype |
     with open_container(path, KIND, VERSION, verify=False) as container:
         header = container.header
         if header["made_from"] != made_from or header["options"] != options:
-            raise OutdatedError("the cache is of other files, or of other options.")
+            raise OutdatedError("the cache was made from other files, or with other options.")
         if is_verifying():
             container.verify()
         _check_dtypes(container, "<f[48]" if dtype is None else re.escape(dtype.str))

@@ -507,7 +507,7 @@ def test_a_saved_net_predicts_the_same(params, tmp_path):
     [
         (lambda r: r.weights_.pop("hidden0.bias"), "the shapes of layers_"),
         (lambda r: r.weights_.update({"more": np.zeros(2, np.float32)}), "the shapes of layers_"),
-        (lambda r: r.weights_.update({"output.weight": np.zeros((1, 9), np.float32)}), "the shapes that layers_"),
+        (lambda r: r.weights_.update({"output.weight": np.zeros((1, 9), np.float32)}), "the shapes of layers_"),
         (
             lambda r: r.weights_.update({"output.weight": np.zeros((1, 8))}),
             "must hold arrays of float32, or of float64",
@@ -521,8 +521,8 @@ def test_a_saved_net_predicts_the_same(params, tmp_path):
         (lambda r: r.layers_.update(activation="sine"), "activation"),
         (lambda r: r.layers_.update(activation=["relu"]), "activation"),
         (lambda r: r.layers_.update(heads=0), "heads"),
-        (lambda r: r.layers_.pop("heads"), "layers_ must say what hidden, activation, attention and heads are"),
-        (lambda r: delattr(r, "layers_"), "layers_ must say what hidden, activation, attention and heads are"),
+        (lambda r: r.layers_.pop("heads"), "layers_ must define hidden, activation, attention and heads"),
+        (lambda r: delattr(r, "layers_"), "layers_ must define hidden, activation, attention and heads"),
         (lambda r: setattr(r, "device", "http://x"), "device"),
         (lambda r: r.layers_.update(attention=10**12), "the shapes of layers_"),
         (lambda r: setattr(r, "n_features_in_", 6), "must become 5 columns, as in fit, but there are 6"),

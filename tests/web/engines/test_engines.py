@@ -198,7 +198,7 @@ def test_secrets_reach_the_engine_and_nobody_else(server, kept, caplog, capfd):
     shown = "".join(answer.text for answer in (*answers, failed)) + caplog.text + "".join(capfd.readouterr())
     assert SECRET not in shown + repr(settings)
     server.mode, server.secret = "", True
-    with pytest.raises(EngineError, match=r"refuses the credentials \(status 401\)"):
+    with pytest.raises(EngineError, match=r"rejects the credentials \(status 401\)"):
         Engine(settings_of(server, "elasticsearch")).search("x")
 
 

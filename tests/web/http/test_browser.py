@@ -425,7 +425,7 @@ def test_two_rankers_are_put_to_a_test(page, server):
         saved(page, one(page, "#undo").click)
         assert order(page) == mixed
         follow(page, one(page, "#take-part"))
-        assert "you take no part" in text_of(page, "#test-note")
+        assert "you have opted out" in text_of(page, "#test-note")
         assert "by BM25" in text_of(page, "#counts")
         test = server.store.running_test(server.collection.key)
         lists = {"bm25": list("abcdefghijk"), "tf-idf": list("klmnopqrstu")}

@@ -186,7 +186,7 @@ def test_users_opt_out_and_the_page_says_that_a_test_runs(client):
     assert shown == {"takes_part": True, "running": "a test"}
     out = client.post(f"{API}/interleaving/participation", json={"takes_part": False}, headers=as_user("Ann"))
     assert out.json() == {"takes_part": False, "running": "a test"}
-    assert "you take no part" in page()
+    assert "you have opted out" in page()
     assert search(client)["test"] is None
     assert search(client, "Bob")["test"] == "a test"
     assert click(client, data, docids(data)[0]).status_code == 200

@@ -130,7 +130,7 @@ def test_a_server_that_is_not_there():
 
 def test_a_server_that_refuses(postgresql_server):
     wrong = postgresql_server.replace("plackett:", "plackett:s3cret-wrong")
-    assert_refused(lambda: Store.open(f"{wrong}/postgres"), match="refused the user's name or password")
+    assert_refused(lambda: Store.open(f"{wrong}/postgres"), match="rejected the user name or password")
     assert_refused(lambda: Store.open(f"{postgresql_server}/nothing"), match="no such database")
     encoded = new_database(postgresql_server, "latin", "ENCODING 'LATIN1' TEMPLATE template0")
     assert_refused(lambda: Store.open(encoded), match="is encoded as LATIN1; a store needs UTF8")

@@ -102,7 +102,7 @@ def corrected_labels(
     if folds is not None and check_positive_int(folds, "folds") < 2:
         raise ValueError("folds=1; cross-fitting needs at least 2. None fits once on all queries.")
     if regression is not None and method != "dr":
-        raise ValueError(f'method={method!r} does not use regression, which is for method="dr".')
+        raise ValueError(f'regression is for method="dr", not {method!r}.')
     if not len(log):
         raise ValueError("the log has no sessions.")
     tau = _checked_clip(clip, method, len(log))

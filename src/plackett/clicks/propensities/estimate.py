@@ -119,7 +119,7 @@ def estimate_propensities(
     check_number(tol, "tol", above=0)
     seed = check_seed(random_state)
     if model is not None and method not in ("em", "regression-em"):
-        raise ValueError(f'method={method!r} does not use model, which is for "em" and "regression-em".')
+        raise ValueError(f'model is for "em" and "regression-em", not {method!r}.')
     log = _sessions_for(log, method)
     n_ranks = log.longest
     with one_blas_thread():

@@ -291,5 +291,5 @@ def _about_order(queries: Queries) -> Iterator[Finding]:
                 "sorted",
                 [],
                 f"Rows are sorted by label, {how}, in {share:.0%} of the queries.",
-                "Tools that break ties by row order flatter such data. plackett averages over ties.",
+                "Tools that break ties by row order give optimistic values on such data. plackett averages over ties.",
             )

@@ -106,7 +106,7 @@ class EngineClient:
         if 300 <= status < 400:
             return self._error(f"redirects (status {status}), which is not followed.", "Give its final address.")
         if status in (401, 403):
-            return self._error(f"refuses the credentials (status {status}).", "Check the headers of its settings.")
+            return self._error(f"rejects the credentials (status {status}).", "Check the headers of its settings.")
         reason = self._without_secrets(_reason(content))
         return self._error(f"answers with status {status}{f': {reason}' if reason else '.'}")
 

@@ -107,7 +107,7 @@ class EngineCollection(Collection):
             hit = engine.document(docid)
             if hit is not None:
                 return self._remember(hit)
-        raise KeyError(f"{self.name} has no document {docid!r}, or it was not found lately. Search for it first.")
+        raise KeyError(f"{self.name} has no document {docid!r}, or no recent search found it. Search for it first.")
 
     def _remember(self, hit: EngineHit) -> Document:
         document = Document(hit.docid, hit.title or hit.docid, {"title": hit.title, **hit.fields})

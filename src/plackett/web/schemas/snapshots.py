@@ -105,7 +105,7 @@ class ComparisonResponse(BaseModel):
     n_ready: int
     n_needed: int
     is_complete: bool
-    unexplained: list[str | None] = Field(description="Why a side gives no reasons for its order; null if it does.")
+    unexplained: list[str | None] = Field(description="Why a side has no explanations; null if it has them.")
     pairs: list[PairResponse]
     queries: list[ComparedQuery]
     changed_most: list[str] = Field(description="Queries whose first ten documents changed most.")

@@ -93,7 +93,7 @@ class ClickStore(Database):
             while block := list(islice(numbered, PAGE)):
                 if block[-1]["number"] >= MAX_CLICK_GRADES:
                     raise ValueError(
-                        f"there are more than {MAX_CLICK_GRADES:,} judgements. Ask for more impressions of each pair."
+                        f"there are more than {MAX_CLICK_GRADES:,} judgements. Require more impressions of each pair."
                     )
                 connection.execute(insert(click_grades), block)
         return ClickSet(set_id, origin, summary, row["created"])  # type: ignore[arg-type]

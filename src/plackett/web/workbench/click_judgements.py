@@ -68,7 +68,7 @@ class ClickJudgements:
             left_out = ", ".join(f"{reason}: {count:,}" for reason, count in found.left_out.items() if count)
             raise ValueError(
                 f"no document of {self._collection.name} can be graded: {len(found)} pairs of the log have enough "
-                f"evidence{f' ({left_out})' if left_out else ''}. Ask for fewer impressions, or use a larger log."
+                f"evidence{f' ({left_out})' if left_out else ''}. Require fewer impressions, or use a larger log."
             )
         if len(kept) < len(found):
             n_other = count_of(len(found) - len(kept), "pair has a document", "pairs have documents")

@@ -198,8 +198,8 @@ class Comparing:
 
     def _unexplained(self, side: Side) -> str | None:
         if side.snapshot is not None:
-            return "A frozen list has no reasons; compare the ranker as it is now to see them."
-        return None if self._rankings.can_explain(side.ranker) else "This ranker gives no reasons by features."
+            return "A snapshot has no explanations; compare the ranker as it is now to see them."
+        return None if self._rankings.can_explain(side.ranker) else "This ranker cannot explain its scores by features."
 
     def _title(self, docid: str) -> str:
         if docid not in self._collection:
