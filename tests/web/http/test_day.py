@@ -136,6 +136,7 @@ def test_a_team_pulls_queries_judges_compares_with_yesterday_and_exports(page, s
     cells = page.execute_script("return [...document.querySelector('#pairs tbody tr').cells].map((c) => c.textContent)")
     wins, ties, losses = (int(text) for text in cells[5:8])
     assert wins + ties + losses == len(set(chosen))
+    assert f"{trained}: trained on judgements of" in text_of(page, "section[aria-labelledby='h-pairs']")
     assert len(page.find_elements("css selector", "#pairs tbody tr")) == 3
 
     # explain the losers

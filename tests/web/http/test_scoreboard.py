@@ -331,6 +331,7 @@ def test_a_comparison_counts_wins_ties_and_losses_with_a_corrected_p(client):
     shown = client.get(f"{API}/comparison/lists", params={**wish, "q": "wings lift"}).json()
     for side, base in enumerate(("bm25", "dirichlet")):
         assert [shown["documents"][one[0]]["name"] for one in shown["lists"][side]] == orders["wings lift"][base][:10]
+    assert shown["lengths"] == [len(orders["wings lift"][base]) for base in ("bm25", "dirichlet")]
     judged = {one["name"]: one["label"] for one in shown["documents"] if one["label"]}
     assert judged == dict.fromkeys(labels["wings lift"], "2")
 

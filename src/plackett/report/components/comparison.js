@@ -156,7 +156,7 @@ export function mountComparison(element, payload, options = {}) {
     let mounted;
     if (lists) {
       const sides = [one, other].map((ranker) => ({
-        ranker, name: rankers[ranker], value: values[row][ranker], unexplained: payload.unexplained[ranker], length: lists.length,
+        ranker, name: rankers[ranker], value: values[row][ranker], unexplained: payload.unexplained[ranker], length: lists.lengths?.[ranker] ?? lists.length,
       }));
       mounted = mountLists(listsPlace, { query: queries[row][0], lists, features: payload.features, sides }, { title: `Query ${shown(queries[row][0])}`, close });
     } else {

@@ -183,7 +183,6 @@ def _payload(found: ComparisonResponse) -> dict[str, Any]:
             for pair in first
         },
         unexplained={number: words for number, words in enumerate(found.unexplained) if words is not None},
-        note=" ".join(found.notes),
     )
 
 

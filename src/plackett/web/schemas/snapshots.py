@@ -123,3 +123,4 @@ class ComparedLists(BaseModel):
 
     documents: list[dict[str, Any]]
     lists: list[list[list[Any]]]
+    lengths: list[int] = Field(description="Documents of each whole list, up to place 100.")

@@ -26,6 +26,7 @@ from plackett.web.workbench.query_sets import QuerySets
 from plackett.web.workbench.rankings import Found, Rankings, failures_note, ranked
 from plackett.web.workbench.scoring import Rules, Scoring
 from plackett.web.workbench.snapshots import Snapshots
+from plackett.web.workbench.trained_rankers import TRAINED_NOTE, TrainedRankers
 
 if TYPE_CHECKING:
     from plackett.evaluation.significance import Difference
@@ -57,11 +58,12 @@ class Comparing:
         query_sets: QuerySets,
         rankings: Rankings,
         labels: LabelSources,
+        trained: TrainedRankers,
         snapshots: Snapshots,
         scoring: Scoring,
     ):
         self._collection, self._query_sets, self._rankings = collection, query_sets, rankings
-        self._labels, self._snapshots, self._scoring = labels, snapshots, scoring
+        self._labels, self._trained, self._snapshots, self._scoring = labels, trained, snapshots, scoring
 
     def compare(self, user: str, request: ComparisonRequest) -> ComparisonResponse:
         """Return the differences between all sides; rankings that are missing are computed in the background."""
@@ -73,6 +75,10 @@ class Comparing:
         lists = [ranked(found)[0] for found in known]
         for side, found in zip(sides, known, strict=True):
             notes += failures_note(side.name, ranked(found)[1])
+        n_seen = self._trained.n_trained_on(queries)
+        notes += [
+            f"{side.name}: {TRAINED_NOTE.format(n=n_seen[side.ranker])}" for side in sides if side.ranker in n_seen
+        ]
         tables = [_table(self._scoring, rule, sides, known, queries, labels, self._rankings) for rule in rules]
         n_ready, n_needed = sum(map(len, known)), len(sides) * len(queries)
         rows = [
@@ -137,7 +143,8 @@ class Comparing:
             reasons = {} if side.snapshot is not None else self._rankings.reasons(side.ranker, request.q, FIRST)
             pairs = zip(ranking.docid[:FIRST], ranking.scores[:FIRST], strict=True)
             lists.append([(number[docid], score, reasons.get(docid, ())) for docid, score in pairs])
-        return ComparedLists.model_validate(list_payload(documents, lists))
+        lengths = [len(ranking.docid) for ranking in rankings]
+        return ComparedLists.model_validate({**list_payload(documents, lists), "lengths": lengths})
 
     def _sides(self, texts: Sequence[str]) -> list[Side]:
         sides = []

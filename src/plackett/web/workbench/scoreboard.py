@@ -21,17 +21,13 @@ from plackett.web.workbench.labels import LabelSources
 from plackett.web.workbench.query_sets import QuerySets
 from plackett.web.workbench.rankings import Found, Rankings, failures_note, ranked
 from plackett.web.workbench.scoring import Rules, Score, Scoring, mean_of, overall_value, total_of
+from plackett.web.workbench.trained_rankers import TRAINED_NOTE, TrainedRankers
 
 if TYPE_CHECKING:
     from plackett.web.workbench.snapshots import Snapshots
-    from plackett.web.workbench.trained_rankers import TrainedRankers
 
 MAX_TREND = 10  # snapshots in a trend
 DEFAULT_RANKERS = 4
-TRAINED_NOTE = (
-    "trained on judgements of {n} of these queries, so its values are too good there. The page Collection compares it "
-    "on held-out queries."
-)
 
 
 class Scoreboard:

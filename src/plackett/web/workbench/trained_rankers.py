@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("plackett.web")
 MAX_TRAINED_ON = 20_000  # queries
 IS_BASE, TRAINED_ON = "is_base", "trained_on"  # in a ranker's summary, not shown
+TRAINED_NOTE = (
+    "trained on judgements of {n} of these queries, so its values are too good there. The page Collection compares it "
+    "on held-out queries."
+)
 
 
 class TrainedRankers:

@@ -102,7 +102,7 @@ class Workbench:
         self.snapshots = Snapshots(collection, store, *board, self._cache, self.jobs)
         scoring = Scoring()
         self.scoreboard = Scoreboard(collection, *board, self.rankers, self.snapshots, scoring)
-        self.comparing = Comparing(collection, *board, self.snapshots, scoring)
+        self.comparing = Comparing(collection, *board, self.rankers, self.snapshots, scoring)
         self.queues = Queues(collection, store, self.searching)
         self.team = Team(collection, store, self.searching, self.queues)
         self.is_warm = False
