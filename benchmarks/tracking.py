@@ -114,6 +114,7 @@ def as_run(
         "peers": [
             {"what": row.what, "seconds": row.ours, "peer": row.peer_name, "peer_seconds": row.peer, "note": row.note}
             for row in peers
+            if not np.isnan(row.ours)  # ours needs the peer, which is not installed
         ],
     }
 
