@@ -29,7 +29,7 @@ export function mountComparison(element, payload, options = {}) {
   listsPlace.hidden = true;
   const all = rankers.length > 2 ? [make("span", { class: "pk-check" }, every, make("label", { for: every.id }, `all ${payload.kind}s`))] : [];
   element.replaceChildren(
-    make("div", { class: "pk-tools pk-sides" }, ...labelled(menuA), ...labelled(menuB), swap, outcome, ...all, clear),
+    make("div", { class: "pk-tools pk-sides" }, labelled(menuA), labelled(menuB), swap, outcome, ...all, clear),
     verdict,
     make("div", { class: "pk-beside" }, tablePlace, scatterPlace),
     listsPlace,
@@ -48,14 +48,13 @@ export function mountComparison(element, payload, options = {}) {
   }
 
   function labelled(made) {
-    return [make("label", { for: made.id }, made.dataset.side), made];
+    return make("span", { class: "pk-check" }, make("label", { for: made.id }, made.dataset.side), made);
   }
 
   function gap(row) {
     const [one, other] = [values[row][a], values[row][b]];
     return one === null || other === null ? null : other - one;
   }
-
 
   function tableOf() {
     const own = every.checked ? rankers.map((_, place) => place) : [a, b];

@@ -1,7 +1,7 @@
 // A table that can be filtered and sorted; see the package's documentation for its payload.
 import { make, shown, decimal, signedDecimal, counted, tone } from "./dom.js";
 
-const PAGE = 50;  // rows in the page at a time, so that thousands of rows stay quick
+const PAGE = 50;  // rows in the document at any time: a click takes the same time for 50 rows and for thousands
 const MOST_CHOICES = 40;  // of a facet's menu
 const collator = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
 
@@ -17,9 +17,10 @@ export function mountTable(element, table, options = {}) {
   const body = make("tbody");
   const caption = make("caption", { class: "pk-hidden" });
   const region = make("div", { class: "pk-scroll", tabindex: "0", role: "region" }, make("table", {}, caption, head, body));
-  const more = make("button", { type: "button", class: "pk-more" });
-  const all = make("button", { type: "button", class: "pk-more" });
-  const below = make("div", { class: "pk-below" }, more, all);
+  const previous = make("button", { type: "button", class: "pk-turn" }, "Previous");
+  const next = make("button", { type: "button", class: "pk-turn" }, "Next");
+  const range = make("span", { class: "pk-quiet", role: "status" });
+  const below = make("div", { class: "pk-below" }, previous, next, range);
   element.replaceChildren(
     make("div", { class: "pk-tools" }, make("label", { for: search.id }, "Filter"), search, facets, found), region, below,
   );
@@ -27,7 +28,7 @@ export function mountTable(element, table, options = {}) {
   let sort = options.sort ?? null;
   let test = () => true;
   let kept = [];  // row numbers that pass the filters, in order
-  let limit = PAGE;
+  let first = 0;  // place in `kept` of the first row that is shown
   let selected = null;
 
   function matches() {
@@ -74,23 +75,32 @@ export function mountTable(element, table, options = {}) {
   }
 
   function render() {
-    body.replaceChildren(...kept.slice(0, limit).map(line));
+    if (first >= kept.length) first = 0;  // fewer rows pass the filters
+    body.replaceChildren(...kept.slice(first, first + PAGE).map(line));
     if (!kept.length) {
       body.append(make("tr", {}, make("td", { colspan: table.columns.length, class: "pk-none" }, `No ${noun[0]} matches.`)));
     }
     found.textContent = kept.length === table.rows.length ? counted(kept.length, noun) : `${kept.length.toLocaleString("en")} of ${counted(table.rows.length, noun)}`;
-    const left = kept.length - limit;
-    below.hidden = left <= 0;
-    more.textContent = `Show ${Math.min(PAGE, left)} more`;
-    all.hidden = left <= PAGE;
-    all.textContent = `Show all ${kept.length.toLocaleString("en")}`;
+    const end = Math.min(first + PAGE, kept.length);
+    below.hidden = kept.length <= PAGE;
+    // a disabled button would lose the focus
+    previous.setAttribute("aria-disabled", first === 0);
+    next.setAttribute("aria-disabled", end === kept.length);
+    range.textContent = `${(first + 1).toLocaleString("en")} to ${end.toLocaleString("en")} of ${kept.length.toLocaleString("en")}`;
+  }
+
+  function turn(step) {
+    if (first + step < 0 || first + step >= kept.length) return;
+    first += step;
+    region.scrollTop = 0;
+    render();
   }
 
   function refresh({ keepsPlace = false } = {}) {
     const isKept = matches();
     kept = order(table.rows.map((_, row) => row).filter((row) => isKept(row, table.rows[row])));
     if (!keepsPlace) {
-      limit = PAGE;
+      first = 0;
       region.scrollTop = 0;
     }
     render();
@@ -146,6 +156,11 @@ export function mountTable(element, table, options = {}) {
 
   function select(row) {
     selected = row;
+    const place = kept.indexOf(row);
+    if (place >= 0 && (place < first || place >= first + PAGE)) {  // opened by its dot
+      first = place - (place % PAGE);
+      render();
+    }
     for (const line of body.rows) {
       if (Number(line.dataset.row) === row) line.setAttribute("aria-current", "true");
       else line.removeAttribute("aria-current");
@@ -153,8 +168,8 @@ export function mountTable(element, table, options = {}) {
   }
 
   search.addEventListener("input", () => refresh());
-  more.addEventListener("click", () => { limit += PAGE; render(); });
-  all.addEventListener("click", () => { limit = Infinity; render(); });
+  previous.addEventListener("click", () => turn(-PAGE));
+  next.addEventListener("click", () => turn(PAGE));
   body.addEventListener("click", (event) => {
     const row = event.target.closest("tr[data-row]");
     if (options.open && row && !event.target.closest("button") && getSelection().isCollapsed) options.open(Number(row.dataset.row));
