@@ -25,6 +25,7 @@ N_CLICKS = 20
 CLICKS = {
     "row": ".pk-open",
     "sort": ".pk-scroll thead button",
+    "next page": ".pk-turn",
     "swap": "button[aria-label='Swap A and B']",
     "all rankers": ".pk-check input",
 }

@@ -148,6 +148,15 @@ def test_a_damaged_file_of_groups_is_refused_before_the_fits(run, lists_folder, 
     assert message in done.stderr
 
 
+def test_groups_of_other_queries_are_an_error_and_do_not_lose_the_report(run, lists_folder):
+    (lists_folder / "groups.csv").write_text("qid,group\nnowhere,a\n")
+    done = run("compare", *FILES, "-r", "regression", "-f", "2", "--report", "kept.html", "--groups", "groups.csv")
+    assert done.returncode == 1
+    assert "kept.html was written without groups" in done.stderr
+    assert "is a test query; an id of the groups is 'nowhere'" in done.stderr
+    assert "<h1>Comparison of 1 ranker</h1>" in (lists_folder / "kept.html").read_text()
+
+
 def test_options_of_the_report_need_a_report(run):
     done = run("compare", *FILES, "-r", "regression", "--title", "x")
     assert done.returncode == 2

@@ -66,3 +66,21 @@ def test_a_slice_with_one_query_has_no_interval_and_missing_values_do_not_count(
     assert np.isnan(found["one"].interval.low)
     gap = values(comparison, "listmle")[3] - values(comparison, "ranksvm")[3]
     assert found["two"].difference == pytest.approx(gap)
+
+
+def test_a_reference_score_can_be_a_side_and_an_unknown_name_is_refused(comparison):
+    found = slices(comparison, "best feature", "listmle")[0]
+    lengths = np.diff(comparison.queries.indptr)
+    first, _, last = found.name.partition(" to ")
+    is_in = (lengths >= int(first)) & (lengths <= int(last or first))
+    assert found.mean_a == pytest.approx(comparison.reference_scores["best feature"][METRIC][is_in].mean())
+    with pytest.raises(ValueError, match="'nothing' is not in this comparison of listmle, ranksvm"):
+        slices(comparison, "nothing", "listmle")
+
+
+def test_large_labels_are_in_order():
+    scale = np.array([0.0, 5e6, 2e7, 1e8])
+    comparison = made_up(n_queries=30, labels=lambda n: scale[np.arange(n) * 7 // 20 % 4], metrics=("map",))
+    names = [one.name for one in slices(comparison, "ranksvm", "listmle") if one.by == "highest label"]
+    assert names == [f"{value:g}" for value in scale if f"{value:g}" in names]
+    assert len(names) > 2

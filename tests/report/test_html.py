@@ -14,8 +14,10 @@ from plackett.evaluation.compare.comparison import Comparison, FoldFit
 from plackett.evaluation.evaluate import Evaluation
 from plackett.report import plots
 from plackett.report.html import report_html, write_report
+from plackett.report.queries import queries_payload
 from plackett.report.svg import thinned
 from plackett.report.tables import summary_table, tables
+from plackett.report.verdict import cards
 from tests.report.made_up import HOSTILE, made_up
 
 pytest.importorskip("matplotlib")
@@ -211,6 +213,33 @@ def test_the_head_of_the_page_is_the_headline(comparison, text):
     lead = unescape(re.search(r'<p class="lead">(.*?)</p>', text).group(1))
     assert lead == " ".join(comparison.headline())
     assert "best single feature" in lead
+
+
+def test_a_single_ranker_is_compared_with_the_best_feature():
+    comparison = made_up(names=["listmle"], n_queries=70)
+    payload = queries_payload(comparison)
+    assert (payload["rankers"][payload["a"]], payload["rankers"][payload["b"]]) == ("best feature", "listmle")
+    gap = np.abs(comparison.tables["listmle"]["ndcg@10"] - comparison.reference_scores["best feature"]["ndcg@10"])
+    assert set(map(int, payload["lists"])) == set(np.argsort(-gap, kind="stable")[:50].tolist())
+    assert "50 queries that changed most from best feature to listmle" in payload["note"]
+    assert "A: best feature" in report_html(comparison)
+
+
+def test_equal_rankers_have_lists_and_are_level_with_the_best_feature():
+    comparison = made_up(n_queries=8)
+    flat = comparison.reference_scores["best feature"]
+    equal = made_up(n_queries=8, tables=dict.fromkeys(comparison.tables, flat))
+    payload = queries_payload(equal)
+    assert len(payload["lists"]) == 8
+    assert payload["note"].startswith("The first 10 documents are included for every query, each with")
+    assert "Level with the best feature" in [card.heading for card in cards(equal)]
+
+
+def test_one_query_has_no_interval_and_none_is_written():
+    comparison = made_up(n_queries=1, n_folds=1, baseline="ranksvm")
+    words = [*comparison.headline(), *(card.words for card in cards(comparison))]
+    assert "nan" not in " ".join(words)
+    assert [card.value for card in cards(comparison)][-1] in ("0 of 1 query", "1 of 1 query")
 
 
 def test_scores_are_compared_within_their_query():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from plackett.validation import plain
 
 MOST_BINS = 4  # of a quantity with many values, with about equally many queries each
 MOST_GROUPS = 30  # the largest ones
+NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[-+][0-9]+)?")
 OTHERS, UNKNOWN = "others", "no group"
 
 
@@ -45,7 +47,7 @@ def slices(comparison: Comparison, a: str, b: str, *, groups: Mapping[Hashable, 
     ----------
     comparison : Comparison
     a, b : str
-        Two contestants.
+        Two contestants or reference scores.
     groups : mapping of query id to group, default=None
         Ids may be given as text. Queries without a group are a slice of their own.
 
@@ -63,6 +65,10 @@ def slices(comparison: Comparison, a: str, b: str, *, groups: Mapping[Hashable, 
     >>> [(one.name, one.n_queries) for one in found if one.by == "group"]
     [('long', 2), ('no group', 38)]
     """
+    tables = {**comparison.tables, **comparison.reference_scores}
+    for name in (a, b):
+        if name not in tables:
+            raise ValueError(f"{name!r} is not in this comparison of {', '.join(tables)}.")
     queries, n_docs = comparison.queries, np.diff(comparison.queries.indptr)
     relevant, highest = n_relevant(queries), highest_labels(queries)
     divisions = {
@@ -106,13 +112,15 @@ def highest_labels(queries: Queries) -> np.ndarray:
 def _slice(comparison: Comparison, a: str, b: str, by: str, name: str, is_in: np.ndarray) -> Slice:
     metric = comparison.metrics[0]
     means = {one: mean_of_counted(table[metric][is_in]) for one, table in comparison.tables.items()}
-    gap = comparison.tables[b][metric][is_in] - comparison.tables[a][metric][is_in]
+    of_a, of_b = ((comparison.tables | comparison.reference_scores)[one][metric][is_in] for one in (a, b))
+    gap = of_b - of_a
     gap = gap[~np.isnan(gap)]
     seed = int(comparison.settings.get("random_state") or 0)
     interval = bootstrap_interval(gap, random_state=seed) if gap.size > 1 else Interval(np.nan, np.nan)
     sign = 1.0 if comparison.is_higher_better(metric) else -1.0
     best = max(means, key=lambda one: -np.inf if np.isnan(means[one]) else sign * means[one])
-    return Slice(by, name, int(is_in.sum()), means[a], means[b], mean_of_counted(gap), interval, best)
+    mean_a, mean_b, difference = map(mean_of_counted, (of_a, of_b, gap))
+    return Slice(by, name, int(is_in.sum()), mean_a, mean_b, difference, interval, best)
 
 
 def _bins(values: np.ndarray, *, as_share: bool = False) -> list[str]:
@@ -145,7 +153,7 @@ def _in_order(names: list[str]) -> list[str]:
 
     def key(name: str) -> tuple:
         first = name.split(" to ")[0].rstrip("%")
-        is_number = first.replace(".", "", 1).replace("-", "", 1).isdigit()
+        is_number = NUMBER.fullmatch(first) is not None
         return name in (UNKNOWN, OTHERS), not is_number, float(first) if is_number else 0.0, name
 
     return sorted(set(names), key=key)

@@ -59,7 +59,6 @@ def queries_payload(
         )
     }
     problems = {place: why for place, name in enumerate(ranked) if (why := _problem(comparison, name))}
-    a = names.index(chosen.a)
     return comparison_payload(
         kind=comparison.kind,
         metric=metric,
@@ -68,7 +67,7 @@ def queries_payload(
         values=np.stack([tables[name][metric] for name in names], axis=1),
         means=[tables[name].mean()[metric] for name in names],
         higher_is_better=comparison.is_higher_better(metric),
-        a=len(names) - 1 if len(ranked) == 1 else a,
+        a=names.index(chosen.a),
         b=names.index(chosen.b),
         tie=TIE,
         floor={name: table.mean()[metric] for name, table in comparison.reference_scores.items()},
@@ -180,15 +179,14 @@ def label_level(labels: np.ndarray, row: int) -> tuple[str, int]:
 
 def _left_out(comparison: Comparison, n_changed: int, n_named: int) -> str:
     n_left = comparison.queries.n_queries - n_changed - n_named
-    words = (
-        f"The first {TOP} documents are included for the {count_of(n_changed, 'query', 'queries')} that changed most"
-    )
-    words += " from {} to {}".format(*map(for_display, sides(comparison)))
-    words += f" and {count_of(n_named, 'query', 'queries')} named for this file" if n_named else ""
+    reasons = ", each with its strongest contributions" if comparison.insights else ""
     if not n_left:
-        return f"{words}."
-    if comparison.insights:
-        words += ", each with its strongest contributions"
+        return f"The first {TOP} documents are included for every query{reasons}."
+    a, b = map(for_display, sides(comparison))
+    changed = f"that changed most from {a} to {b}" if a != b else "at the start"
+    words = f"The first {TOP} documents are included for the {count_of(n_changed, 'query', 'queries')} {changed}"
+    words += f" and {count_of(n_named, 'query', 'queries')} named for this file" if n_named else ""
+    words += reasons
     return (
         f"{words}; those of {count_of(n_left, 'other query', 'other queries')} were left out to keep this file small."
     )

@@ -130,8 +130,8 @@ def slices_table(comparison: Comparison, groups: Mapping[Hashable, Any] | None =
     """Return the means of the two sides, and their difference, in slices of the test queries."""
     columns = [Column("slice by", "text"), Column("slice", "text"), Column("queries", digits=0)]
     rows, notes = [], []
-    if len(comparison) > 1 and comparison.metrics[0] in comparison.per_query:
-        a, b = sides(comparison)
+    a, b = sides(comparison) if comparison.tables else ("", "")
+    if a != b and comparison.metrics[0] in comparison.per_query:
         columns += [Column(f"A: {a}"), Column(f"B: {b}"), Column("B − A", "estimate"), Column("best", "text")]
         is_higher = comparison.is_higher_better(comparison.metrics[0])
         for one in slices(comparison, a, b, groups=groups):

@@ -10,7 +10,9 @@ from plackett._tables import for_display
 from plackett.evaluation.compare.changes import sides
 from plackett.evaluation.compare.comparison import Comparison, is_significant
 from plackett.evaluation.reference_scores import BEST_FEATURE, RANDOM_ORDER
+from plackett.evaluation.significance import TIE
 from plackett.evaluation.slicing import slices
+from plackett.validation import count_of
 
 SHORT = 60  # characters of a name
 
@@ -47,6 +49,8 @@ def _lead(comparison: Comparison) -> list[Card]:
     pair = next(pair for pair in comparison.differences(against=a) if pair.a == b)
     words = "significant" if is_significant(pair) else "not significant"
     detail = f"interval {_signed(pair.low)} to {_signed(pair.high)}, corrected p {pair.p_random_holm:.4f}"
+    if math.isnan(pair.low):
+        words, detail = "not tested", "too few queries"
     who = "the baseline" if a == comparison.baseline else "the runner-up"
     is_better = (pair.mean > 0) == comparison.is_higher_better(pair.metric)
     tone = "" if not is_significant(pair) else "up" if is_better else "down"
@@ -66,7 +70,8 @@ def _floor(comparison: Comparison, best: str) -> list[Card]:
         words += f", {RANDOM_ORDER} {means[RANDOM_ORDER]:.4f}"
     is_better = (pair.mean > 0) == comparison.is_higher_better(metric)
     tone = "" if not is_significant(pair) else "up" if is_better else "down"
-    return [Card(f"{'Above' if is_better else 'Below'} the {name}", _signed(pair.mean), words, tone)]
+    where = "Level with" if abs(pair.mean) <= TIE else "Above" if is_better else "Below"
+    return [Card(f"{where} the {name}", _signed(pair.mean), words, tone)]
 
 
 def _losses(comparison: Comparison, groups: Mapping[Hashable, Any] | None) -> list[Card]:
@@ -82,7 +87,7 @@ def _losses(comparison: Comparison, groups: Mapping[Hashable, Any] | None) -> li
     if found:
         worst = min(found, key=lambda one: sign * one.difference)
         words += f"; least gain: {worst.by} {for_display(worst.name, SHORT)} ({_signed(worst.difference)})"
-    return [Card("Worse on", f"{pair.losses:,} of {n_counted:,} queries", words)]
+    return [Card("Worse on", f"{pair.losses:,} of {count_of(n_counted, 'query', 'queries')}", words)]
 
 
 def _signed(value: float) -> str:

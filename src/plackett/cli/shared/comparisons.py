@@ -38,9 +38,18 @@ def write_report(result: Comparison, path: str | None, **options: Any) -> None:
     if path is None:
         return
     from plackett.cli.shared import output
+    from plackett.evaluation.slicing import group_of
     from plackett.report import html
 
     output.flush()
+    try:
+        if options.get("groups"):
+            group_of(result, options["groups"])
+    except ValueError:
+        # the fits may have taken hours: write what can be written, then fail
+        html.write_report(result, path, **{**options, "groups": None})
+        output.note(f"{path} was written without groups.")
+        raise
     html.write_report(result, path, **options)
     output.next_step(f"Open {path} in a browser.")
 

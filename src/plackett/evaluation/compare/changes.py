@@ -1,4 +1,4 @@
-"""The queries that changed most between the baseline of a comparison and its best contestant."""
+"""The queries that changed most between the two sides of a comparison: its baseline and its best contestant."""
 
 from __future__ import annotations
 
@@ -9,33 +9,37 @@ import numpy as np
 
 from plackett.data.queries import Queries
 from plackett.evaluation.compare.comparison import Comparison
-from plackett.evaluation.significance import TIE
 from plackett.validation import plain
 
 MOST_CHANGED = 50
 
 
 class Sides(NamedTuple):
-    """Two contestants: A is the baseline, B the best one."""
+    """Two contestants: A is the baseline, B the best one. Of a single contestant, A is a reference score."""
 
     a: str
     b: str
 
 
 def sides(comparison: Comparison) -> Sides:
-    """Return the baseline and the best contestant, or the runner-up and the best if the baseline is the best."""
+    """Return the baseline and the best contestant, or the runner-up and the best if the baseline is the best.
+
+    A single contestant is compared with the last reference score, the best feature, or with itself if there is none.
+    """
     order = comparison.ranked()
+    if len(order) == 1:
+        return Sides([*order, *comparison.reference_scores][-1], order[0])
     if comparison.baseline != order[0]:
         return Sides(comparison.baseline, order[0])
-    return Sides(order[min(1, len(order) - 1)], order[0])
+    return Sides(order[1], order[0])
 
 
 def most_changed(comparison: Comparison, n: int = MOST_CHANGED) -> list[int]:
     """Return the places of the queries with the largest differences between the two sides, the largest first."""
     a, b = sides(comparison)
-    metric = comparison.metrics[0]
-    gap = np.nan_to_num(np.abs(comparison.tables[b][metric] - comparison.tables[a][metric]))
-    return [int(place) for place in np.argsort(-gap, kind="stable")[:n] if gap[place] > TIE]
+    metric, tables = comparison.metrics[0], {**comparison.tables, **comparison.reference_scores}
+    gap = np.nan_to_num(np.abs(tables[b][metric] - tables[a][metric]))
+    return np.argsort(-gap, kind="stable")[:n].tolist()
 
 
 def places_of(queries: Queries, wanted: Iterable[Any]) -> list[int]:

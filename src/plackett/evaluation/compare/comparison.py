@@ -706,7 +706,9 @@ def _lead(comparison: Comparison, best: str) -> list[str]:
         sentences = [f"Its lead over {listed(equals)} is not significant."]
     if comparison.baseline != best:
         pair = next(pair for pair in pairs if pair.a == comparison.baseline).reversed()
-        gap = f"{pair.mean:+.4f}, interval {pair.low:+.4f} to {pair.high:+.4f}, corrected p {pair.p_random_holm:.4f}"
+        gap = f"{pair.mean:+.4f}"
+        if not math.isnan(pair.low):  # there are no interval and no p-value of one query
+            gap += f", interval {pair.low:+.4f} to {pair.high:+.4f}, corrected p {pair.p_random_holm:.4f}"
         sentences.append(f"Against the baseline {_cut(pair.b)}: {gap}.")
     return sentences
 
