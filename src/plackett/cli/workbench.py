@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -116,10 +117,10 @@ def workbench(
         from plackett.web.store.engines import default_store_path
 
         address = address_of(listener, settings)
-        with StartingPage(listener):
+        with StartingPage(listener) as starting:
             if not no_browser and _has_display():
                 _open(address)  # which shows that the index is being built
-            collection = _collection(source, letor, models or [], live)
+            collection = _collection(source, letor, models or [], live, starting.show)
         with Store.open(default_store_path(collection.key) if store is None else store) as opened:
             app = create_app(collection, opened, settings)
             for note in app.state.workbench.rankers.notes:
@@ -156,7 +157,11 @@ def _engines(files: list[str], addresses: dict[str, str | None]) -> list[EngineS
 
 
 def _collection(
-    source: str | None, letor: list[str] | None, models: list[str], engines: list[EngineSettings]
+    source: str | None,
+    letor: list[str] | None,
+    models: list[str],
+    engines: list[EngineSettings],
+    progress: Callable[[int, int], None],
 ) -> Collection:
     from plackett.cli.shared import inputs
     from plackett.cli.shared.models import for_model, load_ranker, name_of_data
@@ -180,7 +185,7 @@ def _collection(
     elif engines and source is None:
         collection = EngineCollection(engines)
     else:
-        texts = collection = open_collection(source, cache=default_cache_folder())
+        texts = collection = open_collection(source, cache=default_cache_folder(), progress=progress)
         for settings in engines:
             texts.add_engine(Engine(settings))
     for path, ranker in rankers.items():

@@ -145,3 +145,16 @@ def test_documents_of_a_file_are_called_the_same_however_its_path_is_typed(tmp_p
     assert {tuple(one.search("wings").docid) for one in opened} == {
         (f"all.{ending}:2" if ending == "csv" else "all.txt",)
     }
+
+
+def test_building_an_index_reports_its_progress_and_opening_a_cached_one_does_not(tmp_path):
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    for number in range(3):
+        (texts / f"{number}.txt").write_text(f"text {number} on wings")
+    reported = []
+    for _ in range(2):
+        open_collection(texts, cache=tmp_path / "cache", progress=lambda *one: reported.append(one))
+    assert reported
+    assert [done for done, _ in reported] == sorted({done for done, _ in reported})
+    assert reported[-1][0] == reported[-1][1]

@@ -157,8 +157,13 @@ def test_a_browser_that_comes_while_the_index_is_built_sees_it():
         return found.status, found.read().decode()
 
     with open_port("127.0.0.1", 0) as listener:
-        with StartingPage(listener):
+        with StartingPage(listener) as starting:
             status, text = answer("/?token=secret")
             assert (status, "indexing the documents" in text, "secret" in text) == (200, True, False)
+            assert "%" not in text  # nothing is known yet
+            starting.show(30, 120)
+            text = answer("/")[1]
+            assert "25% of the texts are indexed." in text
+            assert '<progress max="1" value="0.25"' in text
             assert answer("/api/v1/health")[0] == 503
         assert listener.gettimeout() is None

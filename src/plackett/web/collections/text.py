@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property, lru_cache
 from os import PathLike
 from pathlib import Path
@@ -166,7 +166,12 @@ class TextCollection(Collection):
         return list(found)
 
 
-def open_collection(source: str | PathLike | None, *, cache: str | PathLike | None = None) -> TextCollection:
+def open_collection(
+    source: str | PathLike | None,
+    *,
+    cache: str | PathLike | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> TextCollection:
     """Open the documents of a folder or a file, or the built-in ones, as a collection.
 
     Parameters
@@ -177,6 +182,8 @@ def open_collection(source: str | PathLike | None, *, cache: str | PathLike | No
     cache : path, default=None
         A folder where the index is cached by the content of the documents. A damaged cache is rebuilt. None disables
         the cache.
+    progress : callable, default=None
+        As in ``build_index``; not called if the index is cached.
 
     Returns
     -------
@@ -184,7 +191,7 @@ def open_collection(source: str | PathLike | None, *, cache: str | PathLike | No
     """
     source = None if source is None else str(source)
     if source is None:
-        index = cached_index(cache, BUILT_IN, stdlib_key(), _stdlib_index)
+        index = cached_index(cache, BUILT_IN, stdlib_key(), lambda: _stdlib_index(progress))
         return TextCollection(index, BUILT_IN, BUILT_IN, EXAMPLES)
     path = Path(source)
     if not path.exists():
@@ -194,20 +201,21 @@ def open_collection(source: str | PathLike | None, *, cache: str | PathLike | No
     if (path / INDEX_FILE).is_file():
         return TextCollection(open_index(path), name, key)
     if is_stream(source):  # can be read only once, so it has no cache key
-        return TextCollection(_build_index(source), name, key)
-    index = cached_index(cache, key, content_key(source), lambda: _build_index(source))
+        return TextCollection(_build_index(source, progress), name, key)
+    index = cached_index(cache, key, content_key(source), lambda: _build_index(source, progress))
     return TextCollection(index, name, key)
 
 
-def _stdlib_index() -> TextIndex:
+def _stdlib_index(progress: Callable[[int, int], None] | None) -> TextIndex:
     from plackett.data.documents.stdlib_corpus import read_stdlib
 
-    return build_index(read_stdlib(n_queries=1), links="containment", positions=True)
+    return build_index(read_stdlib(n_queries=1), links="containment", positions=True, progress=progress)
 
 
-def _build_index(source: str) -> TextIndex:
+def _build_index(source: str, progress: Callable[[int, int], None] | None) -> TextIndex:
     documents = [_renamed(one, source) for one in read_documents(source, is_lenient=True)]
-    return build_index(_safe_fields(columns_of(documents, [source])), docid=_unique_ids(documents), positions=True)
+    fields = _safe_fields(columns_of(documents, [source]))
+    return build_index(fields, docid=_unique_ids(documents), positions=True, progress=progress)
 
 
 def _renamed(document: ReadDocument, source: str) -> ReadDocument:

@@ -49,7 +49,12 @@ class StartingPage:
     def __init__(self, listener: socket.socket):
         self._listener = listener
         self._is_done = threading.Event()
+        self._share: float | None = None
         self._thread = threading.Thread(target=self._run, name="starting page", daemon=True)
+
+    def show(self, n_done: int, n_all: int) -> None:
+        """Set the progress that the page shows."""
+        self._share = n_done / n_all if n_all else None
 
     def __enter__(self) -> StartingPage:
         self._timeout = self._listener.gettimeout()
@@ -73,10 +78,10 @@ class StartingPage:
             except OSError:
                 return
             # one thread each: a browser opens connections that it does not use
-            threading.Thread(target=_answer, args=(connection,), daemon=True).start()
+            threading.Thread(target=_answer, args=(connection, self._share), daemon=True).start()
 
 
-def _answer(connection: socket.socket) -> None:
+def _answer(connection: socket.socket, share: float | None) -> None:
     try:
         with connection:
             connection.settimeout(TIMEOUT)
@@ -86,7 +91,8 @@ def _answer(connection: socket.socket) -> None:
                 if not block:
                     return
                 request += block
-            body = starting_page(INDEXING)
+            words = INDEXING if share is None else f"{INDEXING} {share:.0%} of the texts are indexed."
+            body = starting_page(words, share)
             # a program that polls the API must not take the page for an answer
             is_page = request.startswith(b"GET /") and not request.startswith(b"GET /api/")
             head = [
