@@ -108,3 +108,8 @@ def test_a_learning_curve_is_that_of_fits_to_half_of_the_training_queries(data, 
     assert whole.mean == pytest.approx(compared.mean()["listmle"]["ndcg@5"])
     with pytest.raises(ValueError, match="give shares of the training queries, above 0 and at most 1"):
         pk.compare(RANKERS, data, cv=2, learning_curve=[0.5, 2.0])
+
+
+def test_one_number_is_not_a_list_of_shares(data):
+    with pytest.raises(ValueError, match=r"learning_curve=0.5: give True, or a list of shares such as \[0.1, 0.5\]"):
+        pk.compare("regression", data, cv=3, learning_curve=0.5)
