@@ -94,3 +94,8 @@ def test_any_bytes_are_read_or_refused_in_words(data):
     except (ValueError, DataFormatError) as error:
         words = str(error)
     assert words != ""
+
+
+def test_a_table_with_a_column_too_few_is_reported_as_csv_and_not_as_qrels():
+    with pytest.raises(ValueError, match="CSV, line 1: expected \"query,document,rating\", found 'wings,d1'"):
+        read_judgements(b"wings,d1\nboat,d2\n")

@@ -119,7 +119,8 @@ def _detect_format(text: str) -> str:
     separator = _separator(first)
     has_header = separator is not None and _columns(next(csv.reader([first], delimiter=separator))) is not None
     # qrels have four words, or three between tabs, and a document's id may have commas
-    is_table = separator in (",", ";") and len(first.split()) != 4
+    n_words = len(first.split())
+    is_table = (separator in (",", ";") and n_words != 4) or (n_words < 3 and re.search("[,;]", first) is not None)
     return "csv" if has_header or is_table else "qrels"
 
 
