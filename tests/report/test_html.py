@@ -235,6 +235,17 @@ def test_equal_rankers_have_lists_and_are_level_with_the_best_feature():
     assert "Level with the best feature" in [card.heading for card in cards(equal)]
 
 
+def test_one_pair_has_one_corrected_p_on_the_page():
+    best = made_up().best()
+    comparison = made_up(baseline=best)
+    [runner_up] = [card for card in cards(comparison) if card.heading.startswith("Against the runner-up")]
+    other = runner_up.heading.rpartition(" ")[2]
+    [pair] = [pair for pair in comparison.differences(against=best) if pair.a == other]
+    [of_all] = [pair for pair in comparison.differences() if {pair.a, pair.b} == {best, other}]
+    assert pair.p_random_holm < of_all.p_random_holm  # or both would be right
+    assert f"corrected p {pair.p_random_holm:.4f}" in runner_up.words
+
+
 def test_one_query_has_no_interval_and_none_is_written():
     comparison = made_up(n_queries=1, n_folds=1, baseline="ranksvm")
     words = [*comparison.headline(), *(card.words for card in cards(comparison))]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from plackett._tables import for_display
 from plackett.evaluation.compare.changes import sides
-from plackett.evaluation.compare.comparison import Comparison, is_significant
+from plackett.evaluation.compare.comparison import Comparison, difference, is_significant
 from plackett.evaluation.reference_scores import BEST_FEATURE, RANDOM_ORDER
 from plackett.evaluation.significance import TIE
 from plackett.evaluation.slicing import slices
@@ -46,7 +46,7 @@ def _lead(comparison: Comparison) -> list[Card]:
     if len(comparison) < 2:
         return []
     a, b = sides(comparison)
-    pair = next(pair for pair in comparison.differences(against=a) if pair.a == b)
+    pair = difference(comparison, b, a)
     words = "significant" if is_significant(pair) else "not significant"
     detail = f"interval {_signed(pair.low)} to {_signed(pair.high)}, corrected p {pair.p_random_holm:.4f}"
     if math.isnan(pair.low):

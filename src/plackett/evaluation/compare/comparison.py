@@ -676,6 +676,13 @@ def is_significant(pair: Difference) -> bool:
     return pair.p_random_holm <= LEVEL
 
 
+def difference(comparison: Comparison, a: str, b: str) -> Difference:
+    """Return a minus b by the first measure; with the baseline, corrected for its pairs only, as in the summary."""
+    if a == comparison.baseline:
+        return difference(comparison, b, a).reversed()
+    return next(pair for pair in comparison.differences(against=b) if pair.a == a)
+
+
 def not_above(comparison: Comparison, metric: str) -> list[str]:
     """Return the contestants that are not significantly better than the best single feature."""
     is_higher = comparison.is_higher_better(metric)
@@ -692,10 +699,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def _lead(comparison: Comparison, best: str) -> list[str]:
-    pairs = comparison.differences(against=best)
-    if comparison.baseline != best:  # corrected for the pairs with the baseline, as in the summary
-        tested = next(pair for pair in comparison.differences(against=comparison.baseline) if pair.a == best)
-        pairs = [tested.reversed() if pair.a == comparison.baseline else pair for pair in pairs]
+    pairs = [difference(comparison, name, best) for name in comparison.tables if name != best]
     equals = [pair.a for pair in pairs if not is_significant(pair)]
     others = "the other one" if len(pairs) == 1 else f"each of the {len(pairs)} others"
     if not equals:
@@ -705,7 +709,7 @@ def _lead(comparison: Comparison, best: str) -> list[str]:
     else:
         sentences = [f"Its lead over {listed(equals)} is not significant."]
     if comparison.baseline != best:
-        pair = next(pair for pair in pairs if pair.a == comparison.baseline).reversed()
+        pair = difference(comparison, best, comparison.baseline)
         gap = f"{pair.mean:+.4f}"
         if not math.isnan(pair.low):  # there are no interval and no p-value of one query
             gap += f", interval {pair.low:+.4f} to {pair.high:+.4f}, corrected p {pair.p_random_holm:.4f}"
