@@ -162,7 +162,7 @@ def _signature(thing: Any) -> str:
         return ""
     try:
         signature = inspect.signature(thing)
-    except (ValueError, TypeError):  # unknown for many compiled functions
+    except (ValueError, TypeError, AttributeError):  # unknown for many compiled functions; the last from 3.13 on
         return ""
     # the text of a default may depend on other packages in this process
     arguments = [
