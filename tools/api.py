@@ -5,6 +5,7 @@ A test compares the file with the code, so that a change of the interface is see
 
 from __future__ import annotations
 
+import functools
 import inspect
 import types
 from collections.abc import Iterator
@@ -46,15 +47,22 @@ def _of_object(found: Any, name: str) -> Iterator[str]:
 
 def _is_ours(member: Any) -> bool:
     """Return whether a member is a method or property of plackett, not of a class it derives from."""
-    function = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+    if isinstance(member, property):
+        function = member.fget
+    elif isinstance(member, functools.cached_property):  # has a module of its own only from Python 3.13 on
+        function = member.func
+    else:
+        function = getattr(member, "__func__", member)
     return str(getattr(function, "__module__", "")).partition(".")[0] == "plackett" and not isinstance(member, type)
 
 
 def _signature(found: Any) -> str:
     """Return parameters and defaults, without annotations; objects without a stable text are ``...``."""
+    if not isinstance(found, (type, types.FunctionType, types.MethodType)):
+        return "(...)"  # compiled, or a type such as Callable[...]: their signatures depend on Python's version
     try:
         signature = inspect.signature(found)
-    except ValueError:  # compiled
+    except ValueError:  # a class with a compiled constructor
         return "(...)"
     parameters = [
         one.replace(annotation=one.empty, default=one.default if _is_plain(one.default) else ...)
