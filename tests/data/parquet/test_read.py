@@ -217,7 +217,7 @@ def test_wrong_columns_are_named(tmp_path):
         read(good | {"docid": [None, "b"]})
     with pytest.raises(ValueError, match=r"data.parquet: column 'label' has an infinite label in row 1"):
         read(good | {"label": [1.0, np.inf]})
-    with pytest.raises(ValueError, match=r"data.parquet: an id is 9223372036854775808, beyond .* as text"):
+    with pytest.raises(ValueError, match=r"data.parquet: an id is 9223372036854775808, larger than .* as text"):
         read(good | {"qid": pa.array([2**63, 1], pa.uint64())})
     with pytest.raises(ValueError, match="has 1 row groups; row groups 0 to 1 do not exist"):
         read(good, row_groups=(0, 2))
