@@ -156,10 +156,12 @@ def features_table(comparison: Comparison) -> Table:
             rows += [[name, *row] for row in important_features(comparison.insights[name])]
     notes = []
     if rows:
-        first = next(iter(comparison.insights.values()))
         notes = [
-            f"drop: {permutation_words(first, comparison.queries.n_queries)}; positive where the feature helps, with "
-            "bootstrap intervals over queries, level 0.95",
+            f"drop: {permutation_words(one, comparison.queries.n_queries)}; positive where the feature helps, with "
+            "bootstrap intervals over queries, level 0.95"
+            for one in [one for one in comparison.insights.values() if one.permuted][:1]
+        ]
+        notes += [
             "share of its reasons: of the absolute contributions to the first ten documents of every test list",
             "two features with the same information share their importance",
         ]

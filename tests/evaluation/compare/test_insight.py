@@ -1,13 +1,16 @@
 """Reasons, importance and learning curves of a comparison."""
 
 import json
+from typing import ClassVar
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
 
 import plackett as pk
 from plackett.evaluation.compare.changes import most_changed
 from plackett.evaluation.splits import as_folds
+from plackett.report.tables import features_table
 
 RANKERS = {
     "listmle": pk.ranker("listmle", l2=0.01, patience=None),
@@ -65,14 +68,50 @@ def test_own_contributions_are_averaged_over_the_first_ten_of_all_lists(data, co
 
 
 def test_an_estimator_without_explanations_says_so_and_still_has_importance(data):
-    from sklearn.linear_model import Ridge
-
     result = pk.compare({"ridge": Ridge(), "listmle": RANKERS["listmle"]}, data, cv=2, metrics="map", explain=True)
     insight = result.insights["ridge"]
     assert insight.problem == "Ridge cannot explain its scores feature by feature."
     assert not insight.reasons
     assert len(insight.permuted) == 5
     assert insight.n_permuted == 24
+
+
+class OnlyKnownRows(Ridge):
+    """Scores no row that it was not shown before, as an estimator does that looks rows up or checks its input."""
+
+    known: ClassVar[set] = set()
+
+    def predict(self, X):
+        if not self.known >= {row.tobytes() for row in X}:
+            raise LookupError("a row is not known")
+        return super().predict(X)
+
+
+def test_a_ranker_that_cannot_score_shuffled_features_has_a_note_and_no_importance(data, tmp_path):
+    OnlyKnownRows.known = {row.tobytes() for row in data.X}
+    rankers = {"strict": OnlyKnownRows(), "listmle": RANKERS["listmle"]}
+    options = {"cv": 2, "metrics": "map", "explain": True, "folder": tmp_path}
+    first, resumed = (pk.compare(rankers, data, **options) for _ in range(2))
+    for result in (first, resumed):
+        assert result.insights["strict"].permuted == []
+        assert len(result.insights["listmle"].permuted) == 5
+        (note,) = [note for note in result.notes if note.startswith("strict has no importance")]
+        assert note.endswith("shuffled features could not be scored: a row is not known")
+    alone = pk.compare({"ridge": Ridge(), "listmle": RANKERS["listmle"]}, data, cv=2, metrics="map", explain=True)
+    np.testing.assert_array_equal(first.scores["strict"], alone.scores["ridge"])
+    notes = features_table(first).notes
+    assert "on 24 test queries;" in notes[0]
+
+
+def test_importance_that_fails_in_one_fold_is_not_that_of_the_other_folds(data):
+    folds = as_folds(2, data)
+    OnlyKnownRows.known = {row.tobytes() for row in data.X}
+    row = folds[0].test.X[:1]  # shuffling a list of one document changes nothing
+    single = pk.Queries(row, y=np.ones(1), qid=folds[0].test.ids[:1], feature_names=data.feature_names)
+    cv = [(folds[0].train, None, single), (folds[1].train, None, folds[1].test)]
+    result = pk.compare({"strict": OnlyKnownRows()}, cv=cv, metrics="map", explain=True)
+    assert result.insights["strict"].permuted == []
+    assert result.insights["strict"].n_permuted == 0
 
 
 def test_more_queries_can_be_named_and_unknown_ones_are_refused_before_the_fits(data):

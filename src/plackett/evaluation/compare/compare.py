@@ -19,7 +19,7 @@ from plackett.evaluation.compare.changes import most_changed, places_of
 from plackett.evaluation.compare.comparison import BEST, Comparison
 from plackett.evaluation.compare.contestants import as_contestants, installed, with_preparation
 from plackett.evaluation.compare.folds import Setup, best_features_of, prepare, run
-from plackett.evaluation.compare.insight import FoldInsight, Insight, merged
+from plackett.evaluation.compare.insight import FoldInsight, Insight, importance_problem, merged
 from plackett.evaluation.compare.learning_curve import check_shares, learning_curves
 from plackett.evaluation.compare.progress import Progress, is_bar, tell
 from plackett.evaluation.compare.refit import refit as refit_best
@@ -207,6 +207,11 @@ def compare(
     )
     if is_explained and comparison.tables:
         comparison.insights = _insights(setup, comparison, found, places_of(setup.queries, named))
+        comparison.notes += [
+            f"{name} has no importance of features, because shuffled features could not be scored: {problem}"
+            for name, folds in found.items()
+            if (problem := importance_problem(folds))
+        ]
     if shares and comparison.tables:
         curves = learning_curves(setup, shares, fits, scores, n_jobs=n_jobs, progress=progress)
         comparison.learning_curves, problems = curves

@@ -82,7 +82,8 @@ class FoldInsight:
 
     ``reasons`` has a row for each document: its row, and of each reason the number of the feature in ``names``, the
     value, the number of a category in ``words`` (-1 for numbers), and the amount; NaN where there are fewer reasons.
-    ``drops`` are those of the test queries for each of ``columns``.
+    ``drops`` are those of the test queries for each of ``columns``. ``problem`` says why there are no reasons, and
+    ``importance_problem`` why there are no drops.
     """
 
     names: list[str]
@@ -90,6 +91,7 @@ class FoldInsight:
     sums: dict[str, float]
     columns: list[int]
     problem: str
+    importance_problem: str
     reasons: np.ndarray
     drops: np.ndarray
 
@@ -98,7 +100,14 @@ class FoldInsight:
         return {name: getattr(self, name) for name in PARTS}
 
 
-PARTS = {"names": list, "words": list, "sums": dict, "columns": list, "problem": str}  # plain values, and their types
+PARTS = {  # plain values, and their types
+    "names": list,
+    "words": list,
+    "sums": dict,
+    "columns": list,
+    "problem": str,
+    "importance_problem": str,
+}
 
 
 def fold_insight(
@@ -122,18 +131,21 @@ def fold_insight(
                 sums[name] = sums.get(name, 0.0) + amount * len(explanation)
     except Exception as error:  # estimators of others may raise anything; the comparison is worth more
         names, words, sums, rows, problem = {}, {}, {}, [], str(error) or type(error).__name__
-    columns, drops = _columns(test, sums), np.zeros((0, 0))
+    columns, drops, unshuffled = _columns(test, sums), np.zeros((0, 0)), ""
     if columns:
-        drops = permutation_drops(
-            lambda shuffled: estimators.predict(fitted, shuffled),
-            test.replace(y=labels),
-            measure,
-            rules,
-            columns=columns,
-            random_state=seed,
-        )
+        try:
+            drops = permutation_drops(
+                lambda shuffled: estimators.predict(fitted, shuffled),
+                test.replace(y=labels),
+                measure,
+                rules,
+                columns=columns,
+                random_state=seed,
+            )
+        except Exception as error:  # as above
+            columns, unshuffled = [], str(error) or type(error).__name__
     reasons = np.array(rows) if rows else np.zeros((0, 1 + 4 * STRONGEST))
-    return FoldInsight(list(names), list(words), sums, columns, problem, reasons, drops)
+    return FoldInsight(list(names), list(words), sums, columns, problem, unshuffled, reasons, drops)
 
 
 def _packed(row: int, parts: Sequence[Any], names: dict[str, int], words: dict[str, int]) -> np.ndarray:
@@ -189,7 +201,8 @@ def merged(
 ) -> Insight:
     """Return the insight of all folds, with the reasons of the rows for which ``kept`` is True.
 
-    ``starts`` are the rows of ``queries`` at which the test documents of the folds start.
+    ``starts`` are the rows of ``queries`` at which the test documents of the folds start. There is no importance if it
+    failed in a fold, because the other folds are not all test queries.
     """
     reasons: dict[int, list[Reason]] = {}
     sums: dict[str, float] = {}
@@ -201,10 +214,11 @@ def merged(
             sums[name] = sums.get(name, 0.0) + amount
     n_docs = sum(fold.reasons.shape[0] for fold in folds)
     means = {name: amount / n_docs for name, amount in sums.items()}
-    columns = sorted({column for fold in folds for column in fold.columns})
-    drops = np.full((sum(fold.drops.shape[0] for fold in folds), len(columns)), np.nan)
+    shuffled = [] if importance_problem(folds) else folds
+    columns = sorted({column for fold in shuffled for column in fold.columns})
+    drops = np.full((sum(fold.drops.shape[0] for fold in shuffled), len(columns)), np.nan)
     start = 0
-    for fold in folds:
+    for fold in shuffled:
         end = start + fold.drops.shape[0]
         drops[start:end, np.searchsorted(columns, fold.columns)] = fold.drops
         start = end
@@ -216,6 +230,11 @@ def merged(
         n_permuted=drops.shape[0],
         problem=next((fold.problem for fold in folds if fold.problem), ""),
     )
+
+
+def importance_problem(folds: Sequence[FoldInsight]) -> str:
+    """Return why the importance of features is unknown; empty if it is known."""
+    return next((fold.importance_problem for fold in folds if fold.importance_problem), "")
 
 
 def permutation_words(insight: Insight, n_queries: int) -> str:
