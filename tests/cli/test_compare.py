@@ -137,6 +137,7 @@ def test_a_report_has_the_command_its_title_groups_and_named_queries(run, lists,
         ("query,kind\n1,a", "expected a first line with the columns qid and group; found query, kind"),
         ("qid,group\n1,a\n1,b", "line 3: query 1 has the groups a and b"),
         ("qid,group\n1,", "line 2: expected a query id and a group"),
+        ("qid,group\n", "expected a line for each query with a group; there is none"),
     ],
 )
 def test_a_damaged_file_of_groups_is_refused_before_the_fits(run, lists_folder, content, message):
@@ -148,13 +149,21 @@ def test_a_damaged_file_of_groups_is_refused_before_the_fits(run, lists_folder, 
     assert message in done.stderr
 
 
-def test_groups_of_other_queries_are_an_error_and_do_not_lose_the_report(run, lists_folder):
+def test_groups_of_other_queries_are_an_error_before_the_fits(run, lists, lists_folder, monkeypatch):
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr("plackett.evaluation.compare.compare.run", lambda *args, **options: pytest.fail("a fit"))
+    (lists_folder / "parts").mkdir()
+    for part in range(5):
+        pk.write_letor(lists[part * 6 : part * 6 + 6], lists_folder / "parts" / f"S{part + 1}.txt")
     (lists_folder / "groups.csv").write_text("qid,group\nnowhere,a\n")
-    done = run("compare", *FILES, "-r", "regression", "-f", "2", "--report", "kept.html", "--groups", "groups.csv")
-    assert done.returncode == 1
-    assert "kept.html was written without groups" in done.stderr
-    assert "is a test query; an id of the groups is 'nowhere'" in done.stderr
-    assert "<h1>Comparison of 1 ranker</h1>" in (lists_folder / "kept.html").read_text()
+    for data, first in ((FILES, lists.ids[0]), (["parts"], lists.ids[24])):  # the first published fold tests on S5
+        done = run("compare", *data, "-r", "regression", "--report", "page.html", "--groups", "groups.csv")
+        assert done.returncode == 2
+        assert "--groups groups.csv: none of the 1 queries with a group is a test query" in done.stderr
+        assert f"an id of the groups is 'nowhere', one of the test queries '{first}'" in done.stderr
+        assert done.stdout == ""
+        assert not (lists_folder / "page.html").exists()
 
 
 def test_options_of_the_report_need_a_report(run):

@@ -162,6 +162,7 @@ def compare(
     source, cv = _source(
         data, folds, columns_of(qid, label, docid, drop, categorical, sql), zero_based=zero_based, cache=cache
     )
+    comparisons.check_groups(groups, group_of, source, cv)
 
     from plackett.evaluation.compare.compare import compare as run
 

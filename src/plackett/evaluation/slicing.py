@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,7 +78,7 @@ def slices(comparison: Comparison, a: str, b: str, *, groups: Mapping[Hashable, 
         "highest label": _bins(highest),
     }
     if groups:
-        divisions["group"] = _largest(group_of(comparison, groups))
+        divisions["group"] = _largest(group_of(comparison.queries.ids.tolist(), groups))
     return [
         _slice(comparison, a, b, by, name, np.array([one == name for one in names]))
         for by, names in divisions.items()
@@ -87,10 +87,10 @@ def slices(comparison: Comparison, a: str, b: str, *, groups: Mapping[Hashable, 
     ]
 
 
-def group_of(comparison: Comparison, groups: Mapping[Hashable, Any]) -> list[str]:
-    """Return the group of each test query as text; raise if no query has one."""
+def group_of(queries: Iterable[Hashable], groups: Mapping[Any, Any]) -> list[str]:
+    """Return the group of each test query as text, given their ids; raise if no query has one."""
     known = {str(plain(key)): str(plain(group)) for key, group in groups.items()}
-    ids = [str(plain(key)) for key in comparison.queries.ids.tolist()]
+    ids = [str(plain(key)) for key in queries]
     if not any(key in known for key in ids):
         raise ValueError(
             f"none of the {len(known):,} queries with a group is a test query; an id of the groups is "

@@ -94,7 +94,7 @@ def _facts(comparison: Comparison, groups: Mapping[Hashable, Any] | None) -> lis
         {"name": "relevant", "kind": "number", "digits": 0, "values": n_relevant(queries).tolist()},
     ]
     if groups:
-        found = [for_display(group) for group in group_of(comparison, groups)]
+        found = [for_display(group) for group in group_of(queries.ids.tolist(), groups)]
         columns.append({"name": "group", "kind": "text", "facet": True, "values": found})
     if comparison.n_folds > 1:
         folds = [str(fold) for fold in comparison.fold_of.tolist()]

@@ -38,18 +38,9 @@ def write_report(result: Comparison, path: str | None, **options: Any) -> None:
     if path is None:
         return
     from plackett.cli.shared import output
-    from plackett.evaluation.slicing import group_of
     from plackett.report import html
 
     output.flush()
-    try:
-        if options.get("groups"):
-            group_of(result, options["groups"])
-    except ValueError:
-        # the fits may have taken hours: write what can be written, then fail
-        html.write_report(result, path, **{**options, "groups": None})
-        output.note(f"{path} was written without groups.")
-        raise
     html.write_report(result, path, **options)
     output.next_step(f"Open {path} in a browser.")
 
@@ -78,7 +69,25 @@ def read_groups(path: str | None) -> dict[str, str] | None:
             if groups.setdefault(key, group) != group:
                 before = groups[key]
                 raise ValueError(f"{path}, line {reader.line_num}: query {key} has the groups {before} and {group}.")
+    if not groups:
+        raise ValueError(f"{path}: expected a line for each query with a group; there is none below the first line.")
     return groups
+
+
+def check_groups(path: str | None, groups: dict[str, str] | None, data: Any, cv: Any) -> None:
+    """Raise if no test query has a group, before the fits."""
+    if groups is None:
+        return
+    from plackett.data.queries import Queries
+    from plackett.evaluation.slicing import group_of
+    from plackett.evaluation.splits import as_folds
+
+    # a number of folds makes each query a test query once; published folds are in files, which are read for this
+    tests = [data] if isinstance(data, Queries) else [fold.test for fold in as_folds(cv, data)]
+    try:
+        group_of([key for test in tests for key in test.ids.tolist()], groups)
+    except ValueError as error:
+        raise typer.BadParameter(f"--groups {path}: {error}") from error
 
 
 def _summary_table(result: Comparison) -> Table:
