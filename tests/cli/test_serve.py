@@ -16,6 +16,7 @@ def model(lists_folder):
     pk.LinearRanker().fit(data).save(lists_folder / "model.plackett")
     (lists_folder / "damaged.plackett").write_bytes((lists_folder / "model.plackett").read_bytes()[:-5])
     (lists_folder / "file").write_text("")
+    (lists_folder / "models").mkdir()
 
 
 @pytest.mark.parametrize(
@@ -24,6 +25,7 @@ def model(lists_folder):
         (["a b=model.plackett"], 2, "expected FILE, NAME=FILE or NAME@VERSION=FILE"),
         (["shop="], 2, "expected FILE, NAME=FILE or NAME@VERSION=FILE"),
         (["missing.plackett"], 1, "missing.plackett"),
+        (["models"], 1, "error: 'models' is a folder; give the name of a model file in it."),
         (["damaged.plackett"], 1, "damaged.plackett: the file is damaged"),
         (["model.plackett", "model=model.plackett"], 1, "two models are called model"),
         (["model.plackett", "--shadow", "other"], 1, "there is no model 'other'"),
@@ -48,3 +50,19 @@ def test_errors_come_before_the_service(run, model, words, status, message):
     assert done.returncode == status
     assert message in " ".join(done.stderr.replace("│", " ").split())
     assert "s3cret" not in done.stderr
+
+
+def test_a_test_of_two_copies_of_one_model_is_warned_of(run, model, lists_folder, monkeypatch):
+    monkeypatch.setattr("plackett.serving.server.run_service", lambda service, listener: None)
+    monkeypatch.setattr("plackett.serving.logs.start_logging", lambda: None)
+    data = pk.datasets.make_web_like(5, 5, 3, random_state=1)
+    pk.LinearRanker().fit(data).save(lists_folder / "other.plackett")
+    words = ["--interleave", "a,b", "--log", "log", "--port", "0"]
+    same = run("serve", "a=model.plackett", "b=model.plackett", *words)
+    assert same.returncode == 0
+    (warning,) = [line for line in same.stderr.splitlines() if "warning" in line]
+    assert warning.startswith("plackett: warning: --interleave: a and b are the same model (checksum ")
+    assert warning.endswith("so a test of them can only end in a tie.")
+    different = run("serve", "a=model.plackett", "b=other.plackett", *words)
+    assert different.returncode == 0
+    assert "warning" not in different.stderr

@@ -12,6 +12,7 @@ import typer
 from plackett.cli.shared.options import OUTPUT, flag
 
 if TYPE_CHECKING:
+    from plackett.serving.service import Service
     from plackett.serving.settings import InterleaveSettings, ServingSettings
 
 LIMITS, INTERLEAVING = "Limits", "Interleaving"
@@ -152,6 +153,7 @@ def serve(
         # one worker is this process; more have a row of counters each, and their parent another one
         service = Service(table, settings, make_metrics(table, 1 if workers == 1 else workers + 1))
         service.check_interleaving()
+        _warn_of_same_models(service)
         for model in service.table:
             output.note(f"{model.spec.key}: {model.scorer!r}, version {model.version}")
         if not settings.is_local:
@@ -178,6 +180,21 @@ def _interleaving(names: str | None, options: dict[str, Any]) -> InterleaveSetti
             raise ValueError("--method, --interleave-k and --lists-per-user belong to --interleave.")
         return None
     return InterleaveSettings(tuple(names.split(",")), **given)
+
+
+def _warn_of_same_models(service: Service) -> None:
+    """Warn if two interleaved models are copies of one file."""
+    from plackett.cli.shared import output
+
+    test, seen = service.settings.interleave, dict[str, str]()
+    for key in () if test is None else test.rankers:
+        model = service.table.get(key)
+        if (first := seen.setdefault(model.checksum, key)) != key:
+            output.alert(
+                "warning",
+                f"--interleave: {first} and {key} are the same model (checksum {model.short_checksum}), so a test of "
+                "them can only end in a tie.",
+            )
 
 
 def _settings(host: str, port: int, token: str | None, **options: Any) -> ServingSettings:

@@ -91,6 +91,8 @@ class ServedModel:
 
 def load_model(spec: ModelSpec) -> ServedModel:
     """Return the model of a file, after its checksums, its arrays and the scores of a trial list were checked."""
+    if os.path.isdir(spec.path):
+        raise IsADirectoryError(f"{spec.path!r} is a folder; give the name of a model file in it.")
     signature = signature_of(spec.path)  # first: what is written meanwhile changes it again
     with open(spec.path, "rb") as file:
         content = file.read()
