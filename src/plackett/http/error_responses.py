@@ -33,8 +33,7 @@ def error_response(request: Request, error: RequestError, error_id: str | None =
     headers = HEADERS.get(error.status, {})
     app = request.scope.get("app")
     if request.url.path.startswith(API) or getattr(getattr(app, "state", None), "is_api", False):
-        content = {"error": error.message, "hint": error.hint, "code": error.code, "id": error_id}
-        return JSONResponse(content, error.status, headers)
+        return JSONResponse(error_content(error, error_id), error.status, headers)
     error_page = None if app is None else getattr(app.state, "error_page", None)
     if error_page is None:
         text = "\n".join(part for part in (error.message, error.hint) if part)
@@ -42,6 +41,11 @@ def error_response(request: Request, error: RequestError, error_id: str | None =
     response = error_page(request, error.status, error.message, error.hint)
     response.headers.update(headers)
     return response
+
+
+def error_content(error: RequestError, error_id: str | None = None) -> dict[str, str | None]:
+    """Return the JSON form of an error."""
+    return {"error": error.message, "hint": error.hint, "code": error.code, "id": error_id}
 
 
 def internal_error_response(request: Request, error: Exception) -> Response:

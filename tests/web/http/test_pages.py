@@ -1,6 +1,7 @@
 """Pages without scripts, with hostile values, and without access."""
 
 import html
+import json
 import re
 from datetime import UTC, datetime
 
@@ -138,6 +139,7 @@ def test_pages_show_the_progress_while_the_server_warms_up(collection, tmp_path)
         assert page.status_code == 200
         assert "Searching for the first time." in page.text
         assert 'value="0.30"' in page.text
+        assert page.headers["Retry-After"] == "1"  # by which the script knows the page
         assert collection.name not in page.text
         assert client.get("/api/v1/search", params={"q": "river"}).status_code == 200
         app.state.workbench.warm_up()
@@ -150,11 +152,14 @@ def test_a_browser_that_comes_while_the_index_is_built_sees_it():
     from plackett.http.server import open_port
     from plackett.web.http.starting import StartingPage
 
-    def answer(path):
+    def answer(path, method="GET", body=None):
         connection = http.client.HTTPConnection(*listener.getsockname()[:2], timeout=5)
-        connection.request("GET", path)
+        connection.request(method, path, body)
         found = connection.getresponse()
+        headers.update(found.headers)
         return found.status, found.read().decode()
+
+    headers = {}
 
     with open_port("127.0.0.1", 0) as listener:
         with StartingPage(listener) as starting:
@@ -165,5 +170,20 @@ def test_a_browser_that_comes_while_the_index_is_built_sees_it():
             text = answer("/")[1]
             assert "25% of the texts are indexed." in text
             assert '<progress max="1" value="0.25"' in text
-            assert answer("/api/v1/health")[0] == 503
+            for method, body in (("GET", None), ("POST", b"x" * 50_000)):
+                status, text = answer("/api/v1/search?q=river", method, body)
+                assert (status, headers["Retry-After"]) == (503, "1")
+                assert headers["Content-Type"] == "application/json; charset=utf-8"
+                error = json.loads(text)
+                assert (error["error"], error["code"]) == ("the workbench is starting.", "starting")
+                assert "25% of the texts are indexed. Try again" in error["hint"]
+            status, text = answer("/", "POST", b"")
+            assert (status, "<h1>The workbench is starting</h1>" in text) == (503, True)
+            status, text = answer("/static/starting.js")
+            assert (status, headers["Content-Type"]) == (200, "text/javascript; charset=utf-8")
+            assert "location.reload()" in text
+            assert answer("/static/workbench.css")[0] == 200
+            assert headers["Content-Type"] == "text/css; charset=utf-8"
+            for other in ("/static/../starting.py", "/static/common.js"):
+                assert "<h1>The workbench is starting</h1>" in answer(other)[1]
         assert listener.gettimeout() is None

@@ -26,6 +26,7 @@ from plackett.http.error_responses import error_response, internal_error_respons
 from plackett.http.errors import RequestError
 from plackett.http.guard import OWN_SITES, RequestGuard, Sender, check_length, check_origin
 from plackett.http.request_body import Upload, replay
+from plackett.web.http.starting import HEADERS as STARTING_HEADERS
 from plackett.web.http.starting import starting_page
 from plackett.web.limits import MAX_NAME
 from plackett.web.settings import Settings
@@ -215,7 +216,7 @@ def _warming_page(request: Request) -> Response | None:
     if warming is None or request.method != "GET" or request.url.path.startswith(("/api/", "/static/")):
         return None
     share, words = warming
-    return Response(starting_page(words, share), media_type="text/html; charset=utf-8")
+    return Response(starting_page(words, share), headers=STARTING_HEADERS, media_type="text/html; charset=utf-8")
 
 
 def _is_prefetch(headers: Headers) -> bool:

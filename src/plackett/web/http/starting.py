@@ -5,9 +5,14 @@ The port is open before the application exists, so a browser that comes early wo
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
+from pathlib import Path
 from types import TracebackType
+
+from plackett.http.error_responses import API, error_content
+from plackett.http.errors import RequestError
 
 PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -15,22 +20,27 @@ PAGE = """<!DOCTYPE html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<meta http-equiv="refresh" content="1">
 <title>Starting · plackett workbench</title>
+<link rel="stylesheet" href="/static/workbench.css">
+<script src="/static/starting.js" defer></script>
 </head>
 <body>
 <main>
 <h1>The workbench is starting</h1>
 <p role="status">{words}</p>
 {progress}
-<p>This page reloads by itself.</p>
+<p>The page reloads automatically. Without JavaScript, <a href="">reload it</a> yourself.</p>
 </main>
 </body>
 </html>
 """
 INDEXING = "Reading and indexing the documents. The index is kept for the next start."
+STATIC = Path(__file__).parent / "static"
+KINDS = {"/static/starting.js": "text/javascript", "/static/workbench.css": "text/css"}  # what the page loads
+HEADERS = {"Retry-After": "1"}  # by which the script tells the starting page from others
 TIMEOUT = 2.0  # seconds for a browser to send its request
-MAX_REQUEST = 65_536  # bytes
+MAX_REQUEST, BLOCK = 65_536, 8192  # bytes
+OK, UNAVAILABLE = "200 OK", "503 Service Unavailable"
 
 
 def starting_page(words: str, share: float | None = None) -> bytes:
@@ -43,7 +53,7 @@ def starting_page(words: str, share: float | None = None) -> bytes:
 class StartingPage:
     """Answers every request to a listening socket with the page, in a thread, until the ``with`` block ends.
 
-    It shows nothing of the collection, and so needs no token. Other requests than GET get 503.
+    It shows nothing of the collection, and so needs no token. Requests to the API and others than GET get 503.
     """
 
     def __init__(self, listener: socket.socket):
@@ -87,24 +97,40 @@ def _answer(connection: socket.socket, share: float | None) -> None:
             connection.settimeout(TIMEOUT)
             request = b""
             while b"\r\n\r\n" not in request and len(request) < MAX_REQUEST:
-                block = connection.recv(8192)
+                block = connection.recv(BLOCK)
                 if not block:
                     return
                 request += block
-            words = INDEXING if share is None else f"{INDEXING} {share:.0%} of the texts are indexed."
-            body = starting_page(words, share)
-            # a program that polls the API must not take the page for an answer
-            is_page = request.startswith(b"GET /") and not request.startswith(b"GET /api/")
+            status, kind, body = _response(request, share)
             head = [
-                "HTTP/1.1 200 OK" if is_page else "HTTP/1.1 503 Service Unavailable",
-                "Content-Type: text/html; charset=utf-8",
+                f"HTTP/1.1 {status}",
+                f"Content-Type: {kind}; charset=utf-8",
                 f"Content-Length: {len(body)}",
-                "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'",
+                "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
+                "connect-src 'self'; base-uri 'none'; frame-ancestors 'none'",
                 "X-Content-Type-Options: nosniff",
                 "Cache-Control: no-store",
-                "Retry-After: 1",
+                *(f"{name}: {value}" for name, value in HEADERS.items()),
                 "Connection: close",
             ]
             connection.sendall("\r\n".join(head).encode() + b"\r\n\r\n" + body)
+            connection.shutdown(socket.SHUT_WR)
+            # closing with unread data resets the connection, and the client may lose the response
+            for _ in range(MAX_REQUEST // BLOCK):
+                if not connection.recv(BLOCK):
+                    break
     except OSError:
         pass  # the browser has gone
+
+
+def _response(request: bytes, share: float | None) -> tuple[str, str, bytes]:
+    """Return the status, the media type and the body."""
+    method, target = [*request.split(b"\r\n", 1)[0].split(b" "), b""][:2]
+    path = target.partition(b"?")[0].decode("latin-1")
+    words = INDEXING if share is None else f"{INDEXING} {share:.0%} of the texts are indexed."
+    if path.startswith(API):
+        error = RequestError(503, "starting", "the workbench is starting.", f"{words} Try again in a moment.")
+        return UNAVAILABLE, "application/json", json.dumps(error_content(error)).encode()
+    if method == b"GET" and path in KINDS:
+        return OK, KINDS[path], (STATIC / path.rpartition("/")[2]).read_bytes()
+    return OK if method == b"GET" else UNAVAILABLE, "text/html", starting_page(words, share)
