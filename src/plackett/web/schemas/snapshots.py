@@ -68,6 +68,7 @@ class PairResponse(BaseModel):
     a: str
     b: str
     measure: str
+    higher_is_better: bool
     mean_a: float | None
     mean_b: float | None
     difference: float | None

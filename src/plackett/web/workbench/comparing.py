@@ -274,6 +274,7 @@ def _pairs(rules: Sequence[Rules], tables: Sequence[np.ndarray], sides: Sequence
                 a=one.b,
                 b=one.a,
                 measure=one.metric,
+                higher_is_better=rules[number // len(pairs)].measure.higher_is_better,
                 mean_a=mean_a,
                 mean_b=mean_b,
                 difference=_finite(one.mean),
