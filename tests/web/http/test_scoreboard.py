@@ -1,5 +1,6 @@
 """Query sets, the scoreboard, snapshots and comparisons through the API."""
 
+import re
 import time
 
 import numpy as np
@@ -118,6 +119,24 @@ def test_a_judged_file_and_the_judgements_here_give_their_queries(client):
     made = make_set(client, source="judged")
     queries = client.get(f"{API}/query-sets/queries", params={"set_id": made["id"]}).json()["queries"]
     assert queries == ["crane", "plane"]
+    assert made["source"] == "judged here"
+
+
+def test_the_source_of_a_set_says_that_queries_were_left_out(client, kept):
+    assert make_set(client, source="judged-file", text="a 0 d1 1\nb 0 d1 1\n", limit=1)["source"] == (
+        "first 1 of 2 queries in a judged file"
+    )
+    for query in ("plane", "crane", "boat"):
+        judge(client, query, {"d1": 1})
+    assert make_set(client, source="judged", limit=2)["source"] == "latest 2 of 3 queries judged here"
+    assert make_set(client, source="judged", limit=3)["source"] == "judged here"
+    lists = Queries(np.zeros((1200, 1)), np.zeros(1200), qid=np.arange(1200))
+    with client_of(LetorCollection(lists, name="many"), kept) as opened:
+        made = make_set(page_of(opened), source="lists", limit=1000)
+        assert (made["source"], made["n_queries"]) == ("first 1,000 of 1,200 lists of the collection", 1000)
+    few = Queries(np.zeros((2, 1)), np.zeros(2), qid=[7, 8])
+    with client_of(LetorCollection(few, name="few"), kept) as opened:
+        assert make_set(page_of(opened), source="lists", limit=2)["source"] == "lists of the collection"
 
 
 WRONG_SETS = [
@@ -334,6 +353,27 @@ def test_a_comparison_counts_wins_ties_and_losses_with_a_corrected_p(client):
     assert shown["lengths"] == [len(orders["wings lift"][base]) for base in ("bm25", "dirichlet")]
     judged = {one["name"]: one["label"] for one in shown["documents"] if one["label"]}
     assert judged == dict.fromkeys(labels["wings lift"], "2")
+
+
+def test_the_mark_of_a_difference_follows_its_mean_and_not_the_number_of_wins(kept):
+    # of 20 lists with one relevant document, "b" gains nine places in 9 and loses one place in 11
+    a, b = np.repeat([10, 9], [9, 11]), np.repeat([1, 10], [9, 11])
+    columns = [
+        np.concatenate([[-own, *(-place for place in range(1, 11) if place != own)] for own in of]) for of in (a, b)
+    ]
+    labels, qid = np.tile([1] + [0] * 9, 20), np.repeat(np.arange(20), 10)
+    lists = Queries(np.column_stack(columns).astype(float), labels, qid=qid, feature_names=["a", "b"])
+    with client_of(LetorCollection(lists, name="twenty"), kept) as opened:
+        client = page_of(opened)
+        until(lambda: client.app.state.workbench.is_warm)
+        wish = {"set_id": make_set(client, source="lists")["id"], "measures": "mrr,average-rank"}
+        for sides, mark, sign in ((["now/a", "now/b"], "up", 1), (["now/b", "now/a"], "down", -1)):
+            found = complete(client, "/comparison", {**wish, "side": sides})
+            assert [pair["wins"] for pair in found["pairs"]] == [9 if sign > 0 else 11] * 2
+            gaps = [pair["difference"] for pair in found["pairs"]]
+            assert gaps == pytest.approx([sign * np.mean(1 / b - 1 / a), sign * np.mean(b - a)])
+            page = client.get("/compare", params={**wish, "side": sides}).text
+            assert re.findall(r'<strong class="(\w+)">', page) == [mark, mark]
 
 
 WRONG_COMPARISONS = [

@@ -78,20 +78,20 @@ class QuerySets:
             found = read_judgements(request.text.encode("utf-8", "replace"))
             texts = [row[0] for row in found.rows] + [pair[0] for pair in found.preferences]
             queries = _checked(texts)
-            is_cut = len(queries) > request.limit
-            source = (
-                f"first {request.limit:,} of {len(queries):,} queries in a judged file" if is_cut else "judged file"
-            )
-            return queries[: request.limit], source
+            if len(queries) > request.limit:
+                return queries[: request.limit], f"first {request.limit:,} of {len(queries):,} queries in a judged file"
+            return queries, "judged file"
         if request.source == "log":
             counts, source = self._logged(request.log_id)
             if request.order == "sample":
                 return _sample(counts, request.limit), f"sample of {source}"
             return [text for text, _ in counts.most_common(request.limit)], f"most frequent of {source}"
         if request.source == "judged":
-            found_queries = self._store.queries(self._collection.key, limit=request.limit)
-            return [one.query for one in found_queries], "judged here"
-        return self._listed(request.limit), "lists of the collection"
+            queries = [one.query for one in self._store.queries(self._collection.key, limit=request.limit)]
+            n_judged = self._store.n_queries(self._collection.key)
+            is_cut = n_judged > len(queries)
+            return queries, f"latest {len(queries):,} of {n_judged:,} queries judged here" if is_cut else "judged here"
+        return self._listed(request.limit)
 
     def _logged(self, log_id: int | None) -> tuple[Counter[str], str]:
         if log_id is None:
@@ -103,13 +103,15 @@ class QuerySets:
             counts = Counter({text: n for text, n in pairs if n and 0 < len(text) <= MAX_QUERY})
         return counts, f"the {count_of(counts.total(), 'session')} in the log {name}"
 
-    def _listed(self, limit: int) -> list[str]:
+    def _listed(self, limit: int) -> tuple[list[str], str]:
         from plackett.web.collections.letor import LetorCollection
 
         if not isinstance(self._collection, LetorCollection):
             message = f"{self._collection.name} is a collection of texts, without lists."
             raise RequestError(422, "invalid", message, "Paste queries, or take them from the log.")
-        return [one.query for one in self._collection.lists(limit)]
+        queries, n_lists = [one.query for one in self._collection.lists(limit)], self._collection.queries.n_queries
+        source = "lists of the collection"
+        return queries, f"first {limit:,} of {n_lists:,} {source}" if n_lists > limit else source
 
 
 def _lines(text: str) -> list[str]:
