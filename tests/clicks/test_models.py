@@ -432,7 +432,7 @@ def test_a_prior_that_biases_the_chances_of_looks_gets_a_warning(name):
     rankers = {"one": lists.X[:, 20], "other": lists.X[:, 25]}  # few pairs at several ranks
     log = pk.clicks.simulate_clicks(lists, rankers, 20_000, epsilon=0.02)
     with pytest.warns(
-        pk.exceptions.DataWarning, match=r"less attractive than prior=\(1.0, 1.0\) expects, .* looks too low"
+        pk.exceptions.DataWarning, match=r"less attractive than prior=\(1.0, 1.0\) expects, .* probabilities too low"
     ):
         biased = pk.clicks.get_click_model(name).fit(log)
     fitted = pk.clicks.get_click_model(name, prior="fitted").fit(log)

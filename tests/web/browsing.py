@@ -71,10 +71,15 @@ class Server:
 def until(true, seconds=10.0):
     """Wait for what comes soon."""
     end = time.monotonic() + seconds
-    while not (answer := true()):
+    while True:
+        try:
+            if answer := true():
+                return answer
+        except Exception as error:
+            if type(error).__name__ != "StaleElementReferenceException":  # the page replaced an element: look again
+                raise
         assert time.monotonic() < end, "this did not become true in time"
         time.sleep(0.02)
-    return answer
 
 
 def is_loaded(page):
@@ -100,6 +105,12 @@ def reload(page):
 
 def one(page, selector):
     return page.find_element("css selector", selector)
+
+
+def seen(page, selector):
+    """Return the visible text, in one step: an element that was found may be replaced before its text is read."""
+    text = page.execute_script("return document.querySelector(arguments[0]).innerText", selector)
+    return " ".join(text.split())
 
 
 def text_of(page, selector):

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.axe import violations_everywhere
-from tests.web.browsing import is_narrow, one, until, visit
+from tests.web.browsing import is_narrow, one, seen, until, visit
 
 pytest.importorskip("fastapi")
 pytest.importorskip("sqlalchemy")
@@ -114,7 +114,7 @@ def test_the_starting_page_follows_the_progress_and_has_no_violation(page):
         assert is_narrow(page, 320)
         page.execute_script("document.documentElement.dataset.left = ''")
         starting.show(30, 120)
-        until(lambda: "25% of the texts" in one(page, "[role=status]").text)
+        until(lambda: "25% of the texts" in seen(page, "[role=status]"))
         assert one(page, "progress").get_attribute("value") == "0.25"
         assert page.find_elements("css selector", "html[data-left]")  # without a reload
 
@@ -124,7 +124,7 @@ def test_the_starting_page_reloads_once_the_workbench_has_started(page, server):
     bench.warming = 0.5, "Loading."
     try:
         visit(page, server.url(q="river"))
-        assert one(page, "[role=status]").text == "Loading."
+        assert seen(page, "[role=status]") == "Loading."
         assert violations_everywhere(page) == []
     finally:
         bench.warming = None

@@ -21,6 +21,7 @@ from tests.web.browsing import (
     reload,
     row,
     saved,
+    seen,
     text_of,
     until,
     visit,
@@ -95,7 +96,7 @@ def test_grades_and_this_above_that(page, server):
     row(page, before[6]).find_element("css selector", ".above").click()
     assert row(page, before[1]).find_element("css selector", ".above").text == "…above this"
     judge(page, before[1], ".above")
-    assert one(page, "#pair-list").text == f"{before[6]} above {before[1]}"
+    assert seen(page, "#pair-list") == f"{before[6]} above {before[1]}"
     after = order(page)
     assert after.index(before[6]) < before.index(before[6])
     reload(page)
@@ -287,10 +288,10 @@ def test_import_train_make_it_the_base_ranker_and_export(page, server, tmp_path)
     until(lambda: page.find_elements("css selector", ".trained tbody tr"), 60)
     assert one(page, "#progress").is_displayed()
     assert one(page, "#progress-bar").get_attribute("value") == "1"
-    assert "NDCG@10" in one(page, ".trained").text
+    assert "NDCG@10" in seen(page, ".trained")
     one(page, ".trained button[data-base=on]").click()
     until(lambda: page.find_elements("css selector", ".trained .chip"))
-    name = one(page, ".trained").get_attribute("data-name")
+    name = until(lambda: one(page, ".trained").get_attribute("data-name"))
     visit(page, server.url(q="bread"))
     assert one(page, "#base").get_attribute("value") == name
     assert order(page)
@@ -531,22 +532,22 @@ def test_without_a_script_the_search_shows_its_results(page, server):
         assert len(rows) == 11
         assert "river" in rows[0].text
         assert not page.find_elements("css selector", ".judge")[0].is_displayed()
-        assert "Judging needs it" in one(page, "noscript").text
+        assert "Judging needs it" in seen(page, "noscript")
     finally:
         page.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
 def test_what_is_wrong_is_said_in_words(page, server):
     visit(page, server.url(q="river and (bank", base="boolean"))
-    assert "river and (bank" in one(page, "#problem").text
+    assert "river and (bank" in seen(page, "#problem")
     visit(page, server.url("/document", docid="nobody"))
-    assert "nobody" in one(page, "[role=alert] pre").text
+    assert "nobody" in seen(page, "[role=alert] pre")
     visit(page, server.url("/lists"))
-    assert one(page, "h1").text == "Not found"
+    assert seen(page, "h1") == "Not found"
     page.get_log("browser")  # of the status of these pages
     visit(page, server.url(q="zzzzz"))
     assert order(page) == []
-    assert "Nothing was found" in one(page, "main").text
+    assert "Nothing was found" in seen(page, "main")
 
 
 def test_judged_lists_are_browsed(page, letor):
@@ -560,10 +561,10 @@ def test_judged_lists_are_browsed(page, letor):
     assert "base=length" in page.current_url
     visit(page, letor.url("/features", q="8", base="length"))
     assert page.find_elements("css selector", ".features tbody b") == []
-    assert "<b>age</b>" in one(page, ".features thead").text
+    assert "<b>age</b>" in seen(page, ".features thead")
     scores = [float(cell.text) for cell in page.find_elements("css selector", ".features tbody td:nth-child(4)")]
     assert scores == sorted(scores, reverse=True)
     screen(page, 360, 740)
     assert is_narrow(page)
     follow(page, one(page, ".features tbody a"))
-    assert "label" in one(page, "main").text
+    assert "label" in seen(page, "main")

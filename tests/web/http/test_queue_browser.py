@@ -4,7 +4,7 @@ import pytest
 
 from tests.axe import violations_everywhere
 from tests.browser import media, screen
-from tests.web.browsing import ESCAPE, Server, follow, is_loaded, keys, one, order, row, text_of, until, visit
+from tests.web.browsing import ESCAPE, Server, follow, is_loaded, keys, one, order, row, seen, text_of, until, visit
 
 pytest.importorskip("fastapi")
 pytest.importorskip("sqlalchemy")
@@ -44,7 +44,7 @@ def test_two_users_judge_a_queue_disagree_and_settle(page, served):
     first = bench.collection.search("river", k=50).docid[:10]
     become(page, served, "Ann")
     visit(page, served.url("/judge"))
-    assert "three topics: 3 queries" in one(page, "#h-queue").text
+    assert "three topics: 3 queries" in seen(page, "#h-queue")
     one(page, "#people").clear()
     one(page, "#people").send_keys("Ann, Bob")
     one(page, "#per-query").clear()
@@ -57,7 +57,7 @@ def test_two_users_judge_a_queue_disagree_and_settle(page, served):
     # the queue keeps the base order, and goes on to the next unjudged result
     left(page, one(page, "#start").click)
     until(lambda: order(page)[:10] == first)
-    assert "query 1 of 3, 0 of the first 10 judged" in one(page, "#queue").text
+    assert "query 1 of 3, 0 of the first 10 judged" in seen(page, "#queue")
     keys(page, "i")
     one(page, "#need").send_keys("what a river is")
     keys(page, ESCAPE)
@@ -73,13 +73,13 @@ def test_two_users_judge_a_queue_disagree_and_settle(page, served):
     assert focused(page) == first[1]
     keys(page, "0")
     assert focused(page) == first[2]
-    until(lambda: "2 of the first 10 judged" in one(page, "#queue").text)
+    until(lambda: "2 of the first 10 judged" in seen(page, "#queue"))
     assert order(page)[:10] == first, "judgements do not move anything"
     keys(page, "r")
     until(lambda: order(page)[:10] != first)
     kept = order(page)
     keys(page, "j", "1")
-    until(lambda: "3 judged" in one(page, "#counts").text)
+    until(lambda: "3 judged" in seen(page, "#counts"))
     assert order(page) == kept, "the refined order stays too, until it is asked for"
     keys(page, "b")
     until(lambda: order(page)[:10] == first)
@@ -88,8 +88,8 @@ def test_two_users_judge_a_queue_disagree_and_settle(page, served):
         if docid not in judged:
             row(page, docid).send_keys("1")
     until(lambda: "bread" in page.title, seconds=20)
-    assert "query 2 of 3" in one(page, "#queue").text
-    assert "1 of 3 queries done" in one(page, "#queue").text
+    assert "query 2 of 3" in seen(page, "#queue")
+    assert "1 of 3 queries done" in seen(page, "#queue")
     left(page, lambda: keys(page, "["))
     assert "river" in page.title
 
@@ -106,19 +106,19 @@ def test_two_users_judge_a_queue_disagree_and_settle(page, served):
     # Bob sees the same need, judges otherwise, and both settle it
     become(page, served, "Bob")
     visit(page, served.url("/judge"))
-    assert "assigned to you: 3 queries" in one(page, "#h-queue").text
+    assert "assigned to you: 3 queries" in seen(page, "#h-queue")
     left(page, lambda: keys(page, "g"))
     until(lambda: order(page)[:10] == first)
-    assert "what a river is" in one(page, ".need").text
+    assert "what a river is" in seen(page, ".need")
     row(page, first[0]).send_keys("0")
     row(page, first[1]).send_keys("2")
-    until(lambda: "2 of the first 10 judged" in one(page, "#queue").text)
+    until(lambda: "2 of the first 10 judged" in seen(page, "#queue"))
     visit(page, served.url("/judge"))
-    assert "1 of 1 disagreement to settle" in one(page, "#disagreements").text
-    assert "Krippendorff" in one(page, "#disagreements").text
+    assert "1 of 1 disagreement to settle" in seen(page, "#disagreements")
+    assert "Krippendorff" in seen(page, "#disagreements")
     assert violations_everywhere(page) == []
     keys(page, "j", "4")
-    until(lambda: "0 of 1 disagreement to settle" in one(page, "#disagreements").text)
-    assert "settled 4 by Bob" in one(page, ".dispute").text
+    until(lambda: "0 of 1 disagreement to settle" in seen(page, "#disagreements"))
+    assert "settled 4 by Bob" in seen(page, ".dispute")
     judgements, _, _ = bench.reviewing.chosen_judgements(None, None)
     assert {one.docid: one.grade for one in judgements}[first[0]] == 4.0
