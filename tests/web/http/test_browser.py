@@ -290,7 +290,7 @@ def test_import_train_make_it_the_base_ranker_and_export(page, server, tmp_path)
     assert one(page, "#progress-bar").get_attribute("value") == "1"
     assert "NDCG@10" in seen(page, ".trained")
     one(page, ".trained button[data-base=on]").click()
-    until(lambda: page.find_elements("css selector", ".trained .chip"))
+    until(lambda: page.find_elements("css selector", ".trained button[data-base=off]"))
     name = until(lambda: one(page, ".trained").get_attribute("data-name"))
     visit(page, server.url(q="bread"))
     assert one(page, "#base").get_attribute("value") == name
