@@ -107,9 +107,7 @@ ZIG := $(abspath .venv/bin/zig)
 ZIG_OPTIONS := $(if $(COMPILER),,-DCMAKE_AR=$(ZIG)-ar -DCMAKE_RANLIB=$(ZIG)-ranlib -DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY)
 BUILD := $(if $(COMPILER),,CXX=$(ZIG)-c++ CMAKE_ARGS="$(ZIG_OPTIONS)")
 INSTALL := PATH="$(abspath $(BIN)):$$PATH" $(BUILD) $(PIP) --no-build-isolation
-# An editable install compiles changed kernels at the next import. This runs cmake, so it is only enabled if cmake is found.
-EDITABLE := $(if $(shell command -v cmake),-C editable.rebuild=true -C editable.verbose=false) -e
-# an editable install has a list of modules: it is repeated when a module was added or removed
+# Repeated when a kernel changed, and when a module was added or removed, because an editable install has a list of modules.
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src/plackett -type d -not -name __pycache__) \
     $(shell find src/plackett/_native -name '*.[hc]pp')
 
@@ -128,7 +126,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find src/plackett -type d -not 
 
 .venv/installed-test: .venv/build-tools $(SOURCES)
 	$(BIN)/python tools/torch_cpu.py
-	$(INSTALL) $(EDITABLE) '.[test]'
+	$(INSTALL) -e '.[test]'
 	touch $@ .venv/installed
 
 # axe-core, with which browser tests check the accessibility of pages
@@ -138,9 +136,9 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find src/plackett -type d -not 
 	touch $@
 
 .venv/installed-check: .venv/installed-test
-	$(INSTALL) $(EDITABLE) '.[check]'
+	$(INSTALL) -e '.[check]'
 	touch $@
 
 .venv/installed-docs: .venv/installed-test
-	$(INSTALL) $(EDITABLE) '.[docs]'
+	$(INSTALL) -e '.[docs]'
 	touch $@

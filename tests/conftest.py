@@ -22,12 +22,7 @@ if _folder := os.environ.get("PLACKETT_TEST_BUILD"):
         sys.modules[_name] = importlib.util.module_from_spec(_spec)
         _spec.loader.exec_module(sys.modules[_name])
 
-import plackett._native  # noqa: F401  an editable install compiles changed kernels at this import
 from tests.postgresql import postgresql_server, postgresql_url, restartable_postgresql  # noqa: F401  fixtures
-
-for _finder in sys.meta_path:  # so that commands started by tests need not check again
-    if getattr(_finder, "rebuild_flag", False):
-        os.environ["SKBUILD_EDITABLE_SKIP"] = _finder.path
 
 BESIDE_THE_REPOSITORY = Path(__file__).resolve().parents[2] / "shared" / "data"
 
