@@ -1,7 +1,8 @@
 """Run the benchmarks: print one table of ratios, and write a file of all times and a page with charts.
 
-Peers are measured once. With ``--output`` the cases of ``native_cases`` are measured in turns too, so that
-``python -m benchmarks.changes`` can tell a slower case from noise.
+Peers are measured once. A benchmark that fails is named at the end, and the others go on. With ``--output`` the file is
+written after each benchmark, so that an interrupted run keeps its results, and the cases of ``native_cases`` are
+measured in turns, so that ``python -m benchmarks.changes`` can tell a slower case from noise.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import argparse
 import importlib
 import pkgutil
 import sys
+import traceback
 from pathlib import Path
 
 from rich.console import Console
@@ -33,35 +35,52 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=TURNS, help=f"repetitions of each case ({TURNS})")
     parser.add_argument("--cases", default=",".join(case_names()), help="modules of native_cases, with commas, or none")
     given = parser.parse_args()
-    names = given.names or known
     peers: list[Result] = []
+    failed: list[str] = []
+    for name in given.names or known:
+        print(f"{name} …", file=sys.stderr)
+        try:
+            peers.extend(importlib.import_module(f"benchmarks.bench_{name}").run())
+        except Exception:
+            traceback.print_exc()
+            failed.append(name)
+        save(given.output, {}, peers)
+    Console(width=None if sys.stdout.isatty() else 150).print(table_of(peers))
+    if given.output is not None:
+        save(given.output, track([] if given.cases == "none" else given.cases.split(","), given.turns), peers)
+        print(
+            f"Open {given.output / 'bench.html'}. Compare runs: python -m benchmarks.changes OLD.json NEW.json",
+            file=sys.stderr,
+        )
+    if failed:
+        sys.exit(f"error: failed, with the traceback above: {', '.join(failed)}")
+
+
+def save(folder: Path | None, cases: dict[str, dict[str, list[float]]], peers: list[Result]) -> None:
+    """Write the file and the page of what was measured so far."""
+    if folder is None:
+        return
+    run = as_run(cases, peers)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_run(run, folder / "bench.json")
+    (folder / "bench.html").write_text(page(run), encoding="utf-8")
+
+
+def table_of(peers: list[Result]) -> Table:
     table = Table(title="seconds, and how many times faster than the peer")
     for heading in ("what", "plackett", "peer", "its time", "ratio", "aim", "note"):
         table.add_column(heading, justify="left" if heading in ("what", "peer", "note") else "right")
-    for name in names:
-        print(f"{name} …", file=sys.stderr)
-        for row in importlib.import_module(f"benchmarks.bench_{name}").run():
-            peers.append(row)
-            table.add_row(
-                row.what,
-                f"{row.ours:.4g}",
-                row.peer_name,
-                "not installed" if row.peer is None else f"{row.peer:.4g}",
-                "" if row.ratio is None else f"{row.ratio:.3g} ×",
-                "" if row.target is None else f"{row.target:g} ×",
-                row.note,
-            )
-    Console(width=None if sys.stdout.isatty() else 150).print(table)
-    if given.output is None:
-        return
-    run = as_run(track([] if given.cases == "none" else given.cases.split(","), given.turns), peers)
-    given.output.mkdir(parents=True, exist_ok=True)
-    write_run(run, given.output / "bench.json")
-    (given.output / "bench.html").write_text(page(run), encoding="utf-8")
-    print(
-        f"Open {given.output / 'bench.html'}. Compare runs: python -m benchmarks.changes OLD.json NEW.json",
-        file=sys.stderr,
-    )
+    for row in peers:
+        table.add_row(
+            row.what,
+            f"{row.ours:.4g}",
+            row.peer_name,
+            "not installed" if row.peer is None else f"{row.peer:.4g}",
+            "" if row.ratio is None else f"{row.ratio:.3g} ×",
+            "" if row.target is None else f"{row.target:g} ×",
+            row.note,
+        )
+    return table
 
 
 if __name__ == "__main__":

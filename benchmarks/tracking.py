@@ -112,9 +112,16 @@ def as_run(
         "machine": machine(),
         "cases": cases,
         "peers": [
-            {"what": row.what, "seconds": row.ours, "peer": row.peer_name, "peer_seconds": row.peer, "note": row.note}
+            {
+                "what": row.what,
+                "seconds": row.ours,
+                "peer": row.peer_name,
+                # infinite where the peer missed a limit at every rate; the note says so
+                "peer_seconds": row.peer if row.peer is not None and np.isfinite(row.peer) else None,
+                "note": row.note,
+            }
             for row in peers
-            if not np.isnan(row.ours)  # ours needs the peer, which is not installed
+            if np.isfinite(row.ours)  # otherwise ours needs the peer, which is not installed, or missed the limit too
         ],
     }
 
