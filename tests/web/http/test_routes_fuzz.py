@@ -44,9 +44,11 @@ KEY = {"Authorization": f"Bearer {TOKEN}", "Host": "127.0.0.1"}
 def described(tmp_path_factory):
     with Store.open(tmp_path_factory.mktemp("fuzz") / "store.db") as store:
         app = create_app(small_collection(), store, Settings(token=TOKEN))
-        app.state.workbench.warm_up = lambda: None  # the server is started anew for each operation
+        close = app.state.workbench.close
+        # the server is started and stopped for each operation, and a closed workbench refuses jobs
+        app.state.workbench.warm_up = app.state.workbench.close = lambda: None
         yield schemathesis.openapi.from_asgi("/api/v1/openapi.json", app, headers=KEY)
-        app.state.workbench.close()
+        close()
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -66,8 +66,15 @@ class ClickJudgements:
         kept = [one for one in graded if one.docid not in missing and 0 < len(one.query) <= MAX_QUERY]
         if not kept:
             left_out = ", ".join(f"{reason}: {count:,}" for reason, count in found.left_out.items() if count)
+            if graded:
+                raise ValueError(
+                    f"no document of {self._collection.name} can be graded: the log has enough evidence for "
+                    f"{count_of(len(graded), 'pair')} of query and document ({graded[0].docid!r}, for example), but "
+                    f"the collection has none of these documents, or the queries are longer than {MAX_QUERY:,} "
+                    "characters. Import a log of this collection."
+                )
             raise ValueError(
-                f"no document of {self._collection.name} can be graded: {len(found)} pairs of the log have enough "
+                f"no document of {self._collection.name} can be graded: no pair of query and document has enough "
                 f"evidence{f' ({left_out})' if left_out else ''}. Require fewer impressions, or use a larger log."
             )
         if len(kept) < len(found):
@@ -94,7 +101,7 @@ class ClickJudgements:
         return ClickSetsResponse(sets=[ClickSetResponse(**one._asdict()) for one in found])
 
     def grades(self, set_id: int, limit: int, offset: int) -> ClickGradesResponse:
-        """Return judgements of a set, each with the mean grade that people gave, if they did."""
+        """Return judgements of a set, each with the mean grade that people gave, if any."""
         made = self.find(set_id)
         with client_errors():
             page = self._store.click_grades_page(set_id, limit=limit, offset=offset)
@@ -125,7 +132,7 @@ class ClickJudgements:
         return made, {} if made is None else self.labels(made, query)
 
     def as_judgements(self, set_id: int) -> tuple[ClickSet, Iterator[Judgement]]:
-        """Return a set, and its grades in the form of judgements, for training and export in place of people's."""
+        """Return a set, and its grades in the form of judgements, for training and export instead of people's."""
         made = self.find(set_id)
         user = origin(made)
         return made, (

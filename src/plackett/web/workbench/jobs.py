@@ -45,8 +45,10 @@ class JobRunner:
     def start(self, kind: str, settings: dict[str, Any], work: Work) -> JobResponse:
         """Start ``work(job_id, progress, cancel)`` in a thread; what it returns becomes the job's result."""
         with self._lock:
-            if self._is_closing or len(self._running) >= self._max_jobs:
-                raise RequestError(429, "busy", "a job is running already.", "Wait until it is done, or cancel it.")
+            if self._is_closing:
+                raise RequestError(503, "closing", "the workbench is shutting down.", "Restart it, and try again.")
+            if len(self._running) >= self._max_jobs:
+                raise RequestError(429, "busy", "a job is already running.", "Wait until it is done, or cancel it.")
             job = self._store.create_job(kind, self._collection, settings)
             cancel = threading.Event()
             thread = threading.Thread(target=self._run, args=(job.id, work, cancel), name=f"job {job.id}", daemon=True)
