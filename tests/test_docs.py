@@ -9,15 +9,20 @@ import os
 import pkgutil
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import typer
 
 import plackett
+from plackett.cli.app import UsageError, load_verb
+from plackett.cli.verbs import VERBS
 from plackett.data import datasets
 from plackett.metrics.conventions import CONVENTIONS
 from plackett.metrics.registry import KINDS
@@ -106,9 +111,16 @@ def shell(tmp_path, monkeypatch):
         "NO_COLOR": "1",
     }
     status = 0
+    services = Services(folder, environment)
 
     def run(line: str) -> str:
         nonlocal status
+        if line.startswith("plackett serve "):
+            return services.start(line)
+        if services.port in line:
+            if shutil.which("curl") is None:
+                pytest.skip("the example needs curl")
+            line = services.with_free_port(line)
         if line.startswith("plackett ") and not set(line) & set("|<>;&$*"):
             status, printed = run_forked(shlex.split(line)[1:], environment)
             return printed
@@ -122,9 +134,52 @@ def shell(tmp_path, monkeypatch):
             timeout=300,
         )
         status = process.returncode
-        return process.stdout
+        return services.with_shown_port(process.stdout)
 
-    return run
+    yield run
+    services.stop()
+
+
+class Services:
+    """Services that a page starts with ``&``, each on a free port instead of the one that is shown."""
+
+    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+        self.port = "127.0.0.1:8766"
+        self._folder, self._environment = folder, environment
+        self._address = self.port
+        self._processes: list[subprocess.Popen] = []
+
+    def start(self, line: str) -> str:
+        """Start a service and return what it prints until it is ready."""
+        assert line.endswith(" &"), f"start it in the background, or the page ends here: {line}"
+        words = [*shlex.split(line.removesuffix("&")), "--port", "0"]
+        output = self._folder.parent / f"service-{len(self._processes)}.log"
+        with output.open("wb") as file:
+            process = subprocess.Popen(
+                words, cwd=self._folder, env=self._environment, stdout=file, stderr=subprocess.STDOUT
+            )
+        self._processes.append(process)
+        end = time.monotonic() + 60
+        while not (
+            ready := re.search(r"(?s).*Serving at http://(127\.0\.0\.1:\d+)[^\n]*\n", output.read_text("utf-8"))
+        ):
+            assert process.poll() is None, f"{line} ended: {output.read_text('utf-8')}"
+            assert time.monotonic() < end, f"{line} is not ready after a minute: {output.read_text('utf-8')}"
+            time.sleep(0.05)
+        self._address = ready[1]
+        return self.with_shown_port(ready[0])
+
+    def with_free_port(self, text: str) -> str:
+        return text.replace(self.port, self._address)
+
+    def with_shown_port(self, text: str) -> str:
+        return text.replace(self._address, self.port)
+
+    def stop(self) -> None:
+        for process in self._processes:
+            process.terminate()
+        for process in self._processes:
+            process.wait(60)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -159,6 +214,54 @@ def draw(code: str, where: str) -> None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     module.draw(code, where)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_commands_that_are_only_shown_have_known_verbs_and_options(page):
+    """``sh`` blocks need files, services or much time, and are not run; the command must still understand them."""
+    for block in blocks_of(page):
+        if block.language != "sh":
+            continue
+        for words in shown_commands(block.text):
+            where = f"{page.name}, line {block.line}: plackett {shlex.join(words)}"
+            if not words or words[0].startswith("-"):
+                assert words in ([], ["--help"], ["--version"], ["--install-completion"]), where
+                continue
+            assert words[0] in VERBS, where
+            try:
+                load_verb(words[0]).make_context(words[0], words[1:])
+            except typer.Exit:
+                pass  # --help and --help-all
+            except UsageError as error:
+                pytest.fail(f"{where}\n{error.format_message()}")
+
+
+def shown_commands(text: str) -> Iterator[list[str]]:
+    """Yield the words of each call of plackett in a shell script, without comments, redirections and other commands."""
+    for line in text.replace("\\\n", " ").splitlines():
+        words: list[str] | None = None
+        lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>()")
+        lexer.whitespace_split = True
+        is_file = False
+        try:
+            tokens = list(lexer)
+        except ValueError:  # a quotation over several lines, as in curl's data
+            continue
+        for token in tokens:
+            if set(token) <= set("|&;()"):
+                if words is not None:
+                    yield words
+                words = None
+            elif set(token) <= set("<>"):
+                is_file = True
+            elif is_file:
+                is_file = False
+            elif words is not None:
+                words.append(token)
+            elif token == "plackett":
+                words = []
+        if words is not None:
+            yield words
 
 
 def commands_of(text: str) -> Iterator[tuple[str, str]]:

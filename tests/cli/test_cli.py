@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -343,3 +344,18 @@ main()
     assert done.returncode == 130
     assert done.stderr.strip() == "plackett: stopped."
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["serve", "model.plackett", "--port", "x7"], r"'--port': .*'x7'"),
+        (["serve", "model.plackett", "--port", "99999"], r"'--port': .*99999.*65535"),
+        (["refine", "lists.txt", "--relevant-from", "good"], r"'--relevant-from': .*'good'"),
+    ],
+)
+def test_a_value_that_is_not_valid_is_shown_in_the_error(words, expected, folder):
+    done = plackett(folder, *words)
+    assert done.returncode == 2
+    assert re.search(expected, done.stderr), done.stderr
+    assert "Input should" not in done.stderr

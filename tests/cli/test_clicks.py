@@ -72,7 +72,7 @@ def test_compare_prints_a_table_or_json(run, tmp_path):
 def test_options_of_another_task_are_refused(run):
     done = run("clicks", "info", "log.csv", "--min-impressions", "3")
     assert done.returncode == 2
-    assert "--min-impressions belongs to plackett clicks judge" in done.stderr
+    assert "--min-impressions applies only to plackett clicks judge" in done.stderr
 
 
 @pytest.fixture

@@ -137,7 +137,7 @@ def test_a_report_has_the_command_its_title_groups_and_named_queries(run, lists,
         ("query,kind\n1,a", "expected a first line with the columns qid and group; found query, kind"),
         ("qid,group\n1,a\n1,b", "line 3: query 1 has the groups a and b"),
         ("qid,group\n1,", "line 2: expected a query id and a group"),
-        ("qid,group\n", "expected a line for each query with a group; there is none"),
+        ("qid,group\n", "expected a line for each query with a group; there are none"),
     ],
 )
 def test_a_damaged_file_of_groups_is_refused_before_the_fits(run, lists_folder, content, message):

@@ -51,7 +51,7 @@ def test_equal_rankers_and_biased_methods_are_said_to_be_so(run, data):
     done = run("interleave", "simulate", "test.txt", "-a", "2", "-b", "2", "-n", "50", "-m", "balanced")
     assert done.returncode == 0, done.stderr
     assert "undecided" in done.stdout
-    assert "also under random clicks; choose another method" in done.stderr
+    assert "even under random clicks; choose another method" in done.stderr
     assert "100.0% of the lists are the same for both rankers" in done.stderr
 
 
@@ -85,7 +85,7 @@ def test_the_verdict_is_read_from_a_log(run, tmp_path):
     assert [(one["test"], one["preferences"][0]["verdict"]) for one in found] == [("old and new", "new")]
     for words, message in (
         (["nothing"], "neither a folder with a log of UBI nor a PostgreSQL database"),
-        (["log", "-a", "1"], "belong to plackett interleave simulate"),
+        (["log", "-a", "1"], "apply only to plackett interleave simulate"),
         (["log", "--level", "2"], "between 0 and 1"),
     ):
         done = run("interleave", "verdict", *words)

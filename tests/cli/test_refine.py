@@ -184,7 +184,7 @@ def test_several_files_of_feedback_are_joined_and_what_is_odd_is_counted(run, na
     np.testing.assert_allclose(numbers(done.stdout), refined_by_pairs(named, pairs, eta), rtol=1e-9)
     assert done.stderr.splitlines()[:5] == [
         "1 statement repeated others and counted once",
-        "1 document was judged with different labels; the mean counts",
+        "1 document was judged with different labels; their mean counts",
         "1 pair of documents is contradictory: each document is preferred by some; both preferences count",
         "1 judgement or preference is not in the data and ignored",
         "2 preferences between documents, eta 0.11",

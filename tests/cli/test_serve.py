@@ -37,7 +37,7 @@ def model(lists_folder):
         (["model.plackett", "--log", f"{DATABASE}/x"], 1, "postgresql://me@127.0.0.1:1/x: the server does not respond"),
         (["model.plackett", "--log", f"{DATABASE}@1/x"], 1, "Write them as %40 and %2F."),
         (["model.plackett", "--log", f"{DATABASE}/x".replace("s3", "s3/")], 1, "Write them as %40 and %2F."),
-        (["model.plackett", "--method", "optimised"], 2, "belong to --interleave"),
+        (["model.plackett", "--method", "optimised"], 2, "require --interleave"),
         (["model.plackett", "--interleave", "model,other"], 1, "--interleave needs the log"),
         (["model.plackett", "--interleave", "model,other", "--log", "log"], 1, "there is no model 'other'"),
         (["model.plackett", "b=model.plackett", "--interleave", "b,b", "--log", "log"], 1, "--interleave b,b: a test"),

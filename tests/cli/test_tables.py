@@ -61,7 +61,7 @@ def test_info_names_leaks_and_ids(run, log):
     [
         (["train.txt", "--qid", "query"], "--qid names a column, but train.txt is not a table"),
         (["train.txt", "--drop", "a"], "train.txt is not a table"),
-        (["log.csv", "--qid", "query", "--cache"], "--cache takes LETOR and Parquet files"),
+        (["log.csv", "--qid", "query", "--cache"], "--cache applies only to LETOR and Parquet files"),
         (["log.csv"], "no column 'qid'. Did you mean 'query'?"),
     ],
 )

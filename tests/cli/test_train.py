@@ -223,7 +223,7 @@ def test_columns_that_one_file_leaves_out_count_as_zero(run, lists_folder, lists
         (["-r", "kernel", "--set", "landmarks=0"], "landmarks=0; it must be a whole number of at least 1."),
         (["--tol", "0"], "tol=0.0; it must be a finite number above 0."),
         (["--l2", "inf"], "l2=inf; it must be a finite number of at least 0."),
-        (["-o", "-"], "a model cannot go to standard output; give the name of a file."),
+        (["-o", "-"], "a model cannot be written to standard output; give the name of a file."),
         (["-o", "model.gz"], "model.gz: models are not compressed"),
         (["--set", "kk=1"], "the ranker 'listmle' has no parameter 'kk'"),
         (["-m", "ndgc"], "ndgc"),
@@ -301,7 +301,7 @@ def test_control_c_saves_the_best_coefficients_so_far(run_apart, solver):
 def test_control_c_while_a_fit_is_measured_does_not_lose_it(run_apart, lists):
     done = run_apart("train", "train.txt", "-o", "model", before=INTERRUPT_THE_MEASURING)
     assert (done.returncode, done.stdout) == (130, "")
-    said = "stopped while the fitted model was measured; it is in model.\nplackett: stopped.\n"
+    said = "stopped during the evaluation; the fitted model is in model.\nplackett: stopped.\n"
     assert done.stderr.endswith(said)
     np.testing.assert_allclose(pk.load("model").coef_, pk.LinearRanker().fit(lists[:18]).coef_, rtol=1e-6)
 

@@ -182,7 +182,7 @@ def test_trees_of_catboost_are_not_tuned_to_be_saved(run):
         (["--trials", "3"], "--trials needs --method random"),
         (["--trials", "0", "--method", "random"], "at least 1 is needed"),
         (["--folds", "1"], "at least 2 are needed"),
-        (["--seed", "4294967296"], "--seed=4294967296; a whole number from 0 to 4294967295"),
+        (["--seed", "4294967296"], "--seed=4294967296; a seed must be a whole number from 0 to 4294967295"),
         (["--folds", "2", "--validation", "vali.txt"], "either --validation or --folds"),
         (["--metric", "ndgc@10"], "ndgc"),
         (["--metric", "ndcg@10", "-m", "map"], "give one measure"),

@@ -22,8 +22,8 @@ STOPPED = 130  # the exit status that shells expect after Ctrl-C
 UsageError: Any = typer.BadParameter.__base__  # click's; recent versions of typer have a copy of click inside
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 OPTIONS = [
-    ("VERB --help", "The usual options of a verb; all with --help-all."),
-    ("--install-completion", "Completion of verbs, options and names for this shell."),
+    ("VERB --help", "The usual options of a verb; --help-all explains all."),
+    ("--install-completion", "Install completion for this shell."),
     ("--version", "The version."),
 ]
 
@@ -40,7 +40,7 @@ class Verbs(TyperGroup):
         return load_verb(cmd_name) if cmd_name in VERBS else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the verb and its arguments; an unknown one is an error with the most similar ones."""
+        """Return the verb and its arguments; for an unknown verb, fail and name similar ones."""
         if args[0] not in VERBS:
             similar = difflib.get_close_matches(args[0], VERBS)
             meant = f" Did you mean {' or '.join(similar)}?" if similar else ""
@@ -132,8 +132,11 @@ def main() -> None:
 
 
 def _usage_message(error: Any) -> str:
-    """Return the message; click's "Invalid value" precedes those about one option, which do not name it."""
+    """Return the message; click adds "Invalid value" and the option to messages about one option."""
     names_option = getattr(error, "param", None) is not None or getattr(error, "param_hint", None) is not None
+    if hasattr(error.__cause__, "errors"):  # pydantic's, in recent versions of typer, which do not show the value
+        first = error.__cause__.errors()[0]
+        error.message = first["msg"].partition(", unable")[0].replace("Input", repr(first["input"]), 1) + "."
     return error.message if isinstance(error, typer.BadParameter) and not names_option else error.format_message()
 
 
@@ -143,7 +146,7 @@ def _message(error: Exception) -> str:
 
 
 def _hint(error: Exception) -> str | None:
-    """Return what to do, where the message of the error does not say it."""
+    """Return what to do if the message of the error does not say it."""
     if notes := getattr(error, "__notes__", None):
         return " ".join(notes)
     if isinstance(error, (ValueError, OSError, KeyError, ModuleNotFoundError, MemoryError)):

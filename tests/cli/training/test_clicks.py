@@ -84,7 +84,7 @@ def test_losses_become_linear_or_are_refused(logged):
     done = run("train", "features.txt", *words, "-r", "ranksvm")
     assert done.returncode == 0, done.stderr
     assert pk.load("m.plackett").loss == pk.losses.Pairwise("hinge", "label")
-    assert "became Pairwise(loss='hinge', weight='label'), which is linear in the labels." in done.stderr
+    assert "was replaced by Pairwise(loss='hinge', weight='label'), which is linear in the labels." in done.stderr
     for ranker in ("listmle", "lambdarank", "adarank"):
         done = run("train", "features.txt", *words, "-r", ranker)
         assert done.returncode == 2
@@ -94,7 +94,7 @@ def test_losses_become_linear_or_are_refused(logged):
 def test_wrong_usage_is_explained(logged):
     run, _, _ = logged
     for words, text in [
-        (["features.txt", "--correct", "dr"], "--correct is about clicks: give --clicks LOG."),
+        (["features.txt", "--correct", "dr"], "--correct requires --clicks LOG."),
         ([], "DATA is missing: give judged lists"),
         (
             ["features.txt", "--clicks", "log.plackett", "--correct", "magic"],
