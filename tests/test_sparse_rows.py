@@ -29,14 +29,14 @@ def damaged(indptr=None, indices=None, index_type=np.int32, make=sparse.csr_matr
 
 
 DAMAGE = {
-    "an index too large": ({"indices": [0, 2**30, 1]}, "index 1073741824, outside of 0 to 2"),
-    "a negative index": ({"indices": [0, 2, -1]}, "index -1, outside of 0 to 2"),
-    "a falling indptr": ({"indptr": [0, 10**9, 3]}, "indptr falls after row 1"),
+    "an index too large": ({"indices": [0, 2**30, 1]}, "index 1073741824 is outside the range 0 to 2"),
+    "a negative index": ({"indices": [0, 2, -1]}, "index -1 is outside the range 0 to 2"),
+    "a falling indptr": ({"indptr": [0, 10**9, 3]}, "indptr decreases after row 1"),
     "a negative end": ({"indptr": [0, 10**9, -(2**31)]}, "indptr ends with -2147483648"),
-    "a late start": ({"indptr": [1, 2, 3]}, "indptr begins with 1, not with 0"),
+    "a late start": ({"indptr": [1, 2, 3]}, "indptr begins with 1 instead of 0"),
     "an end too late": ({"indptr": [0, 2, 4]}, "indptr ends with 4, but there are 3 indices and 3 values"),
     "an end too early": ({"indptr": [0, 1, 2]}, r"X\.prune\(\)"),
-    "too few rows": ({"indptr": [0, 3]}, "indptr has 2 numbers where 3 are needed"),
+    "too few rows": ({"indptr": [0, 3]}, "indptr has 2 numbers instead of 3"),
     "numbers of another type": ({"index_type": np.float64}, "a vector of int32 or int64"),
 }
 
@@ -168,5 +168,5 @@ def test_values_of_sparse_rows_must_be_one_array_of_real_numbers(form):
 def test_lists_of_rows_must_have_a_value_for_every_column_number():
     rows = sparse.lil_matrix(np.arange(1, 13.0).reshape(4, 3))
     rows.data[2] = rows.data[2][:1]  # scipy would fill the others with uninitialised memory
-    with pytest.raises(ValueError, match="a row has another number of values than of column numbers"):
+    with pytest.raises(ValueError, match="a row has different numbers of values and column numbers"):
         pk.Queries(rows)

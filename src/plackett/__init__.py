@@ -1,6 +1,6 @@
 """plackett: learning to rank.
 
-Train rankers from judged lists, refine a ranking you already have, compare rankers honestly, put the best one to work.
+Train rankers from judged lists, refine a ranking you already have, compare rankers honestly, deploy the best one.
 """
 
 from plackett._lazy import attach

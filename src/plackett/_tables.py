@@ -41,7 +41,7 @@ _LATEX_ESCAPES = {character: "\\" + character for character in "&%$#_{}"} | {
 
 
 def aligned(rows: Iterable[Sequence[str]], align: str) -> str:
-    """Lines with columns of equal width; ``align`` has an ``l`` or ``r`` for each column.
+    """Return lines with columns of equal width; ``align`` has an ``l`` or ``r`` for each column.
 
     Examples
     --------
@@ -98,12 +98,12 @@ def csv_text(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def rounded(value: float, digits: int = 4) -> str:
-    """A number with ``digits`` decimal places; a dash for NaN."""
+    """Format a number with ``digits`` decimal places; NaN becomes a dash."""
     return MISSING if math.isnan(value) else f"{value:,.{digits}f}"
 
 
 def signed(value: float, digits: int = 4) -> str:
-    """A number with its sign, a typographic minus where it is negative."""
+    """Format a number with its sign and a typographic minus."""
     return MISSING if math.isnan(value) else f"{value:+.{digits}f}".replace("-", "−")
 
 
@@ -114,7 +114,7 @@ def for_display(text: str, longest: int = LONGEST_NAME) -> str:
 
 
 def plain_id(key: object) -> object:
-    """An id of a query or document as a JSON value."""
+    """Return the id of a query or document as a JSON value."""
     value = plain(key)
     return value if isinstance(value, (int, float, str, bool)) else str(value)
 
@@ -176,12 +176,12 @@ class Column:
         return self.kind == "text"
 
     def number(self, cell: Any) -> float:
-        """The number that the cell is sorted by; NaN where it is not a number."""
+        """Return the number that the cell is sorted by; NaN if it is not a number."""
         value = cell.value if isinstance(cell, (Marked, Estimate)) else cell
         return math.nan if value is None or isinstance(value, str) else float(value)
 
     def text(self, cell: Any) -> str:
-        """The cell as text, without its mark."""
+        """Return the cell as text, without its mark."""
         if isinstance(cell, str):
             return cell
         value = self.number(cell)
@@ -193,12 +193,12 @@ class Column:
         return _three_digits(value) if self.digits is None else rounded(value, self.digits)
 
     def headings(self) -> list[str]:
-        """The CSV columns of this column."""
+        """Return the names of the CSV columns for this column."""
         more = {"marked": [f"{self.name} mark"], "estimate": [f"{self.name} low", f"{self.name} high"]}
         return [self.name, *more.get(self.kind, [])]
 
     def values(self, cell: Any) -> list[Any]:
-        """The cell as plain values, one for each of ``headings()``."""
+        """Return the cell as plain values, one for each of ``headings()``."""
         if self.kind == "estimate":
             return list(cell[:3]) if isinstance(cell, Estimate) else [math.nan] * 3
         if self.kind == "marked":
@@ -253,11 +253,11 @@ class Table:
         return latex_table(headings, self._texts(_latex_cell), self._align())
 
     def to_csv(self) -> str:
-        """Return CSV with all digits; marks and interval bounds in columns of their own, NaN as an empty cell."""
+        """Return CSV with all digits; marks and interval bounds in separate columns, NaN as an empty cell."""
         return csv_text(self._csv_headings(), self._csv_rows())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; marks and interval bounds in columns of their own, NaN as None."""
+        """Return plain values for JSON; marks and interval bounds in separate columns, NaN as None."""
         return {
             "name": self.name,
             "title": self.title,
@@ -273,7 +273,7 @@ class Table:
     def to_html(self, *, with_headings: bool = True, is_sortable: bool = True) -> str:
         """Return an HTML ``table`` element with its caption; a script can sort it by the ``data-value`` of its cells.
 
-        Estimates are drawn as bars on a common scale. The element has no style of its own. The headings are buttons
+        Estimates are drawn as bars on a common scale. The element has no inline styles. The headings are buttons
         for that script unless ``is_sortable`` is False.
         """
         scale, longest = self._scale(), LONGEST_TEXT if with_headings else LONGEST_VALUE
@@ -318,7 +318,7 @@ class Table:
         ]
 
     def _scale(self) -> tuple[float, float]:
-        """The range of the bars: from the lowest bound of any interval to the highest, with zero between them."""
+        """Return the range of the bars: from the lowest to the highest bound of any interval, including zero."""
         cells = [cell for row in self.rows for cell in row if isinstance(cell, Estimate)]
         bounds = [bound for cell in cells for bound in (cell.low, cell.high) if math.isfinite(bound)]
         return min([*bounds, 0.0]), max([*bounds, 0.0])
@@ -386,7 +386,7 @@ def _html_mark(mark: str) -> str:
 
 
 def _html_bar(cell: Estimate, scale: tuple[float, float]) -> str:
-    """Zero, both bounds and the estimate as lines, at places from 3 to 97; empty where there is no interval."""
+    """Draw zero, both bounds and the estimate at positions from 3 to 97; empty if there is no interval."""
     first, last = scale
     if first == last or not all(math.isfinite(bound) for bound in cell[:3]):
         return ""

@@ -117,7 +117,7 @@ def submit_blocks(work: Callable[..., object], blocks: Sequence[tuple]) -> Calla
 
 @contextlib.contextmanager
 def on_this_thread() -> Iterator[None]:
-    """Run ``map_blocks`` on the calling thread only, for callers that are parallel themselves."""
+    """Run ``map_blocks`` on the calling thread only, for callers that are already parallel."""
     before = getattr(_worker, "is_one", False)
     _worker.is_one = True
     try:

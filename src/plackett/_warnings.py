@@ -67,7 +67,7 @@ def without(pattern: str) -> Iterator[None]:
 
 
 class _Never(Warning):
-    """A warning that is never given."""
+    """A warning that is never issued."""
 
 
 def _dispatch(message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None) -> None:

@@ -54,15 +54,15 @@ def _laid_out(X: Any) -> Any:
 def check_csr(X: Any, name: str = "X") -> None:
     """Reject a sparse matrix whose indices are out of bounds: compiled code trusts them.
 
-    CSR, CSC, BSR, COO and LIL are looked at in one pass; other formats hold no index arrays, and are checked by
-    ``as_csr`` after the conversion, and dense rows pass. scipy's own check looks at no index when ``indptr`` ends with
-    a negative number, and at no list of LIL.
+    CSR, CSC, BSR, COO and LIL are checked in one pass. Other formats have no index arrays; ``as_csr`` checks them after
+    the conversion. Dense rows pass. scipy's own check skips the indices when ``indptr`` ends with a negative number,
+    and never checks the lists of LIL.
     """
     if not is_sparse(X):
         return
     if X.format == "lil":
         if len(X.rows) != len(X.data) or any(len(own) != len(X.data[row]) for row, own in enumerate(X.rows)):
-            _raise_not_sound(name, "a row has another number of values than of column numbers")
+            _raise_not_sound(name, "a row has different numbers of values and column numbers")
         return
     if X.format in ("coo", "csr", "csc", "bsr"):
         data = X.data
@@ -89,17 +89,17 @@ def _check_compressed(X: Any, name: str) -> None:
             _raise_not_sound(name, f"{part} must be a vector of int32 or int64")
     indptr = np.require(X.indptr, requirements=["C", "A"])
     if indptr.size != n_groups + 1:
-        _raise_not_sound(name, f"indptr has {indptr.size:,} numbers where {n_groups + 1:,} are needed")
+        _raise_not_sound(name, f"indptr has {indptr.size:,} numbers instead of {n_groups + 1:,}")
     if indptr[0] != 0:
-        _raise_not_sound(name, f"indptr begins with {indptr[0]}, not with 0")
+        _raise_not_sound(name, f"indptr begins with {indptr[0]} instead of 0")
     if not indptr[-1] == len(X.indices) == len(X.data):
         _raise_not_sound(
             name,
             f"indptr ends with {indptr[-1]}, but there are {len(X.indices):,} indices and {len(X.data):,} values "
-            "(X.prune() drops those at the end that no row uses)",
+            "(X.prune() drops unused ones at the end)",
         )
     if not _native.data.is_rising(indptr):
-        _raise_not_sound(name, f"indptr falls after row {int(np.argmax(indptr[1:] < indptr[:-1]))}")
+        _raise_not_sound(name, f"indptr decreases after row {int(np.argmax(indptr[1:] < indptr[:-1]))}")
     _check_indices(X.indices, n_places, name)
 
 
@@ -114,7 +114,7 @@ def _check_indices(indices: np.ndarray, size: int, name: str) -> None:
     lows, highs = zip(*map_blocks(_native.data.bounds, parts), strict=True)
     low, high = min(lows), max(highs)
     if low < 0 or high >= size:
-        _raise_not_sound(name, f"it has the index {low if low < 0 else high}, outside of 0 to {size - 1}")
+        _raise_not_sound(name, f"index {low if low < 0 else high} is outside the range 0 to {size - 1}")
 
 
 def _raise_not_sound(name: str, what: str) -> None:
@@ -135,15 +135,15 @@ def check_not_masked(values: object, name: str) -> None:
 
 
 def check_index(values: Any, name: str, frame: Any, frame_name: str = "X") -> None:
-    """Raise if ``values`` of pandas have the index of the frame in another order: they would be taken by position."""
+    """Raise if ``values`` of pandas have the index of the frame in another order: rows are matched by position."""
     index: Any = getattr(frame, "index", None)
     own: Any = getattr(values, "index", None)
     if not (hasattr(index, "equals") and hasattr(own, "equals")) or index.equals(own):
         return
     if len(index) == len(own) and index.is_unique and own.isin(index).all():
         raise ValueError(
-            f"{name} has the index of {frame_name} in another order. Pass {name}.loc[{frame_name.split()[-1]}.index], "
-            f"or {name}.to_numpy() if its order is that of the rows."
+            f"{name} has the index of {frame_name} in a different order. "
+            f"Pass {name}.loc[{frame_name.split()[-1]}.index], or {name}.to_numpy() if its order is that of the rows."
         )
 
 
@@ -265,7 +265,7 @@ def find_column(
 ) -> int | None:
     """Return the column of X with this ``feature_label``; None if there is no such column.
 
-    Also of columns with names, "feature 21" is the one with this number in the file and "column 20" that of the array.
+    Named columns are also found by number: "feature 21" as in the file, "column 20" as in the array.
 
     Examples
     --------
@@ -356,7 +356,7 @@ def check_seed(value: object, name: str = "random_state") -> int:
     """Return ``value`` as a seed that numpy accepts and that can be recorded."""
     seed = plain(value)
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
-        raise ValueError(f"{name}={seed!r}; a whole number from 0 to {LARGEST_SEED} is needed, as seed.")
+        raise ValueError(f"{name}={seed!r}; a seed must be a whole number from 0 to {LARGEST_SEED}.")
     return seed
 
 

@@ -167,12 +167,12 @@ def test_a_log_with_three_of_ten_lines_damaged():
 
 
 def test_every_damage_has_a_rule():
-    with pytest.raises(KeyError, match="not the name of a damage"):
+    with pytest.raises(KeyError, match="not a kind of damage"):
         Cleaning({"rust": 1})
     cleaning = Cleaning({"bot": 2}, n_lines=9)
     assert cleaning.rules == {"bot": RULES["bot"][1]}
     assert Cleaning.from_dict(cleaning.to_dict()).to_dict() == cleaning.to_dict()
     assert repr(cleaning) == "Cleaning(9 lines: 2 bots)"
     assert cleaning["damaged line"] == 0
-    with pytest.raises(KeyError, match="The names are damaged line"):
+    with pytest.raises(KeyError, match="The kinds are damaged line"):
         cleaning["rust"]

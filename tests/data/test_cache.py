@@ -47,6 +47,6 @@ def test_a_changed_byte_anywhere_in_a_cache_is_found(kind, tmp_path, monkeypatch
     monkeypatch.setenv("PLACKETT_VERIFY", "0")
     real(*asked[-1])
     monkeypatch.delenv("PLACKETT_VERIFY")
-    with pytest.warns(DataWarning, match="is damaged; it is rebuilt"):
+    with pytest.warns(DataWarning, match="is damaged; rebuilding it"):
         found = read(path, cache=True)
     assert np.array_equal(found.X, X)

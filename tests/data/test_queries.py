@@ -328,7 +328,7 @@ def test_nothing_cannot_be_concatenated():
         ({"X": X, "comments": ["d"]}, ValueError, "comments has 1 texts but X has 6 rows"),
         ({"X": X, "feature_names": ["one"]}, ValueError, "feature_names has 1 names but X has 2 columns"),
         ({"X": X, "feature_names": ["one", "one"]}, ValueError, "feature_names has 'one' twice"),
-        ({"X": X, "feature_names": "ab"}, TypeError, "feature_names is one text"),
+        ({"X": X, "feature_names": "ab"}, TypeError, "feature_names is a single string"),
     ],
     ids=lambda value: None if not isinstance(value, str) else value,
 )

@@ -123,7 +123,7 @@ def test_what_cannot_be_read_is_said(queries, tmp_path):
         sources([tmp_path / "data.parquet", tmp_path / "data.txt"])
     with pytest.raises(ValueError, match=r"data\.txt is given twice"):
         sources([tmp_path / "data.txt", str(tmp_path / "*.txt")])
-    with pytest.raises(TypeError, match="n_features is not an argument of read_parquet; there are label, qid"):
+    with pytest.raises(TypeError, match="n_features is not an argument of read_parquet; its arguments are label, qid"):
         sources(tmp_path / "data.parquet", n_features=3)
     with pytest.raises(TypeError, match="features is not an argument of read_letor"):
         read_queries(tmp_path / "data.txt", features=["a"])

@@ -142,7 +142,7 @@ BAD_RUNS = {
     "a document twice": (
         b"1 Q0 a 1 3 t\n2 Q0 a 1 3 t\n\n1 Q0 b 2 2 t\n1 Q0 a 3 1 t\n",
         5,
-        "document 'a' of query '1' was retrieved in line 1 already",
+        "document 'a' of query '1' was already retrieved in line 1",
     ),
 }
 
@@ -162,7 +162,7 @@ BAD_QRELS = {
     "too many columns": (b"1 0 a 1 x\n", 1, "found 5"),
     "label is a word": (b"1 0 a yes\n", 1, 'expected a number as label, found "yes"'),
     "label is infinite": (b"1 0 a 1\n1 0 b inf\n", 2, 'expected a finite number as label, found "inf"'),
-    "a document twice": (b"1 0 a 1\n1 0 b 1\n1 0 a 1\n", 3, "document 'a' of query '1' was judged in line 1 already"),
+    "a document twice": (b"1 0 a 1\n1 0 b 1\n1 0 a 1\n", 3, "document 'a' of query '1' was already judged in line 1"),
     "binary": (b"\x00\x01", 1, "zero bytes"),
 }
 
@@ -207,7 +207,7 @@ def test_ids_become_text_and_ranks_follow_the_scores():
         (lambda: Qrels(["1"], ["a"], [np.nan]), "labels has a NaN in row 0"),
         (lambda: Qrels(["1"], ["a"], [1], iteration=["0", "0"]), "iteration has 2 values but qid has 1"),
         (lambda: Qrels(["1", None], ["a", "b"], [1, 2]), "qid is None in row 1"),
-        (lambda: Qrels("ab", ["a", "b"], [1, 2]), "qid is one text"),
+        (lambda: Qrels("ab", ["a", "b"], [1, 2]), "qid is a single string"),
         (
             lambda: Qrels(["1", "2", "1"], ["a", "a", "a"], [1, 2, 1]),
             "query '1' judges document 'a' twice: rows 0 and 2",
@@ -278,9 +278,9 @@ def test_the_tag_is_the_runs_own_unless_another_is_given():
 
 @pytest.mark.parametrize("docid", ["a b", "", "a\n"])
 def test_ids_that_a_file_cannot_hold_are_refused_and_nothing_is_written(docid, tmp_path):
-    with pytest.raises(ValueError, match="TREC files cannot hold it"):
+    with pytest.raises(ValueError, match="which TREC files do not allow"):
         write_trec_run(Run(["1"], [docid], [1.0]), tmp_path / "run")
-    with pytest.raises(ValueError, match="TREC files cannot hold it"):
+    with pytest.raises(ValueError, match="which TREC files do not allow"):
         write_qrels(Qrels(["1"], [docid], [1.0]), tmp_path / "qrels")
     assert list(tmp_path.iterdir()) == []
 
@@ -445,7 +445,8 @@ def test_a_run_with_junk_behind_its_tags_counts_as_in_trec_eval(shared_data):
 
 
 def test_groups_of_judgements_are_refused_by_line(shared_data):
-    with pytest.raises(DataFormatError, match="line 3682: document 'CR93E-10279' of query '301' was judged in line 1"):
+    message = "line 3682: document 'CR93E-10279' of query '301' was already judged in line 1"
+    with pytest.raises(DataFormatError, match=message):
         read_qrels(shared_data / "trec-eval" / "qrels.123.gz")
 
 

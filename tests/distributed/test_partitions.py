@@ -260,7 +260,7 @@ def test_a_failed_fit_leaves_the_ranker_as_it_was():
 def test_a_query_in_two_partitions_is_named():
     parts = [DATA[:20], DATA[20:40], DATA[39:]]
     split = DATA.ids[39]
-    message = rf"query {split!r} has rows in partition 1 and in partition 2. .* plackett.write_parquet arranges"
+    message = rf"query {split!r} has rows in partition 1 and in partition 2. .* plackett.write_parquet does this"
     with pytest.raises(ValueError, match=message.replace("np.str_(", "").replace("np.int64(", "").replace(")", "")):
         pk.LinearRanker().fit(parts)
 
@@ -389,11 +389,11 @@ def test_a_file_that_is_given_twice_is_named(files):
 
 
 def test_what_does_not_go_with_files_is_refused(files):
-    with pytest.raises(ValueError, match="sample_weight does not go with a list of partitions or paths"):
+    with pytest.raises(ValueError, match="sample_weight cannot be used with a list of partitions or paths"):
         pk.LinearRanker().fit(str(files / "*.txt"), sample_weight=[1.0])
     with pytest.raises(ValueError, match="X names files, so y must be the name of a column"):
         pk.LinearRanker().fit(str(files / "*.txt"), DATA.y)
-    with pytest.raises(ValueError, match="Queries have their labels and qid"):
+    with pytest.raises(ValueError, match="Queries already have labels and qid"):
         pk.LinearRanker().fit(cut(DATA, [3]), DATA.y)
 
 
@@ -424,5 +424,5 @@ def test_rules_and_categories_that_need_one_process_are_refused():
     with pytest.raises(ValueError, match=r"missing='median' needs all rows in one process.*'zero', 'mean' or 'min'"):
         pk.LinearRanker(missing="median").fit([data[:1], data[1:]])
     coded = data.replace(categories={0: np.array(["a", "b"])})
-    with pytest.raises(ValueError, match="text or categories, which over partitions are not supported"):
+    with pytest.raises(ValueError, match="text or categories, which are not supported over partitions"):
         pk.LinearRanker(missing="zero").fit([coded[:1], coded[1:]])

@@ -212,7 +212,7 @@ def test_those_set_to_stop_early_stop_on_the_validation_queries(name, kind, part
     best = fitted.best_iteration_ if name == "lightgbm" else fitted.best_iteration
     assert best < 59
     assert capfd.readouterr() == ("", "")
-    with pytest.raises(ValueError, match="is set to early stopping, but there are no validation queries"):
+    with pytest.raises(ValueError, match="uses early stopping, but there are no validation queries"):
         estimators.fit_copy(made, parts[0])
 
 

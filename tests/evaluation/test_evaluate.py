@@ -86,9 +86,9 @@ def test_wrong_arguments_are_explained():
         pk.evaluate(LABELS, SCORES, qid=QID, metrics=[])
     with pytest.raises(ValueError, match="metrics names 'map' twice"):
         pk.evaluate(LABELS, SCORES, qid=QID, metrics=["map", "map"])
-    with pytest.raises(KeyError, match="'ndcg' was not evaluated; there are map"):
+    with pytest.raises(KeyError, match="'ndcg' was not evaluated; the measures are map"):
         pk.evaluate(LABELS, SCORES, qid=QID, metrics=["map"])["ndcg"]
-    with pytest.raises(TypeError, match="qrels go with a run"):
+    with pytest.raises(TypeError, match="qrels need a run"):
         pk.evaluate(Qrels(["1"], ["a"], [1]), [0.5])
 
 
@@ -338,7 +338,7 @@ def test_columns_of_every_kind_are_taken(make):
 
 def test_a_convention_says_when_its_tool_would_refuse_the_labels():
     notes = pk.evaluate([0.5, 0], [1, 2], metrics=["ndcg"], convention="lightgbm").notes
-    assert "lightgbm itself accepts only integer labels up to 30; some labels are others" in notes
+    assert "lightgbm itself accepts only integer labels up to 30; some labels are not" in notes
     assert pk.evaluate([30, 0], [1, 2], metrics=["ndcg"], convention="lightgbm").notes == []
     assert pk.evaluate([-2, 4], [1, 2], metrics=["ndcg"], convention="gdeval").notes == []
 
@@ -367,7 +367,7 @@ def test_columns_of_a_parquet_file_and_scores_with_an_index(tmp_path):
     mixed = frame.sample(frac=1, random_state=1)
     assert pk.evaluate(mixed, "bm25", qid="query", y="grade").mean() == expected
     assert pk.evaluate(mixed, mixed["bm25"], qid="query", y="grade").mean() == expected
-    with pytest.raises(ValueError, match=r"index of the frame in another order. Pass scores.loc\[frame.index\]"):
+    with pytest.raises(ValueError, match=r"index of the frame in a different order. Pass scores.loc\[frame.index\]"):
         pk.evaluate(mixed, frame["bm25"], qid="query", y="grade")
 
 

@@ -272,7 +272,7 @@ def test_values_that_do_not_fit_are_refused():
         paired_t([1, 2, 3], [1, 2])
     with pytest.raises(ValueError, match=r"b has shape \(2, 2\); one value for each query is needed"):
         randomisation([1, 2], np.eye(2))
-    with pytest.raises(ValueError, match="difference has an infinite value in place 1"):
+    with pytest.raises(ValueError, match="difference has an infinite value at position 1"):
         bootstrap_interval([0.0, np.inf])
     with pytest.raises(ValueError, match="n_draws=0; it must be a whole number of at least 1"):
         randomisation(A, B, n_draws=0)

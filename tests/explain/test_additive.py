@@ -221,13 +221,13 @@ def test_tables_leave_as_data_frames():
 
 
 def test_rows_of_two_queries_are_not_compared():
-    message = r"row 0 belongs to query 'a' and row 1 to query 'b'; only documents of one query"
+    message = r"row 0 belongs to query 'a' and row 1 to query 'b'; only documents of the same query"
     with pytest.raises(ValueError, match=message):
         explained().why(0, np.int64(1))
 
 
 def test_a_row_that_was_not_explained_is_named():
-    with pytest.raises(ValueError, match=r"row 2 was not explained; there are 2 rows from 0 to 4"):
+    with pytest.raises(ValueError, match=r"row 2 was not explained; there are 2 rows, from 0 to 4"):
         explained(rows=[4, 0]).top(2)
     with pytest.raises(ValueError, match=r"row -1 was not explained"):
         explained().why(0, -1)
@@ -244,15 +244,15 @@ def test_no_rows_are_explained_by_nothing():
 
 WRONG = {
     "coefficients": ({"coef": [1.0]}, r"there are 1 coefficients but X has 2 columns"),
-    "a vector": ({"X": [1.0, 2.0]}, r"X has shape \(2,\) and type float64; a table of numbers"),
-    "text": ({"X": [["a", "b"]]}, r"a table of numbers, documents by features, is needed"),
+    "a vector": ({"X": [1.0, 2.0]}, r"X has shape \(2,\) and type float64; expected numbers"),
+    "text": ({"X": [["a", "b"]]}, r"expected numbers of shape \(n_docs, n_features\)"),
     "missing values": ({"X": [[1.0, np.nan]]}, r"X has a NaN in row 0, column 1 \(\"column 1\"\)"),
     "names": ({"feature_names": ["a"]}, r"feature_names has 1 names but X has 2 columns"),
     "documents": ({"docid": ["a"]}, r"docid has 1 ids but X has 3 rows"),
     "queries": ({"qid": [1]}, r"qid has 1 ids but there are 3 rows"),
-    "rows outside": ({"rows": [0, 3]}, r"rows holds 3, but X has rows 0 to 2"),
-    "rows before": ({"rows": [-1]}, r"rows holds -1, but X has rows 0 to 2"),
-    "rows twice": ({"rows": [1, 1]}, r"rows holds a row twice"),
+    "rows outside": ({"rows": [0, 3]}, r"rows contains 3, but X has rows 0 to 2"),
+    "rows before": ({"rows": [-1]}, r"rows contains -1, but X has rows 0 to 2"),
+    "rows twice": ({"rows": [1, 1]}, r"rows contains a row twice"),
     "rows of truth": ({"rows": [True, False, True]}, r"rows must be row numbers, not bool"),
 }
 
@@ -306,10 +306,10 @@ def test_parts_are_counted_from_the_mean_of_the_list_and_scores_may_have_a_const
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"parts": np.zeros((3, 1))}, r"parts has shape \(3, 1\) but X has \(3, 2\); they must be equal"),
+        ({"parts": np.zeros((3, 1))}, r"parts has shape \(3, 1\) but X has shape \(3, 2\); they must be equal"),
         ({"scores": [1.0]}, r"there are 1 scores but X has 3 rows"),
         ({"scores": [1.0, np.nan, 0]}, r"scores has a NaN or an infinite value in row 1"),
-        ({"rows": [3]}, r"rows holds 3, but X has rows 0 to 2"),
+        ({"rows": [3]}, r"rows contains 3, but X has rows 0 to 2"),
         ({"docid": ["a"]}, r"docid has 1 ids but X has 3 rows"),
         ({"feature_names": ["a"]}, r"feature_names has 1 names but X has 2 columns"),
     ],

@@ -146,7 +146,7 @@ def test_rows_may_be_chosen_and_come_in_any_order():
     some = ranker.explain(DATA.X[order], qid=DATA.qid[order], rows=[7, 2], docid=[f"d{row}" for row in order])
     np.testing.assert_allclose(some.contributions, whole[order[[7, 2]]], rtol=1e-9, atol=1e-9)
     assert some.docid == [f"d{row}" for row in order[[7, 2]]]
-    with pytest.raises(ValueError, match="rows holds"):
+    with pytest.raises(ValueError, match="rows contains"):
         ranker.explain(DATA, rows=[DATA.n_docs])
 
 

@@ -31,7 +31,7 @@ def test_no_rows_are_wanted():
 
 def test_what_is_wrong_is_named():
     queries = Queries(np.zeros((3, 1)), None, qid=[1, 1, 2])
-    with pytest.raises(ValueError, match="rows holds 3, but X has rows 0 to 2"):
+    with pytest.raises(ValueError, match="rows contains 3, but X has rows 0 to 2"):
         needed_lists(queries, [3], None)
     with pytest.raises(ValueError, match="docid has 2 ids but X has 3 rows"):
         needed_lists(queries, None, ["a", "b"])

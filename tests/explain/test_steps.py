@@ -209,9 +209,9 @@ def test_one_document_alone_is_moved_by_nothing(ranker):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rows": [38]}, "rows holds 38, but X has rows 0 to 37"),
-        ({"rows": [-1]}, "rows holds -1, but X has rows 0 to 37"),
-        ({"rows": [1, 1]}, "rows holds a row twice"),
+        ({"rows": [38]}, "rows contains 38, but X has rows 0 to 37"),
+        ({"rows": [-1]}, "rows contains -1, but X has rows 0 to 37"),
+        ({"rows": [1, 1]}, "rows contains a row twice"),
         ({"rows": [0.5]}, "rows must be row numbers"),
         ({"docid": ["a"]}, "docid has 1 ids but X has 38 rows"),
         ({"qid": [1]}, "qid has 1 ids but there are 38 rows"),
@@ -230,7 +230,7 @@ def test_what_does_not_fit_is_refused(ranker, options, message):
 def test_rows_of_two_queries_are_not_compared(ranker):
     X, y, qid = make_data(9)
     found = ranker().fit(X, y, qid=qid).explain(X, qid=qid)
-    with pytest.raises(ValueError, match="only documents of one query are ranked against each other"):
+    with pytest.raises(ValueError, match="only documents of the same query can be compared"):
         found.why(np.flatnonzero(qid == 0)[0], np.flatnonzero(qid == 4)[0])
 
 

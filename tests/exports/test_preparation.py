@@ -77,7 +77,7 @@ def test_a_missing_feature_is_zero_in_engines(target):
             "ranklib",
             "missing_indicator=True cannot be exported",
         ),
-        ({"missing": "query-median"}, "json", "depends on the other documents of the list"),
+        ({"missing": "query-median"}, "json", "depend on the other documents of the list"),
         ({"missing": SimpleImputer()}, "json", "missing=SimpleImputer cannot be exported"),
     ],
 )

@@ -252,7 +252,7 @@ def test_a_check_that_fails_is_an_error_and_writes_nothing(lists, tmp_path):
     ranker = pk.LinearRanker("squared", normalize="zscore").fit(X, lists.y, qid=lists.qid)
     path = tmp_path / "model.json"
     path.write_text("before")
-    with pytest.raises(ValueError, match=r"more than 1e-05.*those of feature 'body.*Nothing was written"):
+    with pytest.raises(ValueError, match=r"above 1e-05.*feature 'body.*Nothing was written"):
         pk.export(ranker, "solr", path, feature_names=NAMES, check=X)
     assert path.read_text() == "before"
     assert os.listdir(tmp_path) == ["model.json"]
@@ -336,7 +336,7 @@ REFUSED = {
     "diffrank": (pk.DiffRank(), "depend on the other documents"),
     "query-zscore": (pk.LinearRanker(normalize="query-zscore"), "'query-zscore' cannot be exported.*within each query"),
     "query-minmax": (pk.AdaRank(n_rounds=2, normalize="query-minmax"), "AdaRank with normalize='query-minmax'"),
-    "quantile": (pk.LinearRanker(normalize="quantile"), "more than move and stretch"),
+    "quantile": (pk.LinearRanker(normalize="quantile"), "more than shift and scale"),
     "clipped": (pk.LinearRanker(normalize=MinMaxScaler(clip=True)), "MinMaxScaler.*it clips"),
 }
 
@@ -355,9 +355,9 @@ def test_what_is_not_linear_is_refused_with_the_reason(name, target, lists):
     [
         (pk.ranker("qsvm"), "a model for each query"),
         (pk.CatBoostRanker(), r"trees are kept by its own package.*model_"),
-        (pk.MultiplicativeRefiner(), "refines the ranking of its own lists"),
-        (pk.LinearRefiner(), "refines the ranking of its own lists"),
-        (pk.RocchioRefiner(), "refines the ranking of its own lists"),
+        (pk.MultiplicativeRefiner(), "only refines the lists that it was fitted to"),
+        (pk.LinearRefiner(), "only refines the lists that it was fitted to"),
+        (pk.RocchioRefiner(), "only refines the lists that it was fitted to"),
         (pk.PersonalityDiagnosis(), "by the ratings of others"),
         (make_pipeline(StandardScaler(), pk.LinearRanker()), "use its normalize="),
         (StandardScaler(), "not one of the linear rankers"),
@@ -419,7 +419,7 @@ def test_options_belong_to_targets(lists):
         pk.export(ranker, "json", dtype="float64")
     with pytest.raises(ValueError, match="dtype='float16' is not known"):
         pk.export(ranker, "onnx", dtype="float16")
-    with pytest.raises(ValueError, match="name=' '; it must be a string that is not empty"):
+    with pytest.raises(ValueError, match="name=' '; it must be a non-empty string"):
         pk.export(ranker, "json", name=" ")
     with pytest.raises(ValueError, match="target='lucene' is not known; choose one of 'elasticsearch'"):
         pk.export(ranker, "lucene")

@@ -196,7 +196,7 @@ def test_compiled_objects_give_what_the_loss_gives(loss):
 def test_a_wrong_name_lists_the_right_ones():
     with pytest.raises(ValueError, match="loss='listml' is not known; choose one of listmle, p-listmle"):
         get_loss("listml")
-    with pytest.raises(ValueError, match=r"loss=ListMLE is a class; give an object: loss=ListMLE\(\)"):
+    with pytest.raises(ValueError, match=r"loss=ListMLE is a class; pass an object: loss=ListMLE\(\)"):
         get_loss(pk.losses.ListMLE)
 
 

@@ -109,7 +109,7 @@ def test_a_loss_without_either_method_is_named():
 
     with pytest.raises(NotImplementedError, match="Empty has neither value_and_slope nor query_values"):
         Empty().value_and_slope(np.zeros(DATA.n_docs), DATA)
-    with pytest.raises(ValueError, match="loss=PlainSquared is a class; give an object"):
+    with pytest.raises(ValueError, match="loss=PlainSquared is a class; pass an object"):
         pk.LinearRanker(loss=PlainSquared).fit(DATA)
 
 
@@ -237,5 +237,5 @@ def test_selections_name_plain_losses_and_say_how_they_get_parameters():
 
     found = pk.select(pk.LinearRanker(), DATA, {"loss": [PlainSquared()]}, cv=2)
     assert "loss=PlainSquared()" in repr(found)
-    with pytest.raises(ValueError, match=r"no parameter 'loss__scale'.*derives from plackett\.losses\.Loss"):
+    with pytest.raises(ValueError, match=r"no parameter 'loss__scale'.*must derive from plackett\.losses\.Loss"):
         pk.select(pk.LinearRanker(loss=Scaled()), DATA, {"loss__scale": [1.0, 2.0]}, cv=2)

@@ -86,7 +86,7 @@ def test_the_larger_b_of_the_message_works():
 @pytest.mark.parametrize(
     ("transform", "message"),
     [
-        ("tanh", "transform='tanh' is not known; choose one of 'exp', 'linear', 'sigmoid', 'probit', or give Linear"),
+        ("tanh", "transform='tanh' is not known; choose one of 'exp', 'linear', 'sigmoid', 'probit', or pass Linear"),
         (None, "transform=None is not known"),
         (Linear(0.0), r"Linear has a=0.0; it must be greater than 0"),
         (Linear(np.float64(-1.0)), r"Linear has a=-1.0; it must be greater than 0"),

@@ -104,6 +104,6 @@ def test_they_cannot_choose_between_rankers(data):
 
 
 def test_documents_need_ids():
-    with pytest.raises(ValueError, match="need their ids, and there are none"):
+    with pytest.raises(ValueError, match="need their ids, but there are none"):
         pk.evaluate([1, 0], [2, 1], qid=[7, 7], metrics="coverage@1")
     assert pk.evaluate([1, 0], [2, 1], qid=[7, 7], docid=["a", "b"], metrics="coverage@1").mean() == {"coverage@1": 0.5}

@@ -164,7 +164,7 @@ def test_a_folder_distinguishes_measures_by_their_code(tmp_path):
     up, down = chosen(lambda labels: float(labels[0])), chosen(lambda labels: 10 - float(labels[0]))
     assert [one.value + other.value for one, other in zip(up, down, strict=True)] == pytest.approx([10, 10])
     held = open(__file__)  # noqa: SIM115
-    with held, pytest.raises(ValueError, match="mine cannot be part of a folder of results"):
+    with held, pytest.raises(ValueError, match="mine cannot be used with a folder of results"):
         chosen(lambda labels: held.fileno())
 
 
@@ -196,7 +196,7 @@ def test_a_package_adds_names(tmp_path, monkeypatch):
 
 def test_a_model_file_names_no_code():
     ranker = pk.AdaRank(metric=Measure(own_precision, 3), n_rounds=2).fit(DATA)
-    with pytest.raises(ValueError, match="own_precision@3 is a measure of your own, which a model file cannot hold"):
+    with pytest.raises(ValueError, match="own_precision@3 is your own measure, which a model file cannot hold"):
         ranker.save("never.plackett")
 
 
@@ -204,7 +204,7 @@ def test_a_model_file_names_no_code():
     ("function", "message"),
     [
         (lambda: 0.0, "must take the labels of one query in ranked order"),
-        (lambda labels, ties=1: 0.0, "has a parameter 'ties', which every measure has already"),
+        (lambda labels, ties=1: 0.0, "has a parameter 'ties', which every measure already has"),
         (lambda labels, indptr: 0.0, r"needs indptr, which has no default.*vectorized=True"),
         (lambda labels: labels, r"returned an array of shape \(\d+,\) for query 1; one number is needed"),
         (lambda labels: "a", "returned 'a' for query 1; one number is needed"),

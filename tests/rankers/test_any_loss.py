@@ -103,7 +103,7 @@ def test_estimates_pass_through_files(tmp_path):
 
 def test_unbounded_losses_need_a_penalty():
     data = estimated()
-    with pytest.raises(ValueError, match=r"Softmax\(\) is unbounded below for labels from -.* Give l2 above 0"):
+    with pytest.raises(ValueError, match=r"Softmax\(\) is unbounded below for labels from -.* Set l2 above 0"):
         pk.LinearRanker("softmax", l2=0.0).fit(data)
     with pytest.raises(ValueError, match="is unbounded below"):
         pk.LinearRanker("softmax", l2=0.0).fit([data[:10], data[10:]])

@@ -12,7 +12,7 @@ X, Y, QID = DATA.X.astype(float), DATA.y, DATA.qid
 
 
 def test_features_that_overflow_are_refused():
-    with pytest.raises(ValueError, match=r"scores overflow\. Scale the columns"):
+    with pytest.raises(ValueError, match=r"scores overflowed\. Scale the columns"):
         pk.PRank(random_state=0).fit(1e200 * X, Y, qid=QID)
     with pytest.raises(ValueError, match=r"squares of the features overflow\. Scale the columns"):
         pk.ranker("indv-svm").fit(1e200 * X, Y, qid=QID)

@@ -219,7 +219,7 @@ def test_a_column_of_categories_is_named(values):
     frame = pd.DataFrame(X, columns=list("abcd")).assign(brand=values)
     with pytest.raises(ValueError, match=r'holds text or categories in brand \(.*Set encoding="one-hot"'):
         pk.LinearRanker().fit(frame, Y, qid=QID)
-    with pytest.raises(ValueError, match=r'column 4 \("brand"\) of X has values that are not numbers but text'):
+    with pytest.raises(ValueError, match=r'column 4 \("brand"\) of X holds text or categories, not numbers'):
         QueryZScore().fit(frame, Y, qid=QID)
 
 
@@ -258,8 +258,8 @@ def test_arguments_of_other_packages_get_the_line_to_type(make):
             r"X is the path 'lists', but AdaRank needs all rows in one place. Read the files first.*read_parquet",
         ),
         (Path("lists.txt"), r"X is the path 'lists.txt'"),
-        (["a.txt", "b.txt"], r"X is a list of 2 items, of which the first is the path 'a.txt'"),
-        ([DATA[:5], DATA[5:]], r"the first is a Queries, .* Join them: Queries.concat\(X\)"),
+        (["a.txt", "b.txt"], r"X is a list of 2 items, the first of which is the path 'a.txt'"),
+        ([DATA[:5], DATA[5:]], r"the first of which is a Queries, .* Join them: Queries.concat\(X\)"),
         (SimpleNamespace(__dask_graph__=None), r"X is a Dask SimpleNamespace, .* Compute it first"),
         ([], "X is an empty list; AdaRank needs rows of features"),
         (pk.Queries(DATA.X, None, DATA.qid), "X is a Queries without labels, which AdaRank needs"),
@@ -284,13 +284,13 @@ def test_series_in_another_order_than_the_frame_are_errors():
     frame = pd.DataFrame({"a": [0.1, 0.5, 0.3, 0.9], "y": [0, 1, 0, 1], "q": [1, 1, 2, 2], "doc": list("wxyz")})
     mixed = frame.iloc[::-1]
     ranker = pk.LinearRanker(loss="squared").fit(mixed[["a"]], mixed["y"], qid=mixed["q"])
-    with pytest.raises(ValueError, match=r"y has the index of X in another order. Pass y.loc\[X.index\]"):
+    with pytest.raises(ValueError, match=r"y has the index of X in a different order. Pass y.loc\[X.index\]"):
         ranker.fit(mixed[["a"]], frame["y"], qid=mixed["q"])
-    with pytest.raises(ValueError, match="qid has the index of X in another order"):
+    with pytest.raises(ValueError, match="qid has the index of X in a different order"):
         ranker.predict(mixed[["a"]], qid=frame["q"])
-    with pytest.raises(ValueError, match="docid has the index of X in another order"):
+    with pytest.raises(ValueError, match="docid has the index of X in a different order"):
         ranker.rank(mixed[["a"]], qid=mixed["q"], docid=frame["doc"])
-    with pytest.raises(ValueError, match="qid has the index of X in another order"):
+    with pytest.raises(ValueError, match="qid has the index of X in a different order"):
         pk.Queries(mixed[["a"]], mixed["y"], frame["q"])
     ranking = ranker.rank(mixed[["a"]], qid=mixed["q"], docid=mixed["doc"])
     assert [documents[0][0] for _, documents in ranking] == ["z", "x"]

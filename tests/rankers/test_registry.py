@@ -121,7 +121,7 @@ def test_any_loss_goes_with_the_linear_ranker():
     [
         ("ranksvn", {}, r"there is no ranker 'ranksvn'\. Did you mean ranksvm.*\? The names are listmle, p-listmle"),
         ("zzz", {}, r"there is no ranker 'zzz'\. The names are listmle"),
-        (7, {}, "not by 7"),
+        (7, {}, "not 7"),
         ("listmle", {"loss": "listnet"}, r"has loss='listmle', not 'listnet'; the ranker 'linear' takes any loss"),
         ("listmle", {"loss": pk.losses.ListNet()}, r"has loss='listmle', not ListNet\(\)"),
         (

@@ -150,7 +150,7 @@ def test_dots_open_their_query_and_shared_dots_filter_the_table(page):
     page.execute_script(click, True)
     found = page.find_element("css selector", ".pk-found").text
     assert re.fullmatch(r"\d+ of 130 queries", found)
-    clear = page.find_element("xpath", "//button[contains(text(), 'of a dot')]")
+    clear = page.find_element("xpath", "//button[contains(text(), 'at this dot')]")
     assert clear.text.startswith(found.split()[0])
     clear.click()
     assert page.find_element("css selector", ".pk-found").text == "130 queries"

@@ -85,8 +85,8 @@ def test_sets_of_codes_belong_to_their_trees():
     [
         ("kinds_", np.array([3, 0, 0], dtype=np.uint8), "the kind of each split"),
         ("kinds_", np.array([2, 0], dtype=np.uint8), "the kind of each split"),
-        ("set_starts_", np.array([0, 2]), "set_starts_ must rise"),
-        ("set_starts_", np.array([1, 1]), "set_starts_ must rise"),
+        ("set_starts_", np.array([0, 2]), "set_starts_ must increase"),
+        ("set_starts_", np.array([1, 1]), "set_starts_ must increase"),
         ("thresholds_", np.array([1.0, 0, 0]), "the number of a set"),
         ("thresholds_", np.array([-1.0, 0, 0]), "the number of a set"),
         ("thresholds_", np.array([0.5, 0, 0]), "the number of a set"),

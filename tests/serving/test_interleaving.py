@@ -288,7 +288,7 @@ def test_a_worker_that_starts_without_the_database_returns_lists_and_mixes_them_
         (MODELS, {"interleave": InterleaveSettings(("shop@1", "shop")), "log": "l"}, "at least two rankers"),
         (MODELS, {"interleave": TEST._replace(method="coin"), "log": "l"}, "coin"),
         (MODELS, {"interleave": TEST._replace(method="optimised", k=11), "log": "l"}, "at most 10 documents"),
-        (("shop@1=linear.plackett", "shop@2=wide.plackett"), {"interleave": TEST, "log": "l"}, "other features"),
+        (("shop@1=linear.plackett", "shop@2=wide.plackett"), {"interleave": TEST, "log": "l"}, "different features"),
     ],
 )
 def test_tests_that_cannot_run_are_refused(folder, words, settings, message):

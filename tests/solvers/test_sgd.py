@@ -163,7 +163,7 @@ def test_a_callback_ends_the_work_with_its_reason():
 
 @pytest.mark.parametrize("rate", [0.0, -1.0, np.nan, "fast", None])
 def test_rates_that_are_none_are_refused(rate):
-    with pytest.raises(ValueError, match=f"learning_rate={rate!r} is not a rate; give a number above 0, such as 0.01"):
+    with pytest.raises(ValueError, match=f"learning_rate={rate!r}; it must be a number above 0, such as 0.01"):
         SGD(learning_rate=rate).check(ALL["logistic"]())
 
 

@@ -56,7 +56,7 @@ def test_small_files_take_little_memory(tmp_path):
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     told = dict(line.split(" ", 1) for line in done.stdout.splitlines())
     assert list(told) == cases
-    assert "2,147,483,646 columns, but the text has 2 values. If this is meant, pass sparse=True" in told[cases[0]]
+    assert "2,147,483,646 columns, but the text has 2 values. If this is intended, pass sparse=True" in told[cases[0]]
     assert "dense rows would take 17,179,869,168 bytes for 2 values" in told[cases[1]]
     assert told["scores=padded.txt"] == told["letor=rows.txt.gz"] == "read"
     assert all("the compressed data expand to" in told[case] for case in cases[4:])

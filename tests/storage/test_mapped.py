@@ -267,11 +267,11 @@ def test_what_changed_or_is_gone_is_refused(tmp_path):
     rows = np.load(tmp_path / "X.npy", mmap_mode="r")
     content = packed(rows)
     spilled = packed(take_rows(rows, np.arange(100)))  # given free at once
-    with pytest.raises(OSError, match="changed, or is on another machine"):
+    with pytest.raises(OSError, match="changed or is on another machine"):
         unpacked(spilled)
     np.testing.assert_array_equal(unpacked(content), X)
     np.save(tmp_path / "X.npy", X + 1)
-    with pytest.raises(OSError, match="changed, or is on another machine"):
+    with pytest.raises(OSError, match="changed or is on another machine"):
         unpacked(content)
 
 

@@ -110,7 +110,7 @@ def mixes_queries(self, scores, lists, slope):
         (changed(value_and_slope=bent, ignores_shifts=False), "is_convex is set"),
         (changed(is_linear_in_labels=True), "is_linear_in_labels is set"),
         (changed(value_and_slope=failing), "raised ZeroDivisionError: no documents"),
-        (changed(query_values=mixes_queries, ignores_shifts=False), "queries together|beside it|query_values gives"),
+        (changed(query_values=mixes_queries, ignores_shifts=False), "together|other queries|query_values gives"),
         (changed(curvature_at=lambda self, scores, lists: lambda direction: 0 * direction), "curvature_at is not"),
         (changed(lock=None, __reduce__=lambda self: 1 / 0), "cannot be copied to worker processes"),
     ],

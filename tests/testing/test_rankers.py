@@ -63,7 +63,7 @@ def takes_neighbours_as_lists(self, X, y, qid=None):
         (changed(fit=is_random, predict=lambda self, X, qid=None: X[:, 0] + self.column_), "two fits of Changed"),
         (
             changed(predict=lambda self, X, qid=None: X[:2, 0]),
-            "predict failed: ValueError: predict gave scores of shape",
+            "predict failed: ValueError: predict returned scores of shape",
         ),
         (changed(predict=lambda self, X, qid=None: np.sort(X[:, 0])), "Scores must follow the rows"),
         (changed(predict=lambda self, X, qid=None: X[:, 0] * np.nan), "not finite"),
@@ -102,5 +102,5 @@ def test_random_state_does_not_hide_lists_of_adjacent_rows():
         def predict(self, X):
             return X @ self.coef_
 
-    with pytest.raises(AssertionError, match="takes adjacent rows of different queries as one list"):
+    with pytest.raises(AssertionError, match="treats adjacent rows of different queries as one list"):
         check_ranker(Adjacent())

@@ -99,9 +99,9 @@ def test_queries_are_read_by_their_binding(query, expected):
         ("#and ('a'", 9, "found the end of the query"),
         ("#or (a)", 5, 'found "a"'),
         ("#or ('a') x", 10, 'expected the end of the query, found "x"'),
-        ("(" * 200 + "a", 101, "more than 100 brackets"),
-        ("NOT " * 200 + "a", 404, "more than 100 brackets"),
-        ("#not (" * 200, 606, "more than 100 brackets"),
+        ("(" * 200 + "a", 101, "more than 100 nested brackets"),
+        ("NOT " * 200 + "a", 404, "more than 100 nested brackets"),
+        ("#not (" * 200, 606, "more than 100 nested brackets"),
     ],
 )
 def test_errors_say_where_and_what_was_expected(query, position, message):

@@ -168,7 +168,7 @@ def test_other_folders_are_left_alone(tmp_path):
     with pytest.raises(FileExistsError, match=r"is not an index: it holds index\.plackett"):
         small().save(tmp_path / "site")
     assert (tmp_path / "site" / INDEX_FILE).read_text() == "mine"
-    with pytest.raises(NotADirectoryError, match="an index needs a folder"):
+    with pytest.raises(NotADirectoryError, match="an index needs its own folder"):
         small().save(tmp_path / "thesis.txt")
     with pytest.raises(DataFormatError, match="it is not an index"):
         open_index(tmp_path)
@@ -310,7 +310,7 @@ def test_arrays_that_do_not_fit_together_are_refused(tmp_path, change):
     pytest.importorskip("Stemmer")
     small(positions=True).save(tmp_path)
     rewrite(tmp_path, change)
-    with pytest.raises(DataFormatError, match="does not fit together"):
+    with pytest.raises(DataFormatError, match="the index is inconsistent"):
         open_index(tmp_path)
 
 
@@ -339,7 +339,7 @@ def test_what_cannot_be_indexed_is_refused():
     for documents, options, message in [
         ([], {}, "no document to index"),
         ({}, {}, "no field to index"),
-        ("text", {}, "body is one string"),
+        ("text", {}, "body is a single string"),
         (["a", None], {}, "body of document 1 is None"),
         ({"a": ["x"], "b": ["x", "y"]}, {}, "b has 2 texts but a has 1"),
         ({"whole": ["x"]}, {}, "a field is named 'whole'"),
@@ -368,7 +368,7 @@ def test_a_data_frame_is_its_columns():
     assert index.document("8") == {"title": "Boats", "body": "float"}
     with pytest.raises(ValueError, match="number of document 0 is 7; it must be a string"):
         build_index(frame)
-    with pytest.raises(TypeError, match="give an Analyser"):
+    with pytest.raises(TypeError, match="pass an Analyser"):
         build_index(["a"], analyser="english")
 
 

@@ -243,9 +243,9 @@ def test_rankers_are_known_by_name_and_checked():
 
 
 def test_places_and_queries_are_checked(five):
-    with pytest.raises(ValueError, match="the place 5, but there are 5 documents"):
+    with pytest.raises(ValueError, match="the position 5, but there are 5 documents"):
         five.scores("a", docs=[0, 5])
-    with pytest.raises(ValueError, match="list of places"):
+    with pytest.raises(ValueError, match="list of positions"):
         five.scores("a", docs=["1"])
     with pytest.raises(ValueError, match="k=0"):
         five.search("a", k=0)
@@ -254,7 +254,7 @@ def test_places_and_queries_are_checked(five):
     with pytest.raises(ValueError, match="the query holds 7"):
         five.search([7])
     for query in (None, 7, b"a"):
-        with pytest.raises(TypeError, match="give a text or a list of terms"):
+        with pytest.raises(TypeError, match="pass a text or a list of terms"):
             five.search(query)
     with pytest.raises(TypeError, match="mapping from query id to text"):
         five.run(["a", "b"])

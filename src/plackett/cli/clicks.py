@@ -36,7 +36,7 @@ def clicks(
         list[str],
         typer.Argument(
             metavar="TASK LOG [EVENTS]",
-            help="A task, and a table, WSCD or saved log, or UBI's files.",
+            help="A task, and a log: a table, WSCD, UBI or a saved log.",
         ),
     ],
     session: Annotated[str | None, _column("Column of the session.")] = None,
@@ -49,7 +49,7 @@ def clicks(
     action: Annotated[list[str] | None, _column("UBI: an action that is a click. Repeatable.", "NAME")] = None,
     k: Annotated[int | None, typer.Option("-k", min=1, help="Documents shown per list.")] = None,
     max_sessions: Annotated[
-        int | None, typer.Option(min=1, help="Above it, clients are bots.", rich_help_panel=LOG)
+        int | None, typer.Option(min=1, help="Clients with more sessions are bots.", rich_help_panel=LOG)
     ] = None,
     models: Annotated[
         str | None,
@@ -62,10 +62,10 @@ def clicks(
     grades: Annotated[int | None, typer.Option(min=2, help="Number of grades (5).", rich_help_panel=JUDGING)] = None,
     cuts: Annotated[str | None, typer.Option(help="Cut points, as in 0.1,0.3,0.5.", rich_help_panel=JUDGING)] = None,
     min_impressions: Annotated[
-        int | None, typer.Option(min=0, help="Impressions needed (10).", rich_help_panel=JUDGING)
+        int | None, typer.Option(min=0, help="Minimum impressions (10).", rich_help_panel=JUDGING)
     ] = None,
     min_evidence: Annotated[
-        float | None, typer.Option(min=0, help="Looks that a grade needs (1).", rich_help_panel=JUDGING)
+        float | None, typer.Option(min=0, help="Minimum evidence, in looks (1).", rich_help_panel=JUDGING)
     ] = None,
     lower: Annotated[
         bool | None, typer.Option("--lower", help="Grade the interval's low end.", rich_help_panel=JUDGING)
@@ -76,30 +76,30 @@ def clicks(
         bool | None, typer.Option("--by-query", help="Hold out queries, not sessions.", rich_help_panel=COMPARING)
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed.")] = None,
-    method: Annotated[str | None, typer.Option(metavar="NAME", help="Of propensities (harvesting).")] = None,
-    level: Annotated[float, typer.Option(help="Level of intervals.")] = 0.95,
+    method: Annotated[str | None, typer.Option(metavar="NAME", help="Propensity method (harvesting).")] = None,
+    level: Annotated[float, typer.Option(help="Confidence level of intervals.")] = 0.95,
     output: Annotated[
         str | None,
         typer.Option(
             "-o",
             "--output",
             metavar="FILE",
-            help="The cleaned log, qrels, propensities or the page.",
+            help="Output: cleaned log, qrels, propensities or page.",
         ),
     ] = None,
     judgements: Annotated[
-        str | None, typer.Option(metavar="FILE", help="As judge -o.", rich_help_panel=JUDGING)
+        str | None, typer.Option(metavar="FILE", help="Same as judge -o FILE.", rich_help_panel=JUDGING)
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Learn from a click log. The tasks:
 
     info          sizes, damage, click rate by rank, and what can be learned
-    convert       write the cleaned log to a file that the other tasks open at once
+    convert       write the cleaned log to a file that the other tasks load quickly
     judge         grades of documents by a click model, as qrels or CSV
     compare       click models on held-out sessions
     propensities  how much less each rank is looked at than rank 1
-    report        all of it, as one HTML page
+    report        everything, as one HTML page
     """
     from plackett.cli.shared import output as out
     from plackett.clicks.reading.read import read_clicks
@@ -139,7 +139,7 @@ def clicks(
         found = _compared(log, models, cv, "query" if queries else "session", level, seed)
         out.write_json(found.to_dict()) if as_json else out.write(str(found))
         if found.share_unseen:
-            out.note(f"{found.share_unseen:.1%} of the held-out documents are pairs that the fits did not see.")
+            out.note(f"{found.share_unseen:.1%} of the held-out documents are pairs unseen in training.")
     elif task == PROPENSITIES:
         estimate = _propensities(log, method, level, seed)
         if output is not None:
@@ -159,23 +159,23 @@ def _check_options(task: str, given: dict[str, Any]) -> None:
         for name in names:
             if other != task and given[name] is not None:
                 option = "by-query" if name == "queries" else name.replace("_", "-")
-                raise typer.BadParameter(f"--{option} belongs to plackett clicks {other}.")
+                raise typer.BadParameter(f"--{option} applies only to plackett clicks {other}.")
     if task == CONVERT and given["output"] is None:
         raise typer.BadParameter(f"plackett clicks {CONVERT} writes a file: add -o NAME.plackett.")
     if task in (INFO, CONVERT, PROPENSITIES) and given["models"] is not None:
-        raise typer.BadParameter(f"--model belongs to plackett clicks {JUDGE}, {COMPARE} and {REPORT}.")
+        raise typer.BadParameter(f"--model applies only to plackett clicks {JUDGE}, {COMPARE} and {REPORT}.")
     if task not in (PROPENSITIES, REPORT) and given["method"] is not None:
-        raise typer.BadParameter(f"--method belongs to plackett clicks {PROPENSITIES} and {REPORT}.")
+        raise typer.BadParameter(f"--method applies only to plackett clicks {PROPENSITIES} and {REPORT}.")
     if task in (INFO, CONVERT, JUDGE) and given["seed"] is not None:
-        raise typer.BadParameter(f"--seed belongs to plackett clicks {COMPARE}, {PROPENSITIES} and {REPORT}.")
+        raise typer.BadParameter(f"--seed applies only to plackett clicks {COMPARE}, {PROPENSITIES} and {REPORT}.")
     if task == COMPARE and given["output"] is not None:
-        raise typer.BadParameter("plackett clicks compare writes to standard output; --output belongs to the others.")
+        raise typer.BadParameter("plackett clicks compare writes to standard output; it has no --output.")
     if task == REPORT and given["as_json"]:
         raise typer.BadParameter("plackett clicks report writes a page; it has no --json.")
     if task == JUDGE and given["as_json"]:
         raise typer.BadParameter("plackett clicks judge writes qrels, or a table with -o NAME.csv; it has no --json.")
     if given["grades"] is not None and given["cuts"] is not None:
-        raise typer.BadParameter("choose one of --grades and --cuts.")
+        raise typer.BadParameter("give either --grades or --cuts.")
 
 
 def _compared(

@@ -71,7 +71,7 @@ def compare(
             "--metrics",
             "-m",
             metavar="NAMES",
-            help="Measures, with commas.",
+            help="Measures, comma-separated.",
             show_default="ndcg@10,map",
             autocompletion=completion.measures,
         ),
@@ -111,7 +111,7 @@ def compare(
         typer.Option("--queries", metavar="IDS", help="Queries whose lists the report must show."),
     ] = None,
     learning_curve: Annotated[
-        bool, typer.Option("--learning-curve", help="Also fit to parts of the training queries.")
+        bool, typer.Option("--learning-curve", help="Also fit to subsets of the training queries.")
     ] = False,
     model: Annotated[
         str | None,

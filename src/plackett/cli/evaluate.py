@@ -55,7 +55,7 @@ def evaluate(
             "--metrics",
             "-m",
             metavar="NAMES",
-            help="Measures, with commas.",
+            help="Measures, comma-separated.",
             show_default="ndcg@10,map,mrr",
             autocompletion=completion.measures,
         ),
@@ -90,12 +90,12 @@ def evaluate(
         str | None, typer.Option(metavar="FILE", help="A file, numbers, harvesting, em, trust, …", **_CLICKS)
     ] = None,
     candidates: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What is ordered: session (lists), query.", **_CLICKS)
+        str | None, typer.Option(metavar="NAME", help="Candidates: session (lists), query.", **_CLICKS)
     ] = None,
-    clip: Annotated[float | None, typer.Option(min=0.0, metavar="X", help="Least propensity.", **_CLICKS)] = None,
+    clip: Annotated[float | None, typer.Option(min=0.0, metavar="X", help="Smallest propensity.", **_CLICKS)] = None,
     interval: Annotated[str | None, typer.Option(metavar="NAME", help="bootstrap, bernstein.", **_CLICKS)] = None,
-    level: Annotated[float | None, typer.Option(metavar="X", help="Of intervals (0.95).", **_CLICKS)] = None,
-    unit: Annotated[str | None, typer.Option(metavar="NAME", help="Independent: session, query.", **_CLICKS)] = None,
+    level: Annotated[float | None, typer.Option(metavar="X", help="Confidence level (0.95).", **_CLICKS)] = None,
+    unit: Annotated[str | None, typer.Option(metavar="NAME", help="Unit: session, query.", **_CLICKS)] = None,
     qid: columns.Qid = None,
     label: columns.Label = None,
     docid: columns.Docid = None,
@@ -111,7 +111,7 @@ def evaluate(
 ) -> None:
     """Measure a ranking: a LETOR file and scores, a table and a column, or qrels and a run. Several are compared.
 
-    With --clicks LOG, runs (or models, and "logged" for the logged order) are valued by the clicks of other lists.
+    With --clicks LOG, estimate the value of runs or models from logged clicks; "logged" is the logged order.
     """
     from plackett.cli.evaluating import clicks as by_clicks
     from plackett.cli.shared import comparisons, inputs, measures, output
@@ -146,7 +146,7 @@ def evaluate(
         raise typer.BadParameter("--every-convention can only be combined with --json and --csv.")
     if as_csv and reference_scores and not every_convention:
         raise typer.BadParameter(
-            "--csv is the table per query, without reference scores; try --json --reference-scores."
+            "--csv writes the table per query, without reference scores; try --json --reference-scores."
         )
     if per_query and form in ("markdown", "latex"):
         raise typer.BadParameter("--markdown and --latex show the summary; for all queries use --csv or --json.")
@@ -158,7 +158,7 @@ def evaluate(
     with_subtopics = measures.need_subtopics(wanted)
     if is_table:
         if cache:
-            raise typer.BadParameter("--cache takes LETOR and Parquet files, without columns of a table.")
+            raise typer.BadParameter("--cache applies only to LETOR and Parquet files, without named columns.")
         labels, rankings = _load_table(data, scores, named, with_features=reference_scores)
     else:
         if named.given():

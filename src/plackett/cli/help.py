@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 HELP_ALL = "--help-all"
-METAVARS = {int: "N", float: "X", str: "TEXT"}  # of options that name none
+METAVARS = {int: "N", float: "X", str: "TEXT"}  # for options without a metavar
 COMMAND, NAME = "bold cyan", "bold"
 
 

@@ -151,7 +151,7 @@ def _collection(sources: list[str], collection: str | None) -> TextCollection | 
         return loaded[0]
     for source, found in zip(sources, loaded, strict=True):
         if found is not None:
-            raise ValueError(f"{source} is a collection; index it on its own.")
+            raise ValueError(f"{source} is a collection; index it separately.")
     inputs.check_exists(*sources)
     return None
 

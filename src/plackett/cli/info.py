@@ -61,7 +61,7 @@ def info(
 
 
 def _describe(source: Any) -> dict[str, Any]:
-    """Return what a model file says of itself; a model of another tool is loaded."""
+    """Return the metadata of a model file; models of other tools are loaded."""
     from plackett.storage.container import MAGIC
     from plackett.storage.opening import first_bytes
 

@@ -1,4 +1,4 @@
-"""``plackett interleave``: an interleaved test of two rankers on simulated users, and the verdict of a real one."""
+"""``plackett interleave``: simulate an interleaved test of two rankers, or read the verdict of a real one."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def interleave(
     ] = "team-draft",
     credit: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Of optimised: linear (default) or inverse.", rich_help_panel=METHOD),
+        typer.Option(metavar="NAME", help="optimised: linear (default) or inverse.", rich_help_panel=METHOD),
     ] = None,
     sessions: Annotated[int, typer.Option("--sessions", "-n", min=1, help="Sessions of the test.")] = 10_000,
     k: Annotated[int, typer.Option("-k", min=1, help="Documents in a list.")] = 10,
     user: Annotated[
         str, typer.Option(metavar="NAME", help="pbm, cascade, ubm or trust.", rich_help_panel=USER)
     ] = "pbm",
-    eta: Annotated[float, typer.Option(min=0, help="How much the rank matters.", rich_help_panel=USER)] = 1.0,
+    eta: Annotated[float, typer.Option(min=0, help="Strength of the position bias.", rich_help_panel=USER)] = 1.0,
     epsilon: Annotated[
         float, typer.Option(min=0, max=1, help="Chance of a click on label 0.", rich_help_panel=USER)
     ] = 0.1,
@@ -69,9 +69,8 @@ def interleave(
 ) -> None:
     """Plan an interleaved test of two rankers, or read the verdict of one from its log.
 
-    simulate: users who click by the labels, mixed lists of both rankers, the preference, its interval and the sessions
-    needed, with A/B tests beside it.
-    verdict: the preference and the verdict of each test in a log of plackett serve --interleave.
+    simulate: show mixed lists to simulated users; print the preference and the sessions needed, beside A/B tests.
+    verdict: print the preference and the verdict of each test in a log of plackett serve --interleave.
     """
     from plackett.cli.refining.base import read_ranking
     from plackett.cli.shared import inputs, models
@@ -83,13 +82,13 @@ def interleave(
 
     if words[0] == VERDICT and len(words) == 2:
         if ranker_a is not None or ranker_b is not None:
-            raise typer.BadParameter(f"--ranker-a and --ranker-b belong to plackett interleave {SIMULATE}.")
+            raise typer.BadParameter(f"--ranker-a and --ranker-b apply only to plackett interleave {SIMULATE}.")
         _write_verdicts(words[1], level, margin, is_over, as_json)
         return
     if words[0] != SIMULATE or len(words) < 2 or ranker_a is None or ranker_b is None:
         raise typer.BadParameter(USAGE)
     if margin is not None or is_over:
-        raise typer.BadParameter(f"--margin and --over belong to plackett interleave {VERDICT}.")
+        raise typer.BadParameter(f"--margin and --over apply only to plackett interleave {VERDICT}.")
     data = words[1:]
     inputs.check_data(data)
     with usage_errors():
@@ -119,7 +118,7 @@ def interleave(
         return
     out.write(str(found))
     if method == "balanced":
-        out.note("balanced interleaving prefers one of two rankers also under random clicks; choose another method.")
+        out.note("balanced interleaving may prefer one ranker even under random clicks; choose another method.")
     if found.share_contested < 1:
         out.note(
             f"{1 - found.share_contested:.1%} of the lists are the same for both rankers and carry no information."
@@ -148,7 +147,7 @@ def _write_verdicts(log: str, level: float, margin: float | None, is_over: bool,
         out.write(f"{chr(10) if number else ''}{name}")
         out.write("\n\n".join(map(str, own)))
     if len(found) > 1:
-        out.note("models were swapped or settings changed: each combination is a test of its own.")
+        out.note("models were swapped or settings changed: each combination is a separate test.")
 
 
 def _name(what: str, taken: dict[str, Any]) -> str:

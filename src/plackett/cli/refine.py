@@ -84,7 +84,7 @@ def refine(
     given: Annotated[int | None, _option(RATED, "N", "Trial: known ratings per user (10).", "--given")] = None,
     seed: Annotated[int | None, _option(RATED, "N", "Trial: random seed (0).", "--seed")] = None,
     method: Annotated[
-        str, _option(METHOD, "NAMES", "mrr (default), lrr, rocchio; trials compare.", "--method")
+        str, _option(METHOD, "NAMES", "mrr (default), lrr, rocchio; trials take several.", "--method")
     ] = "mrr",
     rounds: Annotated[int | None, _option(METHOD, "N", "mrr, lrr: rounds (50).", "--rounds")] = None,
     eta: Annotated[float | None, _option(METHOD, "X", "mrr, lrr: noise of the feedback.", "--eta")] = None,
@@ -92,7 +92,7 @@ def refine(
     alpha: Annotated[float | None, _option(METHOD, "X", "rocchio: weight of the relevant (2).", "--alpha")] = None,
     beta: Annotated[float | None, _option(METHOD, "X", "rocchio: weight of the irrelevant (1).", "--beta")] = None,
     relevant_from: Annotated[
-        float | None, _option(METHOD, "X", "Labels from this on count 1, others 0.", "--relevant-from")
+        float | None, _option(METHOD, "X", "Labels of X or more count 1, others 0.", "--relevant-from")
     ] = None,
     metrics: Annotated[
         list[str] | None, _option(OUTPUT, "NAMES", "Measures of a trial (p@1,p@5,p@10,map).", "--metrics", "-m")
@@ -101,7 +101,7 @@ def refine(
     tag: Annotated[str | None, _option(OUTPUT, "TAG", "Write a TREC run of this name.", "--run")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Refine a ranking by judgements or clicks, recommend by ratings, or evaluate both in a trial.
+    """Refine a ranking with judgements or clicks, recommend items by ratings, or evaluate either in a trial.
 
     plackett refine results.txt --base run.txt --feedback clicks.csv --run better
     plackett refine judged.txt --base 20 --judge-first 10 --method mrr,rocchio

@@ -81,7 +81,7 @@ def _chosen(paper: Paper, only: str | None) -> list[Item]:
     found = [item for item in paper.items if only.lower() in item.title.lower()]
     if not found:
         titles = "; ".join(item.title for item in paper.items)
-        raise typer.BadParameter(f"--only {only!r}: no title contains it. There are {titles}.")
+        raise typer.BadParameter(f"--only {only!r}: no title contains it. The titles are {titles}.")
     return found
 
 

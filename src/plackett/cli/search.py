@@ -50,7 +50,7 @@ def search(
 
     words = " ".join(query or ())
     if (queries is None) == (not words.strip()):
-        raise typer.BadParameter("give the words of a query, or --queries FILE, and not both.")
+        raise typer.BadParameter("give either the words of a query or --queries FILE.")
     if ranker not in RANKERS:
         raise typer.BadParameter(f"--ranker {ranker!r} is not known; choose one of {', '.join(RANKERS)}.")
     if queries is not None and (boolean or as_json):

@@ -1,4 +1,4 @@
-"""``plackett serve``: models behind an address."""
+"""``plackett serve``: serve models over HTTP."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def serve(
     ],
     host: Annotated[
         str,
-        typer.Option("--host", metavar="HOST", help="Address to listen on; others than this machine need a token."),
+        typer.Option("--host", metavar="HOST", help="Address to listen on; non-loopback addresses need a token."),
     ] = HOST,
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 means any free port.")
@@ -46,7 +46,7 @@ def serve(
     ] = None,
     shadow: Annotated[
         str | None,
-        typer.Option("--shadow", metavar="NAME", help="A model that scores all lists too; its orders are only logged."),
+        typer.Option("--shadow", metavar="NAME", help="A model that also scores lists; its orders are only logged."),
     ] = None,
     log: Annotated[
         str | None,
@@ -71,7 +71,7 @@ def serve(
         typer.Option(
             "--method",
             rich_help_panel=INTERLEAVING,
-            help="team-draft (default), optimised, or another one of plackett interleave.",
+            help="team-draft (default), optimised, or another method of plackett interleave.",
         ),
     ] = None,
     interleave_k: Annotated[
@@ -90,29 +90,25 @@ def serve(
     poll: Annotated[
         float,
         typer.Option(
-            "--poll", min=0, help="Seconds between looks at the model files; 0: never swap.", rich_help_panel=LIMITS
+            "--poll", min=0, help="Seconds between checks of the model files; 0: never swap.", rich_help_panel=LIMITS
         ),
     ] = 1.0,
     max_docs: Annotated[
-        int, typer.Option("--max-docs", min=1, help="Maximum documents of a request.", rich_help_panel=LIMITS)
+        int, typer.Option("--max-docs", min=1, help="Maximum documents per request.", rich_help_panel=LIMITS)
     ] = 10_000,
     max_body: Annotated[
         int, typer.Option("--max-body", min=1, help="Maximum size of a request in MiB.", rich_help_panel=LIMITS)
     ] = 16,
     seconds: Annotated[
         float,
-        typer.Option(
-            "--seconds", min=0.01, help="Maximum seconds until the response to a request.", rich_help_panel=LIMITS
-        ),
+        typer.Option("--seconds", min=0.01, help="Maximum seconds to respond to a request.", rich_help_panel=LIMITS),
     ] = 5.0,
     max_requests: Annotated[
-        int, typer.Option("--max-requests", min=1, help="Maximum requests at the same time.", rich_help_panel=LIMITS)
+        int, typer.Option("--max-requests", min=1, help="Maximum concurrent requests.", rich_help_panel=LIMITS)
     ] = 256,
-    no_request_log: Annotated[
-        bool, flag("--no-request-log", "Log no line for each request on standard error.", OUTPUT)
-    ] = False,
+    no_request_log: Annotated[bool, flag("--no-request-log", "Do not log requests on standard error.", OUTPUT)] = False,
 ) -> None:
-    """Serve models over HTTP: POST /rank returns a list by score. Stop it with Ctrl-C or SIGTERM."""
+    """Serve models over HTTP: POST /rank orders a list by score. Stop it with Ctrl-C or SIGTERM."""
     from plackett._optional import import_optional
     from plackett.cli.shared import inputs, output
     from plackett.cli.shared.parameters import usage_errors
@@ -177,7 +173,7 @@ def _interleaving(names: str | None, options: dict[str, Any]) -> InterleaveSetti
     given = {name: value for name, value in options.items() if value is not None}
     if names is None:
         if given:
-            raise ValueError("--method, --interleave-k and --lists-per-user belong to --interleave.")
+            raise ValueError("--method, --interleave-k and --lists-per-user require --interleave.")
         return None
     return InterleaveSettings(tuple(names.split(",")), **given)
 

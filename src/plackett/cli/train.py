@@ -85,7 +85,7 @@ def train(
     solver: Annotated[
         str | None, _option("NAME", "auto, lbfgs, newton, sgd, newton-diag.", "--solver", **_LEARNING)
     ] = None,
-    max_iter: Annotated[int | None, _option("N", "Most iterations.", "--max-iter", min=1, **_LEARNING)] = None,
+    max_iter: Annotated[int | None, _option("N", "Maximum iterations.", "--max-iter", min=1, **_LEARNING)] = None,
     tol: Annotated[float | None, _option("X", "Gradient norm to stop at.", "--tol", min=0.0, **_LEARNING)] = None,
     normalize: Annotated[
         str | None,
@@ -97,7 +97,7 @@ def train(
         ),
     ] = None,
     settings: Annotated[list[str] | None, _option("KEY=VALUE", "Any parameter; repeatable.", "--set")] = None,
-    validation: Annotated[str | None, _option("DATA", "Lists to stop by, or for l2.", "--validation")] = None,
+    validation: Annotated[str | None, _option("DATA", "Lists for early stopping, or for l2.", "--validation")] = None,
     metrics: Annotated[
         list[str] | None,
         _option(
@@ -110,7 +110,7 @@ def train(
         ),
     ] = None,
     patience: Annotated[
-        int | None, _option("N", "Steps without improvement.", "--patience", min=1, **_LEARNING)
+        int | None, _option("N", "Steps without improvement before stopping.", "--patience", min=1, **_LEARNING)
     ] = None,
     tune_l2: Annotated[bool, _option(None, "Choose l2 by validation.", "--tune-l2")] = False,
     l2_path: Annotated[str | None, _option("L2,L2,…", "Values of l2 to choose from.", "--l2-path", **_LEARNING)] = None,
@@ -124,7 +124,7 @@ def train(
     propensities: Annotated[
         str | None, _option("FILE", "A file, numbers, harvesting, em, trust, …", "--propensities", **_CLICKS)
     ] = None,
-    clip: Annotated[float | None, _option("X", "Least propensity.", "--clip", min=0.0, max=1.0, **_CLICKS)] = None,
+    clip: Annotated[float | None, _option("X", "Smallest propensity.", "--clip", min=0.0, max=1.0, **_CLICKS)] = None,
     qid: Qid = None,
     label: Label = None,
     docid: Docid = None,
@@ -403,6 +403,6 @@ def _measured(fitted: Any, job: _Job) -> tuple[Any, dict[str, dict[str, float]]]
         if job.held_back is not None:
             measured["validation"] = means_on(job.held_back)
     except KeyboardInterrupt:
-        output.note(f"stopped while the fitted model was measured; it is in {job.model}.")
+        output.note(f"stopped during the evaluation; the fitted model is in {job.model}.")
         raise
     return sizes, measured

@@ -66,7 +66,7 @@ def tune(
     method: Annotated[str, typer.Option(metavar="NAME", help="grid, random or optuna.")] = "grid",
     trials: Annotated[int | None, typer.Option(help="Trials of random and optuna.", show_default="20")] = None,
     model: Annotated[
-        str | None, typer.Option("--model", "-o", metavar="FILE", help="Model file of the best one.")
+        str | None, typer.Option("--model", "-o", metavar="FILE", help="Model file of the best candidate.")
     ] = None,
     folder: Annotated[
         str | None, typer.Option("--folder", metavar="DIR", help="Store fits, so that a run can resume.")

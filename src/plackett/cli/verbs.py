@@ -23,7 +23,7 @@ class Verb(NamedTuple):
     examples: tuple[str, ...]
 
 
-LEARN, FEEDBACK, TEXTS, USE = "Judged lists", "Judgements and clicks of users", "Texts", "Putting to work"
+LEARN, FEEDBACK, TEXTS, USE = "Judged lists", "Judgements and clicks of users", "Texts", "Deployment and papers"
 
 VERBS: dict[str, Verb] = {
     "info": Verb(LEARN, "Describe judged lists, or a model.", ("info train.txt",)),
@@ -57,7 +57,7 @@ VERBS: dict[str, Verb] = {
     ),
     "refine": Verb(
         FEEDBACK,
-        "Refine a ranking by a few judgements or clicks.",
+        "Refine a ranking with a few judgements or clicks.",
         ("refine lists.txt --base bm25 --feedback clicks.csv --run refined -o refined.run",),
     ),
     "clicks": Verb(

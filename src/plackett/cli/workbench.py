@@ -30,20 +30,20 @@ def workbench(
         ),
     ] = None,
     letor: Annotated[
-        list[str] | None, typer.Option("--letor", metavar="DATA", help="Judged lists to browse in place of SOURCE.")
+        list[str] | None, typer.Option("--letor", metavar="DATA", help="Judged lists to browse instead of SOURCE.")
     ] = None,
     engines: Annotated[
         list[str] | None,
-        typer.Option("--engine", metavar="FILE", help="A live engine, by its settings in a TOML file; repeatable."),
+        typer.Option("--engine", metavar="FILE", help="A live engine, configured by a TOML file; repeatable."),
     ] = None,
     elasticsearch: Annotated[
-        str | None, typer.Option("--elasticsearch", metavar="URL", help="A live index, as http://127.0.0.1:9200/shop.")
+        str | None, typer.Option("--elasticsearch", metavar="URL", help="A live index: http://127.0.0.1:9200/shop.")
     ] = None,
     opensearch: Annotated[
-        str | None, typer.Option("--opensearch", metavar="URL", help="The same, of OpenSearch.")
+        str | None, typer.Option("--opensearch", metavar="URL", help="The same for OpenSearch.")
     ] = None,
     solr: Annotated[
-        str | None, typer.Option("--solr", metavar="URL", help="A live core, as http://127.0.0.1:8983/solr/shop.")
+        str | None, typer.Option("--solr", metavar="URL", help="A live core: http://127.0.0.1:8983/solr/shop.")
     ] = None,
     models: Annotated[
         list[str] | None, typer.Option("--model", metavar="FILE", help="A saved ranker as a base ranker.")
@@ -54,7 +54,7 @@ def workbench(
     ] = None,
     host: Annotated[
         str,
-        typer.Option("--host", metavar="HOST", help="Address to listen on; others than this machine need a token."),
+        typer.Option("--host", metavar="HOST", help="Address to listen on; non-loopback addresses need a token."),
     ] = HOST,
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 means any free port.")
@@ -110,7 +110,7 @@ def workbench(
     from plackett.http.server import address_of, open_port, serve
 
     with open_port(host, port) as listener:  # a port that is in use is reported before the index is built
-        settings = replace(settings, port=listener.getsockname()[1])  # the port that 0 became
+        settings = replace(settings, port=listener.getsockname()[1])  # the actual port if 0 was given
         from plackett.web.http.app import create_app
         from plackett.web.http.starting import StartingPage
         from plackett.web.store import Store

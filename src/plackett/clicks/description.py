@@ -75,7 +75,7 @@ class ClickDescription:
             ("documents", f"{self.n_docs:,}"),
             ("pairs of query and document", f"{self.n_pairs:,}"),
             ("shown", f"{self.n_shown:,}"),
-            ("clicks", f"{self.n_clicks:,} ({rate:.1%} of the shown)"),
+            ("clicks", f"{self.n_clicks:,} ({rate:.1%} of shown documents)"),
             (
                 "documents per list",
                 f"{self.list_length_min} to {self.list_length_max:,}, median {self.list_length_median:g}",
@@ -142,7 +142,7 @@ def unconnected(groups: list[list[int]]) -> str:
     """Return in words which ranks share no pair with the group of the first rank."""
     lost = sorted(rank for group in groups[1:] for rank in group)
     return (
-        f"{ranks_share(lost)} no pair with {named_ranks(groups[0])}: this log cannot tell how much less is looked at "
+        f"{ranks_share(lost)} no pair with {named_ranks(groups[0])}: this log cannot tell how much less users look "
         "there. Serve some lists in another order, or use features (regression EM)."
     )
 
@@ -276,5 +276,5 @@ def _findings(found: ClickDescription, shared: np.ndarray) -> list[str]:
         )
     if found.list_length_max > RANKS:
         longest = count_of(found.list_length_max, "document")
-        findings.append(f"Lists have up to {longest}; ranks below {RANKS} are not described.")
+        findings.append(f"Lists have up to {longest} documents; ranks after {RANKS} are not described.")
     return findings

@@ -49,7 +49,7 @@ class Judgements:
     impressions : ndarray of int64 of shape (n_rows,)
         How often the pair was shown in the log of the fit.
     evidence : ndarray of shape (n_rows,)
-        Number of looks that what is known about the attractiveness is worth.
+        Information about the attractiveness, as an equivalent number of looks.
     cuts : ndarray of shape (n_grades - 1,)
         Cut points, the same for all queries.
     by : str
@@ -125,9 +125,9 @@ class Judgements:
         ----------
         features : Queries, or array-like of shape (n_rows, n_features), default=None
             Queries that hold the pairs, found by query and document as text (documents without names by their row); or
-            a row for each judgement. None takes the features of the log that was given to ``judgements``.
+            a row for each judgement. None uses the features of the log that was given to ``judgements``.
         feature_names : sequence of str, default=None
-            Of an array.
+            Names of the columns of an array.
 
         Returns
         -------
@@ -257,9 +257,10 @@ def judge(
 
 
 def cut_points(values: np.ndarray, weights: np.ndarray, n_grades: int) -> np.ndarray:
-    """Return the weighted quantiles 1/2, 3/4, 7/8, ... of values: grades but the last are half as large as those below.
+    """Return the weighted quantiles 1/2, 3/4, 7/8, ... of values.
 
-    Quantiles that are equal, or as large as the largest value, separate nothing and are left out.
+    Each grade but the last then has half the weight of the one below. Quantiles that are equal, or as large as the
+    largest value, separate nothing and are left out.
 
     Examples
     --------

@@ -187,7 +187,7 @@ class ClickLog:
             Queries that hold the shown pairs, found by query and document as text; the log then has only the pairs that
             it shows. An array has a row for each pair, in the order of ``pairs``.
         feature_names : sequence of str, default=None
-            Of an array.
+            Names of the columns of an array.
 
         Returns
         -------
@@ -243,7 +243,7 @@ class ClickLog:
 
     @property
     def n_pairs(self) -> int:
-        """Number of pairs, those without a session in a part of a log included."""
+        """Number of pairs, including those without a session in a part of a log."""
         return len(self.pairs)
 
     @property
@@ -523,7 +523,7 @@ def _log_of(arrays: dict[str, np.ndarray], header: dict[str, Any], is_trusted: b
     """Return the log of a file, checked if it is not trusted: compiled code trusts bounds and codes."""
     for name, dtype in _DTYPES.items():
         if name in arrays and (arrays[name].dtype != dtype or arrays[name].ndim != 1):
-            raise ValueError(f"{name} has another type.")
+            raise ValueError(f"{name} has the wrong type.")
     pairs, optional = Pairs.from_stored(arrays), dict[str, Any]()
     n_sessions = arrays["session_query"].size
     for name in ("session_ids", "rankers"):
@@ -534,7 +534,7 @@ def _log_of(arrays: dict[str, np.ndarray], header: dict[str, Any], is_trusted: b
         _of_length(arrays["click"], "click", arrays["pair"].size, "pair")
         _check_pairs(arrays["indptr"], arrays["pair"], arrays["session_query"], pairs)
         if "session_ids" in optional and len(optional["session_ids"]) != n_sessions:
-            raise ValueError("session_ids has another length.")
+            raise ValueError("session_ids has the wrong length.")
         if "ranker" in arrays:
             _check_codes(arrays["ranker"], len(optional["rankers"]), "ranker")
     optional |= {name: _of_length(arrays[name], name, n_sessions) for name in _PER_SESSION if name in arrays}

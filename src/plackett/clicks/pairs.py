@@ -99,7 +99,7 @@ class Pairs:
                 raise ValueError("the pairs are damaged.")
         order = codes[0].astype(np.int64) * max(1, len(names[1])) + codes[1]
         if (np.diff(order) <= 0).any():
-            raise ValueError("the pairs are not in their order.")
+            raise ValueError("the pairs are not sorted.")
         return cls(names[0], names[1], *codes)
 
     def __repr__(self) -> str:

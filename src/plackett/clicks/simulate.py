@@ -45,7 +45,7 @@ def simulate_clicks(
     1,000, for any number of threads.
 
     * "pbm": looks at rank r with chance (.68 .61 .48 .34 .28 .20 .11 .10 .08 .06) to the power ``eta`` (the last one
-      for the ranks behind), and then clicks with chance ε + (1 - ε) (2^y - 1) / (2^y_max - 1).
+      for lower ranks), and then clicks with chance ε + (1 - ε) (2^y - 1) / (2^y_max - 1).
     * "cascade": looks at all ranks down to the first click, and clicks with the same chance.
     * "ubm": looks at a rank with a chance that depends on the last click above, a table to the power ``eta``.
     * "trust": looks at r with chance .35 / r + .65 / (1 + .05 (r - 1)), and then clicks on a relevant document with
@@ -68,7 +68,7 @@ def simulate_clicks(
     random_share : float, default=0.0
         Share of the sessions whose list is shuffled.
     max_label : float, default=None
-        The label y_max; None takes the largest.
+        The label y_max; None uses the largest.
     random_state : int, default=0
     path : path, default=None
         File for the log, which is then written block by block and mapped into memory.

@@ -1,7 +1,8 @@
 """Caches of data files: the arrays of a ``Queries`` in a container that is mapped into memory.
 
-The header of a cache names the files that it was made from (size, time of change, a hash of samples of their bytes) and
-the options they were read with. A cache is used only if these match and its checksums, shapes and indices are valid.
+The header of a cache names the files that it was made from (size, modification time, a hash of samples of their bytes)
+and the options they were read with. A cache is used only if these match and its checksums, shapes and indices are
+valid.
 """
 
 from __future__ import annotations
@@ -54,10 +55,10 @@ _DTYPES = {
 
 
 class CacheFile:
-    """The cache of some files, read with some options. It lies beside the first file, or in ``folder``.
+    """The cache of data files read with certain options, stored beside the first file or in ``folder``.
 
-    Beside the files the name of a cache depends on their names, so that a folder may be moved; elsewhere on their full
-    paths.
+    Beside the files, the name of a cache depends on their names, so that the folder can be moved. In ``folder`` it
+    depends on their full paths.
 
     Parameters
     ----------
@@ -82,24 +83,24 @@ class CacheFile:
         self._signatures = [signature(path) for path in paths]
 
     def load(self) -> Queries | None:
-        """Return the queries over the cache; None if it is missing or outdated, and with a warning if it is damaged."""
+        """Return the cached queries; None if the cache is missing or outdated, or, with a warning, damaged."""
         try:
             return load(self.path, self._signatures, self._options, self._dtype)
         except (FileNotFoundError, NotADirectoryError, OutdatedError):
             pass
         except Exception as error:  # any failure falls back to the files
             what = f"cannot be read ({error.strerror})" if isinstance(error, OSError) else "is damaged"
-            warn(f"the cache {self.path} {what}; it is rebuilt.", DataWarning)
+            warn(f"the cache {self.path} {what}; rebuilding it.", DataWarning)
         return None
 
     def is_outdated(self) -> bool:
-        """Return whether the files have changed since this object was made."""
+        """Return whether the files have changed since this object was created."""
         return [signature(path) for path in self._paths] != self._signatures
 
     def writer(self) -> contextlib.AbstractContextManager[ContainerWriter]:
         """Return a writer of the cache, for ``finish``.
 
-        Its permissions are those that all of the files have.
+        It gets the permissions that all of the files have.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         mode = 0o666
@@ -115,7 +116,7 @@ class CacheFile:
         first_index: int | None,
         categories: Categories | None = None,
     ) -> None:
-        """Write the header and move the cache to its place."""
+        """Write the header and move the cache to its final path."""
         described: dict[str, Any] = {"shape": list(shape), "feature_names": feature_names, "first_index": first_index}
         if categories:
             described["categories"] = {str(column): names.tolist() for column, names in categories.items()}
@@ -123,7 +124,7 @@ class CacheFile:
 
 
 def signature(path: Path) -> list:
-    """Return the size of a file, its time of change, and a hash of its content: of samples, if it is large."""
+    """Return the size of a file, its modification time, and a hash of its content, sampled if it is large."""
     if not path.is_file():
         if path.exists():
             raise ValueError(f"cache needs regular files, which can be read again; {path} is not one.")
@@ -149,7 +150,7 @@ def load(path: Path, made_from: list, options: dict[str, str], dtype: np.dtype |
     Raises
     ------
     ContainerError
-        If the cache is damaged; OutdatedError if it is of other files, other options or another version.
+        If the cache is damaged; OutdatedError if it belongs to other files, options or another version.
     """
     with open_container(path, KIND, VERSION, verify=False) as container:
         header = container.header
@@ -168,7 +169,7 @@ def load(path: Path, made_from: list, options: dict[str, str], dtype: np.dtype |
 
 def _check(is_valid: bool) -> None:
     if not is_valid:
-        raise ContainerError("the arrays of the cache do not fit together.")
+        raise ContainerError("the arrays of the cache are inconsistent.")
 
 
 def _check_dtypes(container: Container, dtype_of_X: str) -> None:
@@ -179,7 +180,7 @@ def _check_dtypes(container: Container, dtype_of_X: str) -> None:
 def _assemble(
     arrays: dict[str, np.ndarray], shape: tuple[int, int], names: Any, first_index: Any, categories: Categories
 ) -> Queries:
-    """Return queries over the arrays, if these belong together; compiled loops trust their indices."""
+    """Return queries over the arrays if they are consistent; compiled loops trust their indices."""
     n_docs = shape[0]
     indptr, ids, y = arrays["indptr"], arrays["ids"], arrays.get("y")
     _check(indptr.shape == (ids.size + 1,) and _are_bounds(indptr, n_docs))

@@ -86,7 +86,7 @@ def has_categories(frame: Any) -> bool:
 
 
 def encode_frame(X: Any) -> tuple[Any, Categories | None]:
-    """Return a data frame with codes in place of text and categories, and their names; anything else and None.
+    """Return a data frame with codes instead of text and categories, and their names; other input unchanged, and None.
 
     The frame is the same object if there is nothing to encode.
     """
@@ -117,8 +117,8 @@ def encode_frame(X: Any) -> tuple[Any, Categories | None]:
 def encode_column(column: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the codes of a narwhals column as floats, NaN where it is null, and the names.
 
-    Text is sorted; a categorical column keeps the order of its categories, also those that do not occur. (The
-    categories of a polars Categorical have no order of their own and are sorted, too.)
+    Text is sorted; a categorical column keeps the order of its categories, including unused ones. (The
+    categories of a polars Categorical are unordered, so they are sorted.)
     """
     array = column.to_arrow()
     is_sorted = str(column.dtype) == "Categorical" and "polars" not in str(column.implementation).lower()
@@ -140,7 +140,7 @@ def encode_arrow(array: Any, *, keep_order: bool) -> tuple[np.ndarray, np.ndarra
     used[codes[~np.isnan(codes)].astype(np.int64)] = True
     order = np.argsort(names, kind="stable")
     order = order[used[order]]
-    place = np.full(names.size + 1, np.nan)  # the last one is that of null
+    place = np.full(names.size + 1, np.nan)  # the last one is for null
     place[order] = np.arange(order.size)
     codes = np.where(np.isnan(codes), names.size, codes).astype(np.int64)
     return place[codes], names[order]
@@ -194,7 +194,7 @@ def merge_categories(parts: Sequence[Categories | None]) -> Categories | None:
 def align(X: Any, given: Categories | None, known: Categories, named: Callable[[int], str]) -> Any:
     """Return X with the codes of ``known``; a name that is not known becomes missing.
 
-    Raises a ``ValueError`` where one side has categories and the other numbers, with the column as ``named`` calls it.
+    Raises a ``ValueError`` if one side has categories and the other numbers; ``named`` gives the name of the column.
     """
     given = given or {}
     for column in sorted(set(known) ^ set(given)):
@@ -208,7 +208,7 @@ def align(X: Any, given: Categories | None, known: Categories, named: Callable[[
 
 
 def recode(X: Any, given: Categories, known: Categories) -> Any:
-    """Return X with the codes of ``known`` in place of those of ``given``; NaN where a name is not known.
+    """Return X with the codes of ``known`` instead of those of ``given``; NaN where a name is not known.
 
     X is copied if a code changes, to a mapped file if X is large and mapped.
     """

@@ -15,7 +15,7 @@ _DOCID = re.compile(r"\s*docid\s*=\s*(\S+)")
 def docids_of_comments(comments: TextColumn) -> np.ndarray:
     """Return the document name in each comment: the word after ``docid =``, else the text before the first tab.
 
-    An array of str; of Python strings if a long name would make the array too wide.
+    The array has a fixed-width dtype, or holds Python strings if a long name would make it too wide.
     """
     bounds = np.ascontiguousarray(comments.bounds)
     spans = np.empty((len(comments), 2), dtype=np.int64)
@@ -37,7 +37,7 @@ def _docid_of(comment: str) -> str:
 
 
 def titles_of_comments(comments: TextColumn) -> list[str] | None:
-    """Return the title in each comment, the text behind the name and a tab; None if no comment has one."""
+    """Return the title in each comment, the text after the name and a tab; None if no comment has one."""
     if not (comments.buffer == ord("\t")).any():
         return None
     titles = []

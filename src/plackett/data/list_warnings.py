@@ -82,7 +82,7 @@ def _refusal(X: Any) -> str | None:
             for column in queries.categories or ():
                 which = feature_number(column, None, queries.feature_names)
                 return (
-                    f"{which} of X has values that are not numbers but text or categories. Encode them first, as with "
+                    f"{which} of X holds text or categories, not numbers. Encode them first, for example with "
                     "plackett.preprocessing.OneHotCategories, or leave the column out."
                 )
     except (TypeError, ValueError) as error:

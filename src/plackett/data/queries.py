@@ -68,7 +68,7 @@ class Queries:
     categories : dict from columns to sequences of str, default=None
         Names of the categories of columns, by position or feature name, for an array X that holds their codes: 0 for
         the first name, 1 for the second; NaN where the value is missing. Columns of a data frame that hold text or
-        categories are encoded like this: text in sorted order, a categorical column in its own.
+        categories are encoded like this: text in sorted order, categorical columns in the order of their categories.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Queries:
         The input row of each row of ``grouped``; None if the input was grouped.
     has_estimated_labels : bool
         Whether labels are relevance that was estimated from clicks (``plackett.clicks.corrected_labels``). Rankers then
-        refuse losses that are not linear in the labels, with which noise becomes bias.
+        reject losses that are not linear in the labels, because these turn noise into bias.
 
     Examples
     --------
@@ -318,7 +318,7 @@ class Queries:
         """One document name per row, or None: as given, or from the comment.
 
         The name in a comment ``docid = GX000 inc = 1`` is ``GX000``. The name in any other comment is the text before
-        the first tab, stripped; ``titles`` has the text behind the tab.
+        the first tab, stripped; ``titles`` has the text after the tab.
         """
         if isinstance(self.document_ids, TextColumn):
             return as_str_array(list(self.document_ids))
@@ -328,7 +328,7 @@ class Queries:
 
     @cached_property
     def titles(self) -> list[str] | None:
-        r"""One title per row, empty where there is none: the text behind a tab in the comment; None if no row has one.
+        r"""One title per row, the text after a tab in the comment; empty if there is none, None if no row has one.
 
         Examples
         --------
@@ -474,8 +474,8 @@ class Queries:
     def replace(self, **columns: Any) -> Queries:
         """Return these queries with other values of some columns: X, y, docid, comments, subtopics and so on.
 
-        Rows keep their order. The caller has checked the values. Other labels are not estimates unless
-        ``has_estimated_labels`` says so.
+        Rows keep their order. The caller has checked the values. New labels are not treated as estimates
+        unless ``has_estimated_labels`` is passed.
         """
         kept = {
             "X": self.X, "y": self.y, "docid": self.document_ids, "comments": self.comments,
@@ -504,10 +504,10 @@ class Queries:
         return answer
 
     def describe(self, *, relevant_from: float = 1.0, with_findings: bool = True) -> Description:
-        """Describe the data, the first thing to look at: sizes, labels, list lengths, duplicates, and findings.
+        """Describe the data: sizes, labels, list lengths, duplicates, and findings.
 
-        Findings are missing values, columns that look like ids, times or the label, columns that order documents almost
-        perfectly by themselves, rows sorted by label, and what to do in each case.
+        Findings are missing values, columns that look like ids, times or the label, columns that alone order documents
+        almost perfectly, rows sorted by label, and what to do in each case.
 
         Parameters
         ----------
@@ -524,7 +524,7 @@ class Queries:
     def describe_columns(self) -> Table:
         """Return a table of the columns: what they hold, how much is missing, and how well each ranks alone.
 
-        The last column is the share of pairs of documents with different labels that the column orders right by itself,
+        The last column is the share of pairs of documents with different labels that the column alone orders correctly,
         ascending or descending, on at most 500 queries; 0.5 is chance.
 
         Returns
@@ -564,7 +564,7 @@ def as_rows(X: object) -> tuple[np.ndarray, list[str] | None]:
             names = list(X.column_names)
         rows = np.asarray(X)
     if rows.ndim != 2:
-        hint = " One column? X.reshape(-1, 1)." if rows.ndim == 1 else ""
+        hint = " For a single column: X.reshape(-1, 1)." if rows.ndim == 1 else ""
         raise ValueError(
             f"X has shape {rows.shape}; it must have one row per document and one column per feature.{hint}"
         )
@@ -596,7 +596,7 @@ def _as_floats(rows: np.ndarray, names: list[str] | None) -> np.ndarray:
                 f"{which} of X has values that are not numbers: {str(error).rstrip('.')}. Leave it out, or {advice}: "
                 "text becomes categories."
             ) from None
-    raise AssertionError("a table is numbers if all of its columns are")
+    raise AssertionError("a table is numeric if all of its columns are")
 
 
 def _writable(vector: np.ndarray) -> np.ndarray:
@@ -623,7 +623,7 @@ def _check_names(names: Sequence[str] | None, n_features: int) -> list[str] | No
     if names is None:
         return None
     if isinstance(names, str):
-        raise TypeError(f"feature_names is one text, {names!r}; expected one name per column.")
+        raise TypeError(f"feature_names is a single string, {names!r}; expected one name per column.")
     names = [str(name) for name in names]
     if len(names) != n_features:
         raise ValueError(f"feature_names has {len(names)} names but X has {n_features} columns.")

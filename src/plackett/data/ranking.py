@@ -35,7 +35,7 @@ class Ranking:
     ids : ndarray of shape (n_queries,)
         Query ids, in order of first appearance.
     indptr : ndarray of shape (n_queries + 1,)
-        The documents of query ``ids[q]`` are ``indptr[q]:indptr[q + 1]`` of the next three.
+        The documents of query ``ids[q]`` are ``indptr[q]:indptr[q + 1]`` of the arrays below.
     docid, scores : ndarray
     rows : ndarray of int
         The row of each document in the input.

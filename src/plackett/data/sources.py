@@ -52,7 +52,7 @@ class Source:
 
 
 def sources(paths: Any, *, pieces: int | None = None, **options: Any) -> list[Source]:
-    """Return sources for all files that ``paths`` stands for, in order.
+    """Return sources for all files that ``paths`` matches, in order.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def _checked(reader: Callable[..., Queries], options: dict[str, Any]) -> tuple[t
     for name in options:
         if name not in known or name == "row_groups":
             choices = ", ".join(one for one in known if one != "row_groups")
-            raise TypeError(f"{name} is not an argument of {reader.__name__}; there are {choices}.")
+            raise TypeError(f"{name} is not an argument of {reader.__name__}; its arguments are {choices}.")
     return tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in options.items())
 
 

@@ -117,7 +117,7 @@ class Subtopics:
 
 
 def as_subtopics(subtopics: object, n_docs: int) -> Subtopics:
-    """Return what a user gave as subtopics, checked to have one row per document."""
+    """Return the given subtopics, checked to have one row per document."""
     found = subtopics if isinstance(subtopics, Subtopics) else Subtopics(subtopics)
     if len(found) != n_docs:
         raise ValueError(f"subtopics has {len(found):,} rows but there are {n_docs:,} documents.")

@@ -94,7 +94,7 @@ class TextColumn:
 
 
 def as_str_array(names: list[str]) -> np.ndarray:
-    """Return texts as an array of str; of Python strings if a long one would make the array too wide."""
+    """Return texts as a str array, or as Python strings if a long text would make the array too wide."""
     width = max(map(len, names), default=1)
     if 4 * width * len(names) > _SMALL and 4 * width * len(names) > WASTE * (sum(map(len, names)) + len(names)):
         array = np.empty(len(names), dtype=object)

@@ -31,19 +31,19 @@ POLL_SECONDS = 0.5  # between checks for workers
 
 
 def has_graph(value: Any) -> bool:
-    """Whether it is a Dask collection or a Delayed object."""
+    """Return whether a value is a Dask collection or a Delayed object."""
     return hasattr(value, "__dask_graph__")
 
 
 def is_future(value: Any) -> bool:
-    """Whether it is a future of a Dask client."""
+    """Return whether a value is a future of a Dask client."""
     return type(value).__module__.partition(".")[0] == "distributed" and hasattr(value, "key")
 
 
 def active_client() -> Any:
     """Return the Dask client of this process, or None. Does not import Dask.
 
-    None also inside a Dask task, which would block its thread while waiting for other tasks.
+    Also None inside a Dask task, which would block its thread while waiting for other tasks.
     """
     distributed = sys.modules.get("distributed")
     if distributed is None:
@@ -57,7 +57,7 @@ def active_client() -> Any:
         return None
     if client.asynchronous:
         raise ValueError(
-            "the Dask client is asynchronous, but fit is a blocking call. Make a client without "
+            "the Dask client is asynchronous, but fit is a blocking call. Create a client without "
             "asynchronous=True, and fit in another thread, for example with asyncio.to_thread."
         )
     return client
@@ -69,7 +69,7 @@ def require_client(needed_for: str) -> Any:
     client = active_client()
     if client is None:
         raise ValueError(
-            f"{needed_for} needs a Dask client, and there is none. Connect to your cluster first: "
+            f"{needed_for} needs a Dask client, but there is none. Connect to your cluster first: "
             'dask.distributed.Client("tcp://scheduler:8786"), or Client() for one on this machine.'
         )
     return client
@@ -130,7 +130,7 @@ class ClusterPartitions:
         return self._gather([self._client.submit(_alone, self._parts[place], work, arguments, pure=False)])[0]
 
     def replace(self, places: Sequence[int], work: Callable[..., Any], *arguments: Any) -> None:
-        """Replace the parts at these places by ``work(part, *arguments)`` and drop the others."""
+        """Replace the parts at these positions by ``work(part, *arguments)`` and drop the others."""
         self._generation += 1
         given = self._client.submit(_identity, arguments, pure=False)
         changed = [
@@ -229,7 +229,7 @@ class ClusterPartitions:
                 self._client.wait_for_workers(1, timeout=NO_WORKERS_SECONDS)
             except TimeoutError:
                 raise ConnectionError(
-                    f"the Dask cluster at {self._address} has no workers. Start some, as with: dask worker "
+                    f"the Dask cluster at {self._address} has no workers. Start some, for example: dask worker "
                     f"{self._address}"
                 ) from None
             found = self._client.run(_version, on_error="return")
@@ -263,13 +263,13 @@ class ClusterPartitions:
             yield
         except KilledWorker as error:
             raise ConnectionError(
-                f"Dask workers died repeatedly while processing a partition ({_first_line(error)}). They may lack "
+                f"Dask workers died repeatedly while processing a partition ({_first_line(error)}). They may be out of "
                 "memory: use smaller partitions, or more workers."
             ) from error
         except Exception as error:
             if isinstance(error, (CancelledError, CommClosedError)) or self._client.status in ("closing", "closed"):
                 raise ConnectionError(
-                    f"the Dask cluster at {self._address} has lost the fit ({_first_line(error)}). Its scheduler was "
+                    f"the Dask cluster at {self._address} lost the fit ({_first_line(error)}). Its scheduler was "
                     "closed or restarted, or a worker was lost with partitions that cannot be recomputed."
                 ) from error
             raise

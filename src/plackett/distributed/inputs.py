@@ -33,7 +33,7 @@ class PartitionedInput(NamedTuple):
 
 
 def is_in_parts(X: Any) -> bool:
-    """Whether X is partitioned data rather than rows. Does not import Dask."""
+    """Return whether X is partitioned data rather than rows. Does not import Dask."""
     if isinstance(X, (Queries, np.ndarray)):
         return False
     if isinstance(X, (list, tuple)):
@@ -46,7 +46,7 @@ def _is_part(one: Any) -> bool:
 
 
 def _is_collection(one: Any) -> bool:
-    """Whether it is a Dask collection. A Delayed object seems to have any attribute, so its class is asked."""
+    """Return whether a value is a Dask collection. A Delayed object seems to have any attribute, so check its class."""
     return has_graph(one) and hasattr(type(one), "to_delayed")
 
 
@@ -55,7 +55,7 @@ def parts_of(X: Any, y: Any, qid: Any, sample_weight: Any) -> PartitionedInput:
     if _is_collection(X):
         client = require_client("A fit to a Dask collection")
         if getattr(X, "ndim", 0) != 2:
-            raise ValueError("X is a Dask collection with one dimension; rows with columns are needed.")
+            raise ValueError("X is a Dask collection with one dimension; rows and columns are needed.")
         if y is None or qid is None:
             raise ValueError(
                 "a Dask collection needs y and qid: collections with the same partitions, or column names."
@@ -66,14 +66,14 @@ def parts_of(X: Any, y: Any, qid: Any, sample_weight: Any) -> PartitionedInput:
     items = list(X) if isinstance(X, (list, tuple)) else [X]
     if sample_weight is not None:
         raise ValueError(
-            "sample_weight does not go with a list of partitions or paths: the weights of queries would have to be cut "
-            "the same way. Give a Dask data frame or array, and sample_weight as a column or array of the same one."
+            "sample_weight cannot be used with a list of partitions or paths: the query weights would need the same "
+            "partitions. Pass a Dask data frame or array, with sample_weight as a column or a matching array."
         )
     n_dask = sum(has_graph(one) or is_future(one) for one in items)
     if n_dask or any(isinstance(one, Queries) for one in items):
         _refuse_columns(y, qid, "Delayed objects and futures" if n_dask else "Queries")
         if 0 < n_dask < len(items):
-            raise ValueError("X mixes Dask objects with other partitions. Give one kind of partitions.")
+            raise ValueError("X mixes Dask objects with other partitions. Pass one kind of partition.")
         parts = [DelayedPart(loading.from_queries, (one, f"partition {number}")) for number, one in enumerate(items)]
         return PartitionedInput(parts, require_client("A fit to Delayed objects or futures") if n_dask else None)
     client = active_client()
@@ -84,7 +84,7 @@ def parts_of(X: Any, y: Any, qid: Any, sample_weight: Any) -> PartitionedInput:
 
 def _refuse_columns(y: Any, qid: Any, what: str) -> None:
     if y is not None or qid is not None:
-        raise ValueError(f"{what} have their labels and qid; give neither y nor qid.")
+        raise ValueError(f"{what} already have labels and qid; pass neither y nor qid.")
 
 
 # --- Files ------------------------------------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ def _of_frame(X: Any, y: Any, qid: Any, weight: Any) -> list[DelayedPart]:
     ]
     if ids or times:
         X = X.drop(columns=ids + times)
-        warn_of_columns({}, left_out=ids[1:], times=times, remedy="Drop columns that are no features.")
+        warn_of_columns({}, left_out=ids[1:], times=times, remedy="Drop columns that are not features.")
     _check_numbers(X, roles)
     if all(value is None or isinstance(value, str) for value in roles.values()):
         return [
@@ -154,8 +154,8 @@ def _check_numbers(X: Any, roles: dict[str, Any]) -> None:
         more = f" and {len(features) - COLUMNS_LISTED} more" if len(features) > COLUMNS_LISTED else ""
         raise ValueError(
             "features must be numbers, but these columns of X are not: "
-            f"{', '.join(features[:COLUMNS_LISTED])}{more}. Leave them out, X.drop(columns=[...]), or make numbers of "
-            "them, X.astype({...})."
+            f"{', '.join(features[:COLUMNS_LISTED])}{more}. Leave them out, X.drop(columns=[...]), or convert "
+            "them to numbers, X.astype({...})."
         )
 
 
@@ -166,7 +166,7 @@ def _of_array(X: Any, y: Any, qid: Any, weight: Any) -> list[DelayedPart]:
 
 
 def _side_by_side(rows: list, of_rows: dict[str, Any], chunks: Any) -> list[DelayedPart]:
-    """Recipes of parts whose rows, labels, ids and weights are partitions of collections."""
+    """Return parts whose rows, labels, ids and weights are partitions of collections."""
     columns = [_parts_of_column(values, role, len(rows), chunks) for role, values in of_rows.items()]
     return [
         DelayedPart(loading.from_arrays, (X, *of_part, f"partition {number}"))
@@ -181,7 +181,7 @@ def _parts_of_column(values: Any, role: str, n_parts: int, chunks: Any) -> list:
     if not _is_collection(values):
         raise ValueError(
             f"{argument} is a {type(values).__name__}, but X is a Dask collection, whose labels must be on the "
-            f"same workers. Give {argument} as a Dask collection with the same partitions, such as "
+            f"same workers. Pass {argument} as a Dask collection with the same partitions, such as "
             "dask.array.from_array(values, chunks=X.chunks[0])."
         )
     is_array = hasattr(values, "rechunk")
@@ -193,5 +193,5 @@ def _parts_of_column(values: Any, role: str, n_parts: int, chunks: Any) -> list:
         values = values.rechunk((chunks,))
     parts = list(values.to_delayed())
     if len(parts) != n_parts:
-        raise ValueError(f"{argument} has {len(parts)} partitions but X has {n_parts}; they must be cut alike.")
+        raise ValueError(f"{argument} has {len(parts)} partitions but X has {n_parts}; the partitions must match.")
     return parts

@@ -84,20 +84,20 @@ def load_source(source: Source) -> LoadedPart:
 
 
 def _has_rows(source: Source) -> bool:
-    """Whether a Parquet file has rows."""
+    """Return whether a Parquet file has rows."""
     with opened(source.path) as file:
         groups = range(file.num_row_groups) if source.row_groups is None else range(*source.row_groups)
         return any(file.metadata.row_group(group).num_rows for group in groups)
 
 
 def _has_lines(path: str) -> bool:
-    """Whether a LETOR file has lines other than blank ones and comments."""
+    """Return whether a LETOR file has lines other than blank ones and comments."""
     with open_bytes(path) as file:
         return any(line.lstrip()[:1] not in (b"", b"#") for line in file)
 
 
 def from_queries(queries: Any, name: str, *, may_widen: bool = False) -> LoadedPart:
-    """Check queries that were made elsewhere."""
+    """Check queries that were created elsewhere."""
     if not isinstance(queries, Queries):
         raise TypeError(f"{name} is a {type(queries).__name__}; Queries are needed.")
     return _checked(queries, None, name, may_widen=may_widen)
@@ -137,7 +137,7 @@ def _with_nan(table: Any) -> Any:
 
 
 def is_number(dtype: Any) -> bool:
-    """Whether a dtype, of numpy or a nullable one of pandas, is numeric."""
+    """Return whether a dtype, of numpy or a nullable one of pandas, is numeric."""
     return getattr(dtype, "kind", None) in tuple("fiub")
 
 
@@ -158,7 +158,7 @@ def _checked(queries: Queries, weights: np.ndarray | None, name: str, *, may_wid
     queries = queries.grouped
     try:
         if queries.categories is not None:
-            raise ValueError("X holds text or categories, which over partitions are not supported. Leave them out.")
+            raise ValueError("X holds text or categories, which are not supported over partitions. Leave them out.")
         check_csr(queries.X)
         has_missing = check_finite(
             queries.X, queries.feature_names,

@@ -38,7 +38,7 @@ class LocalPartitions:
             self._parts.append(part)
 
     def replace(self, places: Sequence[int], work: Callable[..., Any], *arguments: Any) -> None:
-        """Replace the parts at these places by ``work(part, *arguments)`` and drop the others."""
+        """Replace the parts at these positions by ``work(part, *arguments)`` and drop the others."""
         self._parts = [self._parts[place] for place in places]
         for place, part in enumerate(self._parts):
             before = part.queries.X

@@ -26,13 +26,13 @@ def check_normalizer(normalize: Any) -> Any:
     if not is_mergeable and not isinstance(normalizer, QueryNormalizer):
         raise ValueError(
             f"normalize={normalize!r} needs all rows in one process. Over partitions, choose one within queries "
-            '("query-minmax", "query-zscore", "query-unit", "query-rank"), "minmax", "maxabs" and "zscore".'
+            '("query-minmax", "query-zscore", "query-unit", "query-rank"), "minmax", "maxabs" or "zscore".'
         )
     return normalizer
 
 
 def learns(normalizer: Any) -> bool:
-    """Whether a transformer must be fitted to rows."""
+    """Return whether a transformer must be fitted to rows."""
     return normalizer is not None and not isinstance(normalizer, QueryNormalizer)
 
 

@@ -30,8 +30,8 @@ class Partitions(Protocol):
 class PartitionedObjective(LossTraits):
     """Mean loss of a linear scorer over all partitions plus penalty, as a function of the coefficients.
 
-    ``Σ_p share_p value_p(coef) + penalty(coef)``, share_p being the weight of the queries of partition p by that of all
-    queries. An evaluation visits all partitions once and adds up the results in an order that depends only on
+    ``Σ_p share_p value_p(coef) + penalty(coef)``, share_p being the weight of the queries of partition p over that of
+    all queries. An evaluation visits all partitions once and adds up the results in an order that depends only on
     the partitioning, so the result is the same for any number of workers.
 
     Parameters
@@ -71,7 +71,7 @@ class PartitionedObjective(LossTraits):
                 raise NotPositiveError(reason)
 
     def curvature_at(self, coef: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """Return a function that multiplies the second derivative at ``coef`` with a vector."""
+        """Return a function that multiplies the second derivative at ``coef`` by a vector."""
         coef = self._checked(coef).copy()
         held = self.penalty.curvature_diagonal(self.size)
 

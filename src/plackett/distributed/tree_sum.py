@@ -1,7 +1,7 @@
 """Sums over partitions along a fixed binary tree: bit-identical for any number of workers.
 
 Node ``(level, place)`` is the sum over partitions ``place * 2**level`` up to ``(place + 1) * 2**level``, cut at their
-number. Two neighbours are added left one first; a node without a neighbour moves up.
+number. Two neighbours are added, the left one first; a node without a neighbour moves up.
 """
 
 from __future__ import annotations

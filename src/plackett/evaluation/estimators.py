@@ -40,7 +40,7 @@ def _sizes(queries: Queries) -> np.ndarray:
 
 
 def _numbers(queries: Queries) -> np.ndarray:
-    """Return the number of the query of each row; ids may be texts."""
+    """Return the number of the query of each row; ids may be strings."""
     return np.repeat(np.arange(queries.n_queries), _sizes(queries))
 
 
@@ -123,7 +123,7 @@ def fit_copy(
     Validation queries are passed to a ``fit`` with ``Queries`` and ``eval_set``, which uses ``metric``, and to
     estimators of LightGBM and XGBoost with early stopping, which use their own measures. A ranker with ``max_iter``
     and ``patience=None`` is fitted to its minimum and gets no ``eval_set``: choosing the best iteration would be a
-    second choice on the same queries. A ranker that was trained elsewhere (``is_frozen``) is returned as it is.
+    second choice on the same queries. A ranker that was trained elsewhere (``is_frozen``) is returned unchanged.
     """
     if getattr(estimator, "is_frozen", False):
         return estimator
@@ -153,9 +153,9 @@ def predict(estimator: Any, queries: Queries) -> np.ndarray:
     if scores.shape == (queries.n_docs, 1):
         scores = scores[:, 0]
     if scores.shape != (queries.n_docs,):
-        raise ValueError(f"predict gave scores of shape {scores.shape} for {queries.n_docs:,} documents.")
+        raise ValueError(f"predict returned scores of shape {scores.shape} for {queries.n_docs:,} documents.")
     if not np.isfinite(scores).all():
-        raise ValueError("predict gave scores that are not finite numbers.")
+        raise ValueError("predict returned scores that are not finite numbers.")
     return scores
 
 
@@ -163,8 +163,8 @@ def _eval_set(estimator: Any, validation: Queries | None) -> dict[str, Any]:
     package = _package_of(estimator)
     if validation is None or package is None:
         raise ValueError(
-            f"{type(estimator).__name__} is set to early stopping, but there are no validation queries. Pass some, or "
-            "set a number of rounds."
+            f"{type(estimator).__name__} uses early stopping, but there are no validation queries. Pass some, or set "
+            "a number of rounds."
         )
     X, y, given = _rows(estimator, validation), validation.labels, parameters_of(estimator.fit)
     lists = {"eval_X": (X,), "eval_y": (y,)} if "eval_X" in given else {"eval_set": [(X, y)]}  # newer LightGBM
@@ -191,7 +191,7 @@ def _rows(estimator: Any, queries: Queries) -> Any:
 
 
 def _categorical_frame(queries: Queries) -> Any:
-    """Return X as a data frame of pandas with categorical columns, as scikit-learn and packages of trees take them."""
+    """Return X as a pandas data frame with categorical columns, as scikit-learn and tree packages take them."""
     pd = import_optional("pandas", extra="frames", needed_for="Passing categories to other estimators")
     X, known = queries.X.toarray() if is_sparse(queries.X) else queries.X, queries.categories or {}
     return pd.DataFrame({

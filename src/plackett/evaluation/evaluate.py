@@ -152,13 +152,13 @@ class Evaluation:
         return csv_text(["qid", *self.per_query, "convention"], rows)
 
     def to_table(self, *, per_query: bool = False, heading: str | None = None, digits: int = 4) -> Table:
-        """Return the summary, with ``per_query`` below a row for each query, as a `Table`.
+        """Return the summary as a `Table`; with ``per_query``, below a row for each query.
 
         Parameters
         ----------
         per_query : bool, default=False
         heading : str, default=None
-            Name of the first column; None takes that of the convention.
+            Name of the first column; None takes the name of the convention.
         digits : int, default=4
             Decimal places.
         """
@@ -210,7 +210,7 @@ def find_metric(metric: str | Measure, metrics: Sequence[str]) -> str:
         with contextlib.suppress(ValueError):  # the name of a measure of the user
             if Measure.parse(name) == wanted:
                 return name
-    raise ValueError(f"{str(metric)!r} was not evaluated; there are {', '.join(metrics)}.")
+    raise ValueError(f"{str(metric)!r} was not evaluated; the measures are {', '.join(metrics)}.")
 
 
 def evaluate(
@@ -230,24 +230,24 @@ def evaluate(
     Parameters
     ----------
     labels : array-like of shape (n_docs,), Queries, data frame, path, Qrels, or dict of dicts
-        A ``Queries`` has its own query ids, document ids and features, as have a LETOR or Parquet file, a folder of
-        Parquet files, or a pattern. Of a data frame, or a CSV, TSV or Arrow file, ``qid``, ``y``, ``docid`` and
+        A ``Queries`` has its own query ids, document ids and features, as do a LETOR or Parquet file, a folder of
+        Parquet files, or a pattern. For a data frame, or a CSV, TSV or Arrow file, ``qid``, ``y``, ``docid`` and
         ``scores`` name columns. ``Qrels`` need a ``Run`` as scores, and ``{qid: {docid: label}}`` needs
         ``{qid: {docid: score}}``.
     scores : array-like of shape (n_docs,), str, Run, or dict of dicts
-        Higher is better. For a ``Queries`` or files, in the order of their rows. A column of a data frame by its name.
+        Higher is better. For a ``Queries`` or files, in the order of their rows. For a data frame, also a column name.
     qid : array-like of shape (n_docs,), or one id for all rows; default=None
         The query of each row, in any order; None means one list. For a data frame the name of the column, by default
         "qid".
     y : str, default=None
         For a data frame, the column of the labels, by default "label".
     metrics : sequence of str, Measure or callable, or text with commas, default=("ndcg@10", "map", "mrr")
-        A callable is a measure of your own: see ``plackett.metrics.make_measure``. A mapping of names to measures names
+        A callable is a custom measure: see ``plackett.metrics.make_measure``. A mapping of names to measures names
         the columns.
     convention : str or Convention, default="standard"
         ``standard``, ``paper``, ``letor3``, ``letor4``, ``trec``, ``sklearn``, ``lightgbm``, ``xgboost``, ``gdeval`` or
         ``ranx``: how that tool breaks ties, discounts, and counts queries without a relevant document. ``standard``
-        averages ties over all their orders, so that the order of the rows has no influence. Parameters of a measure, as
+        averages ties over all their orders, so the order of the rows has no influence. Parameters of a measure, as
         in ``"ndcg@10(gain=linear)"`` and ``"ndcg@10(convention=letor4)"``, take precedence.
     docid : array-like of shape (n_docs,), default=None
         Document ids; conventions that break ties by them (``trec``, ``gdeval``) need them where scores tie.
@@ -408,21 +408,21 @@ def _refuse(why: str, **arguments: object) -> None:
 
 
 def check_judged(queries: Queries, measures: Sequence[Measure] = ()) -> None:
-    """Raise an error if labels are missing, for all documents or for some, unless all measures take the latter."""
+    """Raise an error if labels are missing, for all documents or for some, unless all measures allow it."""
     if np.isnan(queries.labels).any() and not (measures and all(one.kind.takes_unjudged for one in measures)):
         unjudged = int(np.isnan(queries.labels).sum())
         raise ValueError(
             f"{count_of(unjudged, 'document of these queries is', 'documents of these queries are')} not judged "
-            "(label NaN). Leave them out, or give them a label, before measuring. Of all measures, only bpref and "
-            "infap take them as they are."
+            "(label NaN). Leave them out, or give them a label, before measuring. Only bpref and infap "
+            "accept unjudged documents."
         )
 
 
 def _lists_of_run(qrels: Any, run: Any, complete: bool) -> tuple[JudgedLists, list[str]]:
     if not isinstance(qrels, Qrels) or not isinstance(run, Run):
         raise TypeError(
-            f"qrels go with a run: evaluate(read_qrels(...), read_trec_run(...)); "
-            f"here are {type(qrels).__name__} and {type(run).__name__}."
+            f"qrels need a run: evaluate(read_qrels(...), read_trec_run(...)); "
+            f"got {type(qrels).__name__} and {type(run).__name__}."
         )
     judged = join(qrels, run)
     lists = JudgedLists(
@@ -490,7 +490,7 @@ def evaluate_every_convention(labels: Any, scores: Any, **arguments: Any) -> dic
     >>> results["lightgbm"].mean()  # ties keep the order of the rows
     {'mrr': 0.5}
     >>> results["trec"]
-    'ties="trec" orders equal scores by document id, but there are no ids. Give docid, or choose another rule for ties.'
+    'ties="trec" orders equal scores by document id, but there are no ids. Pass docid, or choose another rule for ties.'
     """
     results: dict[str, Evaluation | str] = {}
     for name in CONVENTIONS:

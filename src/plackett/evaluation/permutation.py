@@ -1,4 +1,4 @@
-"""Permutation importance: how much a measure drops if the values of a feature are shuffled within each list."""
+"""Permutation importance: how much a measure drops when the values of a feature are shuffled within each list."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def permutation_importance(
     n_repeats: int = N_REPEATS,
     random_state: int = 0,
 ) -> list[FeatureImportance]:
-    """Return how much a measure drops if a feature is shuffled within each list, for every feature.
+    """Return how much a measure drops when a feature is shuffled within each list, for every feature.
 
-    A feature is shuffled among the documents of the same query only, so that its values stay those of the query. Of
-    two features with the same information each may have a small importance, because the other one remains.
+    A feature is shuffled only among the documents of the same query, so each query keeps its values. Two features with
+    the same information may each have a small importance, because the other one remains.
 
     Parameters
     ----------
@@ -50,14 +50,14 @@ def permutation_importance(
     metric : str or Measure, default="ndcg@10"
     convention : str or Convention, default="standard"
     n_repeats : int, default=3
-        Shuffles of each feature. All features have the same ones.
+        Shuffles of each feature, the same for all features.
     random_state : int, default=0
 
     Returns
     -------
     list of FeatureImportance
         The most important first, with intervals over queries (BCa, level 0.95). At most ``MOST_ROWS`` documents are
-        scored, so that of large data a sample of the queries is used.
+        scored, so large data sets are sampled by query.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def permutation_drops(
 ) -> np.ndarray:
     """Return the drop of each sampled query for each column, of shape (n_sampled, n_columns).
 
-    Drops are positive where the shuffled list is worse, also for measures of which lower values are better.
+    Drops are positive where the shuffled list is worse, even for measures for which lower values are better.
     """
     n_repeats, rng = check_positive_int(n_repeats, "n_repeats"), np.random.default_rng(check_seed(random_state))
     sample = _sampled(queries.grouped, most_rows // max(1, n_repeats * len(columns)), rng)

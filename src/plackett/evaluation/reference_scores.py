@@ -22,14 +22,14 @@ def random_values(measures: list[Measure], lists: JudgedLists, convention: Conve
     """Return the expectation of each query and measure under a random order.
 
     With equal scores, the expectation over the orders of tied documents is the expectation over all orders. It is exact
-    except for measures of users without an expectation of their own: see ``notes_on_sampling``.
+    except for users' measures that do not define an expectation: see ``notes_on_sampling``.
     """
     flat = lists.with_scores(np.zeros_like(lists.scores))
     return convention.table(measures, flat, ties="average")[0]
 
 
 def notes_on_sampling(measures: list[Measure], names: list[str]) -> list[str]:
-    """Return a sentence for each measure whose value of a random order is the mean of sampled orders."""
+    """Return a sentence for each measure whose value for a random order is the mean of sampled orders."""
     return [
         f"{RANDOM_ORDER} by {name}: mean of at most {measure.orders} sampled orders of each query"
         for name, measure in zip(names, measures, strict=True)
@@ -40,7 +40,7 @@ def notes_on_sampling(measures: list[Measure], names: list[str]) -> list[str]:
 def random_overall(
     measures: list[Measure], names: list[str], lists: JudgedLists, convention: Convention
 ) -> dict[str, float]:
-    """Return by name the values of measures of all queries together, each query in random order."""
+    """Return the values of measures of all queries together, by name, with each query in random order."""
     flat = lists.with_scores(np.zeros_like(lists.scores))
     return convention.overall(measures, names, flat, ties="average")
 

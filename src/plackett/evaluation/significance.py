@@ -288,7 +288,7 @@ def _as_vector(values: Any, name: str) -> np.ndarray:
     if vector.ndim != 1:
         raise ValueError(f"{name} has shape {vector.shape}; one value for each query is needed.")
     if np.isinf(vector).any():
-        raise ValueError(f"{name} has an infinite value in place {int(np.argmax(np.isinf(vector)))}.")
+        raise ValueError(f"{name} has an infinite value at position {int(np.argmax(np.isinf(vector)))}.")
     return vector
 
 
@@ -346,7 +346,7 @@ class Difference:
     p_random_holm: float
 
     def reversed(self) -> Difference:
-        """Return the difference of ``b`` to ``a``."""
+        """Return the difference ``b`` minus ``a``."""
         return replace(
             self,
             a=self.b,
@@ -370,7 +370,7 @@ def differences(
     higher_is_better: bool,
     random_state: int,
 ) -> list[Difference]:
-    """Return the difference of each pair; the corrected p-values are not corrected yet. Queries with NaN are skipped.
+    """Return the difference of each pair, with p-values that are not corrected yet. Queries with NaN are skipped.
 
     All pairs share their random draws, which does not change their p-values.
     """

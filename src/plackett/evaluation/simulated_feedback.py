@@ -60,7 +60,7 @@ class FeedbackResult:
         return next(iter(self.tables.values()))[BASE].metrics
 
     def p_values(self) -> dict[str, dict[str, dict[str, float]]]:
-        """Return for each kind of list and each refinement the p-values of its difference to the base.
+        """Return the p-values of the difference of each refinement from the base, for each kind of list.
 
         Two-sided paired t-test over the queries that count for both; 1 if no query differs, NaN for fewer than two.
         """
@@ -74,7 +74,7 @@ class FeedbackResult:
         }
 
     def rows(self) -> list[tuple[str, dict[str, float]]]:
-        """Return the rows of the summary: the means, and below those of each refinement its p-values."""
+        """Return the rows of the summary: the means, with p-values below those of each refinement."""
         p_values = self.p_values()
         answer = []
         for kind, rankings in self.tables.items():
@@ -100,7 +100,7 @@ class FeedbackResult:
         }
 
     def to_table(self) -> Table:
-        """Return the means, and below those of each refinement its p-values, as a `Table`."""
+        """Return the means as a `Table`, with p-values below those of each refinement."""
         columns = [Column("list: ranking", "text"), *map(Column, self.metrics)]
         return Table(columns, [[name, *(row[metric] for metric in self.metrics)] for name, row in self.rows()])
 
@@ -130,16 +130,16 @@ def relevance_feedback(
 ) -> FeedbackResult:
     """Judge the first documents of a base ranking, refine it, and evaluate both.
 
-    The judgements are the labels of the queries. On the full list a refiner improves already by sorting the judged
-    documents. On the residual list, without these, it improves only by what it learned. A query whose documents are all
-    judged has no residual list and is skipped there.
+    The judgements are the labels of the queries. On the full list a refiner improves simply by sorting the judged
+    documents. On the residual list, which omits them, it improves only by what it learned. A query whose documents are
+    all judged has no residual list and is skipped there.
 
     Parameters
     ----------
     queries : Queries
         With a label for every document.
     base : int, str, array-like, ranker, model, Run or dict
-        The base ranking, as for ``as_base_score``. Of equal scores the earlier row comes first.
+        The base ranking, as for ``as_base_score``. Equal scores keep the order of the rows.
     refiner : refiner, or dict of str to refiner
         Such as ``MultiplicativeRefiner()``, or several by name. Copies are fitted.
     n_judged : int, default=10
@@ -210,7 +210,7 @@ def measure_refinements(
     own = [BASE, SORTED] if pin_judged else [BASE]
     if not refiners or set(own) & set(refiners):
         named = " or ".join(f'"{name}"' for name in own)
-        raise ValueError(f"refiner names {sorted(map(str, refiners))}; give at least one, and none of them {named}.")
+        raise ValueError(f"refiner names {sorted(map(str, refiners))}; pass at least one, and none of them {named}.")
     scores = dict.fromkeys(own, as_base_score(base, queries))
     tables: dict[str, dict[str, Evaluation]] = {kind: {} for kind in parts}
     for name, one in {**dict.fromkeys(own), **refiners}.items():

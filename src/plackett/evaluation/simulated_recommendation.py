@@ -56,7 +56,7 @@ def recommendation(
         Ratings of at least this become 1 and others 0, for judgements and measures; None keeps the ratings.
     base_feature : bool, default=True
         Whether refiners see the base score as an additional feature. Without it, as in Jin, Valizadegan and Li (2008),
-        they keep the base ranking only as far as item features express it, which spoils a good base ranking.
+        they keep the base ranking only as far as item features express it, which degrades a good base ranking.
     sigma : float, default=2.5
         Parameter of ``PersonalityDiagnosis``.
     metrics, convention : as in ``evaluate``
@@ -94,7 +94,7 @@ def recommendation(
     n_short = int((n_rated[tested] <= n_given).sum())
     tested = tested[n_rated[tested] > n_given]
     if not tested.size:
-        raise ValueError(f"no user besides those trained on has more than n_given={n_given:,} ratings.")
+        raise ValueError(f"no user outside the training users has more than n_given={n_given:,} ratings.")
     given = _given(table, tested, n_given, draws)
     lists = _lists_of_users(table, tested, item_features(features, table), relevant_from)
     train = _places_of_users(table, np.sort(shuffled[:n_train_users]))

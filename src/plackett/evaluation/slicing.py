@@ -14,7 +14,7 @@ from plackett.evaluation.significance import Interval, bootstrap_interval
 from plackett.metrics.judged_lists import mean_of_counted
 from plackett.validation import plain
 
-MOST_BINS = 4  # of a quantity with many values, with about equally many queries each
+MOST_BINS = 4  # of a quantity with many values, with about the same number of queries each
 MOST_GROUPS = 30  # the largest ones
 NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[-+][0-9]+)?")
 OTHERS, UNKNOWN = "others", "no group"
@@ -23,7 +23,7 @@ OTHERS, UNKNOWN = "others", "no group"
 class Slice(NamedTuple):
     """Some of the test queries: what they have in common, and the means of two contestants.
 
-    ``difference`` is that of B minus A, with its bootstrap interval (level 0.95), which is that of this slice alone.
+    ``difference`` is B minus A; its bootstrap interval (level 0.95) is not corrected for the number of slices.
     ``best`` is the contestant with the best mean in the slice.
     """
 
@@ -38,10 +38,10 @@ class Slice(NamedTuple):
 
 
 def slices(comparison: Comparison, a: str, b: str, *, groups: Mapping[Hashable, Any] | None = None) -> list[Slice]:
-    """Return the means of two contestants, and their difference, by what is known about the queries.
+    """Return the means of two contestants, and their difference, by properties of the queries.
 
     Queries are divided by the length of their list, the number of relevant documents, the share of relevant documents,
-    the highest label, and by the groups of the user. Relevant are documents with a label above 0.
+    the highest label, and by the given groups. Documents with a label above 0 are relevant.
 
     Parameters
     ----------
@@ -49,12 +49,12 @@ def slices(comparison: Comparison, a: str, b: str, *, groups: Mapping[Hashable, 
     a, b : str
         Two contestants or reference scores.
     groups : mapping of query id to group, default=None
-        Ids may be given as text. Queries without a group are a slice of their own.
+        Ids may be given as text. Queries without a group form a separate slice.
 
     Returns
     -------
     list of Slice
-        By the first measure of the comparison. Without divisions that leave all queries in one slice.
+        By the first measure of the comparison. Divisions that leave all queries in one slice are omitted.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def _slice(comparison: Comparison, a: str, b: str, by: str, name: str, is_in: np
 
 
 def _bins(values: np.ndarray, *, as_share: bool = False) -> list[str]:
-    """Return the bin of each value as text; bins have whole values and about equally many queries."""
+    """Return the bin of each value as text; equal values share a bin, and bins have similar numbers of queries."""
     levels, counts = np.unique(values, return_counts=True)
     # the bin of a level is that of the middle of its queries
     middles = (np.cumsum(counts) - counts / 2) / values.size
@@ -140,7 +140,7 @@ def _bins(values: np.ndarray, *, as_share: bool = False) -> list[str]:
 
 
 def _largest(names: list[str]) -> list[str]:
-    """Return groups with the small ones together, if there are many."""
+    """Return groups, with the small ones merged if there are many."""
     found, counts = np.unique(names, return_counts=True)
     if found.size <= MOST_GROUPS:
         return names

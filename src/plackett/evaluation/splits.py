@@ -31,7 +31,7 @@ class QueryKFold(BaseCrossValidator):
 
     The parts differ in size by at most one query. They depend only on the query ids and the seed, not on the order of
     rows, the number of threads or the machine. It is a scikit-learn splitter for ``GridSearchCV`` and
-    ``cross_val_score``; with metadata routing it takes the ``qid`` of the rankers in place of ``groups``.
+    ``cross_val_score``; with metadata routing it takes the ``qid`` of the rankers instead of ``groups``.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def with_validation(fold: Fold, *, n_parts: int = 4, random_state: Any = 0) -> F
     if n_queries < 2:
         raise ValueError(
             f"hyperparameters are chosen on a part of the training queries, but there is "
-            f"{count_of(n_queries, 'query')} to train on. Give more queries, folds with "
+            f"{count_of(n_queries, 'query')} to train on. Pass more queries, folds with "
             "validation queries, or rankers without a grid."
         )
     n_parts = min(n_parts, n_queries)
@@ -218,7 +218,7 @@ def with_validation(fold: Fold, *, n_parts: int = 4, random_state: Any = 0) -> F
 def _make_folds(cv: Any, data: Any) -> list[Fold]:
     if isinstance(cv, str):
         if cv != LETOR:
-            raise ValueError(f'cv={cv!r} is not known; give a number of folds, "letor", a splitter or a list of folds.')
+            raise ValueError(f'cv={cv!r} is not known; pass a number of folds, "letor", a splitter or a list of folds.')
         return list(_published(data).folds())
     if isinstance(cv, LetorFolds):
         return list(cv.folds(None if data is None else _as_queries(data)))
@@ -242,7 +242,7 @@ def _published(data: Any) -> LetorFolds:
         return LetorFolds(name=fspath(data)) if is_name else LetorFolds(folder=data)
     raise ValueError(
         f'cv="letor" needs the name of a data set or its folder, but data is {type(data).__name__}, which does not '
-        "say what its parts are. Give cv=LetorFolds(parts=...) with the part of each query, or a number of folds."
+        "say what its parts are. Pass cv=LetorFolds(parts=...) with the part of each query, or a number of folds."
     )
 
 

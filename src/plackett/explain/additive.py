@@ -62,12 +62,12 @@ def explain_linear(
     ----------
     coef : array-like of shape (n_features,)
     X : array or scipy sparse matrix of shape (n_docs, n_features)
-        After normalising, as the coefficients expect it. All documents of a list are needed for its mean.
+        After normalising, as the coefficients expect it. Must contain all documents of each list, for its mean.
     qid : iterable of hashable ids, one per row, in any order, default=None
         None means that all rows are one list.
     rows : iterable of int, default=None
-        The rows to explain; None explains all. Memory is needed for these rows only. With a sparse X contributions are
-        sparse, but a feature of one document gives all documents of its list a contribution.
+        The rows to explain; None explains all. Memory is used for these rows only. With a sparse X, contributions are
+        sparse, but a feature of one document contributes to all documents of its list.
     feature_names : sequence of str, default=None
         None means "column 0", "column 1", …
     docid : sequence, one per row, default=None
@@ -125,14 +125,14 @@ def explain_additive(
     numbers: np.ndarray | None = None,
     categories: dict[int, np.ndarray] | None = None,
 ) -> Explanation:
-    """Return the same for scores that are any sum over the features: ``score of i = Σ_j parts[i, j] + constant``.
+    """Explain scores that are any sum over the features: ``score of i = Σ_j parts[i, j] + constant``.
 
     Parameters
     ----------
     parts : array-like of shape (n_docs, n_features)
-        What each feature adds to the score of each document, not relative to a mean yet.
+        What each feature adds to the score of each document, before the mean of the list is subtracted.
     X : array or scipy sparse matrix of shape (n_docs, n_features)
-        The values of the features, to show; NaN where one is missing.
+        The feature values to show; NaN where one is missing.
     qid : iterable of hashable ids, one per row, in any order, default=None
         None means that all rows are one list.
     scores : array-like of shape (n_docs,), default=None
@@ -157,7 +157,7 @@ def explain_additive(
     X, names = _checked(X, feature_names)
     parts = np.asarray(parts, dtype=np.float64)
     if parts.shape != X.shape:
-        raise ValueError(f"parts has shape {parts.shape} but X has {X.shape}; they must be equal.")
+        raise ValueError(f"parts has shape {parts.shape} but X has shape {X.shape}; they must be equal.")
     check_finite(X, names, allow_missing=True)
     scores = parts.sum(axis=1) if scores is None else check_numbers(scores, "scores")
     if scores.size != X.shape[0]:
@@ -181,7 +181,7 @@ def explain_additive(
 class Explanation(ExplainedRows):
     """What each feature adds to the scores of documents; made by :func:`explain_linear` or :func:`explain_additive`.
 
-    Methods take rows by their number in X, also where only some rows were explained.
+    Methods take rows by their number in X, even if only some rows were explained.
 
     Attributes
     ----------
@@ -224,7 +224,7 @@ class Explanation(ExplainedRows):
 
         Returns
         -------
-        list of (feature, value, contribution), the largest in size first; equal ones in the order of the columns
+        list of (feature, value, contribution), largest absolute contribution first; ties in column order
         """
         place = self._place_of(row)
         contributions = dense_row(self.contributions, place)
@@ -236,7 +236,7 @@ class Explanation(ExplainedRows):
         ]
 
     def importance(self) -> dict[str, float]:
-        """Return by feature the mean absolute contribution to these documents, the largest first.
+        """Return the mean absolute contribution of each feature to these documents, the largest first.
 
         Features that add nothing to any document are left out.
         """
@@ -277,7 +277,7 @@ class Explanation(ExplainedRows):
 
 
 class Comparison(ComparedRows):
-    """Why one document scores more than another of its list; made by :meth:`Explanation.why`.
+    """Why one document scores higher than another of its list; made by :meth:`Explanation.why`.
 
     Attributes
     ----------
@@ -336,7 +336,7 @@ def _means(X: Any, chosen: ChosenRows) -> Any:
 
 
 def _deviations(values: Any, means: Any, sizes: np.ndarray, coef: np.ndarray) -> Any:
-    """Return coefficients times deviations from the mean, with 0 for those within its rounding error.
+    """Return coefficients times deviations from the mean; deviations within its rounding error are 0.
 
     Otherwise a feature that is constant within a list would have tiny contributions.
     """
@@ -363,9 +363,7 @@ def _checked(X: Any, feature_names: Sequence[str] | None) -> tuple[Any, list[str
     else:
         X = np.asarray(X)
     if X.ndim != 2 or X.dtype.kind not in "fiub":
-        raise ValueError(
-            f"X has shape {X.shape} and type {X.dtype}; a table of numbers, documents by features, is needed."
-        )
+        raise ValueError(f"X has shape {X.shape} and type {X.dtype}; expected numbers of shape (n_docs, n_features).")
     names = feature_labels(X.shape[1]) if feature_names is None else [str(name) for name in feature_names]
     if len(names) != X.shape[1]:
         raise ValueError(f"feature_names has {len(names):,} names but X has {X.shape[1]:,} columns.")

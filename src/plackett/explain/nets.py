@@ -1,6 +1,6 @@
 """Explanations of nets: what each feature adds to a score, by integrated gradients (sundararajan2017).
 
-On the straight path from a row s to a row x, feature j adds ``(x_j - s_j) ∫ ∂score/∂x_j dt``, t going from 0 to 1. All
+On the straight path from a row s to a row x, feature j adds ``(x_j - s_j) ∫ ∂score/∂x_j dt``, with t from 0 to 1. All
 features together add the score of x minus the score of s. The same holds on every segment of the path, which measures
 the error of the integral on that segment.
 """
@@ -11,10 +11,10 @@ import numpy as np
 
 from plackett.scorers.plain_net import PlainNet
 
-TOLERANCE = 1e-7  # of a segment of the path, relative to what the features add
+TOLERANCE = 1e-7  # for a segment of the path, relative to what the features add
 FIRST_PARTS = 4
 SHORTEST = 2.0**-40  # segment, relative to its start: on a long path the curvature is close to the start
-WORST = 1e-3  # remaining error, relative to what the features add, above which it is an error
+WORST = 1e-3  # remaining error, relative to what the features add, above which an exception is raised
 MOST_PARTS = 1024  # segments of a path above which they are not halved further
 CELLS_AT_ONCE = 4_000_000
 _PLACES, _SHARES = np.polynomial.legendre.leggauss(8)
@@ -33,8 +33,8 @@ def integrated_gradients(net: PlainNet, X: np.ndarray, start: np.ndarray) -> np.
     Returns
     -------
     ndarray of shape (n_docs, n_inputs)
-        The sum of a row is its score minus that of ``start``: up to rounding for ReLU, whose corners are found; else to
-        within 1e-5 of the sum of the absolute values, or rounding.
+        The sum of a row is its score minus that of ``start``: up to rounding for ReLU, whose kinks are computed;
+        otherwise to within 1e-5 of the sum of the absolute values, or rounding.
     """
     if net.activation == "relu":
         return np.array([_along_lines(net, row, start) for row in X]).reshape(X.shape)
@@ -42,7 +42,7 @@ def integrated_gradients(net: PlainNet, X: np.ndarray, start: np.ndarray) -> np.
 
 
 def _along_lines(net: PlainNet, row: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Integrate exactly: between corners the gradient is constant."""
+    """Integrate exactly: between kinks the gradient is constant."""
     places = net.corners(start, row)
     halfway = 0.5 * (places[:-1] + places[1:])
     gradients = net.gradient(start + halfway[:, np.newaxis] * (row - start))
@@ -81,8 +81,8 @@ def _check_sums(net: PlainNet, X: np.ndarray, start: np.ndarray, parts: np.ndarr
     gaps = np.abs(parts.sum(axis=1) - (net.scores(X) - net.scores(start[np.newaxis])))
     if (gaps > WORST * np.abs(parts).sum(axis=1) + net.rounding(X) + net.rounding(start[np.newaxis])).any():
         raise ValueError(
-            "the score of this net oscillates so much between the mean row and a document that what its features add "
-            "cannot be integrated. Fit it with a larger l2 or fewer layers, or with activation='relu'."
+            "the score of this net oscillates so much between the mean row and a document that the contributions of "
+            "its features cannot be integrated. Fit it with a larger l2 or fewer layers, or with activation='relu'."
         )
 
 

@@ -1,4 +1,4 @@
-"""Explanations of query-dependent rankers: the neighbours of a query, and its coefficients against those of all."""
+"""Explanations of query-dependent rankers: neighbours of a query, and how its coefficients differ from those of all."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class NeighborTable:
     ids : ndarray
         Ids of the training queries.
     weights : ndarray
-        Their weights; those of all training queries sum to their number.
+        Their weights; the weights of all training queries sum to the number of training queries.
     distances : ndarray
         Distances between the query features; NaN if they were not compared.
     """
@@ -117,16 +117,16 @@ class QueryExplanation:
         ]
 
     def top(self, row: int, n: int | None = 5) -> list:
-        """Return the largest contributions to a document, as :meth:`Explanation.top`."""
+        """Return the largest contributions to a document, as in :meth:`Explanation.top`."""
         return self._explained_documents().top(row, n)
 
     def why(self, a: int, b: int) -> Comparison:
-        """Return why one document ranks above another, as :meth:`Explanation.why`."""
+        """Return why one document ranks above another, as in :meth:`Explanation.why`."""
         return self._explained_documents().why(a, b)
 
     def _explained_documents(self) -> Explanation:
         if self.documents is None:
-            raise ValueError("no documents were given; explain(X) explains them, too.")
+            raise ValueError("no documents were given. Pass them to explain as X.")
         return self.documents
 
     def to_dict(self) -> dict[str, Any]:

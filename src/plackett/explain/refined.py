@@ -41,9 +41,9 @@ class QueryStumps(NamedTuple):
 class RefinedExplanation(ExplainedRows):
     """Which stumps changed the scores of documents, and by how much; made by ``explain`` of the refiners.
 
-    A stump with weight α adds ``α (f - mean of f over the list)`` to a document, f being 1 if the stump is
-    for it and 0 otherwise. The contributions of a document sum to its score minus the mean score of its list; the order
-    of ties by the base ranker is not included. Methods take rows by their number in X.
+    A stump with weight α adds ``α (f - mean of f over the list)`` to a document, where f is 1 if the stump favours it
+    and 0 otherwise. The contributions of a document sum to its score minus the mean score of its list; ties broken by
+    the base ranker are not included. Methods take rows by their number in X.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class RefinedExplanation(ExplainedRows):
         return self.moves[self._place_of(row)][:n]
 
     def why(self, a: int, b: int) -> RefinedComparison:
-        """Return why row ``a`` ranks above row ``b`` of the same query; stumps for b have negative differences."""
+        """Return why row ``a`` ranks above row ``b`` of the same query; stumps that favour b are negative."""
         first, second = self._places_of_one_query(a, b)
         of_a = {move.stump: move for move in self.moves[first]}
         of_b = {move.stump: move for move in self.moves[second]}
@@ -96,7 +96,7 @@ class RefinedExplanation(ExplainedRows):
 
 
 class RefinedComparison(Comparison):
-    """Why one document scores more than another of its list; made by :meth:`RefinedExplanation.why`.
+    """Why one document scores higher than another of its list; made by :meth:`RefinedExplanation.why`.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class RefinedComparison(Comparison):
 
 
 def moves_of(stumps: QueryStumps, docs: np.ndarray) -> list[list[StumpMove]]:
-    """Return what the stumps of a query add to some of its documents, without those equal for all documents."""
+    """Return what the stumps of a query add to some of its documents, without stumps equal for all documents."""
     answer = []
     shares = stumps.decisions.mean(axis=0) if stumps.decisions.size else np.zeros(len(stumps.names))
     for doc in docs.tolist():

@@ -20,7 +20,7 @@ PARTS_SHOWN = 15
 
 
 def number(value: float | str) -> str:
-    """Return a number with four significant digits, and the name of a category as it is."""
+    """Return a number with four significant digits; the name of a category is unchanged."""
     return value if isinstance(value, str) else f"{value:.4g}"
 
 
@@ -56,7 +56,7 @@ class ExplainedRows(ABC):
         """Return the ``n`` parts that change the score of a document most; None returns all."""
 
     def importance(self) -> dict[str, float]:
-        """Return by name the mean absolute contribution to these documents, the largest first.
+        """Return the mean absolute contribution of each part to these documents, by name, the largest first.
 
         Parts that add nothing to any document are left out.
         """
@@ -102,11 +102,11 @@ class ExplainedRows(ABC):
     @staticmethod
     @abstractmethod
     def _shown(part: Any) -> str:
-        """Return one of the strongest parts in short."""
+        """Return a short text for one of the strongest parts."""
 
     def _place_of(self, row: int) -> int:
         if row not in self._place:
-            span = f" from {self.rows.min()} to {self.rows.max()}" if len(self) else ""
+            span = f", from {self.rows.min()} to {self.rows.max()}" if len(self) else ""
             raise ValueError(f"row {plain(row)!r} was not explained; there are {count_of(len(self), 'row')}{span}.")
         return self._place[row]
 
@@ -115,7 +115,7 @@ class ExplainedRows(ABC):
         if self.qid[first] != self.qid[second]:
             raise ValueError(
                 f"row {plain(a)} belongs to query {plain(self.qid[first])!r} and row {plain(b)} to query "
-                f"{plain(self.qid[second])!r}; only documents of one query are ranked against each other."
+                f"{plain(self.qid[second])!r}; only documents of the same query can be compared."
             )
         return first, second
 
@@ -245,13 +245,13 @@ class NeededLists(NamedTuple):
 
     queries: Queries
     places: np.ndarray  # of their rows among all grouped rows
-    numbers: np.ndarray  # of their rows in the order of the user
+    numbers: np.ndarray  # of their rows in the order given
     rows: np.ndarray  # those to explain, by their position in ``queries``
     docid: list | None
 
 
 def needed_lists(queries: Queries, rows: Iterable[int] | None, docid: Iterable[Any] | None) -> NeededLists:
-    """Return the lists of ``rows``; ``rows`` and ``docid`` are in the order of the user."""
+    """Return the lists of ``rows``; ``rows`` and ``docid`` are in the order given."""
     chosen, names = _checked(rows, queries.n_docs), _checked_names(docid, queries.n_docs)
     numbers = np.arange(queries.n_docs) if queries.row_order is None else queries.row_order
     place_of = queries.in_row_order(np.arange(numbers.size))
@@ -285,14 +285,14 @@ def _checked(rows: Iterable[int] | None, n_docs: int) -> np.ndarray:
         raise ValueError(f"rows must be row numbers, not {chosen.dtype} of shape {chosen.shape}.")
     outside = (chosen < 0) | (chosen >= n_docs)
     if outside.any():
-        raise ValueError(f"rows holds {int(chosen[outside][0])}, but X has rows 0 to {n_docs - 1:,}.")
+        raise ValueError(f"rows contains {int(chosen[outside][0])}, but X has rows 0 to {n_docs - 1:,}.")
     if np.unique(chosen).size < chosen.size:
-        raise ValueError("rows holds a row twice.")
+        raise ValueError("rows contains a row twice.")
     return chosen.astype(np.int64)
 
 
 def largest_first(amounts: np.ndarray) -> np.ndarray:
-    """Return the columns that are not 0, by falling absolute value; ties keep their order."""
+    """Return the columns that are not 0, by decreasing absolute value; ties keep their order."""
     columns = np.flatnonzero(amounts)
     return columns[np.argsort(-np.abs(amounts[columns]), kind="stable")]
 

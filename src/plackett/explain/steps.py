@@ -1,8 +1,8 @@
 """Explanations of rankers that rank again after each step: how the rank of a document moved.
 
-There the effect of a feature depends on all steps before it, so features have no additive contributions. But the moves
-are additive: before the first step all documents of a list share its mean rank, and the moves of a document sum to its
-rank minus that mean. Ranks go from 1 to n, the number of documents in the list; n is the top.
+The effect of a feature depends on all earlier steps, so features have no additive contributions. The moves are
+additive: before the first step all documents of a list share its mean rank, and the moves of a document sum to its rank
+minus that mean. Ranks go from 1 to n, the number of documents in the list; n is the top.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ class LeadChange(NamedTuple):
 
     @property
     def is_turn(self) -> bool:
-        """Whether the order of the two changed, to or from a tie included."""
+        """Whether the order of the two changed, including to or from a tie."""
         return bool(np.sign(self.lead_before) != np.sign(self.lead_after))
 
 
 class RankSteps(ExplainedRows):
     """How the ranks of documents moved, step by step; made by ``FeatureRank.explain`` and ``BLFeatureRank.explain``.
 
-    Methods take rows by their number in X, also where only some rows were explained. Steps are numbered from 1.
+    Methods take rows by their number in X, even if only some rows were explained. Steps are numbered from 1.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class RankSteps(ExplainedRows):
     scores, baseline : ndarray of shape (n_rows,)
         The last rank of each document, and the first; its moves sum to their difference.
     sizes : ndarray of shape (n_rows,)
-        The number of documents in the list of each, which is the top rank.
+        The number of documents in the list of each row, which is the top rank.
     feature_names : list of str
     rows : ndarray of shape (n_rows,)
         The row of X that each line explains.
@@ -102,7 +102,7 @@ class RankSteps(ExplainedRows):
 
         Returns
         -------
-        list of (step, feature, weight, value, before, after, move), the largest first; equal ones in their order
+        list of (step, feature, weight, value, before, after, move), the largest first; ties in order
         """
         place = self._place_of(row)
         values, ranks = dense_row(self.values, place), self.ranks[place]
@@ -145,7 +145,7 @@ class RankSteps(ExplainedRows):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON: the steps, and for each row rank, mean rank of the list, and moves."""
+        """Return plain values for JSON: the steps, and each row's rank, mean rank of its list, and moves."""
         return {"steps": [step._asdict() for step in self.steps], **super().to_dict()}
 
     def __repr__(self) -> str:
@@ -191,7 +191,7 @@ class RankComparison(ComparedRows):
 
     @property
     def turns(self) -> list[LeadChange]:
-        """The steps at which the order of the two changed, in order; the last one decided."""
+        """The steps at which the order of the two changed, in sequence; the last one was decisive."""
         return sorted(part for part in self.differences if part.is_turn)
 
     def to_dict(self) -> dict[str, Any]:
@@ -235,7 +235,7 @@ class RankComparison(ComparedRows):
 
 
 def _rank(value: float) -> str:
-    """Return a rank with all of its digits: ranks are multiples of one half."""
+    """Return a rank with all its digits: ranks are multiples of one half."""
     return f"{value:.1f}".removesuffix(".0")
 
 

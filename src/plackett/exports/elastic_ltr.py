@@ -1,7 +1,7 @@
 """Elasticsearch's own learning to rank: the definition of an ensemble of trees, for ``PUT _ml/trained_models/NAME``.
 
 Trees are lists of nodes, numbered from 0. A document goes left where ``x <= threshold`` (``lte``) in float64, and to
-the side of ``default_left`` where the feature is missing: its query did not match the document. Trees are added up.
+the side of ``default_left`` where the feature is missing, as its query did not match the document. Trees are summed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TARGET = "elastic-ltr"
 
 
 def write_trees(form: TreeForm, *, name: str) -> str:
-    """Return the body of ``PUT _ml/trained_models/NAME`` but for ``inference_config``, the queries of the features."""
+    """Return the body of ``PUT _ml/trained_models/NAME`` without ``inference_config``, the queries of the features."""
     names = names_for(form, TARGET)
     form.check_kinds(TARGET)
     nodes = form.nodes()

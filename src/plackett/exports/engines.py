@@ -1,16 +1,16 @@
 """Models for the learning-to-rank plugins of Elasticsearch, OpenSearch and Solr: JSON that refers to features by name.
 
-All compute in float32. Linear models are ``Σ_j w_j n_j(x_j)``, n_j being one of
+All compute in float32. Linear models are ``Σ_j w_j n_j(x_j)``, where n_j is one of
 
-- min-max: ``(x - minimum) / (maximum - minimum)``, the minimum below the maximum;
-- standard: ``(x - mean) / deviation``, the deviation positive;
+- min-max: ``(x - minimum) / (maximum - minimum)``, with the minimum below the maximum;
+- standard: ``(x - mean) / deviation``, with a positive deviation;
 
-or the identity. They have no intercept: see ``LinearForm.without_intercept``. Trees are nested and added up in order.
+or the identity. They have no intercept: see ``LinearForm.without_intercept``. Trees are nested and summed in order.
 
 - Elasticsearch and OpenSearch, ``model/xgboost+json``: left ("yes") where ``x < split_condition``. A feature whose
   query does not match a document is 0, or in newer versions missing; then ``missing`` names its side: that of missing
   values if there were some in the training data, otherwise that of 0.
-- Solr, ``MultipleAdditiveTreesModel``: left where ``x <= threshold + 0.000001``, that sum being taken in float32.
+- Solr, ``MultipleAdditiveTreesModel``: left where ``x <= threshold + 0.000001``, with that sum in float32.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def write_solr_trees(form: TreeForm, *, name: str, store: str | None) -> str:
         return {"feature": feature, "threshold": threshold, "left": left, "right": right}
 
     roots = nodes.nested(split, lambda node: {"value": f"{decimal(nodes.values[node])}"})
-    used = nodes.used if nodes.used.size else np.arange(1)  # Solr refuses a model without features
+    used = nodes.used if nodes.used.size else np.arange(1)  # Solr rejects a model without features
     model = _solr_head(_SOLR_TREES, name, store)
     model["features"] = [{"name": names[feature]} for feature in used]
     trees = [{"weight": "1", "root": root} for root in roots]
@@ -200,9 +200,9 @@ def score_solr_trees(content: str, X: np.ndarray, names: list[str]) -> np.ndarra
 def before_slack(limits: np.ndarray) -> np.ndarray:
     """Return thresholds that become these limits when Solr adds its 0.000001.
 
-    Where no float32 does, they become the largest reachable number below. That holds for limits within 0.000004 of 0,
-    which come out lower by up to 3e-13 (0 comes out as 0), and for some negative ones, which come out as their
-    neighbour. None comes out larger, so that 0 never changes sides.
+    Where no float32 does, they become the largest reachable number below. This affects limits within 0.000004 of 0,
+    which become lower by up to 3e-13 (0 stays 0), and some negative limits, which become the next lower float32. No
+    limit becomes larger, so 0 never changes sides.
     """
     best = limits - SLACK
     reached = np.full_like(limits, -np.inf)

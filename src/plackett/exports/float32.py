@@ -1,7 +1,7 @@
-"""Models in float32, in which search engines compute: whether it can hold their numbers, and their scores in it.
+"""Models in float32, the precision of search engines: whether it can hold their numbers, and their scores in it.
 
-A float32 is at or below a threshold t exactly if it is at or below the largest float32 that is not above t. Trees are
-written with that number in place of t, so that no document whose features are float32 changes sides.
+A float32 is at or below a threshold t if and only if it is at or below the largest float32 that is not above t. Trees
+are written with that number instead of t, so no document whose features are float32 changes sides.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def as_range(low: float, width: float) -> tuple[float, float] | None:
 
 
 def scores_in_single(X: np.ndarray, weights: list, norms: list) -> np.ndarray:
-    """Return ``Σ_j w_j n_j(x_j)`` as engines add it up: features in order, every step rounded to float32.
+    """Return ``Σ_j w_j n_j(x_j)`` as engines compute it: features in order, every step rounded to float32.
 
     Parameters
     ----------
@@ -108,8 +108,8 @@ def check_depth(form: TreeForm, target: str) -> None:
     depth = form.trees.depth()
     if depth > DEEPEST:
         raise ValueError(
-            f"a tree of this {form.ranker} is {depth:,} splits deep; {target} nests trees, and more than {DEEPEST} are "
-            "not safely read. Set max_depth, or export to json or onnx."
+            f"a tree of this {form.ranker} is {depth:,} splits deep; {target} nests trees, and more than {DEEPEST} "
+            "levels cannot be read safely. Set max_depth, or export to json or onnx."
         )
 
 
@@ -126,7 +126,7 @@ def just_above(numbers: np.ndarray) -> np.ndarray:
 
 
 def decimal(number: np.float32) -> float:
-    """Return a float with few decimals that reads back as this float32, directly or by way of a double."""
+    """Return a float with few decimals that reads back as this float32, directly or via a double."""
     short = float(str(number))
     return short if np.float32(short) == number else float(number)
 

@@ -162,7 +162,7 @@ def _check_net(form: NetForm, dtype: str) -> None:
     if dtype == "float64":
         if form.net.activation == "gelu":
             raise ValueError(
-                "onnx with dtype='float64' has no gelu: runtimes compute its Erf in float32 only. Take "
+                "onnx with dtype='float64' has no gelu: runtimes compute its Erf in float32 only. Use "
                 "dtype='float32', or export to json."
             )
         return
@@ -171,8 +171,8 @@ def _check_net(form: NetForm, dtype: str) -> None:
     largest = max(float(np.abs(array).max(initial=0.0)) for array in (*form.net.weights, *form.net.biases))
     if largest > float(np.finfo(np.float32).max):
         raise ValueError(
-            f"this {form.ranker} has a weight of {largest:.3g} in size, which float32 cannot hold. Export to json or "
-            "onnx with dtype='float64'."
+            f"this {form.ranker} has a weight of absolute value {largest:.3g}, which float32 cannot hold. Export to "
+            "json or onnx with dtype='float64'."
         )
 
 
@@ -227,7 +227,7 @@ def _input_nodes(inputs: Inputs, dtype: str) -> tuple[list[Any], list[Any]]:
     """Return the nodes from ``features`` to ``columns``, and their constants.
 
     A column is ``features[:, j]`` where that is a number, else the number for missing values; a category is 1 where it
-    is the code. Means are looked up as sums over the codes, of which one at most applies.
+    is the code. Means are looked up as sums over the codes, of which at most one applies.
     """
     from onnx import helper, numpy_helper
 

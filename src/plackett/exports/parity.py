@@ -26,7 +26,7 @@ class Parity:
     difference : float
         The largest difference between the two scores of a row.
     spread : float
-        The range of the ranker's scores; the size of the largest one where all are equal.
+        The range of the ranker's scores; their absolute value if all are equal.
     """
 
     n_rows: int
@@ -46,7 +46,7 @@ class Parity:
 def check_parity(score: Callable[[np.ndarray], np.ndarray], ranker: Any, form: Form, X: Any, target: str) -> Parity:
     """Compare the scores of an exported model with those of the ranker.
 
-    The ranker scores the rows in float64 even if X is float32, so that all rounding is the target's.
+    The ranker scores the rows in float64 even if X is float32, so all rounding is the target's.
 
     Raises
     ------
@@ -67,8 +67,8 @@ def check_parity(score: Callable[[np.ndarray], np.ndarray], ranker: Any, form: F
     if not found.relative <= TOLERANCE:
         place = row if queries.row_order is None else int(queries.row_order[row])
         raise ValueError(
-            f"{target} would score row {place} {theirs[row]:.9g} and not {ours[row]:.9g}; that is "
-            f"{found.relative:.1e} of the scores' spread and more than {TOLERANCE:g}. {_reason(form, rows)}"
+            f"{target} would score row {place} {theirs[row]:.9g} instead of {ours[row]:.9g}; the difference is "
+            f"{found.relative:.1e} of the scores' spread, above {TOLERANCE:g}. {_reason(form, rows)}"
             "Nothing was written."
         )
     return found

@@ -24,10 +24,10 @@ TREE_FORMULA = (
     "value of the feature is missing, to node left if it is <= threshold, else to node right, until there is a value"
 )
 CATEGORY_FORMULA = "; a node with categories instead of a threshold goes left if the code of the feature is one of them"
-ZERO_FORMULA = "; a value whose size is at most zero_width is missing"
+ZERO_FORMULA = "; a value is missing if its absolute value is at most zero_width"
 NET_FORMULA = (
     "x = (value - offset) / scale for each feature; for each layer z = weight * x + bias (one z for each row of the "
-    "weights), and x = activation(z) but behind the last layer, whose one z is the score"
+    "weights), and x = activation(z) except after the last layer, whose only z is the score"
 )
 
 

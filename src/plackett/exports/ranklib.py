@@ -1,12 +1,12 @@
 """RankLib's text files: a linear regression, or the trees of a LambdaMART; features are counted from 1.
 
-A linear regression, ``0:constant 1:weight 2:weight …``, is the one model of RankLib that is linear in the raw features
+A linear regression, ``0:constant 1:weight 2:weight …``, is the only model of RankLib that is linear in the raw features
 and has a constant: the score is ``constant + Σ_j w_j x_j`` in float64, with features read as float32. RankLib scales
 features within each list or not at all. The scaling of the ranker is folded into the weights: exact up to rounding.
 
-Trees are XML. RankLib goes left where ``x <= threshold``, reads features, thresholds and leaves as float32 and adds up
-in float32. A missing value is 0. It joins lines after removing leading tabs, so nothing but tabs and line breaks may
-stand between two tags.
+Trees are XML. RankLib goes left where ``x <= threshold``, reads features, thresholds and leaves as float32 and sums
+in float32. A missing value is 0. It joins lines after removing leading tabs, so only tabs and line breaks may separate
+two tags.
 """
 
 from __future__ import annotations

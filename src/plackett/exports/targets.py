@@ -109,7 +109,7 @@ def export(
     target : {"elasticsearch", "opensearch", "solr", "elastic-ltr", "vespa", "ranklib", "onnx", "json"}
         ``"elasticsearch"`` is the learning-to-rank plugin, ``"elastic-ltr"`` Elasticsearch's own, for trees.
     path : str, path or file object, default=None
-        Where to write it as well; ``"-"`` is standard output. The file is replaced only when everything was written.
+        File to write; ``"-"`` is standard output. An existing file is replaced only when everything was written.
     feature_names : sequence of str, default=None
         In the order of the columns, as the search engine defines them. None uses those of the training data.
         Elasticsearch, OpenSearch, Solr and Vespa need names; ``"ranklib"`` counts features from 1.
@@ -140,7 +140,7 @@ def export(
     >>> pk.export(pk.FeatureRank().fit([[1.0], [2.0]], [0, 1]), "solr")
     Traceback (most recent call last):
         ...
-    ValueError: FeatureRank cannot be exported: it orders a list as a whole, so that the position of a document
+    ValueError: FeatureRank cannot be exported: it orders a list as a whole, so the position of a document
     depends on the other documents.
     """
     exported = build(
@@ -161,7 +161,7 @@ def build(
         what, others = ("nets", "a linear ranker or trees") if isinstance(form, NetForm) else ("linear models", "trees")
         raise ValueError(
             f"{form.ranker} cannot be exported to {target}, which has no format for {what}. Export it to onnx or json "
-            f"and score the documents outside of the engine, or train {others}."
+            f"and score the documents outside the engine, or train {others}."
         )
     if form.inputs is not None and target not in PREPARING:
         check_target(ranker, form.inputs, target)
@@ -194,7 +194,7 @@ def checked_options(target: str, options: dict[str, Any]) -> dict[str, Any]:
     for key in ("name", "store"):
         text = checked.get(key)
         if text is not None and (not isinstance(text, str) or not text.strip()):
-            raise ValueError(f"{key}={text!r}; it must be a string that is not empty.")
+            raise ValueError(f"{key}={text!r}; it must be a non-empty string.")
     if "dtype" in checked:
         check_choice(checked["dtype"], "dtype", onnx.DTYPES)
     return checked

@@ -1,7 +1,7 @@
 """Vespa: a ranking expression for linear models, and trees in XGBoost's JSON, which Vespa imports.
 
 Both refer to rank features by name and are computed in float64. Vespa goes left ("yes") where ``x < split_condition``,
-so that thresholds are written as the next float64. A comparison with NaN is false, and ``missing`` names the side of
+so thresholds are written as the next float64. A comparison with NaN is false, and ``missing`` names the side of
 missing values.
 """
 
@@ -24,7 +24,7 @@ _OUTPUT = r"(?:\.[\w@$]+)*"
 _CONSTANT = rf'{_NUMBER}|"[^"\\\n]*"'
 _INNER = rf"\s*(?:{_WORD}{_OUTPUT}|{_CONSTANT})\s*"
 _ARGUMENT = rf"\s*(?:{_WORD}(?:\({_INNER}(?:,{_INNER})*\))?{_OUTPUT}|{_CONSTANT})\s*"
-FEATURE = re.compile(rf"{_WORD}(?:\({_ARGUMENT}(?:,{_ARGUMENT})*\))?{_OUTPUT}", re.ASCII)  # as the grammar of Vespa
+FEATURE = re.compile(rf"{_WORD}(?:\({_ARGUMENT}(?:,{_ARGUMENT})*\))?{_OUTPUT}", re.ASCII)  # as in Vespa's grammar
 _TERM = re.compile(rf"([+-]) ({_NUMBER}) \* (?:\((.+) ([+-]) ({_NUMBER})\) / ({_NUMBER})|(.+))")
 
 
@@ -95,13 +95,13 @@ def score_trees(content: str, X: np.ndarray, names: list[str]) -> np.ndarray:
 
 
 def _rank_features(form: LinearForm | TreeForm) -> list[str]:
-    """Return the names of the features; raise unless each can stand in a ranking expression."""
+    """Return the names of the features; raise unless each is valid in a ranking expression."""
     names = names_for(form, "vespa")
     for place, name in enumerate(names):
         if not FEATURE.fullmatch(name):
             raise ValueError(
                 f"feature_names[{place}] is {name!r}, which is not a rank feature of Vespa, such as bm25(title), "
-                "attribute(price) or the name of a function of the rank profile. Give feature_names (on the command "
+                "attribute(price) or the name of a function of the rank profile. Pass feature_names (on the command "
                 "line: --features FILE)."
             )
     return names

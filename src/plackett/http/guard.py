@@ -1,11 +1,11 @@
 """Checks in front of an application: host, bearer token, origin, and the size, rate, time and number of requests.
 
-- **Host**: a server on this machine only accepts names of this machine, against DNS rebinding.
+- **Host**: a local server accepts only host names of this machine, against DNS rebinding.
 - **Limits**: size and rate of a request while it arrives (``request_body.py``), its time, and the number of requests.
-  Only requests that have arrived count, and responses that a client does not read are dropped for others.
+  Only requests that have arrived count. Unread responses are dropped if other requests wait.
 
-Starlette has no middleware for tokens, slow requests or numbers of requests. Its ``TrustedHostMiddleware`` takes a list
-of names, while every address of 127.0.0.0/8 is this machine, and its responses are not those of our APIs.
+Starlette has no middleware for tokens, slow requests or limits on their number. Its ``TrustedHostMiddleware`` takes a
+list of names, while every address of 127.0.0.0/8 is this machine, and its responses are not those of our APIs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OWN_SITES = (None, "same-origin", "none")  # of Sec-Fetch-Site
 SEND_TIMEOUT = 60.0  # seconds between two parts of a response
 MAX_RESPONSE_TIME = 3600.0  # seconds
 UNREAD_TIMEOUT = 1.0  # seconds after which an unread response is dropped if other requests wait
-UNFINISHED_BODIES = 8  # of the largest size, that fit into memory
+UNFINISHED_BODIES = 8  # bodies of the largest size that fit into memory
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\s/]+)(?::\d{1,5})?")
 
 
@@ -41,11 +41,11 @@ class RequestGuard:
         self._running: dict[asyncio.Task, Sender] = {}  # requests that count towards the limit
 
     def check_host(self, headers: Headers) -> None:
-        """Refuse other names than those of this machine, if the server is local."""
+        """Refuse host names other than those of this machine, if the server is local."""
         host = _HOST.fullmatch(headers.get("host", ""))
         if self._is_local and not (host and is_loopback(host[1])):
             hint = f"Open http://{self.settings.host}:{self.settings.port} instead."
-            raise RequestError(400, "host", "this server only accepts the names of this machine.", hint)
+            raise RequestError(400, "host", "this server accepts only host names of this machine.", hint)
 
     def is_token(self, text: str) -> bool:
         """Return whether a text is the token of the server."""
@@ -66,7 +66,7 @@ class RequestGuard:
     async def respond(self, scope: Scope, receive: Receive, sender: Sender) -> None:
         """Run the application on a request that has arrived, within the limits of time and number."""
         if len(self._running) >= self.settings.max_requests and not self._drop_unread():
-            raise RequestError(503, "busy", "there are too many requests at the same time.", "Try again in a moment.")
+            raise RequestError(503, "busy", "there are too many concurrent requests.", "Try again in a moment.")
         task = asyncio.ensure_future(self.app(scope, receive, sender.send))
         task.add_done_callback(self._ended)
         self._running[task] = sender
@@ -76,7 +76,7 @@ class RequestGuard:
             task.cancel()
         elif not task.done():
             # a thread cannot be stopped: it counts as a request until it ends, and its response is dropped
-            message = f"this took longer than {self.settings.seconds:g} s."
+            message = f"the request took longer than {self.settings.seconds:g} s."
             slow = RequestError(503, "slow", message, "Request less at once.")
             await error_response(Request(scope), slow)(scope, receive, sender.replacement())
         elif not task.cancelled():
@@ -91,7 +91,7 @@ class RequestGuard:
             await asyncio.wait({task}, timeout=SEND_TIMEOUT)
 
     def _drop_unread(self) -> bool:
-        """Cancel the response that has been unread for longest; return False if all are read."""
+        """Cancel the response that has been unread the longest; return False if there is none."""
         latest = asyncio.get_running_loop().time() - UNREAD_TIMEOUT
         unread = {task: sender.unread_since for task, sender in self._running.items() if sender.unread_since < latest}
         if not unread:

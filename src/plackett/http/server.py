@@ -33,15 +33,15 @@ def open_port(host: str, port: int) -> socket.socket:
 def open_ports(host: str, port: int, n_processes: int) -> list[socket.socket]:
     """Return a listening socket for each process, all at the same port; raise an OSError with advice.
 
-    Linux spreads new connections over them. From one shared socket the fastest process would take most connections, and
-    clients keep them. Elsewhere all are the same socket.
+    Linux spreads new connections over them. With one shared socket, the fastest process would take most connections,
+    and clients keep them. On other systems, all processes share one socket.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except socket.gaierror:
         raise OSError(f"the host {host!r} is unknown; use 127.0.0.1 for this machine.") from None
     n = n_processes if sys.platform.startswith("linux") else 1
-    # asyncio only turns Nagle's algorithm off, which delays responses by 40 ms, if the protocol is named
+    # asyncio disables Nagle's algorithm, which delays responses by 40 ms, only if the protocol is given
     listeners = [socket.socket(family, kind, protocol) for _ in range(n)]
     try:
         for place, listener in enumerate(listeners):
@@ -68,7 +68,7 @@ def _port_error(error: OSError, host: str, port: int) -> str:
         advice = "" if free is None else f"--port {free}, or "
         return f"port {port} on {host} is in use. Try {advice}--port 0 for any free port."
     if error.errno == errno.EACCES:
-        return f"port {port} needs more rights; choose one from 1024 up."
+        return f"port {port} needs elevated privileges; choose a port from 1024 on."
     if error.errno == errno.EADDRNOTAVAIL:
         return f"{host} is not an address of this machine; use 127.0.0.1."
     return f"port {port} on {host} cannot be opened: {error.strerror or error}."

@@ -116,21 +116,21 @@ def get_loss(loss: Any) -> Loss:
     if isinstance(loss, str) and loss in plugins("losses"):
         return get_loss(load_plugin("losses", loss)())
     if isinstance(loss, type) and callable(getattr(loss, "value_and_slope", None)):
-        raise ValueError(f"loss={loss.__name__} is a class; give an object: loss={loss.__name__}().")
+        raise ValueError(f"loss={loss.__name__} is a class; pass an object: loss={loss.__name__}().")
     if isinstance(loss, Loss):
         return loss
     if callable(getattr(loss, "value_and_slope", None)):
         return own.OwnLoss(loss)
     raise ValueError(
-        f"loss={loss!r} is not known; choose one of {', '.join(loss_names())}, or give an object with value_and_slope."
+        f"loss={loss!r} is not known; choose one of {', '.join(loss_names())}, or pass an object with value_and_slope."
     )
 
 
 def linear_form(loss: Any) -> Loss:
     """Return the form of a loss that is linear in the labels, for labels that were estimated from clicks.
 
-    Gains are the labels, and not divided by an ideal DCG. Pairs count by the label of their first document, whatever
-    that of the second: ``Σ_i y_i Σ_{j ≠ i} ℓ(s_i − s_j)``, which with the hinge is the propensity SVM (joachims2017).
+    Gains are the labels, and not divided by an ideal DCG. Pairs count by the label of their first document
+    alone: ``Σ_i y_i Σ_{j ≠ i} ℓ(s_i − s_j)``, which with the hinge is the propensity SVM (joachims2017).
 
     Parameters
     ----------

@@ -24,8 +24,8 @@ STEP = 1e-6  # of a score, for differences
 NOT_LINEAR = (
     "cannot learn from labels that were estimated from clicks: it is not linear in the labels, so that their noise "
     'would become bias. Use "softmax", "squared", "binary-cross-entropy", or what plackett.losses.linear_form returns '
-    'for "hinge", "logistic", "ndcg-loss1", "approx-ndcg", "neural-ndcg" or "pl-rank". To take estimates as ordinary '
-    "labels, give arrays: fit(queries.X, queries.y, qid=queries.qid)."
+    'for "hinge", "logistic", "ndcg-loss1", "approx-ndcg", "neural-ndcg" or "pl-rank". To use estimates as ordinary '
+    "labels, pass arrays: fit(queries.X, queries.y, qid=queries.qid)."
 )
 
 CurvatureProduct = Callable[[np.ndarray], np.ndarray]
@@ -43,7 +43,7 @@ class Loss(Parameters, ABC):
     """Base of the losses.
 
     A loss of your own derives from this class and has ``value_and_slope``, or ``query_values`` if it is vectorised over
-    queries. Every ranker with the parameter ``loss`` takes it; ``plackett.testing.check_loss`` tests it.
+    queries. Every ranker with the parameter ``loss`` accepts it; ``plackett.testing.check_loss`` tests it.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Loss(Parameters, ABC):
         super().__init_subclass__(**options)
         defined = vars(cls)
         if "value_and_slope" in defined or ("query_values" in defined and not cls.__module__.startswith("plackett.")):
-            # what a base class computes in other ways is about another function
+            # inherited methods compute the function of the base class, not this one
             for name in ("query_values", "curvature_at", "diagonal_at", "bound_at", "smoothed", "has_curvature_product",
                          "has_curvature_bound", "has_positive_diagonal", "has_moving_weights",
                          "held_at"):  # fmt: skip
@@ -140,7 +140,7 @@ class Loss(Parameters, ABC):
         """Raise for parameters and labels that the loss is not defined for; called once before a fit."""
 
     def is_convex_on(self, lists: QueryLists) -> bool:
-        """Return whether the loss of these labels is convex: negative ones may make a convex loss lose that."""
+        """Return whether the loss of these labels is convex: negative ones can make a convex loss non-convex."""
         return self.is_convex
 
     def is_bounded_on(self, lists: QueryLists) -> bool:
@@ -151,9 +151,9 @@ class Loss(Parameters, ABC):
         return True
 
     def check_fit(self, lists: QueryLists, *, is_penalised: bool = True) -> None:
-        """Raise for parameters and labels without a meaning, and for a slope of a user's class that is wrong.
+        """Raise for invalid parameters and labels, and for a user's class with a wrong slope.
 
-        Without a penalty, labels with which the loss is unbounded below are an error, too. So are labels that were
+        Without a penalty, labels with which the loss is unbounded below are also an error. So are labels that were
         estimated from clicks if the loss is not linear in them.
         """
         if lists.has_estimated_labels and not self.is_linear_in_labels:
@@ -163,14 +163,14 @@ class Loss(Parameters, ABC):
             low, high = lists.labels.min(), lists.labels.max()
             raise ValueError(
                 f"{self!r} is unbounded below for labels from {low:g} to {high:g}: without a penalty its scores grow "
-                "without end. Give l2 above 0."
+                "without bound. Set l2 above 0."
             )
         if self.is_own:
             check_slope(self, lists)
 
     @property
     def is_own(self) -> bool:
-        """Whether a user wrote the class, so that ``fit`` tests its slope."""
+        """Whether the class is user-defined, so that ``fit`` tests its slope."""
         return not type(self).__module__.startswith("plackett.")
 
     @property
@@ -227,7 +227,7 @@ class Loss(Parameters, ABC):
     def held_at(self, scores: np.ndarray, lists: QueryLists) -> Loss:
         """Return the loss with its weights held at the ranks of ``scores``, for these ``lists`` only.
 
-        Its slope is the derivative of its value. A loss without moving weights is returned as it is.
+        Its slope is the derivative of its value. A loss without moving weights is returned unchanged.
         """
         if self.has_moving_weights:
             raise NotImplementedError(f"{self!r} has moving weights but no held_at.")
@@ -343,7 +343,7 @@ class Loss(Parameters, ABC):
         """Return the loss as ``obj`` of ``xgboost.train``.
 
         ``XGBRegressor(objective=…)`` takes it as well. XGBoost adds 1 to the curvature of a leaf (``reg_lambda``) and
-        requires at least 1 of it (``min_child_weight``), which is much for losses that are means over pairs: lower
+        requires at least 1 of it (``min_child_weight``), which is a lot for losses that are means over pairs: lower
         both.
 
         Parameters
@@ -426,8 +426,8 @@ def check_slope(loss: Loss, lists: QueryLists) -> None:
         if not abs(measured - told) <= 1e-3 * max(abs(measured), abs(told)) + noise:
             raise ValueError(
                 f"the slope of {loss!r} is not the derivative of its value. Along one direction of the scores of a "
-                f"query of {count_of(alone.n_docs, 'document')}, the value changes at a rate of {measured:.6g}, but by "
-                f"the slope at {told:.6g}. plackett.testing.check_loss shows the documents."
+                f"query of {count_of(alone.n_docs, 'document')}, the value changes at a rate of {measured:.6g}, but "
+                f"according to the slope at {told:.6g}. plackett.testing.check_loss shows the documents."
             )
 
 

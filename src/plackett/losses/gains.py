@@ -70,14 +70,14 @@ def _gains(gain: Any, lists: QueryLists) -> np.ndarray:
 def _from_table(gain: Any, lists: QueryLists) -> np.ndarray:
     table = np.asarray(gain, dtype=np.float64)
     if table.ndim != 1 or not np.isfinite(table).all():
-        raise ValueError(f"gain has shape {table.shape}; give one finite number per label, from 0 on.")
+        raise ValueError(f"gain has shape {table.shape}; pass one finite number per label, from 0 on.")
     places = lists.labels.astype(np.int64)
     is_known = (places == lists.labels) & (places >= 0) & (places < table.size)
     if not is_known.all():
         row = int(np.argmin(is_known))
         raise ValueError(
             f"gain has the gains of the labels 0 to {table.size - 1}, but the label in row {row} is "
-            f"{lists.labels[row]:g}. Give more gains, or a function of the labels."
+            f"{lists.labels[row]:g}. Pass more gains, or a function of the labels."
         )
     return table[places]
 
@@ -106,7 +106,7 @@ def _ideal_shares(gain: Any, lists: QueryLists, k: int | None) -> np.ndarray:
             row = int(np.argmin(gains))
             raise ValueError(
                 f"the gain of the label {lists.labels[row]:g} in row {row} is {gains[row]:g}, but gains over the ideal "
-                'DCG must be at least 0. Set normalize="none" of Pairwise, normalize=False of other losses, or give '
+                'DCG must be at least 0. Set normalize="none" of Pairwise, normalize=False of other losses, or pass '
                 "other gains."
             )
         order = np.lexsort((-gains, queries))

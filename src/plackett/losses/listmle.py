@@ -40,8 +40,8 @@ class ListMLE(TransformedLoss):
         of the rows. ``"random"`` draws an order within each level at every pass, as most other packages do; it needs
         ``solver="sgd"``. Without ties all three are equal.
     transform : str or Transform, default="exp"
-        φ in place of exp: ``"exp"``, ``"linear"``, ``"sigmoid"`` or ``"probit"``. Only with ``"exp"`` is the loss
-        convex and has curvature.
+        φ instead of exp: ``"exp"``, ``"linear"``, ``"sigmoid"`` or ``"probit"``. The loss is convex and has curvature
+        only with ``"exp"``.
     random_state : int, default=None
         Seed of ``ties="random"`` if the loss is called directly; rankers use their own.
 
@@ -94,9 +94,9 @@ class ListMLE(TransformedLoss):
 
 
 class PListMLE(CompiledCurvature):
-    """Position-aware ListMLE: the i-th term of ListMLE counts α(i), which falls (Lan et al., 2014).
+    """Position-aware ListMLE: the i-th term of ListMLE is weighted by a decreasing α(i) (Lan et al., 2014).
 
-    Documents with equal labels share the mean weight of their places; the lowest level is left out.
+    Documents with equal labels share the mean weight of their positions; the lowest level is omitted.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class PListMLE(CompiledCurvature):
         dominate; ``"exp"`` the same with ``base``; ``"dcg"`` ``1/log2(1+i)``; ``"linear"`` ``n − i``; a
         callable gets the positions 1..n and n.
     base : float, default=2
-        Of ``"exp"``.
+        Base of ``"exp"``.
 
     Examples
     --------
@@ -145,7 +145,9 @@ class PListMLE(CompiledCurvature):
         for n in np.unique(lengths).tolist():
             of_length = weights_of_positions(self.position_weights, n, base=self.base)
             if n and of_length.min() < 0:
-                raise ValueError("position_weights returned a negative weight; weights must fall and be at least 0.")
+                raise ValueError(
+                    "position_weights returned a negative weight; weights must decrease and be at least 0."
+                )
             weights[lists.indptr[:-1][lengths == n][:, None] + np.arange(n)] = of_length
         return _above_lowest(lists) * np.add.reduceat(weights, bounds[:-1]) / np.diff(bounds)
 

@@ -16,12 +16,12 @@ class ListNet(TransformedLoss):
     """Cross entropy between the top-one probabilities of the labels and of the scores (Cao et al. 2007).
 
     ``−Σ_i P_i log(φ(f_i) / Σ_j φ(f_j))`` with ``P_i = φ(y_i) / Σ_j φ(y_j)``; with the default φ both are softmaxes.
-    The minimum is the entropy of P, not 0. A query with equal labels draws its scores together.
+    The minimum is the entropy of P, not 0. A query with equal labels pulls its scores together.
 
     Parameters
     ----------
     transform : {"exp", "linear", "sigmoid", "probit"} or Linear, default="exp"
-        φ, applied to the scores and to the labels. Only with "exp" is the loss convex and has curvature products. A
+        φ, applied to the scores and to the labels. The loss is convex and has curvature products only with "exp". A
         linear φ must be positive for every score, and not negative for any label; labels with φ = 0 everywhere count as
         equal.
 
@@ -46,7 +46,7 @@ class ListNet(TransformedLoss):
             if value[row] < 0.0:
                 raise ValueError(
                     f"{transform!r} is {value[row]:g} for the label {lists.labels[row]:g} in row {row}, but ListNet "
-                    'needs probabilities: at least 0 for every label. Give a larger b, or transform="exp".'
+                    'needs probabilities: at least 0 for every label. Use a larger b, or transform="exp".'
                 )
 
     def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:

@@ -31,20 +31,20 @@ class NeuralNDCG(CompiledLoss):
     temperature : float, default=1
         Smaller values sort more strictly, and have slopes only between documents with close scores.
     k : int or None, default=None
-        Cut-off of NDCG: positions after k count nothing. None counts all.
+        Cut-off of NDCG: positions after k do not count. None counts all.
     gain : {"exponential", "linear"}, array-like or callable, default="exponential"
         As for :class:`ApproxNDCG`.
     normalize : bool, default=True
         Divide the gains by the ideal DCG. With False and ``gain="linear"`` the loss is linear in the labels, which may
-        be any real numbers, also negative ones.
+        be any real numbers, including negative ones.
     transposed : bool, default=False
         Scale the transposed matrix, so that columns come last: the sums over the positions of each document are exact,
         rather than those over the documents of each position. The two agree when the iterations have converged. (The
         transposed loss of allRank transposes after the scaling, which changes nothing.)
     max_iter : int, default=50
-        Most iterations of the scaling.
+        Maximum number of scaling iterations.
     tol : float, default=1e-6
-        Stop when no sum of a row or column is further from 1.
+        Stop when no sum of a row or column differs more from 1.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Losses of users: any object with ``value_and_slope``, and what takes its place in a model file."""
+"""User-defined losses: any object with ``value_and_slope``, and what replaces it in a model file."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class OwnLoss(Loss):
 
 
 class AbsentLoss(Loss):
-    """Takes the place of a user's loss in a model file: the ranker predicts, but cannot be fitted again without it.
+    """Replaces a user's loss in a model file: the ranker predicts, but cannot be fitted again without it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Visits to the pairs of each query with different labels, and their numbers; no list of pairs is built."""
+"""Visiting and counting the pairs of each query with different labels, without building a list of pairs."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class PairPlan(NamedTuple):
 
     Query ``q`` owns ``steps[indptr[q]:indptr[q + 1]]``.
 
-    ``run_end`` says, for each place of the label order, where its run of equal labels ends; ``n_stored`` is the number
-    of entries that all crossings keep together.
+    ``run_end`` says, for each position of the label order, where its run of equal labels ends; ``n_stored`` is the
+    number of entries that all crossings keep together.
     """
 
     steps: np.ndarray
@@ -30,12 +30,12 @@ class PairPlan(NamedTuple):
 
 
 def pair_plan(lists: QueryLists) -> PairPlan:
-    """Return the plan of these lists, made once."""
+    """Return the plan of these lists, computed once."""
     return lists.keep("pair plan", lambda: _make_plan(lists))
 
 
 def native_plan(lists: QueryLists) -> Any:
-    """Return the plan as a compiled object bound to the label order of these lists, made once."""
+    """Return the plan as a compiled object bound to the label order of these lists, computed once."""
     plan = pair_plan(lists)
     return lists.keep(
         "native pair plan",

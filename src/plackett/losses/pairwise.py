@@ -18,7 +18,7 @@ from plackett.validation import check_choice, check_number, check_positive_int, 
 
 
 class _Kind(NamedTuple):
-    """A loss of one pair: its properties, and the parameter that it has beside the margin."""
+    """A loss of one pair: its properties, and the parameter that it has besides the margin."""
 
     is_convex: bool = True
     is_smooth: bool = True
@@ -95,11 +95,11 @@ class Pairwise(CompiledCurvature):
     - ``"squared"``: ``(m - (y_i - y_j))²`` (rax's pairwise MSE). With uniform weights pairs with equal labels count as
       well.
 
-    The weight of a pair, with gains G and 1/D(r) = 1/log2(1 + r), the discount of the rank r by the present scores, is
+    The weight of a pair, with gains G and 1/D(r) = 1/log2(1 + r), the discount of the rank r by the current scores, is
 
     - ``"uniform"``: 1.
     - ``"label-difference"``: ``y_i - y_j``. ``"gain-difference"``: ``|G_i - G_j|``.
-    - ``"label"``: ``y_i``, over all ordered pairs, whatever the label of j. The loss is linear in the labels, which
+    - ``"label"``: ``y_i``, over all ordered pairs, with any label of j. The loss is linear in the labels, which
       may be any real numbers. It is convex if none is negative; with ``"logistic"`` also if no two documents of a query
       have labels that sum to less than 0.
     - ``"lambdarank"``: ``|G_i - G_j| |1/D(r_i) - 1/D(r_j)|`` (burges2006).
@@ -112,7 +112,7 @@ class Pairwise(CompiledCurvature):
     (``has_moving_weights``): the slope is the derivative of the loss with its weights held, which ``held_at`` returns.
     For tied scores a weight is its expectation over all orders of the tied documents, so that the order of rows has no
     effect. ``"lambdarank"`` with ``k`` and ``score_norm=True`` is LightGBM's objective of that name, and XGBoost's
-    ``rank:ndcg`` with its pair method ``topk``, where no scores tie.
+    ``rank:ndcg`` with its pair method ``topk``, if no scores tie.
 
     No list of pairs is built, and memory is O(n). With uniform weights, a query of n documents costs O(n log n) with
     the hinges and psi and O(n) with ``"exponential"`` and ``"squared"``. The hinge with ``"label"`` costs O(n log n).
@@ -150,7 +150,7 @@ class Pairwise(CompiledCurvature):
     >>> from plackett import Queries
     >>> data = Queries([[0.0]] * 3, y=[2, 1, 0])
     >>> value, slope = Pairwise("hinge", normalize="none").value_and_slope([3.0, 1.0, 0.25], data)
-    >>> value, slope  # of the margins 2, 2.75 and 0.75 the last alone is below 1
+    >>> value, slope  # of the margins 2, 2.75 and 0.75 only the last is below 1
     (0.25, array([ 0., -1.,  1.]))
     >>> value, slope = Pairwise("logistic", normalize="none").value_and_slope([0.0, 0.0, 0.0], data)
     >>> round(value, 4), slope  # three pairs with margin 0: 3 log 2
@@ -206,7 +206,7 @@ class Pairwise(CompiledCurvature):
     @property
     def is_linear_in_labels(self) -> bool:  # type: ignore[override]
         if self.loss == "squared":
-            return self.is_uniform  # but for a constant
+            return self.is_uniform  # up to a constant
         has_linear_gains = isinstance(self.gain, str) and self.gain == "linear" and self._divisor != "ideal"
         is_linear = self.weight == "label" or (self.weight == "ndcg-loss1" and has_linear_gains)
         return is_linear and not self.score_norm
@@ -230,7 +230,7 @@ class Pairwise(CompiledCurvature):
 
     @property
     def is_uniform(self) -> bool:
-        """Whether all pairs that count have the same weight, whatever the scores."""
+        """Whether all pairs that count have the same weight for any scores."""
         return self.weight == "uniform" and self.k is None and not self.score_norm
 
     @property

@@ -21,8 +21,8 @@ class PLRank(CompiledLoss):
     the slope an unbiased estimate of the gradient of the expectation. It is not the derivative of the value, which
     changes in steps: fit with ``solver="sgd"``, trees or a net.
 
-    The noise is a function of the seed, the labels of the query, and the places of its documents by label and score. It
-    stays the same for a whole fit and does not depend on threads or the order of rows. Queries with the same labels
+    The noise is a function of the seed, the labels of the query, and the positions of its documents by label and score.
+    It stays the same for a whole fit and does not depend on threads or the order of rows. Queries with the same labels
     share it. The cost is O(N (n + k log n)) for N samples, besides one sort.
 
     Parameters

@@ -17,7 +17,7 @@ class Squared(CompiledCurvature):
     """``½ Σ (f − y)²``: least-squares regression on the label.
 
     Every document has the same weight, so that long queries count more than short ones, and queries with a single
-    document count, too. The slope is the residual ``f − y`` and the second derivative 1.
+    document also count. The slope is the residual ``f − y`` and the second derivative 1.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class BinaryCrossEntropy(CompiledCurvature):
     For a label between 0 and 1 this is ``−y log σ(f) − (1 − y) log(1 − σ(f))``, the negative log-likelihood of a
     document that is relevant with probability σ(f). The slope is ``σ(f) − y``. Labels may be any real numbers, and the
     loss is convex for all of them, but bounded below only for labels between 0 and 1: for others use ``l2`` above 0, or
-    give a threshold.
+    set a threshold.
 
     Parameters
     ----------

@@ -51,14 +51,14 @@ class ApproxNDCG(_ApproximateRanks):
     Parameters
     ----------
     alpha : float, default=10
-        Steepness: documents whose scores differ by several times ``1 / alpha`` hardly move each other's rank. It is the
-        inverse of the temperature of rax and TF-Ranking.
+        Steepness: documents whose scores differ by several times ``1 / alpha`` hardly affect each other's rank. It is
+        the inverse of the temperature of rax and TF-Ranking.
     gain : {"exponential", "linear"}, array-like or callable, default="exponential"
         ``2**label - 1``, the label, the gains of the labels 0, 1, 2, …, or a function of the array of labels. A label
         of 0 or less has gain 0.
     normalize : bool, default=True
         Divide the gains by the ideal DCG of the query. With False and ``gain="linear"`` the loss is linear in the
-        labels, which may be any real numbers, also negative ones.
+        labels, which may be any real numbers, including negative ones.
 
     Examples
     --------

@@ -79,7 +79,7 @@ class UniqueSoftmax(CompiledCurvature):
             row = int(np.argmin(gains))
             raise ValueError(
                 f"the gain of the label {lists.labels[row]:g} in row {row} is {gains[row]:g}, but UniqueSoftmax needs "
-                "gains of at least 0. Losses that are linear in the labels, such as Softmax, take negative ones."
+                "gains of at least 0. Losses that are linear in the labels, such as Softmax, accept negative ones."
             )
 
     def gains(self, lists: QueryLists) -> np.ndarray:
@@ -107,7 +107,7 @@ class Poly1Softmax(CompiledLoss):
     Parameters
     ----------
     epsilon : float, default=1.0
-        At least 0, which is :class:`Softmax`.
+        At least 0; 0 gives :class:`Softmax`.
 
     Examples
     --------
@@ -146,7 +146,7 @@ class XENDCG(CompiledCurvature):
     cross-entropy with the mean of φ, which is exact here: ``a (2^y − 1) + (1 − a G) / n``, where G is the sum of the
     gains ``2^y − 1`` of the query and ``a`` the mean of ``1 / (G + n − Σ γ)``. No numbers are drawn, and documents with
     equal labels have equal targets. (LightGBM's ``rank_xendcg`` draws γ anew for each tree.) Labels below 0 count as 0.
-    A query with equal labels draws its scores together. The cost is O(n).
+    A query with equal labels pulls its scores together. The cost is O(n).
 
     Examples
     --------

@@ -88,7 +88,7 @@ class Linear(Transform):
             row = int(np.argmin(value))
             raise NotPositiveError(
                 f"{self!r} is {value[row]:g} for the score {scores[row]:g} in row {row}, but the loss divides by it: "
-                f"it must be positive. Give a larger b, as in Linear({self.a:g}, {self._larger_b(scores):g}), or "
+                f"it must be positive. Use a larger b, as in Linear({self.a:g}, {self._larger_b(scores):g}), or "
                 'transform="exp", which is positive everywhere.'
             )
         slope = self.a / value
@@ -145,11 +145,11 @@ def get_transform(transform: Any) -> Transform:
     if isinstance(transform, str) and transform in _BY_NAME:
         return _BY_NAME[transform]()
     known = ", ".join(repr(name) for name in _BY_NAME)
-    raise ValueError(f"transform={plain(transform)!r} is not known; choose one of {known}, or give Linear(a, b).")
+    raise ValueError(f"transform={plain(transform)!r} is not known; choose one of {known}, or pass Linear(a, b).")
 
 
 class TransformedLoss(CompiledCurvature):
-    """Base of the losses that see the scores by ``log φ`` alone.
+    """Base of the losses that depend on the scores only through ``log φ``.
 
     With φ = exp they are convex, ignore shifts of the scores and have curvature products, unless ties are broken at
     random. None of this holds for another φ.
@@ -159,11 +159,11 @@ class TransformedLoss(CompiledCurvature):
 
     @abstractmethod
     def _compiled(self, lists: QueryLists) -> Any:
-        """Return the compiled loss of ``log φ`` of the scores, which are the scores themselves where φ is exp."""
+        """Return the compiled loss of ``log φ`` of the scores, which are the scores themselves if φ is exp."""
 
     @property
     def _is_exp(self) -> bool:
-        is_named = isinstance(self.transform, str) and self.transform == "exp"  # asked in inner loops
+        is_named = isinstance(self.transform, str) and self.transform == "exp"  # checked in inner loops
         return is_named or isinstance(get_transform(self.transform), Exponential)
 
     @property

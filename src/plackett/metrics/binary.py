@@ -165,7 +165,7 @@ def reciprocal_rank(
 def success(labels, scores, *, qid=None, k=None, relevant_from=1, ties="average", empty=0, docid=None) -> np.ndarray:
     """Return 1 for each query with a relevant document among the first k, else 0; also called hit rate.
 
-    With averaged ties it is the probability of that.
+    With averaged ties it is a probability.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def success(labels, scores, *, qid=None, k=None, relevant_from=1, ties="average"
 
 @measure_kind("r-precision", "rprec", "r-prec", cutoff="none")
 def r_precision(labels, scores, *, qid=None, relevant_from=1, ties="average", empty=0, docid=None) -> np.ndarray:
-    """Return the share of relevant documents among the first R of each query, which has R relevant documents.
+    """Return the share of relevant documents among the first R of each query, R being its number of relevant ones.
 
     Parameters
     ----------
@@ -218,9 +218,9 @@ def r_precision(labels, scores, *, qid=None, relevant_from=1, ties="average", em
 def rbp(labels, scores, *, qid=None, k=None, p=0.8, relevant_from=1, ties="average", empty=0, docid=None) -> np.ndarray:
     """Return the rank-biased precision of each query: (1 − p) · Σ over relevant positions i of p^(i − 1).
 
-    A reader goes on from one document to the next with probability p. What lies beyond the ranking, or beyond k, counts
-    as not relevant: the value is a lower bound, and p to the power of the number of ranked documents is the largest
-    possible error.
+    A reader continues from one document to the next with probability p. Documents beyond the ranking, or beyond k,
+    count as not relevant: the value is a lower bound, and p to the power of the number of ranked documents is the
+    largest possible error.
 
     Parameters
     ----------

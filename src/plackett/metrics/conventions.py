@@ -21,7 +21,7 @@ _ALWAYS_AVERAGED = ("kendall", "wpd", "auc")  # unless the rules of a convention
 class Convention:
     """The choices of a tool for the parameters of measures.
 
-    A measure with its own convention is computed by that one.
+    A measure with its own convention uses that one.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Convention:
             return None
         low, labels = -np.inf if self.name == "gdeval" else 0.0, lists.labels
         if ((labels < low) | (labels > self.largest_label) | (labels != np.floor(labels))).any():
-            return f"{self.name} itself accepts only integer labels up to {self.largest_label}; some labels are others"
+            return f"{self.name} itself accepts only integer labels up to {self.largest_label}; some labels are not"
         return None
 
     def table(
@@ -177,8 +177,8 @@ CONVENTIONS: dict[str, Convention] = {
         ),
         Convention(
             "trec",
-            "trec_eval (ndeval for diversity): gain y; scores as float32, ties by document id, falling; only queries "
-            "that the run answers",
+            "trec_eval (ndeval for diversity): gain y; scores as float32, ties by document id, descending; only "
+            "queries that the run answers",
             ties="trec",
             rules={"*": {"gain": "linear"}, "err-ia": {"is_graded": False, "normalize": True}},
             is_single_precision=True,
@@ -210,8 +210,8 @@ CONVENTIONS: dict[str, Convention] = {
         ),
         Convention(
             "gdeval",
-            "TREC's gdeval.pl: gain 2^y − 1, ERR with largest label 4; ties by document id, falling; queries without a "
-            "relevant document, or without retrieved documents, are left out",
+            "TREC's gdeval.pl: gain 2^y − 1, ERR with largest label 4; ties by document id, descending; queries "
+            "without a relevant document, or without retrieved documents, are left out",
             ties="trec",
             empty="skip",
             largest_label=4,
@@ -220,7 +220,7 @@ CONVENTIONS: dict[str, Convention] = {
         ),
         Convention(
             "ranx",
-            "ranx: gain y; ties in the order that numba's quicksort leaves; empty 0",
+            "ranx: gain y; ties in the order of numba's quicksort; empty 0",
             ties="quicksort",
             rules={"*": {"gain": "linear"}},
         ),

@@ -22,7 +22,7 @@ def discounts(name: str, n: int) -> np.ndarray:
 
 
 def position_weights(rule: str | Callable[[np.ndarray, int], np.ndarray], n: int, *, base: float = 2.0) -> np.ndarray:
-    """Return falling weights α of positions 1 to n, with α(1) at most 1 for the named rules except ``"linear"``.
+    """Return decreasing weights α of positions 1 to n, with α(1) at most 1 for the named rules except ``"linear"``.
 
     ``"exp2"`` is (2^(n−i) − 1)/(2^(n−1) − 1), ``"exp"`` the same with ``base``, ``"dcg"`` 1/log2(i + 1), ``"linear"``
     n − i; a callable gets the positions and n. No power above 1 is ever formed.
@@ -40,7 +40,7 @@ def position_weights(rule: str | Callable[[np.ndarray, int], np.ndarray], n: int
         return n - positions
     base = 2.0 if rule == "exp2" else float(base)
     if not base > 1.0:
-        raise ValueError(f"base={base:g}; it must be above 1 for the weights to fall.")
+        raise ValueError(f"base={base:g}; it must be above 1 for the weights to decrease.")
     if n < 2:
         return np.zeros(n)
     smallest = base ** -(n - 1.0)

@@ -18,8 +18,8 @@ def _judge(docid: object, scores: object, qid: object) -> JudgedLists:
     if isinstance(docid, JudgedLists):
         if docid.docid is None and docid.n_queries:
             raise ValueError(
-                "coverage and exposure-gini count documents across queries and need their ids, and there are none. "
-                "Give docid, or read data that has document ids."
+                "coverage and exposure-gini count documents across queries and need their ids, but there are none. "
+                "Pass docid, or read data that has document ids."
             )
         return docid
     names = np.asarray(docid)

@@ -20,7 +20,7 @@ from plackett.metrics.ties import TIES, tie_keys
 from plackett.validation import check_choice, check_labels, check_levels, check_positive_int, check_scores
 
 DOCS_PER_BLOCK = 1 << 18
-UNJUDGED = -1.0  # trec_eval takes any negative label for a document that is in the pool, but not judged
+UNJUDGED = -1.0  # in trec_eval any negative label means that a document is in the pool, but not judged
 LARGEST_CUTOFF = 2**53  # beyond it numbers of documents are not exact in float64
 LARGEST_KEPT = 1 << 22  # bytes of one array; a block with one very long list may need more, and then allocates it
 
@@ -35,7 +35,7 @@ class Ranked(NamedTuple):
 
 
 class Ideal(NamedTuple):
-    """The best labels of every query in falling order, with their own bounds."""
+    """The best labels of every query in descending order, with their own bounds."""
 
     labels: np.ndarray
     indptr: np.ndarray
@@ -59,7 +59,7 @@ class JudgedLists:
     scores : ndarray of float64 and of shape (n_docs,)
     indptr : ndarray of shape (n_queries + 1,)
     docid : ndarray of shape (n_docs,), or Queries that have them; default=None
-        Those of queries are read, which may mean to parse them, when a rule for ties or a measure needs them.
+        Those of queries are read, and parsed if necessary, when a rule for ties or a measure needs them.
     n_retrieved : ndarray of shape (n_queries,), default=None
         Number of retrieved rows, which come first in their query. The other rows were only judged: they count in
         ideals and totals, not in the ranking. None means that all rows were retrieved.
@@ -112,7 +112,7 @@ class JudgedLists:
         if queries.has_estimated_labels:
             warn(
                 "labels that were estimated from clicks are measured as if they were judgements: those below 0 count "
-                "as not judged, and the noise of the others is bias. Measure on judged lists, or by "
+                "as not judged, and the noise of the others becomes bias. Measure on judged lists, or with "
                 "plackett.clicks.evaluate_from_clicks.",
                 DataWarning,
             )
@@ -282,7 +282,7 @@ class JudgedLists:
         return Ranked(ranked, group_end)
 
     def ideal(self, k: int | None) -> Ideal:
-        """Return the ``k`` best labels of every query, or all, in falling order."""
+        """Return the ``k`` best labels of every query, or all, in descending order."""
         if k not in self._ideal:
             lengths = self.lengths if k is None else np.minimum(self.lengths, k)
             indptr = np.concatenate([[0], np.cumsum(lengths)])
@@ -327,7 +327,7 @@ class JudgedLists:
 
 
 def mark_unjudged(labels: np.ndarray) -> np.ndarray:
-    """Return labels with ``UNJUDGED`` in the place of NaN; the same array if no label is NaN."""
+    """Return labels with ``UNJUDGED`` instead of NaN; the same array if no label is NaN."""
     if labels.dtype.kind != "f" or not np.isnan(labels.sum()):
         return labels
     return np.where(np.isnan(labels), UNJUDGED, labels)
@@ -342,7 +342,7 @@ def judge(
     has_nan: bool = False,
     subtopics: Subtopics | None = None,
 ) -> JudgedLists:
-    """Return checked arrays of the user, grouped by query; lists that are passed as ``labels`` are returned.
+    """Return the user's arrays, checked and grouped by query; lists that are passed as ``labels`` are returned.
 
     ``has_nan`` accepts labels of NaN, which mean that a document was not judged.
     """
@@ -380,7 +380,7 @@ def mean_of_counted(values: np.ndarray) -> float:
 
 
 def check_empty(empty: object) -> None:
-    """Raise for anything but "skip", 0 and 1 (of any numeric type)."""
+    """Raise for anything except "skip", 0 and 1 (of any numeric type)."""
     if not (isinstance(empty, str) and empty == "skip") and not (
         isinstance(empty, (int, float, np.number)) and not isinstance(empty, bool) and float(empty) in (0.0, 1.0)
     ):

@@ -38,7 +38,7 @@ class Measure:
     ----------
     name : str or callable
         A name such as ``ndcg``, ``map`` or ``bpref``, or an alias such as ``precision``; the page on measures has all.
-        Or a function of your own: see :func:`make_measure`.
+        Or your own function: see :func:`make_measure`.
     k : int, default=None
         Cut-off; None counts the whole list.
     convention : str or Convention, default=None
@@ -142,7 +142,7 @@ class Measure:
         return self.kind.higher_is_better
 
     def __call__(self, labels, scores, *, qid=None, docid=None) -> np.ndarray:
-        """Return one value per query, from arrays in any row order; of an overall measure its one value.
+        """Return one value per query, from arrays in any row order; a single value for an overall measure.
 
         Parameters
         ----------
@@ -185,7 +185,7 @@ class Measure:
 
     @property
     def orders(self) -> int:
-        """How many orders of tied documents a measure of a user is computed for at most."""
+        """The maximum number of orders of tied documents for which a user's measure is computed."""
         return int(self.parameters.get("orders", ORDERS))  # type: ignore[call-overload]
 
     @property
@@ -201,13 +201,11 @@ class Measure:
     def saved_text(self) -> str:
         """Return the text for a model file; ValueError for a convention that is not in ``CONVENTIONS``."""
         if self.kind.is_own:
-            raise ValueError(
-                f"{self} is a measure of your own, which a model file cannot hold. Set another one to save."
-            )
+            raise ValueError(f"{self} is your own measure, which a model file cannot hold. Set another one to save.")
         if not self.has_known_rules:
             raise ValueError(
                 f"{self} has a convention that is not in plackett.metrics.CONVENTIONS, so a file cannot name it. "
-                "Give its parameters one by one instead."
+                "Pass its parameters one by one instead."
             )
         return str(self)
 
@@ -218,7 +216,7 @@ class Measure:
         return Measure(self.kind, self.k, convention=convention, **self.parameters)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError("a Measure is immutable; make a new one.")
+        raise AttributeError("a Measure is immutable; create a new one.")
 
     def __reduce__(self):
         kind = self.kind if self.kind.is_own else self.kind.name
@@ -283,7 +281,7 @@ def make_measure(
     function : callable
         ``function(labels)`` gets the labels of one query in ranked order, an array, and returns a number. NaN means
         that the query has no value. With a run, these are the labels of the retrieved documents; a parameter ``ideal``
-        gets those of all documents of the query in falling order.
+        gets those of all documents of the query in descending order.
     k : int, default=None
     name : str, default=None
         None takes the name of the function; a lambda needs one.
@@ -296,12 +294,12 @@ def make_measure(
         Gets the same arguments as the function, labels in any order, and returns the mean over all orders: for the
         exact value of a random order. Without it that value is the mean of sampled orders.
     empty : {0, 1, "skip"}, default="skip"
-        What NaN counts in means; "skip" leaves the query out.
+        The value of NaN in means; "skip" leaves the query out.
     bounds : tuple of two floats, default=(-inf, inf)
         The smallest and the largest possible value, which ``plackett.testing.check_measure`` tests.
     **parameters
         Parameters of the function, ``convention``, and those of all measures of your own: ``ties``, and ``orders``, the
-        number of orders in which a list with ties is measured at most (64).
+        maximum number of orders in which a list with ties is measured (64).
 
     Returns
     -------
@@ -309,8 +307,8 @@ def make_measure(
 
     Notes
     -----
-    Equal scores count with the mean over their orders: exactly if these are at most ``orders``, else over that many
-    random orders. The random orders depend on the labels of the tied documents only, never on the order of the rows.
+    Equal scores count with the mean over their orders: exactly if there are at most ``orders`` of them, else over that
+    many random orders. They depend only on the labels of the tied documents, never on the order of the rows.
 
     Examples
     --------
@@ -332,18 +330,18 @@ def make_measure(
 def register(measure: Any) -> Any:
     """Make a measure of your own known by its name, in texts such as ``"ndcg@10,first-bad@5"``, and return it.
 
-    It is known in this process; worker processes get the measure itself. A measure of your own of the same name is
-    replaced.
+    It is known in this process; worker processes get the measure itself. A measure registered earlier under the same
+    name is replaced.
 
     Parameters
     ----------
     measure : Measure or callable
-        From :func:`make_measure`, whose cut-off and parameters the text may set anew; or a plain function.
+        From :func:`make_measure`, whose cut-off and parameters the text may override; or a plain function.
 
     Returns
     -------
     Measure or callable
-        What was given, so that ``register`` can be a decorator.
+        The argument, so that ``register`` can be a decorator.
 
     Examples
     --------
@@ -404,7 +402,7 @@ def _known_kind(name: str) -> MeasureKind:
     is_cut = cut is not None and cut[1] in ALIASES and KINDS[ALIASES[cut[1]]].cutoff != "none"
     near = [f"{cut[1]}@{cut[2]}"] if is_cut and cut else difflib.get_close_matches(key, [*ALIASES, *OWN_KINDS], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"there is no measure {name!r}.{hint} Known are: {', '.join(sorted(KINDS))}.")
+    raise ValueError(f"there is no measure {name!r}.{hint} Known measures: {', '.join(sorted(KINDS))}.")
 
 
 def _plugin(key: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Measures of users: plain functions of the labels in ranked order.
+"""User-defined measures: plain functions of the labels in ranked order.
 
 Under ``ties="average"`` a list with equal scores is measured in several orders, and the mean counts: in all different
 orders if there are at most ``orders`` of them, else in ``orders`` random ones. The random orders depend on the labels
@@ -40,7 +40,7 @@ class OwnFunction:
         ``function(labels, **parameters)`` of one query, or vectorised ``function(labels, indptr, **parameters)``.
     is_vectorized : bool
     expectation : callable or None
-        The same of labels in any order: the mean of ``function`` over all orders.
+        The same for labels in any order: the mean of ``function`` over all orders.
     passed : tuple of str
         Those of ``PASSED`` that the function takes.
     bounds : tuple of float
@@ -192,7 +192,7 @@ def _shape(value: Any) -> str:
 
 
 def _groups(labels: np.ndarray, ends: np.ndarray) -> list[np.ndarray]:
-    """Return the labels of each tie group, in falling order."""
+    """Return the labels of each tie group, in descending order."""
     stops = np.unique(ends)
     return np.split(labels, stops[:-1])
 
@@ -244,13 +244,13 @@ def own_kind(
 ) -> MeasureKind:
     """Return the kind of a measure of a user; its parameters are those of the function."""
     if isinstance(function, type) or not callable(function):
-        raise TypeError(f"a measure of your own is a function of labels in ranked order, not {function!r}.")
+        raise TypeError(f"a measure must be a function of labels in ranked order, not {function!r}.")
     title = str(name or getattr(function, "__name__", type(function).__name__))
     if title == "<lambda>":
         raise ValueError('a lambda has no name. Write make_measure(lambda labels: ..., name="..."), or use def.')
     if as_key(title) in ALIASES:
         raise ValueError(
-            f"{title!r} is the name of a measure of plackett. Give yours another one: make_measure(..., name=...)."
+            f"{title!r} is the name of a measure of plackett. Choose another name: make_measure(..., name=...)."
         )
     if any(sign in title for sign in "@(),= \t\n"):
         raise ValueError(f"the name of a measure cannot have blanks, commas, @, = or brackets: {title!r}.")
@@ -289,7 +289,7 @@ def _parameters(function: Callable[..., Any], name: str, n_given: int) -> dict[s
     rest = [one for one in every if one.name not in first and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
     for one in rest:
         if one.name in RESERVED:
-            raise ValueError(f"{name} has a parameter {one.name!r}, which every measure has already; rename it.")
+            raise ValueError(f"{name} has a parameter {one.name!r}, which every measure already has; rename it.")
         if one.default is one.empty and one.name not in ("k", *PASSED):
             raise ValueError(
                 f"{name} needs {one.name}, which has no default. A function of all queries takes (labels, indptr) and "
@@ -299,5 +299,5 @@ def _parameters(function: Callable[..., Any], name: str, n_given: int) -> dict[s
 
 
 def register_kind(kind: MeasureKind) -> None:
-    """Make a measure of a user known by its name; a measure of the user of the same name is replaced."""
+    """Make a measure of a user known by its name; an earlier one of the same name is replaced."""
     OWN_KINDS[as_key(kind.name)] = kind

@@ -40,7 +40,7 @@ class MeasureKind:
         return self.own is not None
 
     def compute(self, lists: JudgedLists, **parameters: object) -> np.ndarray:
-        """Return a value per query, NaN if it is empty; of an overall measure its one value."""
+        """Return a value per query, NaN if it is empty; a single value for an overall measure."""
         if self.is_overall:
             return np.asarray(self.function(lists, None, **parameters))
         return self.function(lists, None, empty="skip", **parameters)
@@ -52,7 +52,7 @@ OWN_KINDS: dict[str, MeasureKind] = {}  # those that users have registered, by n
 
 
 def as_key(name: str) -> str:
-    """Return a name in the form of the keys of the registry: without regard to case, and to ``_`` or ``-``."""
+    """Return a name in the form of the keys of the registry: ignoring case, with ``_`` and ``-`` equal."""
     return name.strip().lower().replace("_", "-")
 
 

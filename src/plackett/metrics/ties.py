@@ -25,10 +25,10 @@ def tie_keys(lists: JudgedLists, ties: str) -> np.ndarray:
         if has_ties(lists):
             raise ValueError(
                 'ties="trec" orders equal scores by document id, but there are no ids. '
-                "Give docid, or choose another rule for ties."
+                "Pass docid, or choose another rule for ties."
             )
         return np.zeros(0)
-    # trec_eval compares ids as text, also those that look like numbers
+    # trec_eval compares ids as text, even those that look like numbers
     text = lists.docid if lists.docid.dtype.kind == "U" else np.array([str(name) for name in lists.docid.tolist()])
     return -np.unique(text, return_inverse=True)[1].reshape(-1).astype(np.float64)
 

@@ -1,6 +1,6 @@
 """Measures of whole orders: Kendall distance, mis-ranking error, persistence of the top, exactness, AUC, average rank.
 
-Documents that a run did not retrieve stand below all others, in random order: the expectation is taken.
+Documents that a run did not retrieve are ranked below all others, in random order: the expectation is taken.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def persistence(labels, scores, *, qid=None, k, ties="average", empty=0, docid=N
     """
     lists = judge(labels, scores, qid, docid)
     if check_cutoff(k) is None:
-        raise ValueError("persistence needs a cut-off, such as k=10: all of a list is always kept.")
+        raise ValueError("persistence needs a cut-off, such as k=10: the whole list is always kept.")
     ranked, ideal = lists.ranked_whole(ties), lists.ideal(None).labels
     values = lists.run(_native.metrics.persistence, *ranked, lists.indptr, ideal, check_cutoff(k))
     return fill_empty(values, empty)
@@ -103,7 +103,7 @@ def persistence(labels, scores, *, qid=None, k, ties="average", empty=0, docid=N
 def exact(labels, scores, *, qid=None, ties="average", empty=0, docid=None) -> np.ndarray:
     """Return 1 for each query whose whole order is right, else 0: one minus the permutation 0-1 loss.
 
-    Documents with equal labels may stand in any order. Equal scores count by the share of their orders that are right.
+    Documents with equal labels may be in any order. Equal scores count by the share of their orders that are right.
 
     Parameters
     ----------

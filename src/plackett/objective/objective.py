@@ -302,7 +302,7 @@ class Objective(LossTraits):
     # --- one query at a time, for stochastic solvers
 
     def term_value_and_gradient(self, coef: np.ndarray, term: int) -> tuple[float, np.ndarray]:
-        """Return the objective with the loss of one query in place of the mean, and its gradient."""
+        """Return the objective with the loss of one query instead of the mean, and its gradient."""
         if term not in self._terms:
             self._terms[term] = self._part(term, term + 1, [term, self._seed or 0] if self.is_random else None)
         part = self._terms[term]

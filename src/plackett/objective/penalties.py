@@ -6,7 +6,7 @@ import numpy as np
 
 
 class L2:
-    """``(l2 / 2) Σ coef²`` over all coefficients but the last ``n_free``, such as an intercept."""
+    """``(l2 / 2) Σ coef²`` over all coefficients except the last ``n_free``, such as an intercept."""
 
     def __init__(self, l2: float, n_free: int = 0):
         self.l2, self.n_free = float(l2), n_free

@@ -6,7 +6,7 @@ How a ranker fills in the template of ``fit``:
    or ``n_epochs`` (stochastic methods); ``patience``, ``verbose``, ``random_state`` and ``normalize`` mean the same in
    all rankers. A ranker with the parameter ``normalize`` derives from ``Normalized``, and one
    whose missing values are filled and whose categories are encoded from ``Prepared``.
-2. ``_check_parameters()`` raises an error for parameters without a meaning. ``patience`` is checked here.
+2. ``_check_parameters()`` raises an error for invalid parameters. ``patience`` is checked here.
 3. ``_learn(training, monitor)`` finds the model and sets the learned attributes. ``training`` holds the checked and
    scaled queries and one weight per query. Iterations run inside ``monitor.run(budget, total, names)`` and call
    ``monitor.record(...)``, which measures the validation queries and returns a reason to stop. After the context, the
@@ -58,7 +58,7 @@ NO_LABELS = QueryLists(np.zeros(0), np.zeros(1, dtype=np.int64))  # for checks o
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a fit, after what it had found so far was kept."""
+    """Ctrl-C during a fit; its result so far was kept."""
 
 
 class TrainingSet(NamedTuple):
@@ -112,7 +112,7 @@ class Ranker(QueryInputs, ABC):
         ----------
         X : array, data frame, CSR matrix of shape (n_docs, n_features), or Queries
         y : array-like of shape (n_docs,)
-            Labels, larger is better. Left out where X is a Queries.
+            Labels, larger is better. Omit if X is a Queries.
         qid : iterable of hashable ids, one per row, or one id for all rows; default=None
             In any row order; None means that all rows are one list.
         sample_weight : array-like, default=None
@@ -155,10 +155,10 @@ class Ranker(QueryInputs, ABC):
             self.n_iter_, self.stop_reason_, self.history_ = monitor.n_iter, monitor.stop_reason, monitor.history
             self.best_iteration_, self.best_score_ = monitor.best_iteration, monitor.best_score
         if monitor.is_interrupted:
-            raise Interrupted("the fit was interrupted; what it had found so far was kept.")
+            raise Interrupted("the fit was interrupted; its result so far was kept.")
 
     def check_parameters(self) -> None:
-        """Raise a ``ValueError`` for parameters without a meaning, as ``fit`` does before it looks at data."""
+        """Raise a ``ValueError`` for invalid parameters, as ``fit`` does before it reads the data."""
         if getattr(self, "patience", None) is not None:
             check_positive_int(self.patience, "patience")
         preparation.check_parameters(self)
@@ -171,7 +171,7 @@ class Ranker(QueryInputs, ABC):
         patience = getattr(self, "patience", None)
         if patience is not None and eval_set is None and patience != _default_patience(type(self)):
             raise ValueError(
-                f"patience={patience} needs an eval_set, which fit was not given. Give eval_set, or leave patience out."
+                f"patience={patience} needs an eval_set, which fit was not given. Pass eval_set, or leave patience out."
             )
 
     def _prepare_fit(
@@ -205,7 +205,7 @@ class Ranker(QueryInputs, ABC):
 
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """Restore the ranker if the fit fails; an interrupted fit keeps what it has found."""
+        """Restore the ranker if the fit fails; an interrupted fit keeps its result so far."""
         before = self.__dict__.copy()
         try:
             yield
@@ -228,7 +228,7 @@ class Ranker(QueryInputs, ABC):
         metric: str | Measure = "ndcg@10",
         **predict_params: Any,
     ) -> float:
-        """Return the mean of a measure over the queries, by which ``GridSearchCV`` compares; higher is better.
+        """Return the mean of a measure over the queries, for ``GridSearchCV``; higher is better.
 
         Parameters
         ----------
@@ -242,14 +242,14 @@ class Ranker(QueryInputs, ABC):
         Returns
         -------
         float
-            The negative mean for measures of which lower is better.
+            The negative mean for measures for which lower is better.
         """
         check_is_fitted(self)
         queries = self._check_queries(X, y, qid)
         if qid is None and not isinstance(X, Queries) and getattr(self, "n_queries_", 1) > 1:
             warn(
-                f"score was called without qid and takes all rows as one list, but the ranker was fitted on "
-                f"{self.n_queries_:,} queries. Give one id per row, or qid=0 if they are one list. In searches, enable "
+                f"score was called without qid and treats all rows as one list, but the ranker was fitted on "
+                f"{self.n_queries_:,} queries. Pass one id per row, or qid=0 if they are one list. In searches, enable "
                 "metadata routing: sklearn.set_config(enable_metadata_routing=True).",
                 DataWarning,
             )
@@ -272,8 +272,8 @@ class Ranker(QueryInputs, ABC):
         ----------
         X : array, data frame, CSR matrix of shape (n_docs, n_features), or Queries
         qid : iterable of hashable ids, one per row, or one id for all rows; default=None
-            Needed where the score of a document depends on its list (``depends_on_list``), as after
-            ``normalize="query-zscore"``. One list at a time: ``predict(X, qid=0)``.
+            Needed if the score of a document depends on its list (``depends_on_list``), as with
+            ``normalize="query-zscore"``. For a single list: ``predict(X, qid=0)``.
 
         Returns
         -------
@@ -288,8 +288,8 @@ class Ranker(QueryInputs, ABC):
     ) -> Ranking:
         """Return the documents of each query, the best first, with their scores.
 
-        Equal scores are ordered by document id as text, descending, as trec_eval orders them, so that the order does
-        not depend on the order of the rows. Without document ids they keep the order of the rows.
+        Equal scores are ordered by document id as text, descending, as in trec_eval, so the order does not depend
+        on the order of the rows. Without document ids they keep the order of the rows.
 
         Parameters
         ----------
@@ -395,11 +395,11 @@ class Ranker(QueryInputs, ABC):
             if not isinstance(names, (list, np.ndarray)) or np.shape(names) != (n_features,):
                 raise ValueError(f"{name} must hold one name for each of the {n_features} features.")
             if not all(isinstance(one, str) for one in names):
-                raise ValueError(f"{name} must hold texts.")
+                raise ValueError(f"{name} must hold strings.")
         preparation.check_loaded_preparation(self)
 
     def predicts_as(self, cls: type[Ranker]) -> bool:
-        """Return whether scores are computed as in ``cls``, and not by a method that overrides one of its."""
+        """Return whether scores are computed as in ``cls``, without overridden methods."""
         return all(getattr(type(self), name) is getattr(cls, name) for name in cls._scoring_methods)
 
     def __sklearn_tags__(self):
@@ -452,7 +452,7 @@ class Normalized(Ranker):
 
     @property
     def depends_on_list(self) -> bool:
-        """Whether the score of a document depends on the other documents of its list, so that ``predict`` needs qid."""
+        """Whether the score of a document depends on the other documents of its list, so ``predict`` needs qid."""
         check_is_fitted(self)
         return isinstance(self.normalizer_, QueryNormalizer) or super().depends_on_list
 
@@ -467,7 +467,7 @@ def _default_patience(cls: type) -> int | None:
 
 
 def _without_own_loss(ranker: Ranker) -> Ranker:
-    """Return the ranker, or a copy with the name of its loss only if a file cannot hold the class of that."""
+    """Return the ranker, or a copy with only the name of its loss if a file cannot hold the class of the loss."""
     loss = getattr(ranker, "loss", None)
     if not hasattr(loss, "value_and_slope") or models.name_of(type(loss)) is not None:
         return ranker

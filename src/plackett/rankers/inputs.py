@@ -42,7 +42,7 @@ from plackett.validation import (
 NAMES_DIFFER = "X (does not have valid|has) feature names"  # as scikit-learn warns
 CHECKED = ("fit", "predict", "rank", "score", "explain")
 _READ = (
-    "Read the files first, with read_parquet or read_letor (cache=True where they may be larger than memory), and give "
+    "Read the files first, with read_parquet or read_letor (cache=True where they may be larger than memory), and pass "
     "the Queries."
 )
 _IN_PARTS = " Only LinearRanker fits {what} part by part."
@@ -64,7 +64,7 @@ class QueryInputs(BaseEstimator):
 
     @property
     def depends_on_list(self) -> bool:
-        """Whether the score of a document depends on the other documents of its list, so that ``predict`` needs qid."""
+        """Whether the score of a document depends on the other documents of its list, so ``predict`` needs qid."""
         imputer = getattr(self, "imputer_", None)
         return imputer is not None and imputer.depends_on_list
 
@@ -104,8 +104,8 @@ class QueryInputs(BaseEstimator):
     ) -> Queries:
         """Check outside arrays, group them by query and prepare them; ``reset`` in ``fit``, which learns the columns.
 
-        To prepare rows is to encode categories and to fill missing values. ``row_order`` of the result restores to the
-        order of the rows as they were given.
+        Preparing rows encodes categories and fills missing values. ``row_order`` of the result restores the order in
+        which the rows were given.
         """
         given = X if isinstance(X, Queries) else None
         is_array = given is None and not hasattr(X, "columns")
@@ -113,7 +113,7 @@ class QueryInputs(BaseEstimator):
         if given is not None:
             categories = given.categories
             if y is not None or qid is not None:
-                raise ValueError("X is a Queries, which has its labels and qid; give neither y nor qid.")
+                raise ValueError("X is a Queries, which has its labels and qid; pass neither y nor qid.")
             X, y = given.grouped.X, given.grouped.y
             if needs_labels and y is None:
                 raise ValueError(
@@ -189,7 +189,7 @@ class QueryInputs(BaseEstimator):
 
     @property
     def _is_pointwise(self) -> bool:
-        """Whether documents are learned one by one, so that labels may be equal within queries."""
+        """Whether documents are learned one by one, so labels may be equal within queries."""
         return self.takes_loss_objects and get_loss(self.loss).is_pointwise
 
     def _refuse_missing_qid(self) -> None:
@@ -198,7 +198,7 @@ class QueryInputs(BaseEstimator):
         if n_queries > 1 and self.depends_on_list:
             raise ValueError(
                 f"qid is missing. This {type(self).__name__} was fitted on {n_queries:,} queries and scores a document "
-                f"by its list. Give one id per row, in score and explain as in predict(X, qid=qid). Are all rows one "
+                f"by its list. Pass one id per row, in score and explain as in predict(X, qid=qid). Are all rows one "
                 f"list? predict(X, qid={self._id_for_one_list}). Pipelines pass qid on: pipeline.predict(X, qid=qid); "
                 "so do searches: search.best_estimator_.predict(X, qid=qid)."
             )
@@ -316,7 +316,7 @@ def _length(values: Any) -> int | None:
 
 
 def check_is_loaded(X: Any, ranker: str, *, is_fit: bool) -> None:
-    """Reject paths, lists of ``Queries`` and Dask collections in place of X, with advice; Dask is not imported."""
+    """Reject paths, lists of ``Queries`` and Dask collections as X, with advice; Dask is not imported."""
     first = X[0] if isinstance(X, (list, tuple)) and X else X
     if isinstance(first, (str, os.PathLike)):
         came, remedy, in_parts = f"the path {os.fspath(first)!r}", _READ, "files"
@@ -329,6 +329,6 @@ def check_is_loaded(X: Any, ranker: str, *, is_fit: bool) -> None:
     else:
         return
     if first is not X:
-        came = f"a {type(X).__name__} of {count_of(len(X), 'item')}, of which the first is {came}"
+        came = f"a {type(X).__name__} of {count_of(len(X), 'item')}, the first of which is {came}"
     hint = _IN_PARTS.format(what=in_parts) if is_fit else ""
     raise ValueError(f"X is {came}, but {ranker} needs all rows in one place. {remedy}{hint}")

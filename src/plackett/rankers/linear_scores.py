@@ -53,7 +53,7 @@ class LinearScores(Normalized, Prepared):
     def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None):
         """Return what each feature adds to each document's score, relative to the mean of its list.
 
-        Exact: the contributions of a document sum to its score less its list's mean score.
+        Exact: the contributions of a document sum to its score minus its list's mean score.
 
         Parameters
         ----------
@@ -66,7 +66,7 @@ class LinearScores(Normalized, Prepared):
         Returns
         -------
         Explanation
-            ``.top(row)`` explains one document, ``.why(a, b)`` the difference of two, as tables.
+            ``.top(row)`` explains one document, ``.why(a, b)`` the difference between two, as tables.
         """
         from plackett.explain.additive import explain_linear
 
@@ -102,5 +102,5 @@ class LinearScores(Normalized, Prepared):
 
 
 def in_row_order(queries: Queries, X: Any) -> Any:
-    """Return grouped rows in the order given, as ``Queries.in_row_order``, but also for sparse rows."""
+    """Return grouped rows in the order given, like ``Queries.in_row_order``, but also for sparse rows."""
     return X if queries.row_order is None else X[queries.in_row_order(np.arange(queries.n_docs))]

@@ -22,7 +22,7 @@ SAME = 1e-12  # values that differ by less are equal: sums over rows in another 
 
 
 class ValidationSet:
-    """Validation queries, and the measure that is computed of their scores."""
+    """Validation queries, and the measure that is computed from their scores."""
 
     def __init__(self, queries: Queries, metric: str | Measure | None):
         self.queries, self.measure = queries, Measure.per_query(DEFAULT_METRIC if metric is None else metric)

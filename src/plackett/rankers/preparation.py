@@ -1,8 +1,8 @@
 """Preparation of rows before scaling: categories become numbers, then missing values are filled.
 
 The one place for all rankers: ``fit`` learns the encoder and the imputer from training rows, and everything that checks
-rows applies them. Rankers that take categories or NaN as they are (``takes_categories``, ``takes_missing``) are given
-them.
+rows applies them. Rankers that take categories or NaN as they are (``takes_categories``, ``takes_missing``) receive
+them unchanged.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def fills_missing(ranker: Any) -> bool:
 
 
 def check_parameters(ranker: Any) -> None:
-    """Reject parameters ``missing``, ``missing_indicator`` and ``encoding`` without a meaning."""
+    """Reject invalid values of ``missing``, ``missing_indicator`` and ``encoding``."""
     params = ranker.get_params(deep=False)
     if "missing" in params:
         check_rule(ranker.missing, "missing", also=("error",))
@@ -158,7 +158,7 @@ def check_loaded_preparation(ranker: Any) -> None:
             raise ValueError("categories_ must be a dict from columns to names, or None.")
         for names in known.values():
             if not hasattr(names, "dtype") or names.ndim != 1 or not all(isinstance(one, str) for one in names):
-                raise ValueError("categories_ must hold arrays of texts.")
+                raise ValueError("categories_ must hold arrays of strings.")
     if encoder is not None:
         if not isinstance(encoder, CategoryEncoder) or encoder.n_features_in_ != n:
             raise ValueError(f"encoder_ must be fitted to {n} columns.")

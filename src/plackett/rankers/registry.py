@@ -1,7 +1,7 @@
 """Rankers by the names that the literature uses, and the classes that a model file may name.
 
-A name is a class with fixed parameters. ``plackett train --help`` reads the table too, so that this module imports
-nothing heavy until a ranker is built.
+A name is a class with fixed parameters. ``plackett train --help`` also reads the table, so this module imports nothing
+heavy until a ranker is built.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def ranker_names() -> list[str]:
 
 
 def scorer_of(name: str) -> str:
-    """Return ``"trees"`` for ``"trees:lambdarank"``, a ranker with any loss and the loss; other names as they are.
+    """Return ``"trees"`` for ``"trees:lambdarank"``, a ranker with any loss and the loss; other names are unchanged.
 
     Examples
     --------
@@ -203,7 +203,7 @@ def load(path: str | os.PathLike | IO[bytes]) -> Any:
 
     Loading never runs code from the file. Models of other tools need nothing but their file: text files of LightGBM,
     JSON and UBJSON of XGBoost, JSON of CatBoost (numeric features), and RankLib's ensembles of trees, linear models and
-    RankBoost. They predict the raw scores of the tool, are explained, exported, saved and compared, but not fitted.
+    RankBoost. They predict the raw scores of the tool, and can be explained, exported, saved and compared, not fitted.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def load(path: str | os.PathLike | IO[bytes]) -> Any:
     Returns
     -------
     Ranker
-        For a model of another tool an ``ImportedTrees`` or ``ImportedLinear``.
+        For a model of another tool, an ``ImportedTrees`` or ``ImportedLinear``.
 
     Raises
     ------
@@ -242,7 +242,7 @@ def load(path: str | os.PathLike | IO[bytes]) -> Any:
 
 
 def is_model_head(head: bytes) -> bool:
-    """Return whether a file whose first bytes these are is a model, ours or that of another tool."""
+    """Return whether a file with these first bytes is a model, ours or that of another tool."""
     from plackett.storage.container import MAGIC
 
     if head.startswith(MAGIC):
@@ -321,7 +321,7 @@ def is_known(name: str) -> bool:
 def known_name(name: Any) -> str:
     """Return the name as tables write it; an error for unknown names lists all."""
     if not isinstance(name, str):
-        raise ValueError(f"a ranker is named by a text such as 'listmle', not by {name!r}.")
+        raise ValueError(f"the name of a ranker must be a string such as 'listmle', not {name!r}.")
     key, names = name.strip().lower().replace("_", "-"), [*ENTRIES, *PEERS, *plugins("rankers")]
     if key in names or name in names:
         return key if key in names else name

@@ -30,8 +30,8 @@ def write_click_report(
 ) -> Path:
     """Write a click log as one self-contained HTML file.
 
-    It has what ``log.describe()`` finds, the click rate at each rank, propensities and click models with their
-    intervals, and what was damaged. The same log gives the same bytes. Needs ``pip install 'plackett[report]'``.
+    It shows the findings of ``log.describe()``, the click rate at each rank, propensities and click models with their
+    intervals, and the damage in the log. The same log gives the same bytes. Needs ``pip install 'plackett[report]'``.
 
     Parameters
     ----------
@@ -39,11 +39,11 @@ def write_click_report(
     path : str or path
         The file to write; an existing file is replaced.
     propensities : Propensities or sequence of Propensities, default=()
-        What ``estimate_propensities`` returns; those of several methods are drawn side by side.
+        Returned by ``estimate_propensities``; several methods are plotted side by side.
     comparison : ClickComparison, default=None
-        What ``compare_click_models`` returns.
+        Returned by ``compare_click_models``.
     title : str, default=None
-        The heading; None gives the number of sessions.
+        The heading; None uses the number of sessions.
 
     Returns
     -------
@@ -122,11 +122,11 @@ def click_rates(about: ClickDescription) -> Plot:
     with drawing(*WIDE) as (figure, axes):
         axes.bar(ranks, rates, color=SERIES[0], width=0.7)
         _label(axes, "click rate")
-        return Plot(inline_svg(figure, "rates", alt), "Click rate by rank", caption="Position and documents together.")
+        return Plot(inline_svg(figure, "rates", alt), "Click rate by rank", caption="Position and documents combined.")
 
 
 def propensities_by_rank(estimates: Sequence[Propensities]) -> Plot:
-    """Plot propensities with their intervals, those of each method in its own colour."""
+    """Plot propensities with their intervals, each method in its own colour."""
     keys, described = [], []
     with drawing(*WIDE) as (figure, axes):
         for place, (one, colour, marker) in enumerate(zip(estimates, SERIES, MARKERS, strict=False), start=1):

@@ -32,7 +32,7 @@ def write_report(
 ) -> Path:
     """Write a comparison as one self-contained HTML file.
 
-    It has the summary with significance marks and intervals; every test query in a table that can be filtered and
+    It shows the summary with significance marks and intervals; every test query in a table that can be filtered and
     sorted, beside a scatter of two rankers; the two lists of a query, with reasons if the comparison has them
     (``compare(..., explain=True)``); slices of the queries, important features, learning curves, the data, the settings
     and the versions. Every table can be downloaded as Markdown, LaTeX, CSV or JSON. The page follows the light or dark
@@ -42,11 +42,11 @@ def write_report(
     Parameters
     ----------
     comparison : plackett.evaluation.compare.comparison.Comparison
-        What :func:`plackett.compare` returns.
+        Returned by :func:`plackett.compare`.
     path : str or path
         The file to write; an existing file is replaced.
     title : str, default=None
-        The heading; None gives the number of rankers.
+        The heading; None uses the number of rankers.
     queries : iterable of query ids, default=()
         Queries whose lists are included in addition to those of the 50 queries that changed most.
     groups : mapping of query id to group, default=None
@@ -107,13 +107,13 @@ def report_html(
 
 
 def check_extra(needed_for: str) -> None:
-    """Raise an error if the packages of reports are not installed, before anything is computed."""
+    """Raise an error if packages that reports need are not installed, before anything is computed."""
     for package in ("jinja2", "matplotlib"):
         import_optional(package, extra="report", needed_for=needed_for)
 
 
 def rendered(template: str, every: Iterable[Table], *, has_components: bool = False, **values: Any) -> str:
-    """Return a page with its tables, which can be downloaded, its style sheet and its script.
+    """Return a page with its downloadable tables, its style sheet and its script.
 
     ``has_components`` adds the style sheet and the scripts of `plackett.report.components`.
     """
@@ -153,7 +153,7 @@ def write_page(text: str, path: str | os.PathLike) -> Path:
 
 
 def importance(comparison: Comparison) -> list[tuple[str, Table]]:
-    """Return for each contestant a table of its important features, the best contestant first."""
+    """Return a table of the important features of each contestant, the best contestant first."""
     whole = features_table(comparison)
     return [
         (name, Table(whole.columns[1:], [row[1:] for row in whole.rows if row[0] == name], name=f"features-{place}"))

@@ -93,7 +93,7 @@ def _alt_by_k(measure: str, lines: dict[str, list[float]]) -> str:
 
 
 def time_against_quality(comparison: Comparison) -> list[Plot]:
-    """Plot the mean of the first measure by seconds of all fits; points have the numbers of the summary table."""
+    """Plot the mean of the first measure against seconds of all fits; points are numbered as in the summary table."""
     metric, means = comparison.metrics[0], comparison.mean()
     points = {}
     for place, name in enumerate(comparison.ranked(), start=1):
@@ -155,7 +155,7 @@ def _line(points: Sequence[Any]) -> tuple[list[float], list[float]]:
 
 
 def _draw_floor(axes: Any, comparison: Comparison) -> list[Key]:
-    """Draw the means of the reference scores, and return their entries of the legend."""
+    """Draw the means of the reference scores, and return their legend entries."""
     keys = []
     for name, table in comparison.reference_scores.items():
         value = table.mean()[comparison.metrics[0]]
@@ -181,7 +181,7 @@ def _number_points(axes: Any, points: dict[int, tuple[float, float]]) -> None:
 
 
 def query_differences(comparison: Comparison) -> list[Plot]:
-    """Plot for each contestant its differences to the baseline on the queries that differ, the largest first."""
+    """Plot the differences of each contestant from the baseline on the queries that differ, the largest first."""
     metric, baseline = comparison.metrics[0], comparison.baseline
     sign = 1.0 if comparison.is_higher_better(metric) else -1.0
     gaps = {}
@@ -212,7 +212,7 @@ def query_differences(comparison: Comparison) -> list[Plot]:
 
 
 def learning_curves(comparison: Comparison) -> list[Plot]:
-    """Plot for each contestant with a history one line per fold, by iteration."""
+    """Plot one line per fold, by iteration, for each contestant with a history."""
     plots = []
     for number, name in enumerate(_some_panels([n for n in comparison.ranked() if _curves(comparison, n)]), start=1):
         quantity, curves = _curves(comparison, name)
@@ -267,7 +267,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def score_distributions(comparison: Comparison) -> list[Plot]:
-    """Plot for each contestant the distribution of its standardised test scores by label."""
+    """Plot the distribution of the standardised test scores by label, for each contestant."""
     groups = label_groups(comparison.queries.labels)
     query_of = np.repeat(np.arange(comparison.queries.n_queries), np.diff(comparison.queries.indptr))
     plots = []
@@ -316,7 +316,7 @@ def _within_queries(scores: np.ndarray, query_of: np.ndarray) -> np.ndarray:
 
 
 def label_groups(labels: np.ndarray) -> list[tuple[str, np.ndarray]]:
-    """Return the documents of each label level; many levels are merged into groups of equally many levels."""
+    """Return the documents of each label level; many levels are merged into groups of equal size."""
     levels = np.unique(labels[~np.isnan(labels)])
     groups = []
     for part in np.array_split(levels, min(N_LEVELS, levels.size)) if levels.size else ():

@@ -31,13 +31,13 @@ def queries_payload(
     ----------
     comparison : Comparison
     queries : iterable of ids
-        Queries whose lists are shown in any case.
+        Queries whose lists are always shown.
     groups : mapping of query id to group, default=None
 
     Returns
     -------
     dict or None
-        As `comparison_payload` makes it.
+        Made by `comparison_payload`.
     """
     metric = comparison.metrics[0]
     if not comparison.tables or metric not in comparison.per_query:
@@ -103,7 +103,7 @@ def _facts(comparison: Comparison, groups: Mapping[Hashable, Any] | None) -> lis
 
 
 def _pairs(comparison: Comparison, names: Sequence[str]) -> dict[tuple[int, int], dict[str, Any]]:
-    """Return the differences between contestants; of many contestants, those to the baseline."""
+    """Return the differences between contestants; with many contestants, only those from the baseline."""
     place = {name: number for number, name in enumerate(names)}
     against = None if len(names) <= MOST_FOR_ALL_PAIRS else comparison.baseline
     found = comparison.differences(against=against)
@@ -183,9 +183,9 @@ def _left_out(comparison: Comparison, n_changed: int, n_named: int) -> str:
     if not n_left:
         return f"The first {TOP} documents are included for every query{reasons}."
     a, b = map(for_display, sides(comparison))
-    changed = f"that changed most from {a} to {b}" if a != b else "at the start"
+    changed = f"that changed most from {a} to {b}" if a != b else "listed first"
     words = f"The first {TOP} documents are included for the {count_of(n_changed, 'query', 'queries')} {changed}"
-    words += f" and {count_of(n_named, 'query', 'queries')} named for this file" if n_named else ""
+    words += f" and {count_of(n_named, 'query', 'queries')} requested for this file" if n_named else ""
     words += reasons
     return (
         f"{words}; those of {count_of(n_left, 'other query', 'other queries')} were left out to keep this file small."

@@ -1,6 +1,6 @@
 """Matplotlib figures as small, deterministic inline SVG.
 
-Figures are drawn in placeholder colours, which become CSS variables of the page, so that one figure serves light, dark
+Figures are drawn in placeholder colours, which become CSS variables of the page, so one figure serves light, dark
 and print. Text stays text, in the font of the page. Names of contestants are not part of a figure: they are in the
 legend, where the page escapes and wraps them.
 """
@@ -125,7 +125,7 @@ def _shorten(text: str) -> str:
 
 
 def thinned(n: int, most: int) -> Iterator[int]:
-    """Yield at most ``most`` of the places 0 .. n − 1, evenly spaced, with the first and the last."""
+    """Yield at most ``most`` of the places 0 .. n − 1, evenly spaced, including the first and the last."""
     if n <= most:
         yield from range(n)
     else:

@@ -22,7 +22,7 @@ MOST_FOR_ALL_PAIRS = 12  # contestants; for more, only the pairs with the baseli
 MOST_COLUMNS = 12  # contestants side by side
 HARDEST = 10
 MOST_FEATURES = 10  # of each contestant
-INTERVALS = "intervals are bootstrap, level 0.95, of each pair alone; colours follow the corrected p (randomisation)"
+INTERVALS = "bootstrap intervals (level 0.95) are not corrected; colours follow the corrected p (randomisation test)"
 
 
 def tables(comparison: Comparison, *, groups: Mapping[Hashable, Any] | None = None) -> list[Table]:
@@ -31,7 +31,7 @@ def tables(comparison: Comparison, *, groups: Mapping[Hashable, Any] | None = No
     Parameters
     ----------
     comparison : plackett.evaluation.compare.comparison.Comparison
-        What :func:`plackett.compare` returns.
+        Returned by :func:`plackett.compare`.
     groups : mapping of query id to group, default=None
         For the table of slices.
 
@@ -68,7 +68,7 @@ def tables(comparison: Comparison, *, groups: Mapping[Hashable, Any] | None = No
 
 
 def summary_table(comparison: Comparison) -> Table:
-    """Return one row per contestant, the best first, with marks, the difference to the baseline, and seconds."""
+    """Return one row per contestant, the best first, with marks, the difference from the baseline, and seconds."""
     first, by_name = comparison.metrics[0], {row.name: row for row in comparison.summary() if not row.is_reference}
     gaps = {pair.a: _estimate(comparison, pair) for pair in _against_baseline(comparison, first)}
     columns = [Column("#", digits=0), Column(comparison.kind, "text")]
@@ -101,7 +101,7 @@ def summary_table(comparison: Comparison) -> Table:
 
 
 def baseline_table(comparison: Comparison) -> Table:
-    """Return the differences of all contestants to the baseline by every measure."""
+    """Return the differences of all contestants from the baseline by every measure."""
     pairs = [pair for metric in comparison.metrics for pair in _against_baseline(comparison, metric)]
     return _difference_table(
         "baseline",
@@ -109,7 +109,7 @@ def baseline_table(comparison: Comparison) -> Table:
         comparison,
         pairs,
         with_other=False,
-        notes=[f"for each measure, p-values after {comparison.correction()}; {INTERVALS}"],
+        notes=[f"for each measure, corrected p-values ({comparison.correction()}); {INTERVALS}"],
     )
 
 
@@ -122,7 +122,7 @@ def pairs_table(comparison: Comparison) -> Table:
         comparison,
         comparison.differences() if is_shown else [],
         with_other=True,
-        notes=[f"p-values after Holm's correction for all the pairs of this table; {INTERVALS}"],
+        notes=[f"p-values after Holm's correction for all pairs in this table; {INTERVALS}"],
     )
 
 
@@ -138,8 +138,8 @@ def slices_table(comparison: Comparison, groups: Mapping[Hashable, Any] | None =
             gap = Estimate(one.difference, *one.interval, higher_is_better=is_higher)
             rows.append([one.by, one.name, one.n_queries, one.mean_a, one.mean_b, gap, one.best])
         notes = [
-            "intervals are bootstrap, level 0.95, of each slice alone, not tested: some of many exclude 0 by chance",
-            "relevant documents have a label above 0; slices of a quantity have about equally many queries",
+            "bootstrap intervals (level 0.95) are not corrected: with many slices, some exclude 0 by chance",
+            "relevant documents have a label above 0; slices of a quantity have about the same number of queries",
         ]
     title = f"Slices of the test queries by {comparison.metrics[0]}"
     return Table(columns, rows, name="slices", title=title, notes=notes)
@@ -149,7 +149,7 @@ def features_table(comparison: Comparison) -> Table:
     """Return the most important features of each contestant, by shuffling and by its own explanations."""
     metric = comparison.metrics[0]
     columns = [Column(comparison.kind, "text"), Column("feature", "text")]
-    columns += [Column(f"drop of {metric}", "estimate"), Column("share of its reasons", "text")]
+    columns += [Column(f"drop of {metric}", "estimate"), Column("share of contributions", "text")]
     rows: list[list[Any]] = []
     for name in comparison.ranked():
         if name in comparison.insights:
@@ -162,7 +162,7 @@ def features_table(comparison: Comparison) -> Table:
             for one in [one for one in comparison.insights.values() if one.permuted][:1]
         ]
         notes += [
-            "share of its reasons: of the absolute contributions to the first ten documents of every test list",
+            "share of contributions: by absolute value, to the first ten documents of every test list",
             "two features with the same information share their importance",
         ]
         notes += [f"{name}: {one.problem}" for name, one in comparison.insights.items() if one.problem]
@@ -190,14 +190,14 @@ def sizes_table(comparison: Comparison) -> Table:
         for point in comparison.learning_curves.get(name, [])
     ]
     notes = [
-        "hyperparameters are those that each fold chose with all of its training queries; intervals are bootstrap over "
-        "test queries, level 0.95"
+        "hyperparameters are those that each fold chose with all its training queries; bootstrap intervals over test "
+        "queries, level 0.95"
     ]
     return Table(columns, rows, name="sizes", title="Training size", notes=notes)
 
 
 def folds_table(comparison: Comparison) -> Table:
-    """Return the mean in each fold, and the mean of these, as in published LETOR tables."""
+    """Return the mean of each fold, and the mean of the folds, as in published LETOR tables."""
     n_folds = comparison.n_folds
     columns = [Column("measure", "text"), Column("ranker", "text")]
     columns += [*(Column(f"fold {fold}") for fold in range(1, n_folds + 1)), Column("mean of folds")]
@@ -241,14 +241,12 @@ def hardest_table(comparison: Comparison) -> Table:
     rows = [[str(q.qid), q.mean, *(q.values[name] for name in names)] for q in hardest_queries(comparison)]
     notes = ["queries on which all orders have the same value are left out"]
     if len(names) < len(comparison):
-        notes.append(
-            f"the {len(names)} best of {len(comparison)} {comparison.kind}s are shown; the mean is that of all"
-        )
+        notes.append(f"the {len(names)} best of {len(comparison)} {comparison.kind}s are shown; the mean is over all")
     return Table(columns, rows, name="hardest", title=f"Hardest queries by {comparison.metrics[0]}", notes=notes)
 
 
 def hardest_queries(comparison: Comparison, n: int = HARDEST) -> list[HardQuery]:
-    """Return `Comparison.hardest`, for rankers without queries on which all orders have the same value."""
+    """Return `Comparison.hardest`; for rankers, omit queries on which all orders have the same value."""
     queries, first = comparison.queries, comparison.measure(comparison.metrics[0])
     # runs need not retrieve all documents
     if comparison.convention not in CONVENTIONS or comparison.kind == RUN or first is None:

@@ -1,4 +1,4 @@
-"""The result of a comparison at a glance: who is best, by how much, above which floor, and where it loses."""
+"""The result of a comparison at a glance: what is best, by how much, above which floor, and where it loses."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _floor(comparison: Comparison, best: str) -> list[Card]:
 
 
 def _losses(comparison: Comparison, groups: Mapping[Hashable, Any] | None) -> list[Card]:
-    """Return on how many queries the best contestant is worse, and the slice in which it gains least."""
+    """Return the number of queries on which the best contestant is worse, and the slice in which it gains least."""
     if len(comparison) < 2:
         return []
     a, b = sides(comparison)

@@ -26,5 +26,5 @@ def paper(name: str) -> Paper:
     if name not in PAPERS:
         close = difflib.get_close_matches(name, PAPERS, n=1)
         hint = f" Did you mean {close[0]}?" if close else ""
-        raise ValueError(f"there is no reproduction {name!r}.{hint} There are {', '.join(PAPERS)}.")
+        raise ValueError(f"there is no reproduction {name!r}.{hint} The reproductions are {', '.join(PAPERS)}.")
     return importlib.import_module(PAPERS[name]).PAPER

@@ -51,7 +51,7 @@ class Row:
     what : str
         The quantity ("DiffRank, NDCG@10"), or the claim in words.
     printed, ours : float, str or None
-        Numbers, or words if the paper has a picture or a claim; None if not available.
+        Numbers, or text if the paper has a picture or a claim; None if not available.
     verdict : Verdict
     reason : str
         The reason for the verdict: the tolerance, the p-value of a claim, why the numbers are not comparable.
@@ -213,7 +213,7 @@ class Item:
     seconds, quick_seconds : float
         Approximate duration on two cores.
     needs : tuple of str
-        Data sets as :meth:`Job.has` reads them, one of which is needed. Without any, the table only says so.
+        Data sets, named as in :meth:`Job.has`, one of which is needed. Without any, the table only reports that.
     """
 
     title: str
@@ -279,7 +279,7 @@ def summary(tables: Sequence[Table]) -> str:
 
 
 def counts_of(rows: Sequence[Row]) -> str:
-    """Return the numbers of verdicts that occur, as text."""
+    """Return how often each verdict occurs, as text."""
     counts = {verdict: sum(row.verdict is verdict for row in rows) for verdict in Verdict}
     return ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
 

@@ -90,7 +90,7 @@ def tables_1_and_2(job: Job) -> Table:
     return Table(
         f"Tables 1 and 2, Figure 8: strict orders, {lists.description}",
         _protocol(lists),
-        "an order is confirmed when a paired t-test over the lists finds it at 5 %, undecided when it finds none"
+        "an order is confirmed if a paired t-test over the lists finds it at 5 %, undecided if it finds no difference"
         + (f"; a number within {TOLERANCE}" if lists.is_original else ""),
         tuple(rows),
         ("The grids were chosen after test values of single settings had been seen: the third digit is unreliable.",),
@@ -238,8 +238,8 @@ def figure_6(job: Job) -> Table:
     )
     return Table(
         f"Figure 6: steadiness in training, {lists.description}",
-        f"{len(train)} training lists of fold 1, {PASSES} passes over the features, the choice of each list its own as "
-        "in the paper.",
+        f"{len(train)} training lists of fold 1, {PASSES} passes over the features, with a choice for each list as in "
+        "the paper.",
         "a fall is a step after which E of the training lists is lower",
         tuple(rows),
     )

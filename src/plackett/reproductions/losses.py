@@ -1,6 +1,6 @@
 """Every loss with linear scores, boosted trees and nets on MQ2008, and which differences are significant.
 
-Papers that introduce a loss report that it is better than others, mostly on larger sets and with scorers of their own.
+Papers that introduce a loss report that it is better than others, mostly on larger sets and with their own scorers.
 Here all losses share the scorers, the folds and the rule by which hyperparameters are chosen: on validation queries.
 """
 
@@ -29,7 +29,7 @@ SCORERS: dict[str, tuple[str, dict[str, list[Any]]]] = {  # in words, and the gr
     "neural": ("Nets", {"l2": [1e-2, 1e-4], "random_state": [0]}),
 }
 SECONDS, QUICK_SECONDS = {"linear": 120, "trees": 600, "neural": 900}, {"linear": 10, "trees": 25, "neural": 40}
-SETTINGS = {"binary-cross-entropy": BinaryCrossEntropy(threshold=1)}  # grades above 1 are no probabilities
+SETTINGS = {"binary-cross-entropy": BinaryCrossEntropy(threshold=1)}  # grades above 1 are not probabilities
 
 
 def contestants(scorer: str, *, is_quick: bool = False) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def compare_losses(scorer: str, job: Job, data: Any = None, cv: Any = None, fold
 
 
 def table_of(comparison: Comparison, scorer: str) -> Table:
-    """Return the losses from best to worst, each with its difference to ListMLE, and the significant pairs."""
+    """Return the losses from best to worst, each with its difference from ListMLE, and the significant pairs."""
     against = {pair.a: pair for pair in comparison.differences(METRIC, against=BASELINE)}
     means = {name: table.mean()[METRIC] for name, table in comparison.tables.items()}
     rows = []
@@ -81,7 +81,7 @@ def table_of(comparison: Comparison, scorer: str) -> Table:
         f"{count_of(comparison.n_folds, 'fold')}; {_grid_in_words(SCORERS[scorer][1])} by {METRIC} on the validation "
         "queries of each fold.",
         f"better or not confirmed: above or below {BASELINE} at {LEVEL:.0%} by the randomisation test, after Holm's "
-        "correction for all rows; undecided otherwise. The interval is the bootstrap's, without correction.",
+        "correction for all rows; undecided otherwise. The bootstrap interval is not corrected.",
         tuple(rows),
         (_significant_pairs(comparison),),
     )

@@ -104,7 +104,7 @@ def figure_1(job: Job) -> Table:
         f"from {{0.1, …, 0.00001}} by NDCG@10 on the validation lists; {len(lists.folds)} of five folds, "
         f"{len(values['p-ListMLE'])} test lists. The paper does not say "
         "whether the gain of a strict order is n − y or 2^(n − y).",
-        "an improvement is confirmed when a paired t-test over the lists finds it at 5 %, undecided when it finds none",
+        "an improvement is confirmed if a paired t-test over the lists finds it at 5 %, undecided if it finds none",
         tuple(rows),
         ()
         if lists.is_original

@@ -339,7 +339,7 @@ def figure_6(job: Job) -> Table:
         rows.append(_verdict(f"MRR above its base with {n_given} given, P@k of {len(draws)} draws", found))
     return Table(
         "Figure 6: MovieLens 100k",
-        "Twenty training users and the ratings given drawn at random, 923 test users, films liked from 4 stars on, "
+        "Twenty training users and the ratings given drawn at random, 923 test users, films liked with 4 or 5 stars, "
         "residual lists; genres as features (the paper adds 32 keywords of films, which are not available).",
         TOLERANCE,
         tuple(rows),
@@ -375,7 +375,7 @@ def figure_7(job: Job) -> Table:
     rows.append(Row.of_claim(claim, "linear", f"as n to the {slope:.2f}", slope < 1.2))
     return Table(
         "Figure 7: running time",
-        "50 rounds on made-up films with 18 genres, ten of them rated, least of five runs.",
+        "50 rounds on synthetic films with 18 genres, ten of them rated, fastest of five runs.",
         "at most n to the 1.2",
         tuple(rows),
     )

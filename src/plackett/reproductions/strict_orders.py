@@ -88,7 +88,7 @@ def with_strict_order(queries: Queries, systems: Queries) -> Queries:
 def strict_labels(ranks: np.ndarray, indptr: np.ndarray) -> np.ndarray:
     """Label each document by its place in the mean order of the systems: n for the best of a list, 1 for the worst.
 
-    ``ranks`` (documents × systems) has 1 for a system's best document and NaN for what it did not find, which counts as
+    ``ranks`` (documents × systems) has 1 for a system's best document and NaN for those it did not find, which count as
     its largest rank in the list + 1. Documents with equal means share the mean of their places. A system without
     documents of a list is ignored.
     """

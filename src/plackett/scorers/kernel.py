@@ -39,8 +39,8 @@ class Kernel:
     Parameters
     ----------
     kernel : str or callable
-        A name of scikit-learn's, ``"precomputed"``, or a function of two matrices that returns the matrix of kernel
-        values, rows of the first by rows of the second.
+        A kernel name of scikit-learn, ``"precomputed"``, or a function of two matrices that returns the matrix of
+        kernel values, rows of the first by rows of the second.
     gamma, degree, coef0 : float
         Parameters of the named kernels that use them.
     """
@@ -207,7 +207,7 @@ class KernelScorer(LinearScorer):
 
     @property
     def penalty(self) -> str:
-        """What the squared norm of the coefficients is: ``"rkhs"``, θᵀKθ, or ``"coefficients"``, ‖θ‖²."""
+        """The meaning of the squared norm of the coefficients: ``"rkhs"``, θᵀKθ, or ``"coefficients"``, ‖θ‖²."""
         return "coefficients" if self._factor is None else "rkhs"
 
     def dual(self, weights: np.ndarray) -> np.ndarray:
@@ -281,7 +281,7 @@ def exact_scorer(kernel: Kernel, training: Training, *, has_intercept: bool, max
     n_docs = X.shape[0]
     check_bytes(
         16 * n_docs**2, max_bytes, f"the kernel matrix of {count_of(n_docs, 'document')} and its factor",
-        "Choose landmarks=500 or so, which needs memory for as many columns only, or raise max_bytes.",
+        "Choose landmarks=500, for example, which needs memory for that many columns only, or raise max_bytes.",
     )  # fmt: skip
     # the factor uses its own order of documents, so that the support does not depend on the order of the rows
     order = arrangement(X) if kernel.is_definite else np.arange(n_docs)
@@ -309,9 +309,9 @@ def _is_symmetric(K: np.ndarray, tolerance: float) -> bool:
 
 
 def factor(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Z and pivots with ``K = Z Zᵀ``, as many columns as K has rank; the rows of Z at the pivots are a lower triangle.
+    """Return Z, with as many columns as the rank of K, and pivots: ``K = Z Zᵀ``, with a lower triangle at the pivots.
 
-    Nothing is added to the diagonal: what lies below rounding is left out. K, symmetric and positive semi-definite, is
+    Nothing is added to the diagonal: values below rounding are left out. K, symmetric and positive semi-definite, is
     not changed.
     """
     if len(K) == 0:
@@ -323,7 +323,7 @@ def factor(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def factorize(K: np.ndarray, least_pivot: float, most_missed: float) -> tuple[np.ndarray, np.ndarray] | None:
-    """Z and pivots such that ``K = Z Zᵀ``, the rows of Z at the pivots being a lower triangle; K is overwritten.
+    """Return Z and pivots with ``K = Z Zᵀ``; the rows of Z at the pivots are a lower triangle. K is overwritten.
 
     The Cholesky factor with the largest remaining diagonal entry taken first, ended when that is small.
 
@@ -406,7 +406,7 @@ def _inverse_root(K: np.ndarray, rough: float, *, is_sure: bool) -> np.ndarray |
 
 
 def choose_landmarks(X: Any, n_landmarks: int, selection: str, random_state: Any) -> np.ndarray:
-    """Return the rows of the landmarks, in rising order.
+    """Return the rows of the landmarks, in ascending order.
 
     k-means++ draws each landmark with a probability proportional to its squared distance from those drawn before, from
     a sample of ``POOL_PER_LANDMARK`` documents per landmark. Neither draw depends on the order of the rows.

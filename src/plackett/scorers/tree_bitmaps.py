@@ -18,14 +18,14 @@ class TreeBitmaps:
     ----------
     group_features, group_kinds : ndarrays of shape (n_groups,)
     group_starts : ndarray of shape (n_groups + 1,)
-        Group ``g`` owns the conditions ``group_starts[g]:group_starts[g + 1]``, in rising order of their thresholds.
+        Group ``g`` owns the conditions ``group_starts[g]:group_starts[g + 1]``, in ascending order of their thresholds.
     thresholds, missing_left : ndarrays of shape (n_conditions,)
     set_starts, sets, zero_width
         As in ``FlatTrees``.
     node_starts : ndarray of shape (n_trees + 1,)
         Tree ``t`` owns the splits ``node_starts[t]:node_starts[t + 1]``.
     conditions, left, right : ndarrays of shape (n_splits,)
-        The condition of each split, and its children by their place in the tree: splits first, then leaves.
+        The condition of each split, and its children by their position in the tree: splits first, then leaves.
     leaf_starts : ndarray of shape (n_trees + 1,)
     values : ndarray of shape (n_leaves,)
     n_places : int

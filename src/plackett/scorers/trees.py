@@ -41,19 +41,19 @@ def code_words(codes: np.ndarray) -> np.ndarray:
 class FlatTrees:
     """A sum of regression trees over numbers, missing values (NaN) and category codes.
 
-    Nothing is changed after it was made: methods that change the trees return others.
+    The object is immutable: methods that change the trees return new ones.
 
     Attributes
     ----------
     starts_ : ndarray of shape (n_trees + 1,)
         Tree ``t`` owns nodes ``starts_[t]:starts_[t + 1]``, the first of which is its root.
     features_, thresholds_ : ndarray of shape (n_nodes,)
-        A row goes left where ``x[feature] <= threshold``; the feature of a leaf is -1.
+        A row goes left if ``x[feature] <= threshold``; the feature of a leaf is -1.
     missing_left_ : ndarray of bool, of shape (n_nodes,)
-        Whether a row goes left where ``x[feature]`` is missing.
+        Whether a row goes left if ``x[feature]`` is missing.
     kinds_ : ndarray of uint8, of shape (n_nodes,), or empty
-        Where a split is not the comparison above: ``ZERO_IS_MISSING`` takes a 0 as missing too, whatever the
-        threshold. ``CATEGORY`` goes left where the code ``x[feature]`` is in the set whose number is the threshold.
+        Where a split is not the comparison above: ``ZERO_IS_MISSING`` also treats 0 as missing, for any
+        threshold. ``CATEGORY`` goes left if the code ``x[feature]`` is in the set whose number is the threshold.
     set_starts_, sets_ : ndarray
         Code ``c`` is in set ``s`` if bit ``c % 32`` of the word ``sets_[set_starts_[s] + c // 32]`` is 1; it is in no
         set if there is no such word.
@@ -140,7 +140,7 @@ class FlatTrees:
         return cls.of(trees, n_features)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return no parameters; model files ask for them."""
+        """Return no parameters; needed for model files."""
         return {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -213,7 +213,7 @@ class FlatTrees:
         inner, counts, n_nodes = np.flatnonzero(self.features_ != LEAF), self.counts_, self.features_.size
         sides = self.left_[inner], self.right_[inner]
         if any(side.size and not 0 <= side.min() <= side.max() < n_nodes for side in sides):
-            return self  # which is no tree
+            return self  # which is not a tree
         is_sum = counts[inner] == counts[sides[0]] + counts[sides[1]]
         if not is_sum.all() or (counts[inner] < 1).any() or counts.min(initial=0) < 0:
             return self.with_counts(np.zeros_like(counts))
@@ -274,7 +274,7 @@ class FlatTrees:
             check_vector(self, name, dtype)
         starts, n_nodes = self.starts_, self.features_.size
         if not starts.size or starts[0] != 0 or starts[-1] != n_nodes or (np.diff(starts) < 1).any():
-            raise ValueError("starts_ must rise from 0 to the number of nodes.")
+            raise ValueError("starts_ must increase from 0 to the number of nodes.")
         if any(getattr(self, name).size != n_nodes for name in self._of_nodes):
             raise ValueError("trees must have as many thresholds, children, values, counts and gains as nodes.")
         if type(self.n_features_) is not int or not 1 <= self.n_features_ <= MOST_FEATURES:
@@ -292,13 +292,13 @@ class FlatTrees:
         is_root = np.zeros(n_nodes, dtype=bool)
         is_root[starts[:-1]] = True
         if (visits[~is_root] != 1).any():
-            raise ValueError("every node of a tree but its root must have one node before it.")
+            raise ValueError("every node of a tree except its root must have one parent.")
         self._check_kinds()
         counts = self.counts_
         if not counts.any():
             return
         if (counts[inner] != counts[self.left_[inner]] + counts[self.right_[inner]]).any() or (counts[inner] < 1).any():
-            raise ValueError("counts_ of a split must be those of its two sides together, and not 0.")
+            raise ValueError("counts_ of a split must be the sum of its two sides, and not 0.")
 
     def _check_kinds(self) -> None:
         """Reject kinds of splits and sets of codes that the kernels cannot use."""
@@ -306,11 +306,11 @@ class FlatTrees:
             check_vector(self, name, dtype)
         starts, kinds = self.set_starts_, self.kinds_
         if not starts.size or starts[0] != 0 or starts[-1] != self.sets_.size or (np.diff(starts) < 0).any():
-            raise ValueError("set_starts_ must rise from 0 to the number of words.")
+            raise ValueError("set_starts_ must increase from 0 to the number of words.")
         if kinds.size not in (0, self.features_.size) or kinds.max(initial=NUMBER) > CATEGORY:
             raise ValueError("kinds_ must be empty, or hold the kind of each split.")
         numbers = self.thresholds_[: kinds.size][kinds == CATEGORY]
         if ((numbers < 0) | (numbers >= starts.size - 1) | (numbers != np.floor(numbers))).any():
             raise ValueError("the threshold of a split by category must be the number of a set.")
         if type(self.zero_width_) is not float or not 0.0 <= self.zero_width_ < np.inf:
-            raise ValueError("zero_width_ must be a number from 0 on.")
+            raise ValueError("zero_width_ must be a finite number of at least 0.")

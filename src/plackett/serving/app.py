@@ -1,7 +1,7 @@
 """The ASGI application of the scoring service.
 
-It is made of Starlette, the part of FastAPI that answers requests, because bodies are checked by our own code.
-``openapi.py`` describes the same routes with FastAPI, whose import would take most of the time of a start.
+It uses Starlette, on which FastAPI is built, because request bodies are validated by our own code. ``openapi.py``
+describes the same routes with FastAPI, whose import would take most of the startup time.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ async def _log_lists(service: Service, ranked: Ranked) -> list[str | None]:
         try:
             ids, written = service.log.add_lists(records)
             await _finished(service, written)
-        except OSError as error:  # the lists are returned all the same
+        except OSError as error:  # the lists are returned anyway
             service.log_failed(error)
             return query_ids
         for number, own in zip(numbers, ids, strict=True):
@@ -110,7 +110,7 @@ async def _log_lists(service: Service, ranked: Ranked) -> list[str | None]:
 
 
 async def _finished(service: Service, future: Future[Any]) -> Any:
-    """Return the result of a future of the log; raise an OSError if it does not come in time."""
+    """Return the result of a future of the log; raise an OSError if it takes too long."""
     try:
         return await asyncio.wait_for(asyncio.wrap_future(future), service.patience)
     except TimeoutError:
@@ -140,7 +140,7 @@ async def click(request: Request) -> Response:
 
 
 async def interleaving(request: Request) -> Response:
-    """Return the interleaved tests of the log, with their preferences and verdicts up to now."""
+    """Return the interleaved tests of the log, with their preferences and verdicts so far."""
     service: Service = request.app.state.service
     if service.interleaving is None:
         raise RequestError(409, "off", "this server interleaves no models.", "Start it with --interleave and --log.")

@@ -18,7 +18,7 @@ from plackett.storage.postgresql import connect, location_of, message_of
 
 NEEDED_FOR = "a log in PostgreSQL"
 RETRY = 0.5  # seconds between two attempts to connect
-LOCK = 0x756269  # number of an advisory lock: of processes that create the tables at once, one does
+LOCK = 0x756269  # key of the advisory lock that is held while the tables are created
 TABLES = (
     """CREATE TABLE IF NOT EXISTS ubi_queries (
         query_id text PRIMARY KEY,
@@ -80,8 +80,11 @@ def create_tables(url: str, timeout: float = PATIENCE) -> None:
                 names = ", ".join(f'"{name}"' for name in columns)
                 connection.execute(f"SELECT {names} FROM {table} LIMIT 0")
             connection.commit()
-        except psycopg.errors.UndefinedColumn:
-            message = "its tables ubi_queries and ubi_events have other columns. Name another database or search_path."
+        except psycopg.errors.UndefinedColumn as error:
+            message = (
+                f"it has other tables of the names ubi_queries and ubi_events: {error.diag.message_primary}. "
+                "Use another database or search_path."
+            )
             raise StoreError(location_of(url, NEEDED_FOR), message) from None
         except psycopg.Error as error:
             raise StoreError(location_of(url, NEEDED_FOR), message_of(error, timeout)) from None
@@ -94,7 +97,7 @@ class DatabaseLog(GroupWriter):
     ----------
     url : str
     patience : float
-        Seconds after which a server that does not respond refuses records.
+        Seconds without a response from the server after which records are refused.
     """
 
     def __init__(self, url: str, patience: float = PATIENCE):
@@ -104,21 +107,21 @@ class DatabaseLog(GroupWriter):
         super().__init__("write log", patience)
 
     def add_lists(self, records: list[dict[str, Any]]) -> tuple[list[str], Future[None]]:
-        """Write lists, which get an id; return the ids, and what is done when they are committed."""
+        """Write lists with new ids; return the ids, and a future that is done when they are committed."""
         ids = [secrets.token_hex(16) for _ in records]
         named = [{**one, "query_id": own, "query_response_id": own} for one, own in zip(records, ids, strict=True)]
         return ids, self._item("list", [_row(record, QUERIES) for record in named])
 
     def add_event(self, record: dict[str, Any]) -> Future[None]:
-        """Write an event; return what is done when it is committed."""
+        """Write an event; return a future that is done when it is committed."""
         return self._item("event", [_row(record, EVENTS)])
 
     def find(self, query_id: str) -> Future[dict[str, Any] | None]:
-        """Return what has the record of a list when it is read; None if there is no such list."""
+        """Return a future for the record of a list, which is None if there is no such list."""
         return self._item("find", query_id)
 
     def close(self) -> None:
-        """Write what waits, and close the connection."""
+        """Write pending records, and close the connection."""
         super().close()
         self._disconnect()
 
@@ -136,8 +139,8 @@ class DatabaseLog(GroupWriter):
                 is_lost = connection.closed or isinstance(error, psycopg.OperationalError)
                 if is_lost:
                     self._disconnect()
-                # the server may have been restarted since the last group; a commit that was not heard of may have
-                # happened, so that an event is written twice: it is read as one click
+                # the server may have restarted since the last group; if an unacknowledged commit has succeeded, an
+                # event is written twice, and read as one click
                 if is_lost and not is_last:
                     continue
                 failure = StoreError(self._location, message_of(error, self._patience))

@@ -16,7 +16,7 @@ from plackett.serving.group_writer import PATIENCE, GroupWriter
 
 
 class DurableLog(GroupWriter):
-    """Appends lines to a file, of which this process is the only writer.
+    """Appends lines to a file whose only writer is this process.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ class DurableLog(GroupWriter):
         super().__init__("write log", patience)
 
     def append(self, lines: Callable[[int], bytes]) -> Future[None]:
-        """Return what is done when lines are on disk; it fails with an OSError.
+        """Return a future that is done when lines are on disk, or fails with an OSError.
 
-        ``lines`` returns them for the place in the file where they will begin. The last one ends in a newline.
+        ``lines`` returns them, given the offset at which they will begin. The last one ends in a newline.
         """
         with self._lock:
             refused = self._refusal()
@@ -56,7 +56,7 @@ class DurableLog(GroupWriter):
             return self._submit(content)
 
     def close(self) -> None:
-        """Write all lines that wait, and close the file."""
+        """Write all pending lines, and close the file."""
         super().close()
         os.close(self._file)
 
@@ -80,7 +80,7 @@ class DurableLog(GroupWriter):
         self._is_torn = False
 
     def _fail_waiting(self, error: OSError) -> None:
-        """Remove lines that were not acknowledged, and fail those that were made for the places behind them."""
+        """Remove lines that were not acknowledged, and fail pending lines made for later offsets."""
         self._is_torn = True
         with contextlib.suppress(OSError):  # tried again before the next lines
             self._cut()

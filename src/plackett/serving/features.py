@@ -18,7 +18,7 @@ _NUMBERS = {float, int}
 
 
 class FeatureSchema:
-    """The features that a model takes: their names and order, and where values may be missing.
+    """The features that a model takes: their names and order, and which may be missing.
 
     Attributes
     ----------
@@ -62,11 +62,11 @@ class FeatureSchema:
             X = self._checked(documents, where)
         if np.isinf(X).any():
             place = int(np.argmax(np.isinf(X)))
-            raise _invalid(f"{self._place(place, where)} is too large for a number of 64 bits.")
+            raise _invalid(f"{self._place(place, where)} is too large for a 64-bit number.")
         return X
 
     def _checked(self, documents: list[Any], where: str) -> np.ndarray:
-        """Return the rows, of which some have missing values, or raise the error of a document or a value."""
+        """Return the rows, some with missing values, or raise an error about a document or a value."""
         for i, document in enumerate(documents):
             if type(document) is not list or len(document) != self.n:
                 self._raise_shape(document, f"{where}document {i}")
@@ -75,7 +75,7 @@ class FeatureSchema:
 
     def _ordered(self, document: Any, where: str) -> list[Any]:
         if type(document) is not dict:
-            raise _invalid(f"{where} is {_shown(document)}, but the first is an object. Give all documents alike.")
+            raise _invalid(f"{where} is {_shown(document)}, but the first is an object. Use one form for all.")
         column_of = self._column
         if column_of is None:
             raise _invalid(
@@ -120,7 +120,7 @@ class FeatureSchema:
         try:
             return float(value)
         except OverflowError:
-            raise _invalid(f"{self._place(place, where)} is too large for a number of 64 bits.") from None
+            raise _invalid(f"{self._place(place, where)} is too large for a 64-bit number.") from None
 
     def _place(self, place: int, where: str) -> str:
         document, column = divmod(place, self.n)
@@ -131,10 +131,10 @@ def _invalid(message: str, hint: str | None = None) -> RequestError:
     return RequestError(422, "invalid", message, hint)
 
 
-_KINDS = {dict: "an object", list: "an array", str: "a text", bool: "a Boolean", type(None): "null"}
+_KINDS = {dict: "an object", list: "an array", str: "a string", bool: "a Boolean", type(None): "null"}
 
 
 def _shown(value: Any) -> str:
     """Return what a JSON value is, in words."""
     kind = _KINDS.get(type(value), "a number")
-    return f"the text {value[:40]!r}" if type(value) is str else kind
+    return f"the string {value[:40]!r}" if type(value) is str else kind

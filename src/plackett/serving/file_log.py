@@ -1,8 +1,8 @@
 """The log of one worker in a folder: a file of lists and a file of clicks. Futures are done when a record is on disk.
 
-The id of a list says where its record is, so that any worker finds it by one read, also after a restart and without an
-index in memory. The place is masked by a key in the folder, because it would tell clients how large the log is; the
-record itself has the id, too, so an id cannot be made up.
+The id of a list encodes the offset of its record, so that any worker finds it with one read, even after a restart and
+without an index in memory. The offset is masked with a key in the folder, because it would reveal the size of the log.
+The record contains the id as well, so that ids cannot be forged.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class FileLog:
     worker : int
         The number in the names of its files, at most 255.
     patience : float
-        Seconds after which a file that does not respond refuses records.
+        Seconds without a response from the disk after which records are refused.
     """
 
     def __init__(self, folder: str, worker: int, patience: float = PATIENCE):
@@ -48,7 +48,7 @@ class FileLog:
         self._reader = ThreadPoolExecutor(1, "read log")
 
     def add_lists(self, records: list[dict[str, Any]]) -> tuple[list[str], Future[None]]:
-        """Write lists, which get an id; return the ids, and what is done when they are on disk."""
+        """Write lists with new ids; return the ids, and a future that is done when they are on disk."""
         ids: list[str] = []
 
         def lines(place: int) -> bytes:
@@ -61,16 +61,16 @@ class FileLog:
         return ids, self._queries.append(lines)
 
     def add_event(self, record: dict[str, Any]) -> Future[None]:
-        """Write an event; return what is done when it is on disk."""
+        """Write an event; return a future that is done when it is on disk."""
         line = _line(record)
         return self._events.append(lambda _: line)
 
     def find(self, query_id: str) -> Future[dict[str, Any] | None]:
-        """Return what has the record of a list when it is read; None if there is no such list."""
+        """Return a future for the record of a list, which is None if there is no such list."""
         return self._reader.submit(self._find, query_id)
 
     def close(self) -> None:
-        """Write what waits, and close the files."""
+        """Write pending records, and close the files."""
         self._reader.shutdown()
         self._queries.close()
         self._events.close()
@@ -104,7 +104,7 @@ def _queries_of(folder: str, worker: int) -> str:
 
 
 def _line_at(path: str, place: int) -> bytes:
-    """Return the line that begins at a place of a file; empty if there is none."""
+    """Return the line that begins at an offset of a file; empty if there is none."""
     try:
         file = open(path, "rb", buffering=0)  # noqa: SIM115
     except FileNotFoundError:
@@ -132,7 +132,8 @@ def read_key(folder: str) -> bytes:
     with open(path, "rb") as file:
         key = file.read(_N_KEY + 1)
     if len(key) != _N_KEY:
-        raise OSError(f"{path} is damaged: it has {len(key)} bytes, not {_N_KEY}. Delete it; clicks on old lists end.")
+        advice = "Delete it; clicks on old lists are then refused."
+        raise OSError(f"{path} is damaged: it has {len(key)} bytes, not {_N_KEY}. {advice}")
     return key
 
 

@@ -1,4 +1,4 @@
-"""A thread that writes what waits in groups, so that many requests share one sync of a disk or one commit."""
+"""A thread that writes pending items in groups, so that many requests share one disk sync or one commit."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class GroupWriter:
         self._thread.start()
 
     def close(self) -> None:
-        """Write all that waits, and end the thread."""
+        """Write all pending items, and end the thread."""
         self._waiting.put(None)
         self._thread.join()
 
     def _submit(self, item: Any) -> Future[Any]:
-        """Return what has the result of an item when it is written; it fails with an OSError."""
+        """Return a future for the result of an item, set when it is written; it may fail with an OSError."""
         future: Future[Any] = Future()
         self._waiting.put((item, future))
         return future
@@ -51,7 +51,7 @@ class GroupWriter:
         return future
 
     def _write(self, items: list[Any]) -> list[Any]:
-        """Write some items durably; return the result, or an error, of each. An error that is raised is that of all."""
+        """Write some items durably; return the result, or an error, of each. A raised error applies to all."""
         raise NotImplementedError
 
     def _run(self) -> None:
@@ -66,7 +66,7 @@ class GroupWriter:
                 self._finish(group)
 
     def _finish(self, group: list[tuple[Any, Future[Any]]]) -> None:
-        # a request whose time is over cancels its future, but its item is written all the same
+        # a request that timed out cancels its future, but its item is still written
         futures = [future if future.set_running_or_notify_cancel() else None for _, future in group]
         self._began = time.monotonic()
         try:

@@ -2,7 +2,7 @@
 
 What a list shows is a function of the test's seed, the user, the query and the rankings, so workers need no common
 state to show it. The log has what credit needs; lists and units with clicks are also in a database beside the log,
-from which the verdict is read at any time. A test is named after the checksums of its models: a swapped model begins a
+from which the verdict is read at any time. A test is named after the checksums of its models: a swapped model starts a
 new one.
 """
 
@@ -48,14 +48,14 @@ class Interleaving:
     table : ModelTable
     metrics : Metrics
     settings : InterleaveSettings or None
-        None credits clicks on lists of earlier tests, but mixes none.
+        None credits clicks on lists of earlier tests, but mixes no lists.
     """
 
     def __init__(self, log: str, table: ModelTable, metrics: Metrics, settings: InterleaveSettings | None):
         self._is_url = is_postgresql(log)
         self._database = log if self._is_url else os.path.join(log, FILE)
         self._location = location_of(log, "an interleaved test") if self._is_url else self._database
-        if not self._is_url:  # the users are in it, as in the files of the log
+        if not self._is_url:  # not world-readable: it contains users, as the files of the log do
             os.close(os.open(self._database, os.O_RDWR | os.O_CREAT, 0o640))
         self._table, self._metrics, self._settings = table, metrics, settings
         self._tests: dict[str, Interleaver] = {}
@@ -64,12 +64,12 @@ class Interleaving:
         self._thread = ThreadPoolExecutor(1, "interleaving")
 
     def open(self, patience: float | None = None) -> None:
-        """Begin the test of the current models, or go on with it; raise an OSError if that fails or takes too long."""
+        """Start or resume the test of the current models; raise an OSError if that fails or takes too long."""
         if self._settings is not None:
             self._thread.submit(self._test, self._options(self._settings, self._models())).result(patience)
 
     def close(self) -> None:
-        """Finish what waits, and close the connections."""
+        """Finish pending work, and close the connections."""
         self._thread.shutdown()
         for test in self._tests.values():
             test.disconnect()
@@ -130,7 +130,7 @@ class Interleaving:
             shown = test.draw(lists, key=query, unit=ranked.user, k=ranked.k)
             place_of = {docid: place for place, docid in enumerate(ids)}
             places = [place_of[docid] for docid in shown.documents]
-            rest = own[0][~np.isin(own[0], places)]  # the documents behind are those of the first model
+            rest = own[0][~np.isin(own[0], places)]  # further documents are those of the first model
             mixed_orders[number] = np.concatenate([np.array(places, dtype=own[0].dtype), rest])
             mixed[number] = {**about, "list": shown.id, "n_mixed": len(places), "basis": shown.basis}
             if test.method.startswith("team-draft"):
@@ -187,7 +187,7 @@ class Interleaving:
     # clicks and figures
 
     def credit(self, record: dict[str, Any], docid: str) -> Future[None] | None:
-        """Credit a click on a list of the log; return what is done when it is durable, None if no test showed it."""
+        """Credit a click on a logged list; return a future that is done when it is durable, None without a test."""
         logged = LoggedList.from_record(record)
         return None if logged is None else self._thread.submit(self._credit, logged, docid)
 
@@ -197,7 +197,7 @@ class Interleaving:
         self._call(test.credit, logged.shown.id, [docid])
 
     def tests(self) -> Future[list[dict[str, Any]]]:
-        """Return what has all tests with their preferences when they are read, oldest first."""
+        """Return a future for all tests with their preferences, oldest first."""
         return self._thread.submit(self._describe)
 
     def _describe(self) -> list[dict[str, Any]]:
@@ -229,7 +229,7 @@ class Interleaving:
         return None if self._settings is None else str(self._options(self._settings, self._models())["test"])
 
     def gauges(self) -> Future[list[str]]:
-        """Return what has the preferences of the running test in Prometheus' text format when they are read."""
+        """Return a future for the preferences of the running test in Prometheus' text format."""
         return self._thread.submit(self._gauges)
 
     def _gauges(self) -> list[str]:
@@ -251,7 +251,7 @@ class Interleaving:
 
 
 def _team(credits: list[float], rankers: list[dict[str, str]]) -> str | None:
-    """Return the model that picked a document; None if its clicks are credited to none."""
+    """Return the model that picked a document; None if its clicks are not credited."""
     best = max(range(len(credits)), key=credits.__getitem__)
     return rankers[best]["model"] if credits[best] > 0 else None
 
@@ -276,7 +276,7 @@ def checked(settings: InterleaveSettings, table: ModelTable) -> InterleaveSettin
     for model in models[1:]:
         if not model.schema.is_same(models[0].schema):
             raise ValueError(
-                f"--interleave: {model.spec.key} has other features ({model.schema.n:,}) than {models[0].spec.key} "
+                f"--interleave: {model.spec.key} has different features ({model.schema.n:,}) than {models[0].spec.key} "
                 f"({models[0].schema.n:,}), but both rank the same documents."
             )
     return settings._replace(rankers=keys)

@@ -44,7 +44,7 @@ class ServedModel:
     content : ndarray
         The bytes of the file, because it may have changed when a score is explained.
     signature : tuple or None
-        That of the file before it was read.
+        Signature of the file before it was read.
     loaded : datetime
     """
 
@@ -61,7 +61,7 @@ class ServedModel:
 
     @property
     def short_checksum(self) -> str:
-        """The first digits of the checksum, which change with the file also if the user named the version."""
+        """The first digits of the checksum, which change with the file even if the user named the version."""
         return self.checksum[:DIGITS]
 
     @cached_property
@@ -77,7 +77,7 @@ class ServedModel:
         return load(io.BytesIO(self.content.data))
 
     def describe(self) -> dict[str, Any]:
-        """Return what ``GET /models`` says."""
+        """Return the entry of ``GET /models``."""
         return {
             "name": self.spec.name,
             "version": self.version,
@@ -90,10 +90,10 @@ class ServedModel:
 
 
 def load_model(spec: ModelSpec) -> ServedModel:
-    """Return the model of a file, after its checksums, its arrays and the scores of a trial list were checked."""
+    """Load a model, and check its checksums, its arrays and the scores of a trial list."""
     if os.path.isdir(spec.path):
         raise IsADirectoryError(f"{spec.path!r} is a folder; give the name of a model file in it.")
-    signature = signature_of(spec.path)  # first: what is written meanwhile changes it again
+    signature = signature_of(spec.path)  # before reading: a write in the meantime changes it again
     with open(spec.path, "rb") as file:
         content = file.read()
     try:
@@ -130,9 +130,9 @@ def check_same_features(new: ServedModel, old: ServedModel) -> None:
         ]
         if not missing:
             return
-        raise ValueError(f"{new.spec.path}: {missing[0]} may not be missing any more. Restart the service to serve it.")
+        raise ValueError(f"{new.spec.path}: {missing[0]} may no longer be missing. Restart the service to serve it.")
     raise ValueError(
-        f"{new.spec.path} has other features ({new.schema.n:,}) than the model that is served ({old.schema.n:,}), so "
+        f"{new.spec.path} has different features ({new.schema.n:,}) than the served model ({old.schema.n:,}), so "
         "requests would fail. Restart the service to serve it."
     )
 

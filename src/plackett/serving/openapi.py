@@ -1,4 +1,4 @@
-"""The OpenAPI description of the scoring service, which FastAPI makes of its routes and schemas."""
+"""The OpenAPI description of the scoring service, which FastAPI generates from its routes and schemas."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Ranked:
     names_version : bool
         Whether the request named a version of the model.
     mixed : dict
-        What the log says of interleaved lists, by the number of the list.
+        Log attributes of interleaved lists, by the number of the list.
     mixed_orders : dict
         The orders that these lists are returned in.
     """
@@ -84,7 +84,7 @@ def rank(body: bytes, table: ModelTable, settings: ServingSettings) -> Ranked:
     is_single = "lists" not in request
     asked = [request] if is_single else request["lists"]
     if not is_single and ("documents" in request or "ids" in request or "query" in request):
-        raise _invalid("a request has either documents, or lists with documents, ids and query of their own.")
+        raise _invalid("a request has either documents, or lists with their own documents, ids and query.")
     if type(asked) is not list or len(asked) > settings.max_lists:
         raise _invalid(f"lists must be an array of at most {settings.max_lists:,} lists.")
     lists, n_docs = [], 0
@@ -185,7 +185,7 @@ def _check_fields(node: dict[str, Any], known: frozenset[str], where: str) -> No
     unknown = node.keys() - known
     if unknown:
         hint = f"The fields are {', '.join(sorted(known))}."
-        raise _invalid(f"{where}there is no field {min(unknown)[:100]!r}.", hint)
+        raise _invalid(f"{where}unknown field {min(unknown)[:100]!r}.", hint)
 
 
 def _documents(node: Any, where: str, is_single: bool) -> list[Any]:
@@ -208,7 +208,7 @@ def _ids(node: dict[str, Any], n_docs: int, where: str) -> list[str] | None:
         raise _invalid(f"{where}ids must be an array with an id for each of {n_docs:,} documents; found {found}.")
     for place, one in enumerate(ids):
         if not is_text(one) or not one:
-            what = f"a text of 1 to {MAX_ID} characters without null characters"
+            what = f"a string of 1 to {MAX_ID} characters without null characters"
             raise _invalid(f"{where}the id of document {place} must be {what}.")
     if len(set(ids)) < n_docs:
         seen: set[str] = set()
@@ -220,19 +220,19 @@ def _ids(node: dict[str, Any], n_docs: int, where: str) -> list[str] | None:
 def _text(node: dict[str, Any], name: str, where: str = "") -> str | None:
     value = node.get(name)
     if value is not None and not is_text(value):
-        raise _invalid(f"{where}{name} must be a text of at most {MAX_ID} characters without null characters.")
+        raise _invalid(f"{where}{name} must be a string of at most {MAX_ID} characters without null characters.")
     return value
 
 
 def is_text(value: Any) -> bool:
-    """Return whether a value is a text that every log takes: PostgreSQL refuses null characters."""
+    """Return whether a value is a string that every log accepts: PostgreSQL refuses null characters."""
     return type(value) is str and len(value) <= MAX_ID and "\0" not in value
 
 
 def _count(node: dict[str, Any], name: str) -> int | None:
     value = node.get(name)
     if value is not None and (type(value) is not int or value < 1):
-        raise _invalid(f"{name} must be a whole number from 1 up.")
+        raise _invalid(f"{name} must be a whole number of at least 1.")
     return value
 
 

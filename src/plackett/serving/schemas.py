@@ -41,7 +41,7 @@ class ModelInfo(BaseModel):
     ranker: str
     loaded: str
     depends_on_list: bool = Field(description="Whether a score depends on the other documents of the list.")
-    features: list[FeatureInfo] = Field(description="In the order of arrays.")
+    features: list[FeatureInfo] = Field(description="In the order of the values in arrays.")
     is_shadow: bool
     error: str | None = Field(description="Why the file, which has changed, is not served; null if it is.")
 
@@ -113,7 +113,7 @@ class PreferenceInfo(BaseModel):
 
 
 class InterleavedTest(BaseModel):
-    """An interleaved test; models that are swapped begin a new one."""
+    """An interleaved test; a swapped model starts a new one."""
 
     test: str
     is_running: bool
@@ -180,9 +180,9 @@ CLICK_BODY: dict[str, Any] = {
                     "required": ["query_id", "id"],
                     "additionalProperties": False,
                     "properties": {
-                        "query_id": {"type": "string", "description": "Of the response of POST /rank."},
+                        "query_id": {"type": "string", "description": "From the response of POST /rank."},
                         "id": {"type": "string", "minLength": 1, "maxLength": 512},
-                        "position": {"type": ["integer", "null"], "minimum": 1, "description": "From 1."},
+                        "position": {"type": ["integer", "null"], "minimum": 1, "description": "Counted from 1."},
                         "user": {"type": ["string", "null"], "maxLength": 512},
                     },
                 }

@@ -1,4 +1,4 @@
-"""The process of a scoring service: models are watched, requests answered, and running ones ended before it stops."""
+"""The process of a scoring service: it watches models, answers requests, and finishes running ones before it stops."""
 
 from __future__ import annotations
 

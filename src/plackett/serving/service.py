@@ -91,7 +91,7 @@ class Service:
                 self.close_log()
 
     def open_interleaving(self) -> Interleaving:
-        """Return the interleaved tests, which are made for the first list or click that needs them."""
+        """Return the interleaved tests, which are created for the first list or click that needs them."""
         from plackett.serving.interleaving import Interleaving
 
         with self._lock:
@@ -101,14 +101,14 @@ class Service:
         return self.interleaving
 
     def close_log(self) -> None:
-        """Write what waits, and close the log."""
+        """Write pending records, and close the log."""
         for part in (self.log, self.interleaving):
             if part is not None:
                 part.close()
         self.log = self.interleaving = None
 
     def swap(self, model: ServedModel) -> None:
-        """Serve a new model in place of the old one."""
+        """Serve a new model instead of the old one."""
         self.table.swap(model)
         self.metrics.add("swaps_total", f'model="{model.spec.key}"')
         log_event("model swapped", model=model.spec.key, version=model.version, checksum=model.checksum)
@@ -131,7 +131,7 @@ class Service:
         self.metrics.add("documents_total", labels, ranked.n_docs)
 
     def models(self) -> list[dict[str, Any]]:
-        """Return what ``GET /models`` says."""
+        """Return the response to ``GET /models``."""
         shadow = None if self.settings.shadow is None else self.table.get(self.settings.shadow).spec.key
         return [
             {**model.describe(), "is_shadow": model.spec.key == shadow, "error": self.table.errors.get(model.spec.key)}
@@ -198,7 +198,7 @@ class Service:
 def prepare_log(log: str) -> contextlib.AbstractContextManager[Any]:
     """Make a log ready for workers: a folder with its key, or tables of a database; raise an OSError if that fails.
 
-    What is returned keeps other services out of the folder until it is closed.
+    The result locks the folder against other services until it is closed.
     """
     if is_postgresql(log):
         from plackett.serving.database_log import create_tables

@@ -60,9 +60,9 @@ class ServingSettings(ServerSettings):
     max_lists : int
         Maximum lists of a request.
     poll : float
-        Seconds between two looks at the model files; 0 turns swapping off.
+        Seconds between checks of the model files; 0 turns swapping off.
     shadow : str or None
-        ``NAME`` or ``NAME@VERSION`` of a model that scores all lists too; its order is logged, never returned.
+        ``NAME`` or ``NAME@VERSION`` of a model that also scores all lists; its order is logged, never returned.
     log : str or None
         Folder, or URL of a PostgreSQL database, for the lists that were returned and the clicks on them.
     interleave : InterleaveSettings or None

@@ -75,5 +75,5 @@ def _aligned(place: int) -> int:
 def _memory_file() -> int:
     if hasattr(os, "memfd_create"):
         return os.memfd_create("plackett-model")
-    with tempfile.TemporaryFile() as file:  # elsewhere a file that has no name
+    with tempfile.TemporaryFile() as file:  # elsewhere an unnamed file
         return os.dup(file.fileno())

@@ -23,7 +23,7 @@ _CLICK_FIELDS = frozenset(("query_id", "id", "position", "user"))
 
 
 class RecordLog(Protocol):
-    """Where records are written; futures are done when that is durable, and fail with an OSError."""
+    """Where records are written; futures are done when a record is durable, or fail with an OSError."""
 
     def add_lists(self, records: list[dict[str, Any]]) -> tuple[list[str], Future[None]]: ...
     def add_event(self, record: dict[str, Any]) -> Future[None]: ...
@@ -98,18 +98,18 @@ def parse_click(body: bytes) -> Click:
     except ValueError as error:
         raise RequestError(400, "invalid", f"the body is not JSON: {str(error)[:200]}.") from None
     if type(click) is not dict or click.keys() - _CLICK_FIELDS:
-        raise _invalid("a click is an object with query_id and id, and perhaps position and user.")
+        raise _invalid("a click is an object with query_id and id, and optionally position and user.")
     query_id, document, position, user = (click.get(name) for name in Click._fields)
     if type(query_id) is not str:
-        raise _invalid("query_id must be that of a response of POST /rank.")
+        raise _invalid("query_id must come from a response of POST /rank.")
     if not _QUERY_ID.fullmatch(query_id):
         raise _unknown()
     if not is_text(document) or not document:
-        raise _invalid(f"id must be the id of a document, a text of 1 to {MAX_ID} characters.")
+        raise _invalid(f"id must be the id of a document, a string of 1 to {MAX_ID} characters.")
     if position is not None and (type(position) is not int or position < 1):
-        raise _invalid("position must be a whole number from 1 up.")
+        raise _invalid("position must be a whole number of at least 1.")
     if user is not None and not is_text(user):
-        raise _invalid(f"user must be a text of at most {MAX_ID} characters without null characters.")
+        raise _invalid(f"user must be a string of at most {MAX_ID} characters without null characters.")
     return Click(query_id, document, position, user)
 
 

@@ -1,4 +1,4 @@
-"""Model files are watched, and a changed file replaces its model after it was verified."""
+"""Watching model files: a changed file replaces its model after it was verified."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plackett.serving.settings import ModelSpec
 
 
 class Watcher:
-    """Looks at the files of the models every ``poll`` seconds, in a thread.
+    """Checks the files of the models every ``poll`` seconds, in a thread.
 
     Parameters
     ----------
@@ -40,15 +40,15 @@ class Watcher:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the thread after what it is doing."""
+        """Stop the thread after its current check."""
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def look(self) -> None:
-        """Look at each file once, and load those that changed."""
+        """Check each file once, and load those that changed."""
         for model in self._table:
-            # before the file is read: what is written meanwhile changes it again
+            # before the file is read: a write in the meantime changes it again
             signature = signature_of(model.spec.path)
             if signature != self._seen[model.spec.key]:
                 self._seen[model.spec.key] = signature
@@ -68,5 +68,5 @@ class Watcher:
         while not self._stopped.wait(self._poll):
             try:
                 self.look()
-            except Exception as error:  # such as a lack of memory; the next look may succeed
+            except Exception as error:  # such as a lack of memory; the next check may succeed
                 log_event("watching failed", logging.ERROR, error=str(error))

@@ -25,12 +25,12 @@ from plackett.serving.service import Service
 from plackett.serving.sharing import share, take
 from plackett.serving.watching import Watcher
 
-TICK = 0.1  # seconds between two looks at the workers
+TICK = 0.1  # seconds between checks of the workers
 RESTART_PAUSE = 1.0  # seconds between two starts of a worker
 
 
 def run_workers(service: Service, listeners: list[socket.socket]) -> None:
-    """Serve by a process for each socket until SIGTERM or Ctrl-C; running requests are answered before it returns.
+    """Serve with one process per socket until SIGTERM or Ctrl-C; running requests are answered before it returns.
 
     ``service.metrics`` must have a row for each worker, and one more for the parent.
     """
@@ -51,7 +51,7 @@ class Supervisor:
 
     def run(self) -> None:
         """Start the workers, watch them and the model files, and stop them after a signal."""
-        gc.freeze()  # collections in the workers would copy the shared pages of all objects
+        gc.freeze()  # garbage collection in the workers would copy the shared pages of all objects
         before = {one: signal.signal(one, self._stop) for one in (signal.SIGTERM, signal.SIGINT)}
         next_look = time.monotonic() + self._service.settings.poll
         try:
@@ -79,7 +79,7 @@ class Supervisor:
             ours, theirs = socket.socketpair()
             sys.stderr.flush()
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DeprecationWarning)  # the thread pool is forgotten in the child
+                warnings.simplefilter("ignore", DeprecationWarning)  # the child discards the thread pool
                 process = os.fork()
             if process == 0:
                 ours.close()
@@ -121,7 +121,7 @@ class Supervisor:
             os.close(descriptor)
 
     def _end_workers(self) -> None:
-        for listener in self._listeners:  # or new connections would wait for nothing
+        for listener in self._listeners:  # or new connections would hang
             listener.close()
         for process, _ in self._workers.values():
             with contextlib.suppress(ProcessLookupError):

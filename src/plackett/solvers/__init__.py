@@ -66,5 +66,5 @@ def get_solver(solver: Any) -> Solver:
     if isinstance(solver, str) and solver in _BY_NAME:
         return _BY_NAME[solver]()
     if isinstance(solver, type) and issubclass(solver, Solver):
-        raise ValueError(f"solver={solver.__name__} is a class; give an object: solver={solver.__name__}().")
-    raise ValueError(f"solver={solver!r} is not known; choose auto, {', '.join(_BY_NAME)}, or give a Solver object.")
+        raise ValueError(f"solver={solver.__name__} is a class; pass an object: solver={solver.__name__}().")
+    raise ValueError(f"solver={solver!r} is not known; choose auto, {', '.join(_BY_NAME)}, or pass a Solver object.")

@@ -86,19 +86,19 @@ def minimize_by_admm(
     problem : MarginProblem
         With the hinge or the logistic loss.
     rho : float, default=None
-        Weight of the squared differences in the augmented Lagrangian; None is the mean weight of the rows.
+        Weight of the squared differences in the augmented Lagrangian; None means the mean weight of the rows.
     max_iter : int, default=20000
         Maximum number of rounds.
     tol : float, default=1e-4
         Both residuals must be at most this, relative to the terms that they are differences of. Primal:
-        ``‖M α - z‖`` by the larger of ``‖M α‖``, ``‖z‖`` and the root of the number of rows. Dual:
-        ``‖λ α + ρ Mᵀ u‖`` by the larger of both terms' norms (or, if both vanish, a thousandth of the largest possible
-        ``‖ρ Mᵀ u‖``).
+        ``‖M α - z‖`` over the larger of ``‖M α‖``, ``‖z‖`` and the root of the number of rows. Dual:
+        ``‖λ α + ρ Mᵀ u‖`` over the larger of both terms' norms (or, if both vanish, a thousandth of the largest
+        possible ``‖ρ Mᵀ u‖``).
     start : ndarray of shape (size,), default=None
-        None is 0.
+        None means 0.
     multipliers : ndarray of shape (n_rows,), default=None
-        ``details["multipliers"]`` of a result for the same rows and ``rho``, such as with another ``l2``. None is the
-        slope of the loss at the start, which is a poor guess where margins are 1.
+        ``details["multipliers"]`` of a result for the same rows and ``rho``, such as with another ``l2``. None means
+        the slope of the loss at the start, which is a poor guess where margins are 1.
 
     Returns
     -------
@@ -209,7 +209,7 @@ def _run(problem: MarginProblem, state: _State, rho: float, zeta: float, max_ite
 
 
 def _advance(problem: MarginProblem, state: _State, rho: float, zeta: float) -> None:
-    """Make one round."""
+    """Run one round."""
     v = pull(problem, state.margins, state.u, state.z)
     coef = next_coef(state.coef, problem.penalty_gradient(state.coef), v, rho, zeta)
     margins = problem.rows @ coef

@@ -54,7 +54,7 @@ class Minimizable(Protocol):
     def value_and_gradient(self, coef: np.ndarray) -> tuple[float, np.ndarray]: ...
 
     def curvature_at(self, coef: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """Return a function that multiplies the second derivative at ``coef`` with a vector."""
+        """Return a function that multiplies the second derivative at ``coef`` by a vector."""
 
     def curvature_estimate(self, coef: np.ndarray) -> np.ndarray | None:
         """Return a rough positive definite second derivative: a matrix, its diagonal, or None if unavailable."""
@@ -126,7 +126,7 @@ class Result:
     is_interrupted : bool
         Whether Ctrl-C stopped the solver; ``coef`` is then the best so far.
     details : dict
-        Values of a single solver, such as ``{"duality_gap": 1e-5}``.
+        Values of one particular solver, such as ``{"duality_gap": 1e-5}``.
     """
 
     coef: np.ndarray
@@ -204,7 +204,7 @@ class Solver(Parameters, ABC):
 class Search:
     """A minimisation in progress: the current point, the counts of its ``Result``, and the loop over steps.
 
-    Subclasses implement ``step``, and ``check`` or ``stall`` where they can converge.
+    Subclasses implement ``step``, and ``check`` or ``stall`` if they can converge.
     """
 
     n_iter = n_products = 0
@@ -275,7 +275,7 @@ class Search:
 def require_finite(value: float, gradient: np.ndarray) -> None:
     """Raise a ValueError if the objective is not finite at the start."""
     if not is_finite(value, gradient):
-        raise ValueError("the objective is not finite at the start; smaller coefficients or scaled columns help.")
+        raise ValueError("the objective is not finite at the start; use smaller coefficients or scaled columns.")
 
 
 def is_finite(value: float, gradient: np.ndarray) -> bool:

@@ -1,7 +1,7 @@
 """Cutting planes for a convex risk with kinks plus a quadratic penalty, to a known duality gap.
 
 Minimises ``(l2 / 2) ‖coef‖² + risk(coef)``. Every evaluation of the risk gives a plane below it,
-``risk(c) ≥ risk(coef) + subgradient · (c - coef)``. The minimum with the planes in place of the risk is a lower bound.
+``risk(c) ≥ risk(coef) + subgradient · (c - coef)``. The minimum with the planes instead of the risk is a lower bound.
 A small quadratic programme with one unknown per plane finds it, and the next plane is taken there. The solver stops
 when the gap between the best value and the best bound is at most ``tol``.
 """
@@ -87,7 +87,7 @@ def best_weights(products: np.ndarray, offsets: np.ndarray, weights: np.ndarray,
         Symmetric, without negative eigenvalues.
     offsets : ndarray of shape (n,)
     weights : ndarray of shape (n,)
-        Where to start.
+        Initial weights.
     tol : float
         Above 0.
 

@@ -6,7 +6,7 @@ Row t of M belongs to one pair with the weight c_t. With a kernel matrix ``K = Z
 coefficients ``Zᵀ α`` have the squared length ``αᵀ K α``. The linear term b is 0 except in the convex steps of ``psi``.
 
 Only ADMM solves problems in this form: the exact solvers (``Newton`` on an ``Objective``, the compiled fits of
-query-dependent rankers) never write margins out.
+query-dependent rankers) never store the margins.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from scipy.special import entr, expit
 from plackett.solvers.base import Result
 
 BALANCED = 1e-7  # share of the total weight by which a dual point may miss the constraint of unpenalised coefficients
-NO_DECREASE = "objective no longer falls"
+NO_DECREASE = "objective no longer decreases"
 MOST_ROUNDS = 100  # of the concave-convex procedure
 
 
@@ -165,16 +165,16 @@ class MarginProblem:
 
 # --- The psi loss by the concave-convex procedure ---------------------------------------------------------------------
 
-# minimises a convex problem, starting from the previous result where there is one
+# minimises a convex problem, starting from the previous result if there is one
 SolveConvex = Callable[[MarginProblem, Result | None], Result]
 
 
 def minimize_psi(problem: MarginProblem, solve: SolveConvex, tol: float) -> Result:
-    """Minimise a problem with the psi loss until its value falls by less than ``tol``.
+    """Minimise a problem with the psi loss until its value decreases by less than ``tol``.
 
     ``min(1, (1 - m)₊) = (1 - m)₊ - (-m)₊``: the hinge less another convex function. The second is replaced by its
-    tangent at the current margins, which makes a convex upper bound of the objective. The value never rises. The first
-    margins are those at the minimum of the hinge.
+    tangent at the current margins, which makes a convex upper bound of the objective. The value never increases. The
+    first margins are those at the minimum of the hinge.
 
     Parameters
     ----------

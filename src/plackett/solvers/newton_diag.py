@@ -14,11 +14,11 @@ NO_STEP = "no step lowers the loss"
 
 
 class NewtonDiagonal(Solver):
-    """The gradient over the diagonal of a curvature bound, halved until the loss falls; for reproductions.
+    """The gradient over the diagonal of a curvature bound, halved until the loss decreases; for reproductions.
 
     This is Algorithm 2 of the thesis on kernelised cost-sensitive listwise ranking, which scales the coefficients to
-    unit norm after every step. With unit norm it does not reach the minimum of the objective, but the loss falls with
-    every step along the unit sphere. It counts as converged when the loss changes by less than ``tol``.
+    unit norm after every step. With unit norm it does not reach the minimum of the objective, but the loss decreases
+    with every step along the unit sphere. It counts as converged when the loss changes by less than ``tol``.
 
     Parameters
     ----------

@@ -14,9 +14,9 @@ SETTLED = "ranks settled"
 
 
 class Rounds(Solver):
-    """Hold the weights at the ranks so far, minimise, and weigh anew, until the coefficients settle.
+    """Hold the weights at the current ranks, minimise, and update the weights, until the coefficients settle.
 
-    Such an objective has no value that falls: ranks jump, and full steps end up alternating between two solutions.
+    Such an objective does not decrease steadily: ranks jump, and full steps end up alternating between two solutions.
     Round t therefore moves 1/t of the way to its minimum, so that the coefficients are the mean of all minima so far.
     It counts as converged when a round changes the coefficients by at most a hundredth of their norm. ``max_iter``
     counts rounds.

@@ -29,8 +29,9 @@ class SGD(Solver):
     ----------
     learning_rate : float or "auto", default="auto"
         Length of the steps, the same in all passes. ``"auto"`` steps in variables that are scaled by a rough second
-        derivative, so that columns of any scale learn alike. It tries 0.1, 0.01, …, 0.00001 on up to 200 queries and
-        takes the best; after three passes without a gain it continues from the best coefficients with half the rate.
+        derivative, so that columns of any scale are learned equally. It tries 0.1, 0.01, …, 0.00001 on up to 200
+        queries and takes the best; after three passes without a gain it continues from the best coefficients with half
+        the rate.
     threshold : float, default=None
         It counts as converged when the mean loss of a pass differs from that of the pass before by less than this, in
         absolute terms. None takes ``tol``.
@@ -57,7 +58,7 @@ class SGD(Solver):
         rate = self.learning_rate
         is_rate = rate == "auto" or (isinstance(rate, Real) and isfinite(rate) and rate > 0.0)
         if not is_rate:
-            raise ValueError(f'learning_rate={rate!r} is not a rate; give a number above 0, such as 0.01, or "auto".')
+            raise ValueError(f'learning_rate={rate!r}; it must be a number above 0, such as 0.01, or "auto".')
 
     def _search(self, objective: Minimizable, start: np.ndarray, tol: float, random_state: Any) -> Search:
         threshold = tol if self.threshold is None else self.threshold

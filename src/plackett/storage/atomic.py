@@ -1,7 +1,7 @@
 """Atomic writes: files that become visible only when complete; temporary files of crashed writers are deleted.
 
 A writer holds a lock on its temporary file ("draft"). The system releases the lock when the process ends, so a draft
-whose lock is free has no writer any more. A draft of ``model.plackett`` is called ``model.plackett.plackett-0.part``;
+whose lock is free no longer has a writer. A draft of ``model.plackett`` is called ``model.plackett.plackett-0.part``;
 the next writer to the same path deletes it if its writer has ended, and otherwise takes the number 1. So no folder
 needs to be searched, and there are at most as many drafts as writers.
 """
@@ -29,7 +29,7 @@ _MAX_WRITERS = 1000
 
 @contextlib.contextmanager
 def draft_of(path: str | os.PathLike) -> Iterator[BinaryIO]:
-    """Yield a locked temporary file beside ``path``; delete it at the end unless ``publish`` moved it to its place.
+    """Yield a locked temporary file beside ``path``; delete it at the end unless ``publish`` has moved it.
 
     A symbolic link is followed, and the permissions of an existing file are kept.
     """
@@ -54,7 +54,7 @@ def draft_of(path: str | os.PathLike) -> Iterator[BinaryIO]:
 
 
 def publish(file: BinaryIO, path: str | os.PathLike) -> None:
-    """Move a draft to its place, after its content has reached the disk: a power cut must not leave an empty file."""
+    """Move a draft to its final path once its content is on disk: a power cut must not leave an empty file."""
     target = os.path.realpath(path)
     file.flush()
     os.fsync(file.fileno())
@@ -112,7 +112,7 @@ def remove_abandoned(paths: Iterable[str | os.PathLike]) -> None:
 
 
 def _locked(handle: int) -> bool | None:
-    """Return whether the lock could be taken; None where the file system has no locks."""
+    """Return whether the lock could be taken; None if the file system has no locks."""
     if fcntl is None:
         return None
     try:

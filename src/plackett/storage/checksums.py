@@ -1,7 +1,7 @@
 """CRC-32 checksums of the blocks of a file, computed on all threads.
 
 ``zlib.crc32`` runs near memory speed and releases the GIL. The environment variable ``PLACKETT_VERIFY=0`` turns
-verification off, for files that are larger than memory and lie on slow disks.
+verification off, for files on slow disks that are larger than memory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def is_verifying() -> bool:
 def read_at(file: Any, target: memoryview, start: int) -> int:
     """Fill ``target`` with the bytes of an open file from ``start`` on; return how many there were. Thread-safe.
 
-    ``file`` is a file, the number of one, or a BytesIO.
+    ``file`` is a file, a file descriptor, or a BytesIO.
     """
     if isinstance(file, io.BytesIO):
         with file.getbuffer() as content:
@@ -54,6 +54,6 @@ def _sums_of(file: Any, size: int, blocks: Sequence[int]) -> list[int]:
     sums = []
     for block in blocks:
         with memoryview(buffer)[: min(BLOCK, size - block * BLOCK)] as view:
-            filled = read_at(file, view, block * BLOCK)  # of a truncated file less: the checksum differs
+            filled = read_at(file, view, block * BLOCK)  # less for a truncated file, whose checksum then differs
             sums.append(zlib.crc32(view[:filled]))
     return sums

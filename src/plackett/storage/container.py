@@ -48,7 +48,7 @@ class OutdatedError(ContainerError):
 
 @dataclass
 class Entry:
-    """Where an array lies in a container."""
+    """The location of an array in a container."""
 
     dtype: np.dtype
     shape: tuple[int, ...]
@@ -64,7 +64,7 @@ class Entry:
         return self.offset + self.n_bytes
 
     def mapped(self, file: BinaryIO, mode: str) -> np.ndarray:
-        """Return the array, mapped from an open file. Each has a map of its own: scipy copies small parts of one."""
+        """Return the array, mapped from an open file. Each has its own map: scipy copies small parts of larger ones."""
         if not self.n_bytes:
             return np.empty(self.shape, self.dtype)
         where: dict[str, Any] = {"offset": self.offset, "shape": self.shape, "order": self.order}
@@ -74,7 +74,7 @@ class Entry:
 
 
 def file_identity(status: os.stat_result) -> list[int]:
-    """Return what identifies a file and its content: device, inode, size and time of change."""
+    """Return what identifies a file and its content: device, inode, size and modification time."""
     return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns]
 
 
@@ -92,7 +92,7 @@ class ContainerWriter:
     version : int
         Version of the header and the arrays of this kind.
     path : path, default=None
-        Where ``finish`` moves ``file``, a draft; None leaves it where it is.
+        Where ``finish`` moves ``file``, a draft; None leaves it in place.
     """
 
     def __init__(self, file: Any, kind: str, version: int, path: str | os.PathLike | None = None):
@@ -143,7 +143,7 @@ class ContainerWriter:
             self._file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
 
     def finish(self, header: Mapping[str, Any]) -> None:
-        """Write the directory, and move a draft to its place."""
+        """Write the directory, and move a draft to its final path."""
         file = self._file
         if file.seek(0, io.SEEK_END) < self._end:
             file.seek(self._end - 1)
@@ -255,11 +255,11 @@ class Container:
         entry = Entry(plain_dtype(node["dtype"]), tuple(shape), offset, order)
         check_empty(entry.shape, self.size)
         if offset % ALIGNMENT or offset < len(MAGIC) or entry.end > self._end:
-            raise ValueError("an array lies outside of the file")
+            raise ValueError("an array is outside the file")
         return entry
 
     def _check_overlaps(self) -> None:
-        """Reject arrays that overlap: a small file could make many large arrays of the same bytes."""
+        """Reject arrays that overlap: a small file could make many large arrays from the same bytes."""
         end = 0
         for entry in sorted((entry for entry in self.arrays.values() if entry.n_bytes), key=lambda one: one.offset):
             if entry.offset < end:
@@ -330,7 +330,7 @@ def check_empty(shape: tuple[int, ...], size: int) -> None:
 
 
 def check_content(array: np.ndarray) -> None:
-    """Reject bytes that numpy would take for booleans or characters, but that are not valid ones."""
+    """Reject bytes that are not valid as booleans or characters, which numpy does not check."""
     if array.dtype.kind == "b" and array.size and array.view(np.uint8).max() > 1:
         raise ContainerError("an array holds booleans that are neither true nor false.")
     if array.dtype.kind == "U" and array.size:

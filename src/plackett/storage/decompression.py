@@ -1,7 +1,7 @@
 """Decompression within bounds, so that a small file cannot fill the memory.
 
 A file that expands to more than ``MAX_BYTES`` and more than ``MAX_RATIO`` times its size is rejected. So are lines, and
-texts that are read at once, that would take much memory.
+texts that are read at once, that would take too much memory.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 from plackett._optional import import_optional
 from plackett.exceptions import DataFormatError
 
-COMPRESSED = (".gz", ".xz", ".zst", ".bz2")  # endings of files
+COMPRESSED = (".gz", ".xz", ".zst", ".bz2")  # file extensions
 BLOCK = 1 << 20
 MAX_LINE = 1 << 25  # bytes of one line of a compressed text
 WHOLE_BYTES, WHOLE_RATIO = 1 << 26, 8  # of a text that is read at once: these bytes, and 8 per compressed byte

@@ -24,10 +24,10 @@ ARROW = (".arrow", ".feather", ".ipc")
 
 
 def files_of(paths: Any) -> list[str]:
-    """Return the files that ``paths`` stands for, in order; those of a folder or a pattern by name.
+    """Return the files that ``paths`` matches, in order; those of a folder or a pattern by name.
 
-    The files of a folder are those called ``*.parquet``, also in its folders ``column=value``. Names that begin with
-    "." or "_" are skipped: programs use them for unfinished files and metadata.
+    The files of a folder are those called ``*.parquet``, including those in its folders ``column=value``. Names that
+    begin with "." or "_" are skipped: programs use them for unfinished files and metadata.
     """
     if isinstance(paths, (str, os.PathLike)):
         return _files_of_one(os.fspath(paths))
@@ -65,11 +65,11 @@ def _parquet_files(folder: str) -> Iterator[str]:
 
 
 def _where_else(folder: str) -> str:
-    """Return a hint at subfolders that hold such files."""
+    """Return a hint about subfolders with such files."""
     inside = sorted(entry.path for entry in os.scandir(folder) if entry.is_dir() and entry.name[0] not in "._")
     found = [path for path in inside if has_parquet(path)]
     everything = os.path.join(folder, "*")
-    return f'; give a subfolder that has them ("{found[0]}"), or all of them ("{everything}")' if found else ""
+    return f'; pass a subfolder that has them ("{found[0]}"), or all of them ("{everything}")' if found else ""
 
 
 def has_parquet(folder: str | os.PathLike) -> bool:
@@ -94,7 +94,7 @@ def is_parquet(path: str | os.PathLike | Stream) -> bool:
 def parquet_in_pipe(name: str) -> ValueError:
     """Return the error for Parquet from a pipe."""
     return ValueError(
-        f"{name} is a pipe, but Parquet needs a file: its directory is at the end. Save the content as a file first."
+        f"{name} is a pipe, but Parquet needs a file: its metadata is at the end. Save the content as a file first."
     )
 
 
@@ -131,12 +131,12 @@ def _entry(folder: Path, name: str, *, folders: bool) -> Path | None:
 
 
 def is_table(path: object) -> bool:
-    """Return whether a path has the ending of a CSV, TSV or Arrow file."""
+    """Return whether a path has the extension of a CSV, TSV or Arrow file."""
     return isinstance(path, (str, os.PathLike)) and table_ending(path) in (*DELIMITED, *ARROW)
 
 
 def table_ending(path: str | os.PathLike) -> str:
-    """Return the ending of a path without that of a compression: ``.csv`` of ``log.csv.gz``."""
+    """Return the extension of a path without that of a compression: ``.csv`` of ``log.csv.gz``."""
     name = os.fspath(path).lower()
     for ending in COMPRESSED:
         name = name.removesuffix(ending)

@@ -1,4 +1,4 @@
-"""Arrays mapped from files: rows selected from or concatenated out of them are written to files again, in blocks.
+"""Memory-mapped arrays: rows selected or concatenated from them are written to files again, in blocks.
 
 Such a file has no name and is deleted with the last array that is mapped from it, or with the process. It is created in
 the folder ``PLACKETT_CACHE``, else beside the file that the rows came from, else in the folder for temporary files.
@@ -205,8 +205,8 @@ def by_reference(value: Any) -> Any:
     """Return ``value`` in a form to be pickled for another process on this machine: mapped arrays by reference.
 
     The receiver gets an equal value. A reference to an unnamed file is valid only while this process has it open.
-    Arrays, CSR matrices and objects of classes with ``may_hold_mapped_arrays`` are looked into, all else is sent as it
-    is.
+    Arrays, CSR matrices and objects of classes with ``may_hold_mapped_arrays`` are searched for them; everything else
+    is sent unchanged.
     """
     if isinstance(value, np.ndarray):
         is_worth_it = type(value) in (np.ndarray, np.memmap) and value.nbytes > _SENT_BY_REFERENCE_ABOVE
@@ -219,7 +219,7 @@ def by_reference(value: Any) -> Any:
 
 
 class _RemoteCall:
-    """A pickled call of ``make(*arguments)``, which the receiver makes."""
+    """A pickled call of ``make(*arguments)``, executed by the receiver."""
 
     def __init__(self, make: Callable[..., Any], *arguments: Any):
         self._call = make, arguments
@@ -264,7 +264,7 @@ def _mapped_again(path: str, known: list[int], offset: int, dtype: str, shape: t
         pass
     raise OSError(
         errno.ENOENT,
-        "the file that rows are mapped from changed, or is on another machine; read the data into memory instead "
+        "the file that rows are mapped from has changed or is on another machine; read the data into memory instead "
         "(cache=False)",
         path,
     )

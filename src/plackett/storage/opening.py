@@ -111,7 +111,7 @@ def is_stream(source: object) -> bool:
 
 
 def rereadable(source: Any) -> Any:
-    """Return ``source`` if it can be opened again, else a ``Stream`` over it, to be used in its place."""
+    """Return ``source`` if it can be opened again, else a ``Stream`` over it, to be used instead."""
     return Stream(source) if is_stream(source) else source
 
 
@@ -183,7 +183,7 @@ class _Prefixed(io.RawIOBase):
 def write_bytes(target: str | os.PathLike | IO) -> Iterator[BinaryIO]:
     """Yield a binary file that writes ``target``, compressed if its name ends in .gz, .xz, .bz2 or .zst.
 
-    A path changes only when everything was written: after an error the previous file is still there.
+    A path is replaced only after everything has been written; an error leaves the previous file unchanged.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL: commits are on disk when they return, and errors have neither password nor statement."""
+"""Connections to PostgreSQL: commits are on disk when they return, and errors show neither password nor statement."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MESSAGES = {
     "28P01": "the server rejected the user name or password.",
     "3D000": "the server has no such database. Create it first: createdb NAME",
     "40P01": "two writers were in a deadlock; the last write is not stored. Try again.",
-    "42501": "the user may not do this in the database. Grant it the rights, or name another database.",
+    "42501": "the user lacks the permission in this database. Grant it, or name another database.",
     "53100": "the server's disk is full; the last write is not stored. Free some space, then try again.",
     "53300": "the server has no free connection. Try again later.",
     "55P03": BUSY,
@@ -62,7 +62,7 @@ def connect(url: str, timeout: float, needed_for: str, **options: Any) -> Any:
 
 
 def set_up(connection: Any, location: str, timeout: float) -> None:
-    """Let commits wait for the disk, and locks be waited for no longer than ``timeout``; refuse other encodings."""
+    """Make commits wait for the disk, limit waiting for locks to ``timeout``, and reject encodings other than UTF-8."""
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         message = f"the database is encoded as {encoding}; a store needs UTF8 (CREATE DATABASE … ENCODING 'UTF8')."
@@ -82,7 +82,7 @@ def message_of(error: BaseException | None, timeout: float) -> str:
     if code in MESSAGES:
         return MESSAGES[code].format(timeout=timeout)
     if code is None or code.startswith(("08", "57P")):
-        return "the server does not respond, or closed the connection. Check that it runs and can be reached."
+        return "the server does not respond, or closed the connection. Check that it is running and reachable."
     return f"PostgreSQL failed (SQLSTATE {code})."
 
 

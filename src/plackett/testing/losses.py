@@ -29,16 +29,16 @@ class _Case(NamedTuple):
 
 
 def check_loss(loss: Any, *, random_state: int = 0) -> None:
-    """Test a loss of your own: shapes, slope, invariances, and what its attributes say of it.
+    """Test your own loss: shapes, slope, invariances, and its attributes.
 
     The tests run on lists of 1 to 40 documents with labels from 0 to 4, ties in labels and scores included:
 
-    - value and slope are finite, of the right shape, the same at a second call, and the arguments stay as they were;
+    - value and slope are finite, of the right shape, the same at a second call, and the arguments are unchanged;
     - the slope is the derivative of the value, by differences; with the weights held, if they move;
     - values and slopes of several queries are those of the queries one by one;
     - the order of the documents does not matter;
-    - ``ignores_shifts``, ``is_scale_free``, ``is_convex`` and ``is_linear_in_labels`` are true where they are set;
-    - curvature, where the loss has it, is the derivative of the slope, and the bound is one;
+    - ``ignores_shifts``, ``is_scale_free``, ``is_convex`` and ``is_linear_in_labels`` hold if they are set;
+    - curvature, if the loss has it, is the derivative of the slope, and its bound is valid;
     - the loss can be copied and pickled, as worker processes need.
 
     Parameters
@@ -141,7 +141,7 @@ def _check_shapes(loss: Loss, case: _Case) -> None:
     if not (np.isfinite(values).all() and np.isfinite(slope).all()):
         _fail(loss, case, f"value {values[0]} and slope {_shown(slope)} must be finite.")
     if not (np.array_equal(scores, case.scores) and np.array_equal(labels, case.lists.labels)):
-        _fail(loss, case._replace(scores=scores), "it changed the scores or labels that it was given.")
+        _fail(loss, case._replace(scores=scores), "it changed the scores or labels.")
 
 
 def _check_repeats(loss: Loss, case: _Case) -> None:
@@ -212,7 +212,7 @@ def _check_traits(loss: Loss, case: _Case, rng: np.random.Generator) -> None:
         )
     scaled = _evaluate(loss, 2.0 * case.scores, case.lists)[0]
     if loss.is_scale_free and not _is_close(value, scaled):
-        _fail(loss, case, f"is_scale_free is set, but twice the scores change {value[0]:.9g} to {scaled[0]:.9g}.")
+        _fail(loss, case, f"is_scale_free is set, but doubling the scores changes {value[0]:.9g} to {scaled[0]:.9g}.")
     end = case.scores + rng.normal(size=case.scores.size)
     middle, at_end = (_evaluate(loss, one, case.lists)[0][0] for one in ((case.scores + end) / 2, end))
     if loss.is_convex and middle > (value[0] + at_end) / 2 + 1e-9 * max(1.0, abs(value[0]), abs(at_end)):
@@ -227,7 +227,7 @@ def _check_traits(loss: Loss, case: _Case, rng: np.random.Generator) -> None:
 
 
 def _check_linear(loss: Loss, case: _Case, rng: np.random.Generator) -> None:
-    ends = [rng.normal(size=case.scores.size) for _ in range(2)]  # negative ones, too
+    ends = [rng.normal(size=case.scores.size) for _ in range(2)]  # including negative ones
     slopes = [_evaluate(loss, case.scores, _lists(labels))[1] for labels in (*ends, (ends[0] + ends[1]) / 2)]
     if not _is_close((slopes[0] + slopes[1]) / 2, slopes[2]):
         _fail(
@@ -255,7 +255,7 @@ def _check_curvature(loss: Loss, case: _Case, rng: np.random.Generator) -> None:
         expected = np.array([multiply(_unit(doc, n_docs))[doc] for doc in range(n_docs)])
         found = np.asarray(loss.diagonal_at(case.scores, case.lists))
         if not _is_close(found, expected):
-            _fail(loss, case, f"diagonal_at gives {_shown(found)}, but by curvature_at it is {_shown(expected)}.")
+            _fail(loss, case, f"diagonal_at gives {_shown(found)}, but curvature_at gives {_shown(expected)}.")
     if loss.has_curvature_bound and loss.has_curvature_product:
         bound = np.asarray(loss.bound_at(case.scores, case.lists))
         at_most = float(direction @ (bound * direction))
@@ -264,7 +264,7 @@ def _check_curvature(loss: Loss, case: _Case, rng: np.random.Generator) -> None:
             _fail(
                 loss,
                 case,
-                f"bound_at is no bound: along one direction the curvature is {found_at:.6g}, above {at_most:.6g}.",
+                f"bound_at is not a bound: along one direction the curvature is {found_at:.6g}, above {at_most:.6g}.",
             )
 
 
@@ -283,7 +283,7 @@ def _check_sum(loss: Loss, rng: np.random.Generator) -> None:
             f"{_shown(expected)}."
         )
     if not _is_close(slope, np.concatenate([part for _, part in alone])):
-        raise AssertionError(f"{loss!r}: the slope of a query changes if other queries are beside it.")
+        raise AssertionError(f"{loss!r}: the slope of a query changes if there are other queries.")
 
 
 def _check_copies(loss: Loss, rng: np.random.Generator) -> None:

@@ -1,4 +1,4 @@
-"""``check_measure``: tests of a measure by what every measure promises, on small lists."""
+"""``check_measure``: tests of the properties that every measure needs, on small lists."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class _Lists(NamedTuple):
 
 
 def check_measure(measure: Any, *, random_state: int = 0) -> None:
-    """Test a measure of your own: values, bounds, ties, empty lists, and what may not have an influence.
+    """Test your own measure: values, bounds, ties, empty lists, and invariances.
 
     The tests run on lists of 1 to 9 documents with labels from 0 to 4, lists without a relevant document and ties
     included:
 
-    - there is one finite value, or NaN, for each query, the same at a second call, and the labels stay as they were;
+    - there is one finite value, or NaN, for each query, the same at a second call, and the labels are unchanged;
     - the values of several queries are those of the queries one by one, in any order;
-    - the order of the rows does not matter, also where scores are equal;
+    - the order of the rows does not matter, even if scores are equal;
     - only the order of the scores matters, not their size;
     - lists with few ties have the mean over all orders of the tied documents;
     - values are within the bounds, if the measure has some, and the expectation, if it has one, is right;
@@ -108,7 +108,7 @@ def _values(measure: Measure, lists: _Lists) -> np.ndarray:
         notes = "; ".join(getattr(error, "__notes__", ()))
         raise AssertionError(f"{measure} raised {type(error).__name__}: {error} ({notes})") from error
     if not np.array_equal(labels, lists.labels):
-        raise AssertionError(f"{measure} changed the labels that it was given. Copy them first.")
+        raise AssertionError(f"{measure} changed its labels. Copy them first.")
     return values
 
 
@@ -190,7 +190,7 @@ def _check_bounds(measure: Measure, *every: _Lists) -> None:
         for query, value in _by_query(measure, lists).items():
             if value < low - CLOSE or value > high + CLOSE:
                 raise AssertionError(
-                    f"{measure}: {value:.9g} is outside of the bounds {low:g} to {high:g}.\n{_shown(lists, query)}"
+                    f"{measure}: {value:.9g} is outside the bounds {low:g} to {high:g}.\n{_shown(lists, query)}"
                 )
 
 

@@ -15,7 +15,7 @@ from plackett.evaluation.estimators import check_estimator, fit_copy, predict
 
 
 def check_ranker(estimator: Any, *, random_state: int = 0) -> None:
-    """Test a ranker of your own: everything that ``compare``, ``select`` and ``cross_validate`` expect of an estimator.
+    """Test your own ranker: everything that ``compare``, ``select`` and ``cross_validate`` expect of an estimator.
 
     - It has ``fit``, ``predict`` and ``get_params``; ``clone`` copies its parameters.
     - ``fit`` changes neither the data nor the parameters, and two fits give the same scores.
@@ -71,7 +71,7 @@ def check_ranker(estimator: Any, *, random_state: int = 0) -> None:
     order = np.random.default_rng(random_state).permutation(test.n_docs)
     _compare(
         name, scores[order], _scores(fitted, _reordered(test, order), " with rows in another order"), exact=True,
-        why="Scores must follow the rows, also where rows of different queries are mixed.",
+        why="Scores must follow the rows, even if rows of different queries are mixed.",
     )  # fmt: skip
     again = _scores(
         _fitted(estimator, _reordered(train, _mixed(train)), " with rows of different queries mixed"), test, ""
@@ -79,7 +79,7 @@ def check_ranker(estimator: Any, *, random_state: int = 0) -> None:
     if not (_is_same(scores, again, exact=False) or _draws_rows(estimator, train, test, scores)):
         _compare(
             name, scores, again, exact=False,
-            why="It takes adjacent rows of different queries as one list, or depends on the order of rows.",
+            why="It treats adjacent rows of different queries as one list, or depends on the order of rows.",
         )  # fmt: skip
     texts = Queries(train.X, train.y, np.array([f"query {one}" for one in train.qid]))
     _compare(
@@ -130,7 +130,7 @@ def _fitted(estimator: Any, train: Queries, when: str) -> Any:
     if not (np.array_equal(X, train.X) and np.array_equal(y, train.labels)):
         raise AssertionError(f"{name}.fit changed X or y, which belong to the caller.")
     if repr(fitted.get_params()) != before:
-        raise AssertionError(f"{name}.fit changed its parameters; keep what it learns in attributes such as coef_.")
+        raise AssertionError(f"{name}.fit changed its parameters; store what it learns in attributes such as coef_.")
     return fitted
 
 

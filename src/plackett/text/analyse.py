@@ -34,7 +34,7 @@ class Analyser:
 
     A word is a run of letters, digits and the marks that belong to them, of any script; ``_`` and ``-`` separate words.
     Text beyond ASCII is normalised to NFKC first, so that equal letters have equal codes, and invisible characters such
-    as soft hyphens are removed. Scripts without blanks between words give long terms: segment such texts before.
+    as soft hyphens are removed. Scripts without blanks between words give long terms: segment such texts first.
 
     Calling it returns the list of terms. It can be the ``analyzer=`` of scikit-learn's vectorizers.
 
@@ -67,7 +67,7 @@ class Analyser:
         if isinstance(self.stop_words, str):
             if self.stop_words != "english":
                 raise ValueError(
-                    f"stop_words={self.stop_words!r} is not known; give 'english', None or a list of words."
+                    f"stop_words={self.stop_words!r} is not known; pass 'english', None or a list of words."
                 )
             self._dropped = ENGLISH_STOP_WORDS
         else:
@@ -127,7 +127,7 @@ def _check_words(stop_words: Any) -> tuple[str, ...]:
     try:
         words = list(stop_words)
     except TypeError:
-        raise ValueError(f"stop_words={stop_words!r} is not known; give 'english', None or a list of words.") from None
+        raise ValueError(f"stop_words={stop_words!r} is not known; pass 'english', None or a list of words.") from None
     for word in words:
         if not isinstance(word, str):
             raise ValueError(f"stop_words holds {word!r}; words must be strings.")

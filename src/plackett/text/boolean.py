@@ -24,7 +24,7 @@ _TOKEN = re.compile(r"""\s+|(?P<open>\()|(?P<close>\))|"(?P<phrase>[^"]*)"|(?P<q
 _SMART_TOKEN = re.compile(
     r"""\s+|(?P<open>\()|(?P<close>\))|(?P<comma>,)|\#(?P<operator>\w+)|'(?P<word>[^']*)'|"(?P<phrase>[^"]*)"|(?P<other>.)""",
 )
-_SHOWN = 60  # characters of a query before and behind an error
+_SHOWN = 60  # characters of a query before and after an error
 _OPERATORS = ("AND", "OR", "NOT")
 _OPERAND = 'a word, a phrase in quotes, NOT or "("'
 
@@ -101,7 +101,7 @@ class And:
 
 @dataclass(frozen=True)
 class Or:
-    """Documents that some part matches."""
+    """Documents that at least one part matches."""
 
     parts: tuple[Node, ...]
 
@@ -125,7 +125,7 @@ Node = Word | Phrase | And | Or | Not
 def parse_boolean(query: str) -> Node:
     """Return the tree of a Boolean query.
 
-    ``NOT`` binds closest, then ``AND``, then ``OR``. Operators are in capitals; "and" is a word like any other.
+    ``NOT`` binds most tightly, then ``AND``, then ``OR``. Operators are in capitals; "and" is a word like any other.
     Adjacent words are joined by ``AND``. A query that begins with ``#`` has the syntax of the SMART system, such as
     ``#and ('titles', #or ('content', #not ('articles')))``.
 
@@ -195,7 +195,7 @@ class _Tokens:
         return BooleanSyntaxError(self.query, token.position, message)
 
     def too_deep(self) -> BooleanSyntaxError:
-        message = f"at character {self.next.position + 1}: more than {DEEPEST} brackets or NOTs within each other"
+        message = f"at character {self.next.position + 1}: more than {DEEPEST} nested brackets or NOTs"
         return BooleanSyntaxError(self.query, self.next.position, message)
 
 

@@ -51,7 +51,7 @@ def build_index(
     store : bool, default=True
         Store the texts, for snippets.
     progress : callable, default=None
-        Called after each text with the number of texts that were analysed and the number of all.
+        Called after each text with the number of analysed texts and the total number.
 
     Returns
     -------
@@ -75,13 +75,13 @@ def build_index(
         texts: Mapping[str, Sequence[str]] = documents.fields
     else:
         if isinstance(links, str):
-            raise ValueError(f"links={links!r} names a kind of link of a TextCollection; give an array here.")
+            raise ValueError(f"links={links!r} names a kind of link of a TextCollection; pass an array here.")
         texts = _as_fields(documents)
     if fields is not None:
         texts = {field: texts[field] for field in check_fields(fields, tuple(texts))}
     analyser = Analyser() if analyser is None else analyser
     if not isinstance(analyser, Analyser):
-        raise TypeError(f"analyser is {analyser!r}; give an Analyser, such as Analyser(stemmer='english').")
+        raise TypeError(f"analyser is {analyser!r}; pass an Analyser, such as Analyser(stemmer='english').")
     arrays, n_docs = _arrays_of(texts, docid, analyser, positions, urls, store, progress)
     if links is not None:
         arrays["links"] = as_links(links, n_docs)
@@ -197,7 +197,7 @@ def _store_column(arrays: dict[str, np.ndarray], name: str, texts: list[str], do
 
 def _check_texts(name: str, texts: Sequence[str]) -> list[str]:
     if isinstance(texts, (str, bytes)):
-        raise ValueError(f"{name} is one string; a list with one text per document is needed.")
+        raise ValueError(f"{name} is a single string; a list with one text per document is needed.")
     column = list(texts)
     for place, text in enumerate(column):
         if not isinstance(text, str):
@@ -207,7 +207,7 @@ def _check_texts(name: str, texts: Sequence[str]) -> list[str]:
 
 def _check_fields(columns: Mapping[str, list[str]]) -> int:
     if not columns:
-        raise ValueError("there is no field to index; give at least one.")
+        raise ValueError("there is no field to index; pass at least one.")
     n_docs = len(next(iter(columns.values())))
     for name, column in columns.items():
         if not isinstance(name, str) or not name or name in (WHOLE, "docid", "urls") or "." in name:
@@ -230,9 +230,9 @@ def _check_docid(docid: Sequence[Any] | None, n_docs: int) -> list[str]:
         raise ValueError(f"docid has {len(names)} ids but there are {n_docs} documents.")
     for name in names:
         if "\0" in name:
-            raise ValueError(f"the id {name!r} holds a null character, which NumPy drops. Give another id.")
+            raise ValueError(f"the id {name!r} holds a null character, which NumPy drops. Use another id.")
     if len(set(names)) < n_docs:
         seen: set[str] = set()
         twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise ValueError(f"the id {twice!r} belongs to two documents; ids must differ.")
+        raise ValueError(f"the id {twice!r} belongs to two documents; ids must be unique.")
     return names

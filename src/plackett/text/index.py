@@ -44,7 +44,7 @@ _FACTORS_KEPT = 64  # each has some numbers per document and term
 
 
 class TextIndex:
-    """Searchable documents with fields; made by :func:`build_index` or :func:`open_index`.
+    """Searchable documents with fields; created by :func:`build_index` or :func:`open_index`.
 
     The field ``"whole"`` is the text of all others. Users name documents by id; arrays by position, 0 to n_docs − 1.
 
@@ -113,7 +113,7 @@ class TextIndex:
     def pagerank(self) -> np.ndarray:
         """The PageRank of each document, by the links of the index."""
         if self.links is None:
-            raise ValueError("this index has no links; give them to build_index(..., links=...).")
+            raise ValueError("this index has no links; pass them to build_index(..., links=...).")
         return pagerank(self.links, self.n_docs)
 
     @cached_property
@@ -205,7 +205,7 @@ class TextIndex:
         docid : str
         query : str or sequence of terms
         field : str, default=None
-            None means the last field, which is the body where there is one.
+            None means the last field, which is the body if there is one.
         width : int, default=160
             Maximum number of characters, without the dots that mark omissions.
 
@@ -284,7 +284,7 @@ class TextIndex:
         return search.run(self, queries, k, ranker, field, tag)
 
     def match(self, query: str | boolean.Node, field: str | None = None) -> np.ndarray:
-        """Return the positions of the documents that a Boolean query matches, in rising order.
+        """Return the positions of the documents that a Boolean query matches, in ascending order.
 
         Parameters
         ----------
@@ -309,9 +309,9 @@ class TextIndex:
         return [(self._arrays[f"{name}.sequence"], self._arrays[f"{name}.sequence_bounds"]) for name in names]
 
     def save(self, folder: str | os.PathLike) -> None:
-        """Write the index to a folder, replacing an index that is there.
+        """Write the index to a folder, replacing an existing index.
 
-        The replacement is atomic: a process that is killed leaves the old index or none.
+        The replacement is atomic: if the process is killed, the old index or none is left.
 
         Parameters
         ----------
@@ -329,7 +329,7 @@ class TextIndex:
 
 
 def _cached(store: OrderedDict, key: Any) -> Any:
-    """Return a cached value and mark it as used last; None on a cache miss."""
+    """Return a cached value and mark it as most recently used; None on a cache miss."""
     value = store.get(key)
     if value is not None:
         with contextlib.suppress(KeyError):  # another thread may have evicted it
@@ -376,7 +376,7 @@ def open_index(folder: str | os.PathLike, *, verify: bool = True) -> TextIndex:
     except (KeyError, TypeError, ValueError, IndexError) as error:
         problem = f"{type(error).__name__}: {error}"
     if problem:
-        raise DataFormatError(str(folder), None, f"the index does not fit together ({problem}). Build it again.")
+        raise DataFormatError(str(folder), None, f"the index is inconsistent ({problem}). Build it again.")
     return index
 
 
@@ -387,20 +387,20 @@ def _problem(index: TextIndex, arrays: Mapping[str, np.ndarray]) -> str | None:
         return "its header does not hold the number of documents and the names of fields"
     for name, array in arrays.items():
         if array.dtype != _KINDS.get(name.rpartition(".")[2]):
-            return f"{name} has another type, {array.dtype}"
+            return f"{name} has the wrong type, {array.dtype}"
         if array.ndim == 0 or array.shape[1:] != ((3,) if name == "links" else ()):
-            return f"{name} has another shape, {array.shape}"
+            return f"{name} has the wrong shape, {array.shape}"
     for field in dict.fromkeys([*index.fields, index._source(None)]):
         postings = index.postings(field)
         if not _are_bounds(postings.indptr, n_terms, postings.docs.size) or postings.tf.size != postings.docs.size:
-            return f"the postings of {field} have other bounds"
+            return f"the postings of {field} have invalid bounds"
         n_sound = _native.text.count_sound_postings(postings.indptr, postings.docs, postings.tf, n_docs)
         if n_sound < postings.docs.size:
             return f"the postings of {field} {_fault(postings, n_sound)}"
     for name, array in {"docid.bounds": arrays["docid.bounds"], **arrays}.items():
         owner, _, part = name.rpartition(".")
         if part in _CONTENTS and not _are_bounds(array, n_docs, arrays[f"{owner}.{_CONTENTS[part]}"].size):
-            return f"{name} does not fit its content"
+            return f"{name} does not match its content"
     for numbers, _ in index.sequences(WHOLE) if index.has_positions else ():
         if numbers.size and not -1 <= int(numbers.min()) <= int(numbers.max()) < n_terms:
             return "the order of words names terms that do not exist"
@@ -417,7 +417,7 @@ def _fault(postings: Postings, place: int) -> str:
     """Return what is wrong with one posting of a file."""
     if not 0 <= int(postings.docs[place]) < postings.n_docs:
         return "name documents that do not exist"
-    return "count a term less than once" if postings.tf[place] < 1 else "do not name rising documents"
+    return "count a term less than once" if postings.tf[place] < 1 else "do not list documents in ascending order"
 
 
 def _are_bounds(bounds: np.ndarray, n_parts: int, end: int) -> bool:
@@ -426,7 +426,7 @@ def _are_bounds(bounds: np.ndarray, n_parts: int, end: int) -> bool:
 
 
 def write_folder(folder: str | os.PathLike, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-    """Write ``header`` (values of JSON) and ``arrays`` to a folder; an index that is there is replaced."""
+    """Write ``header`` (values of JSON) and ``arrays`` to a folder; an existing index is replaced."""
     place = Path(folder)
     check_folder(place)
     place.mkdir(parents=True, exist_ok=True)
@@ -442,23 +442,23 @@ def check_folder(folder: str | os.PathLike) -> None:
     if not place.exists():
         return
     if not place.is_dir():
-        raise NotADirectoryError(f"{place} is a file; an index needs a folder of its own.")
+        raise NotADirectoryError(f"{place} is a file; an index needs its own folder.")
     names = sorted(os.listdir(place))
     foreign = [name for name in names if re.sub(f"{DRAFT}$", "", name) != INDEX_FILE]
     if INDEX_FILE in names and first_bytes(place / INDEX_FILE, len(MAGIC)) != MAGIC:
         foreign = [INDEX_FILE]
     if foreign:
-        raise FileExistsError(f"{place} is not an index: it holds {foreign[0]}. Give a new or an empty folder.")
+        raise FileExistsError(f"{place} is not an index: it holds {foreign[0]}. Choose a new or empty folder.")
 
 
 def open_folder(folder: str | os.PathLike, *, verify: bool = True) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the header and the arrays of a folder, these mapped into memory and read-only.
+    """Return the header and the arrays of a folder; the arrays are memory-mapped and read-only.
 
     With ``verify`` every byte is compared with its checksum; without, only the directory of the file is.
     """
     place = Path(folder)
     if not place.exists():
-        raise FileNotFoundError(f"{place} does not exist; build_index(...).save(folder) makes an index.")
+        raise FileNotFoundError(f"{place} does not exist; build_index(...).save(folder) creates an index.")
     path = place / INDEX_FILE
     if not path.is_file():
         raise DataFormatError(

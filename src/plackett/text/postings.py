@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Postings:
-    """For each term, the documents with it in rising order, and its count in each.
+    """For each term, the documents with it in ascending order, and its count in each.
 
     Parameters
     ----------
@@ -61,5 +61,5 @@ class Postings:
         return self.cf / max(int(self.cf.sum()), 1)
 
     def docs_of(self, term: int) -> np.ndarray:
-        """Return the documents with a term, in rising order."""
+        """Return the documents with a term, in ascending order."""
         return self.docs[self.indptr[term] : self.indptr[term + 1]]

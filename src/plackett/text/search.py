@@ -54,7 +54,7 @@ class Hits:
     docid : ndarray of str
     scores : ndarray of float
     places : ndarray of int
-        Places of the documents in the index.
+        Positions of the documents in the index.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class QueryTerms(NamedTuple):
     def found_in(self, postings: Postings) -> QueryTerms:
         """Return the terms that occur in a field, the rarest of a query first.
 
-        All sums are taken in this order, so that every way to compute a score gives the same bits.
+        All sums are taken in this order, so that every way to compute a score gives bit-identical results.
         """
         df = postings.indptr[self.numbers + 1] - postings.indptr[self.numbers]
         order = np.lexsort((df, self.query_of))  # equally rare terms in the order of their numbers
@@ -105,16 +105,16 @@ def terms_of(index: TextIndex, query: str | Sequence[str]) -> list[str]:
     if isinstance(query, str):
         return index.analyser(query)
     if isinstance(query, bytes) or not isinstance(query, Iterable):
-        raise TypeError(f"the query is {query!r}; give a text or a list of terms.")
+        raise TypeError(f"the query is {query!r}; pass a text or a list of terms.")
     terms = list(query)
     for term in terms:
         if not isinstance(term, str):
-            raise ValueError(f"the query holds {term!r}; give a text or a list of terms.")
+            raise ValueError(f"the query holds {term!r}; pass a text or a list of terms.")
     return terms
 
 
 def known_terms(index: TextIndex, *queries: Sequence[str]) -> QueryTerms:
-    """Return the terms that are in the vocabulary, by rising number within a query."""
+    """Return the terms that are in the vocabulary, by ascending number within a query."""
     vocabulary = index.vocabulary
     numbers, times, query_of = [], [], []
     for query, terms in enumerate(queries):
@@ -167,10 +167,10 @@ class _WeighedPostings(NamedTuple):
 
 
 def _weighed_postings(index: TextIndex, field: str | None, ranker: Ranker, terms: np.ndarray) -> _WeighedPostings:
-    """Return the impacts of all postings where that pays off, otherwise those of the query's postings.
+    """Return the impacts of all postings if that pays off, otherwise those of the query's postings.
 
-    One query does not pay for the impacts of a whole index; many do. Impacts are computed query by query until as many
-    were computed as the index holds. This is never more than twice the work of the better choice.
+    The impacts of a whole index pay off for many queries, not for one. Impacts are computed query by query until as
+    many were computed as the index holds. This is never more than twice the work of the better choice.
     """
     postings = index.postings(field)
     starts, stops = postings.indptr[terms], postings.indptr[terms + 1]
@@ -256,10 +256,10 @@ def check_places(docs: Sequence[int] | np.ndarray, n_docs: int) -> np.ndarray:
     if places.size == 0:
         return np.zeros(0, dtype=np.int32)
     if places.ndim != 1 or places.dtype.kind not in "iu":
-        raise ValueError("docs must be a list of places, whole numbers from 0; index.place(docid) gives them.")
+        raise ValueError("docs must be a list of positions, whole numbers from 0; index.place(docid) returns them.")
     if int(places.min()) < 0 or int(places.max()) >= n_docs:
         wrong = places[(places < 0) | (places >= n_docs)][0]
-        raise ValueError(f"docs holds the place {int(wrong)}, but there are {n_docs} documents, numbered from 0.")
+        raise ValueError(f"docs holds the position {int(wrong)}, but there are {n_docs} documents, numbered from 0.")
     return places.astype(np.int32)
 
 

@@ -82,7 +82,7 @@ _NOTHING = np.zeros(0)
 class BM25:
     """``Σ idf · tf (k1 + 1) / (tf + k1 (1 − b + b dl / mean dl))``.
 
-    Lucene and ``bm25s`` leave out the factor ``k1 + 1``, which changes no order.
+    Lucene and ``bm25s`` leave out the factor ``k1 + 1``, which does not change the order.
 
     Parameters
     ----------
@@ -303,5 +303,5 @@ def _check_share(value: object, name: str, *, above_zero: bool = False) -> None:
 
 
 def _known_share(postings: Postings) -> np.ndarray:
-    """The share of each term; 1 for a term that the field does not hold, which no query asks for."""
+    """Return the share of each term; 1 for a term that does not occur in the field, which is never used."""
     return np.where(postings.cf > 0, postings.share, 1.0)

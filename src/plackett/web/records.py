@@ -119,7 +119,7 @@ class ListState(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """A current grade, with names and texts in place of ids."""
+    """A current grade, with names and texts instead of ids."""
 
     user: str
     query: str
@@ -232,7 +232,7 @@ class StoredLog(NamedTuple):
 
 
 class ClickSet(NamedTuple):
-    """Judgements that a click model drew from a log; ``origin`` names both, and ``summary`` says how."""
+    """Judgements that a click model derived from a log; ``origin`` names both, and ``summary`` says how."""
 
     id: int
     origin: str

@@ -40,7 +40,7 @@ class Settings(ServerSettings):
         words = [word for word in self.grades if word.strip() and word.isprintable() and len(word) <= MAX_WORDS]
         if not 2 <= len(self.grades) <= MAX_GRADES or len(words) < len(self.grades):
             raise ValueError(
-                f"grades must be 2 to {MAX_GRADES} texts of up to {MAX_WORDS} characters, for 0, 1, 2 and so on."
+                f"grades must be 2 to {MAX_GRADES} strings of up to {MAX_WORDS} characters, for 0, 1, 2 and so on."
             )
         for origin in self.origins:
             if not re.fullmatch(r"https?://[\w.\-\[\]:]+", origin, re.ASCII):

@@ -369,7 +369,7 @@ def test_percent_encoded_ids_of_a_run_are_those_of_the_log():
 
 
 @pytest.mark.parametrize(
-    ("n", "has_clicks", "reason"), [(2, True, "2 sessions, less than 10"), (50, False, "no click")]
+    ("n", "has_clicks", "reason"), [(2, True, "2 sessions, fewer than 10"), (50, False, "no click")]
 )
 def test_a_bootstrap_without_evidence_has_no_interval(log, scores, n, has_clicks, reason):
     part = log[:n]
@@ -418,7 +418,7 @@ def test_no_click_is_advised_to_use_more_sessions():
 
 def test_given_estimates_are_noted(log, scores):
     found = evaluate(log, scores, propensities=pk.clicks.Propensities(THETA, method="em"))
-    assert "The propensities are estimates (em); the interval takes them as known." in found.notes
+    assert "The propensities are estimates (em); the interval treats them as known." in found.notes
     assert not any("estimates" in note for note in evaluate(log, scores, propensities=THETA).notes)
 
 
@@ -478,7 +478,7 @@ def test_one_order_of_every_query_is_noted(log, scores):
 
 MISTAKES = [
     ({"propensities": None}, "estimator='ips' needs propensities"),
-    ({"propensities": THETA[:3]}, "propensities of 3 ranks but lists of up to 5 documents. Cut the lists"),
+    ({"propensities": THETA[:3]}, "propensities for 3 ranks but lists of up to 5 documents. Cut the lists"),
     ({"propensities": [1, 0.5, math.nan, 0.2, math.nan]}, r"ranks 3 and 5 is not known \(NaN\)"),
     ({"propensities": [1, 0.5, 0.3, 0.2, 0]}, "rank 5 is not above 0"),
     ({"metric": "ndcg@10"}, "metric='ndcg@10' is not known; choose dcg"),
@@ -494,7 +494,7 @@ MISTAKES = [
     ({"level": 1.0}, "level=1.0; it must be between 0 and 1"),
     ({"interval": "t"}, "interval='t' is not known"),
     ({"interval": "bernstein", "estimator": "snips"}, "needs a mean of bounded values"),
-    ({"interval": "bernstein", "unit": "query"}, "takes sessions as independent"),
+    ({"interval": "bernstein", "unit": "query"}, "assumes independent sessions"),
     ({"unit": "user"}, "unit='user'; it must be"),
     ({"unit": ["a", "b"]}, "unit has 2 values but the log has 300 sessions"),
 ]

@@ -350,7 +350,7 @@ def test_mistakes_are_explained(scores, given, message):
 
 
 def test_policies_are_checked():
-    with pytest.raises(ValueError, match="step is 0 in row 1; what was shown had a chance above 0, at most 1"):
+    with pytest.raises(ValueError, match="step is 0 in row 1; shown documents have a chance above 0, at most 1"):
         LoggingPolicy.from_probabilities(step=[0.5, 0.0])
     with pytest.raises(ValueError, match="step or marginal is needed"):
         LoggingPolicy.from_probabilities()

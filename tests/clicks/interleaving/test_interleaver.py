@@ -157,7 +157,7 @@ def test_ids_are_returned_as_given_and_compared_as_texts():
     shown = test.serve({"old": np.arange(5), "new": np.array([7, 0, 2, 9, 3])}, key=np.int64(1))
     assert all(isinstance(document, np.int64) for document in shown.documents)
     assert test.credit(shown, [str(shown.documents[0])]).status == "counted"
-    with pytest.raises(TypeError, match=r"a document of old is \['a'\]; texts and whole numbers"):
+    with pytest.raises(TypeError, match=r"a document of old is \['a'\]; ids must be strings or whole numbers"):
         test.serve({"old": [["a"]], "new": B})
     for odd in (None, 1.5, True, b"a", ("a",)):
         with pytest.raises(TypeError, match="a document of new is"):

@@ -83,9 +83,9 @@ def test_an_engine_is_taken_and_settings_must_be_the_same(tmp_path):
     assert (
         Interleaver(k=5, database=f"sqlite:///{tmp_path / 't.db'}").credit(shown.id, ["nothing"]).status == "no clicks"
     )
-    with pytest.raises(ValueError, match="begun with k=5, not 4"):
+    with pytest.raises(ValueError, match="started with k=5, not 4"):
         Interleaver(k=4, database=engine).serve(LISTS, key=1)
-    with pytest.raises(ValueError, match="begun with method='team-draft'"):
+    with pytest.raises(ValueError, match="started with method='team-draft'"):
         Interleaver("balanced", k=5, database=engine, rankers=["old", "new"])
     with pytest.raises(ValueError, match="compares old, new, not new, other"):
         Interleaver(k=5, database=engine, rankers=["new", "other"])

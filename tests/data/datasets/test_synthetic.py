@@ -288,10 +288,10 @@ def test_simulations_are_repeated_by_their_seed():
     [
         ({"example": 3}, "example=3 is not known; choose one of 1, 2"),
         ({"scenario": "V"}, "scenario='V' is not known"),
-        ({"gamma": 2}, "gamma=2; it is a share of the queries"),
+        ({"gamma": 2}, "gamma=2; it must be a share of the queries"),
         ({"noise": -0.1}, r"noise=-0\.1; it must be at least 0"),
         ({"scenario": "III", "n_features": 6}, "n_features=6; Scenario III needs a multiple of 4"),
-        ({"example": 2, "n_features": 8}, "n_features=8; Example 2 has four scoring curves"),
+        ({"example": 2, "n_features": 8}, "n_features=8; Example 2 needs four features"),
     ],
 )
 def test_wrong_arguments_of_simulations_are_named(wrong, match):

@@ -152,8 +152,8 @@ def test_what_is_not_in_the_format_is_pointed_at(tmp_path):
     [
         ("CISI.ALL", "2\t5\t1", "2\tx\t1", r"CISI\.ALL: record 1: expected a link .*, found \'2\\tx\\t1\'"),
         ("CISI.ALL", "2\t5\t1", "9\t5\t1", r"CISI\.ALL: record 1: expected a link"),
-        ("CISI.ALL", ".I 2", ".I 1", r"CISI\.ALL, line 7: the record 1 occurs twice"),
-        ("CISI.QRY", ".W\nq\n", ".W\nq\n.I 1\n", r"CISI\.QRY, line 4: the record 1 occurs twice"),
+        ("CISI.ALL", ".I 2", ".I 1", r"CISI\.ALL, line 7: record 1 occurs twice"),
+        ("CISI.QRY", ".W\nq\n", ".W\nq\n.I 1\n", r"CISI\.QRY, line 4: record 1 occurs twice"),
     ],
 )
 def test_records_and_links_that_do_not_fit_are_pointed_at(tmp_path, file, old, new, message):

@@ -211,7 +211,7 @@ def test_words_of_any_length_stay_as_they_are():
     [
         (lambda: Feedback.from_judgements(["q"], ["a"], [np.nan]), "label has a NaN in row 0"),
         (lambda: Feedback.from_judgements(["q"], ["a", "b"], [1, 2]), "different lengths: qid 1, docid 2, label 2"),
-        (lambda: Feedback.from_judgements("q", ["a"], [1]), "qid is one text"),
+        (lambda: Feedback.from_judgements("q", ["a"], [1]), "qid is a single string"),
         (lambda: Feedback.from_judgements([None], ["a"], [1]), "qid is None in row 0"),
         (lambda: Feedback.from_judgements(["q"], ["a"], [1], eta=1.5), "eta=1.5; it must be at most 1"),
         (lambda: Feedback.from_pairs(["q"], ["a"], ["a"]), "prefers document 'a' of query 'q' to itself"),
@@ -221,12 +221,12 @@ def test_words_of_any_length_stay_as_they_are():
         (lambda: Feedback.from_clicks(["q"], [["a", "a"]], [[]]), "list 0: document 'a' was shown twice"),
         (lambda: Feedback.from_clicks(["q"], [["a"]], [["b"]]), "list 0: document 'b' was clicked but not shown"),
         (lambda: Feedback.from_clicks(["q"], [["a"]], []), "1 queries, 1 lists shown and 0 lists of clicks"),
-        (lambda: Feedback.from_clicks(["q"], ["ab"], [["a"]]), "shown holds 'ab' in place 0"),
+        (lambda: Feedback.from_clicks(["q"], ["ab"], [["a"]]), "shown holds 'ab' at position 0"),
         (lambda: Feedback.from_clicks(["q"], [["a"]], [["a"]], strategy="best"), "strategy='best' is not known"),
         (lambda: Feedback.from_click_rows([1, 1], [1, 1], ["a", "b"], [0, -1]), "clicked is -1 in row 1"),
         (
             lambda: Feedback.from_click_rows([1, 1], [1, 1], ["a", "b"], [0, 1], position=[3, 3]),
-            "documents 'a' and 'b' are both in position 3",
+            "documents 'a' and 'b' are both at position 3",
         ),
     ],
 )
@@ -307,8 +307,8 @@ def test_csv_of_all_kinds_is_read(tmp_path):
         ("qid,better,worse,times\n7,a,b,0\n", 2, "a whole number of at least 1 as times"),
         ("qid,better,worse\n7,a,a\n", 2, "document 'a' is preferred to itself"),
         ("session,qid,docid,clicked\n1,7,a,-1\n", 2, "0, 1 or the time of the click as clicked"),
-        ("session,qid,docid,clicked\n1,7,a,0\n1,7,a,1\n", 3, "document 'a' was shown already .* in line 2"),
-        ("session,qid,docid,clicked,position\n1,7,a,0,1\n1,7,b,1,1\n", 3, "position 1 was shown already"),
+        ("session,qid,docid,clicked\n1,7,a,0\n1,7,a,1\n", 3, "document 'a' was already shown .* in line 2"),
+        ("session,qid,docid,clicked,position\n1,7,a,0,1\n1,7,b,1,1\n", 3, "position 1 was already shown"),
     ],
 )
 def test_a_bad_line_says_where_and_what(text, line, message):

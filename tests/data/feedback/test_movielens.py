@@ -42,7 +42,7 @@ def test_an_item_that_was_rated_twice_has_no_place_in_the_matrix():
 
 
 def test_columns_of_different_lengths_are_refused():
-    with pytest.raises(ValueError, match="vectors of one length"):
+    with pytest.raises(ValueError, match="vectors of equal length"):
         Ratings([1, 2], [1], [1], [1])
 
 

@@ -172,7 +172,7 @@ def test_a_truncated_cache_is_rebuilt_with_a_warning(path, parses):
     whole = cache.read_bytes()
     for n in (0, 5, 128, len(whole) // 2, len(whole) - 1):
         cache.write_bytes(whole[:n])
-        with pytest.warns(DataWarning, match="is damaged; it is rebuilt"):
+        with pytest.warns(DataWarning, match="is damaged; rebuilding it"):
             assert_same(read_letor(path, cache=True), expected)
         assert cache.read_bytes() == whole
     assert len(parses) == 7
@@ -209,7 +209,7 @@ def test_a_large_cache_whose_pages_were_lost_is_built_anew(tmp_path, parses):
     whole = cache.read_bytes()
     half = len(whole) // 2
     cache.write_bytes(whole[: half // 2] + bytes(half) + whole[half // 2 + half :])
-    with pytest.warns(DataWarning, match="is damaged; it is rebuilt"):
+    with pytest.warns(DataWarning, match="is damaged; rebuilding it"):
         assert_same(read_letor(path, cache=True), expected)
     assert len(parses) == 3
 
@@ -221,7 +221,7 @@ def test_a_foreign_file_in_place_of_the_cache_is_never_trusted(path, parses):
     np.save(foreign, np.array([{"a": 1}], dtype=object), allow_pickle=True)
     for content in (foreign.getvalue(), b"x" * 10_000, container.MAGIC * 500):
         cache.write_bytes(content)
-        with pytest.warns(DataWarning, match="is damaged; it is rebuilt"):
+        with pytest.warns(DataWarning, match="is damaged; rebuilding it"):
             assert_same(read_letor(path, cache=True), expected)
     other = path.with_name("other.txt")
     other.write_bytes(b"1 qid:9 1:1\n")
@@ -288,7 +288,7 @@ def test_a_file_that_changes_while_it_is_read_leaves_no_cache(path, monkeypatch)
         path.write_bytes(TEXT + b"# changed\n")
 
     monkeypatch.setattr(letor_parse, "waves", read_and_change)
-    with pytest.warns(DataWarning, match="changed while it was read; it is read into memory"):
+    with pytest.warns(DataWarning, match="changed while it was read. It is read into memory"):
         assert read_letor(path, cache=True).n_docs == 3
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 

@@ -208,7 +208,7 @@ def test_a_forged_cache_cannot_change_the_type_of_an_array(tmp_path):
     assert directory["arrays"]["y"]["dtype"] == "<f8"
     directory["arrays"]["y"]["dtype"] = "<i8"
     cache.write_bytes(signed(directory, body))
-    with pytest.warns(DataWarning, match="is damaged; it is rebuilt"):
+    with pytest.warns(DataWarning, match="is damaged; rebuilding it"):
         assert read_letor(path, cache=True).y.tolist() == [1.0, 2.0]
 
 

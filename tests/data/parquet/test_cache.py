@@ -99,7 +99,7 @@ def test_what_changed_is_read_again(tmp_path, builds):
     (cache,) = caches(tmp_path)
     content = cache.read_bytes()
     cache.write_bytes(content[: len(content) // 2])
-    with pytest.warns(DataWarning, match="is damaged; it is rebuilt"):
+    with pytest.warns(DataWarning, match="is damaged; rebuilding it"):
         assert_same(read_parquet(tmp_path / "data.parquet", cache=True), made()[:3])
     assert len(builds) == 3
 

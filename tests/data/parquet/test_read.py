@@ -195,15 +195,13 @@ def test_wrong_columns_are_named(tmp_path):
     read(good)
     with pytest.raises(ValueError, match=r"has no column 'qid'. Its columns are 'label', 'bm25'."):
         read({"label": [1], "bm25": [0.5]})
-    with pytest.raises(
-        ValueError, match=r"has no column 'label'. .* \(in fit: y=...\); files without any: label=None."
-    ):
+    with pytest.raises(ValueError, match=r"has no column 'label'. .* \(in fit: y=...\); without labels, label=None."):
         read({"qid": [1], "bm25": [0.5]})
     with pytest.raises(ValueError, match=r"has no column 'bm52'. Did you mean 'bm25'\?"):
         read(good, features=["bm52"])
     with pytest.raises(ValueError, match="features names 'bm25' twice"):
         read(good, features=["bm25", "bm25"])
-    with pytest.raises(TypeError, match="features is one text"):
+    with pytest.raises(TypeError, match="features is a single string"):
         read(good, features="bm25")
     with pytest.raises(ValueError, match=r"features must be numbers or text.*: 'list' \(list.*features="):
         read(good | {"url": ["a", "b"], "list": [[1.0], [2.0]]})
@@ -224,7 +222,7 @@ def test_wrong_columns_are_named(tmp_path):
     with pytest.raises(DataFormatError, match="no rows found"):
         read(pa.table(good).slice(0, 0))
     twice = pa.Table.from_arrays([pa.array([1])] * 3, names=["qid", "label", "qid"])
-    with pytest.raises(ValueError, match="has 2 columns 'qid'"):
+    with pytest.raises(ValueError, match="has 2 columns named 'qid'"):
         read(twice)
 
 
@@ -245,7 +243,7 @@ def test_files_that_do_not_go_together_are_refused(tmp_path):
         read(good | {"tfidf": [0.1, 0.2]})
     with pytest.raises(ValueError, match=r"'qid' is string, but in .*0.parquet it holds whole numbers"):
         read(good | {"qid": ["a", "b"]})
-    with pytest.raises(ValueError, match="row_groups are those of one file"):
+    with pytest.raises(ValueError, match="row_groups applies to a single file"):
         read_parquet(tmp_path, row_groups=(0, 1))
 
 
@@ -386,7 +384,7 @@ def test_files_in_folders_by_the_values_of_a_column_are_read_without_it(by_day):
     assert_same(read_parquet(folder), queries)
     assert_same(read_parquet(folder, cache=True), queries)
     assert_same(read_parquet(folder / "day=1"), queries[2:])
-    with pytest.raises(ValueError, match=r"no column 'day'.* only query ids are read from there, not 'day'"):
+    with pytest.raises(ValueError, match=r"no column 'day'.* only query ids are read from folder names, not 'day'"):
         read_parquet(folder, features=["a", "day"])
 
 
@@ -394,7 +392,7 @@ def test_folders_that_are_not_called_by_a_column_may_hold_other_sets(by_day, tmp
     folder, queries = by_day
     (tmp_path / "sets").mkdir()
     folder.rename(tmp_path / "sets" / "train")
-    with pytest.raises(FileNotFoundError, match=r"has no files \*.parquet; give a subfolder that has them \(.*train"):
+    with pytest.raises(FileNotFoundError, match=r"has no files \*.parquet; pass a subfolder that has them \(.*train"):
         read_parquet(tmp_path / "sets")
     assert_same(read_parquet(tmp_path / "sets" / "*"), queries)
 

@@ -51,7 +51,7 @@ def test_a_column_with_the_name_of_an_id_is_the_document_id(name, kind, read):
 
 
 def test_a_second_column_of_ids_is_left_out_and_named(read):
-    with pytest.warns(DataWarning, match=r"column 'id' is left out: by its name it is an id\. Choose the columns"):
+    with pytest.warns(DataWarning, match=r"column 'id' is left out: its name is that of an id\. Choose the columns"):
         data = read({"id": np.arange(N), "docid": [f"d{row}" for row in range(N)], **ROWS})
     assert data.feature_names == ["bm25", "hits"]
     assert data.docid[3] == "d3"

@@ -241,7 +241,7 @@ def test_several_files_need_the_same_columns(tmp_path):
         (tmp_path / f"day-{day}.csv").write_text(text)
     data = pk.read_table([tmp_path / "day-1.csv", tmp_path / "day-2.csv"])
     assert (data.qid.tolist(), data.X.tolist()) == (["1", "x"], [[2.0], [2.5]])
-    with pytest.raises(DataFormatError, match=r"day-3\.csv: the column 'a' is missing, which .*day-1\.csv has"):
+    with pytest.raises(DataFormatError, match=r"day-3\.csv: the column 'a' is missing; .*day-1\.csv has it"):
         pk.read_table(str(tmp_path / "day-*.csv"))
 
 

@@ -39,8 +39,8 @@ def test_a_query_chooses_rows_and_columns(shop):
 def test_mistakes_are_named_and_nothing_is_written(shop, tmp_path):
     before = shop.read_bytes()
     for query, message in {
-        "DROP TABLE clicks": "SQLite says: attempt to write a readonly database",
-        "SELECT colour FROM clicks": "SQLite says: no such column: colour",
+        "DROP TABLE clicks": "SQLite error: attempt to write a readonly database",
+        "SELECT colour FROM clicks": "SQLite error: no such column: colour",
         "SELECT grade, grade FROM clicks": "returns 'grade' twice; name its columns with AS",
         "SELECT * FROM clicks WHERE grade > 9": "no rows found",
     }.items():
@@ -50,12 +50,12 @@ def test_mistakes_are_named_and_nothing_is_written(shop, tmp_path):
     database = sqlite3.connect(shop)
     database.execute("CREATE TABLE more (a)")
     database.close()
-    with pytest.raises(DataFormatError, match=r"the tables are clicks, more\. Choose rows with a query"):
+    with pytest.raises(DataFormatError, match=r"expected one table, found clicks, more\. Choose rows with a query"):
         pk.read_table(shop)
     with pytest.raises(FileNotFoundError, match="there is no file"):
         pk.read_table(tmp_path / "nowhere.db")
     (tmp_path / "torn.db").write_bytes(b"no database at all" * 100)
-    with pytest.raises(DataFormatError, match="SQLite says: file is not a database"):
+    with pytest.raises(DataFormatError, match="SQLite error: file is not a database"):
         pk.read_table(tmp_path / "torn.db")
     (tmp_path / "a.csv").write_text("qid,label\n1,1\n")
     with pytest.raises(ValueError, match="sql was given, but the data are not an SQLite database"):

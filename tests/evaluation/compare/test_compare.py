@@ -282,7 +282,7 @@ def test_scores_that_are_no_numbers_are_a_failure(data):
             return np.zeros(3)
 
     result = pk.compare({"endless": Endless(), "short": Short()}, data, cv=3)
-    assert result.failures["endless"][0] == "fold 1: ValueError: predict gave scores that are not finite numbers."
+    assert result.failures["endless"][0] == "fold 1: ValueError: predict returned scores that are not finite numbers."
     assert "scores of shape (3,)" in result.failures["short"][0]
     assert (result.tables, result.baseline, result.hardest()) == ({}, "", [])
     assert "random order" in str(result)
@@ -559,8 +559,8 @@ def test_warnings_of_fits_become_notes(data):
         ({"convention": "mine"}, "mine"),
         ({"cv": 1}, "at least 2 parts"),
         ({"cv": 25}, "Lower n_splits, the number of folds"),
-        ({"random_state": 2**32}, "random_state=4294967296; a whole number from 0 to 4294967295 is needed"),
-        ({"random_state": None}, "random_state=None; a whole number"),
+        ({"random_state": 2**32}, "random_state=4294967296; a seed must be a whole number from 0 to 4294967295"),
+        ({"random_state": None}, "random_state=None; a seed must be a whole number"),
         ({"random_state": np.random.RandomState(0)}, "a whole number"),
         ({"rankers": {"best feature": "regression"}}, "'best feature' is the name of a reference"),
     ],

@@ -48,8 +48,8 @@ def test_rankers_take_part_as_they_are():
 @pytest.mark.parametrize(
     ("rankers", "error", "match"),
     [
-        ("", ValueError, "no ranker is named"),
-        ([], ValueError, "no ranker is named"),
+        ("", ValueError, "no rankers were given"),
+        ([], ValueError, "no rankers were given"),
         ("listmel", ValueError, "there is no ranker 'listmel'. Did you mean listmle.* catboost"),
         ("listmle,listmle", ValueError, "'listmle' occurs twice"),
         ([pk.LinearRanker(), pk.LinearRanker(l2=1)], ValueError, "'LinearRanker' occurs twice"),

@@ -95,7 +95,7 @@ def test_a_ranker_that_cannot_score_shuffled_features_has_a_note_and_no_importan
     for result in (first, resumed):
         assert result.insights["strict"].permuted == []
         assert len(result.insights["listmle"].permuted) == 5
-        (note,) = [note for note in result.notes if note.startswith("strict has no importance")]
+        (note,) = [note for note in result.notes if note.startswith("strict has no feature importance")]
         assert note.endswith("shuffled features could not be scored: a row is not known")
     alone = pk.compare({"ridge": Ridge(), "listmle": RANKERS["listmle"]}, data, cv=2, metrics="map", explain=True)
     np.testing.assert_array_equal(first.scores["strict"], alone.scores["ridge"])
@@ -145,10 +145,10 @@ def test_a_learning_curve_is_that_of_fits_to_half_of_the_training_queries(data, 
     assert half.low <= half.mean <= half.high
     assert (half.share, whole.share) == (0.5, 1.0)
     assert whole.mean == pytest.approx(compared.mean()["listmle"]["ndcg@5"])
-    with pytest.raises(ValueError, match="give shares of the training queries, above 0 and at most 1"):
+    with pytest.raises(ValueError, match="pass shares of the training queries, above 0 and at most 1"):
         pk.compare(RANKERS, data, cv=2, learning_curve=[0.5, 2.0])
 
 
 def test_one_number_is_not_a_list_of_shares(data):
-    with pytest.raises(ValueError, match=r"learning_curve=0.5: give True, or a list of shares such as \[0.1, 0.5\]"):
+    with pytest.raises(ValueError, match=r"learning_curve=0.5: pass True, or a list of shares such as \[0.1, 0.5\]"):
         pk.compare("regression", data, cv=3, learning_curve=0.5)

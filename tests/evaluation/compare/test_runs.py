@@ -122,7 +122,7 @@ def test_scores_of_queries_are_compared_by_row():
     [
         (QRELS, [pk.Run.from_dict(BM25), pk.Run.from_dict(DENSE)], "several runs have the tag 'plackett'; pass a map"),
         (QRELS, {"a": {"q1": {"a": 1.0}}}, "a answers none of the 3 judged queries; the qrels have '1', the run 'q1'"),
-        (QRELS, {"best": BM25}, "'best' has a meaning of its own in a comparison"),
+        (QRELS, {"best": BM25}, "'best' is a reserved name in a comparison"),
         (QRELS, [], "there are no runs to compare"),
         ({}, {"a": BM25}, "the qrels have no judgements"),
     ],

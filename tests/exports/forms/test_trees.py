@@ -278,7 +278,7 @@ def test_values_that_float32_takes_across_a_threshold_are_told(lists, tmp_path):
     path.write_text("before")
     for target in IN_SINGLE:
         with pytest.raises(
-            ValueError, match=r"those of feature 'trees' cross thresholds most often.*float32\. Nothing"
+            ValueError, match=r"in which feature 'trees' crosses thresholds most often.*float32 rows\. Nothing"
         ):
             exported(ranker, target, path=path, feature_names=NAMES, check=X)
     assert path.read_text() == "before"
@@ -306,9 +306,9 @@ def test_only_json_has_trees_to_which_a_zero_is_missing(lists):
     pytest.importorskip("xgboost")
     rows = csr_matrix(np.where(np.median(lists.X, axis=0) < lists.X, lists.X, 0.0))
     ranker = pk.XGBoostRanker(n_rounds=4, max_depth=3).fit(rows, lists.y, qid=lists.qid)
-    assert "zero_width is missing" in json.loads(pk.export(ranker, "json", check=rows))["formula"]
+    assert "at most zero_width" in json.loads(pk.export(ranker, "json", check=rows))["formula"]
     for target in IN_SINGLE:
-        with pytest.raises(ValueError, match=r"takes every 0 as missing.*some splits.*or fit it on dense rows"):
+        with pytest.raises(ValueError, match=r"treats every 0 as missing.*some splits.*or fit it on dense rows"):
             pk.export(ranker, target, feature_names=NAMES)
 
 
@@ -330,7 +330,7 @@ def test_missing_values_are_exported_or_refused(lists, name):
         missing = [one for one, value in zip(NAMES, row, strict=True) if np.isnan(value)]
         assert tree_formulas.of_elasticsearch(text, NAMES, row, missing) == pytest.approx(score, abs=1e-6)
     for target in ("solr", "ranklib"):
-        with pytest.raises(ValueError, match=r"reads missing values as 0: it was trained.*another way than a 0"):
+        with pytest.raises(ValueError, match=r"reads missing values as 0: it was trained.*to another side than 0"):
             pk.export(ranker, target, feature_names=NAMES)
 
 

@@ -307,7 +307,7 @@ def test_weights_count_queries():
         first, slope = L.ListMLE().value_and_slope(numbers[:5], lists.part(0, 1))
         assert_same(value.item(), 2.0 * first)
         assert_same(scores.grad.numpy(), np.append(2.0 * slope, np.zeros(6)))
-    with pytest.raises(ValueError, match=r"give weights\.detach\(\)"):
+    with pytest.raises(ValueError, match=r"pass weights\.detach\(\)"):
         L.ListMLE().as_torch()(scores, lists, torch.ones(2, requires_grad=True))
 
 
@@ -442,7 +442,7 @@ def test_wrong_scores_are_named():
 @pytest.mark.parametrize("loss", [L.ListMLE(transform=L.Linear(1, 0)), L.ListNet(L.Linear(1, 0))], ids=repr)
 def test_a_transform_that_is_not_positive_is_refused_on_a_device_too(loss):
     lists, _ = made_lists()
-    with pytest.raises(ValueError, match=r"is -2 for the score -2 in row 3.*Give a larger b"):
+    with pytest.raises(ValueError, match=r"is -2 for the score -2 in row 3.*Use a larger b"):
         on_device.terms_and_slope(loss, torch.where(torch.arange(23) == 3, -2.0, 1.0).double(), lists)
 
 

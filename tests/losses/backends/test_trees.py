@@ -144,7 +144,7 @@ def test_what_cannot_be_an_objective_is_refused():
         losses.ListMLE(ties="random").as_lightgbm(DATA)
     with pytest.raises(ValueError, match=r"grown on 3 rows but the queries have \d+ documents"):
         losses.ListMLE().as_lightgbm(DATA)(np.zeros(3), None)
-    with pytest.raises(ValueError, match=r"slope 0 where all scores are 0.*init_score"):
+    with pytest.raises(ValueError, match=r"slope 0 if all scores are 0.*init_score"):
         losses.RankCosine().as_xgboost(DATA)(np.zeros(DATA.n_docs), None)
     with pytest.raises(ValueError, match="k=0"):
         losses.CSListMLE(k=0).as_xgboost(DATA)

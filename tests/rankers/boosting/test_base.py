@@ -27,7 +27,7 @@ def test_an_interrupted_fit_keeps_the_rounds_so_far(ranker, monkeypatch):
         return record(self, *args, **values)
 
     monkeypatch.setattr(FitMonitor, "record", record_four)
-    with pytest.raises(KeyboardInterrupt, match="what it had found so far was kept"):
+    with pytest.raises(KeyboardInterrupt, match="its result so far was kept"):
         ranker.fit(X, y, qid=qid)
     assert ranker.stop_reason_ == "interrupted"
     assert ranker.history_["alpha"] == whole.history_["alpha"][:4]

@@ -207,7 +207,7 @@ def test_an_interrupted_fit_keeps_the_steps_it_has_taken(ranker, monkeypatch):
 
     monkeypatch.setattr(kind, "step", interrupted)
     fitted = ranker()
-    with pytest.raises(KeyboardInterrupt, match="what it had found so far was kept"):
+    with pytest.raises(KeyboardInterrupt, match="its result so far was kept"):
         fitted.fit(X, y, qid=qid)
     np.testing.assert_array_equal(fitted.steps_, whole.steps_[:2])
     assert fitted.stop_reason_ == "interrupted"

@@ -46,7 +46,7 @@ def test_names_that_xgboost_may_have_cut_are_not_used(tmp_path):
     frame = frame_of(["ä b", "x", "yz"])
     booster = xgboost.train({}, xgboost.DMatrix(frame, LABELS, enable_categorical=True), 5)
     booster.save_model(tmp_path / "model.json")
-    with pytest.warns(DataWarning, match="may have cut names of categories in column 1"):
+    with pytest.warns(DataWarning, match="may have truncated names of categories in column 1"):
         ranker = pk.load(tmp_path / "model.json")
     with pytest.raises(ValueError, match=r'column 1 \("kind"\) of X holds text or categories'):
         ranker.predict(frame)

@@ -451,7 +451,7 @@ WRONG = {
     "selection": ({"landmark_selection": "k-means"}, r"landmark_selection='k-means' is not known"),
     "scope": ({"scope": "query"}, r"scope='query' is not known; choose one of 'documents', 'position'"),
     "l2": ({"l2": -1}, r"l2=-1; it must be a finite number of at least 0"),
-    "memory": ({"max_bytes": 1000}, r"would take 25,600 bytes, above max_bytes=1,000\. Choose landmarks=500 or so"),
+    "memory": ({"max_bytes": 1000}, r"would take 25,600 bytes, above max_bytes=1,000\. Choose landmarks=500, for"),
     "square": ({"kernel": "precomputed"}, r"between all training documents, but X has 40 rows and 4 columns"),
     "scaled values": (
         {"kernel": "precomputed", "normalize": "zscore"},

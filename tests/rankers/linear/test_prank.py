@@ -151,7 +151,7 @@ def test_ctrl_c_leaves_the_passes_so_far(monkeypatch):
 
     monkeypatch.setattr(prank._Perceptron, "learn", learn_four)
     ranker = PRank(random_state=0)
-    with pytest.raises(KeyboardInterrupt, match="what it had found so far was kept"):
+    with pytest.raises(KeyboardInterrupt, match="its result so far was kept"):
         ranker.fit(X, Y, qid=QID)
     monkeypatch.undo()
     assert ranker.stop_reason_ == "interrupted"

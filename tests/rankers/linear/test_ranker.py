@@ -508,12 +508,12 @@ def test_a_linear_transform_keeps_the_solver_where_it_is_positive():
         ranker = fitted(loss=pk.losses.ListMLE(transform=pk.losses.Linear(1, 5)))
     assert (X @ ranker.coef_ + ranker.intercept_ + 5).min() > 0
     assert ranker.score(X, Y, qid=QID) > 0.4
-    with pytest.raises(ValueError, match=r"it must be positive\. Give a larger b"):
+    with pytest.raises(ValueError, match=r"it must be positive\. Use a larger b"):
         fitted(loss=pk.losses.ListMLE(transform="linear"))
 
 
 def test_score_without_qid_says_that_it_takes_one_list():
-    with pytest.warns(pk.exceptions.DataWarning, match="takes all rows as one list, but the ranker was fitted on 80"):
+    with pytest.warns(pk.exceptions.DataWarning, match="treats all rows as one list, but the ranker was fitted on 80"):
         fitted().score(X, Y)
 
 
@@ -526,7 +526,7 @@ def test_bases_that_round_badly_give_weights_all_the_same():
 def test_broken_sparse_matrices_are_refused():
     rows = sparse.csr_matrix(X)
     rows.indices[3] = 77
-    with pytest.raises(ValueError, match="index 77, outside of 0 to 5"):
+    with pytest.raises(ValueError, match="index 77 is outside the range 0 to 5"):
         LinearRanker().fit(rows, Y, qid=QID)
 
 

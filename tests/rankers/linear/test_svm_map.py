@@ -208,7 +208,7 @@ def test_ctrl_c_leaves_the_planes_so_far(monkeypatch):
 
     monkeypatch.setattr(MarginOfAveragePrecision, "__call__", ten_times)
     ranker = SVMMap(C=10.0, relevant_from=2, tol=1e-6)
-    with pytest.raises(KeyboardInterrupt, match="what it had found so far was kept"):
+    with pytest.raises(KeyboardInterrupt, match="its result so far was kept"):
         ranker.fit(X, Y, qid=QID, eval_set=HELD_OUT)
     monkeypatch.undo()
     assert ranker.stop_reason_ == "interrupted"

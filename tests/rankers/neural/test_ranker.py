@@ -281,7 +281,7 @@ def test_an_interrupted_fit_keeps_the_best_so_far(optimizer, monkeypatch):
     monkeypatch.setattr(FitMonitor, "record", keep)
     monkeypatch.setattr(ValidationSet, "mean", interrupt)
     ranker = made(optimizer=optimizer, n_epochs=10)
-    with pytest.raises(Interrupted, match="what it had found so far was kept"):
+    with pytest.raises(Interrupted, match="its result so far was kept"):
         ranker.fit(TRAIN, eval_set=HELD)
     assert {len(values) for values in ranker.history_.values()} == {ranker.n_iter_} == {2}
     assert ranker.stop_reason_ == "interrupted"

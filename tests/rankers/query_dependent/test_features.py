@@ -260,7 +260,7 @@ def test_kernels_of_columns_go_by_their_place_in_x():
         ("mean", {"depth": 2}, "depth=2 needs base_column"),
         ("mean", {"depth": 0, "base_column": 1}, "depth=0"),
         ("mean", {"depth": 2, "base_column": "title"}, "base_column names column 'title'"),
-        ("mean", {"matrix": [[1.0]] * 9}, "Give one of them"),
+        ("mean", {"matrix": [[1.0]] * 9}, "Pass one of them"),
         ([[1.0]] * 9, {"matrix": [[1.0]] * 9}, "two matrices"),
         ([[1.0]] * 4, {}, "have 4 rows, but there are 9 queries"),
         ([[1.0, 2.0]] * 8 + [[np.nan, 1.0]], {}, r"a NaN for query 80 \(row 8\) in column 0"),
@@ -293,14 +293,14 @@ def test_transform_wants_what_fit_had():
     by_matrix.fit(queries, np.ones((9, 2)))
     by_columns.fit(queries)
     with pytest.raises(
-        ValueError, match=r"new queries need theirs too: give query_features with one row per query \(9\)"
+        ValueError, match=r"new queries need theirs too: pass query_features with one row per query \(9\)"
     ):
         by_matrix.transform(queries)
     with pytest.raises(ValueError, match="have 3 columns, but 2 in fit"):
         by_matrix.transform(queries, np.ones((9, 3)))
     with pytest.raises(ValueError, match=r"one per document\? Keep the first of each query"):
         by_matrix.transform(queries, np.ones((queries.n_docs, 2)))
-    with pytest.raises(ValueError, match=r"came from columns of X\. Leave it out"):
+    with pytest.raises(ValueError, match=r"fit took columns of X\. Leave it out"):
         by_columns.transform(queries, np.ones((9, 2)))
     with pytest.raises(ValueError, match="X has 2 columns, but 6 in fit"):
         by_columns.transform(Queries(queries.X[:, :2], qid=queries.qid))

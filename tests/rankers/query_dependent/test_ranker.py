@@ -200,7 +200,7 @@ def test_measures_to_be_small_are_minimised():
 
 
 def test_several_strengths_need_a_validation_set_with_values():
-    with pytest.raises(ValueError, match=r"l2 holds 2 strengths.*give eval_set"):
+    with pytest.raises(ValueError, match=r"l2 holds 2 strengths.*pass eval_set"):
         fit(l2=[0.1, 1.0])
     nothing = (X[:6], np.zeros(6), QID[:6])
     with pytest.raises(ValueError, match="is NaN for every l2"):
@@ -338,7 +338,7 @@ def test_means_of_documents_are_query_features_too():
 
 def test_missing_wrong_and_undefined_query_features_are_refused():
     ranker = fit()
-    with pytest.raises(ValueError, match=r"new queries need theirs too: give query_features"):
+    with pytest.raises(ValueError, match=r"new queries need theirs too: pass query_features"):
         ranker.predict(NEW_ROWS, qid=NEW_QID)
     with pytest.raises(ValueError, match=r"3 rows, but there are 5 queries"):
         ranker.predict(NEW_ROWS, qid=NEW_QID, query_features=NEW_FEATURES[:3])

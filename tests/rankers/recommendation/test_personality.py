@@ -250,7 +250,7 @@ def test_the_number_of_threads_changes_nothing():
 @pytest.mark.parametrize(
     ("ratings", "message"),
     [
-        (([7, 7], [1, 1], [5, 4]), r"user 7 rated item 1 twice \(places 0 and 1\)"),
+        (([7, 7], [1, 1], [5, 4]), r"user 7 rated item 1 twice \(positions 0 and 1\)"),
         (coo_array(([1.0, 2.0], ([0, 0], [1, 1])), shape=(2, 2)), "user 0 rated item 1 twice"),
         (([1, 2], [1, 1], [5, np.nan]), "rating has a NaN or an infinite value in row 1"),
         (csr_matrix(np.array([[1, np.inf]])), "ratings has an infinite value in row 0, column 1"),
@@ -262,9 +262,9 @@ def test_the_number_of_threads_changes_nothing():
         (np.zeros(3), "a matrix of numbers, users by items"),
         (np.array([["a", "b"]]), "values of type <U1"),
         ({1: [5, 4]}, "the ratings of user 1 are a list"),
-        ([[5, 4], [3, 2], [1, 1]], "ratings is a list; give what"),
+        ([[5, 4], [3, 2], [1, 1]], "ratings is a list; pass the result"),
         ((5, [1], [2]), "user is 5; a list of ids is needed"),
-        ("u.data", "ratings is a str; give what read_movielens returns"),
+        ("u.data", "ratings is a str; pass the result of read_movielens"),
         (np.arange(2000.0).reshape(2, -1), "2,000 different ratings"),
     ],
 )
@@ -283,7 +283,7 @@ def test_questions_that_make_no_sense_are_refused():
     model = pk.PersonalityDiagnosis().fit(RATED)
     with pytest.raises(ValueError, match="user has 2 ids but item has 3"):
         model.predict([3, 5], [10, 20, 30])
-    with pytest.raises(ValueError, match="user '3' has another type than the ids in the ratings, such as 3"):
+    with pytest.raises(ValueError, match="user '3' has a different type from the ids in the ratings, such as 3"):
         model.predict(["3"], [10])
     with pytest.raises(ValueError, match="ratings has 2 columns, but fit had 3 items"):
         model.predict(ratings=np.ones((1, 2)))

@@ -206,9 +206,9 @@ def test_every_form_of_x_gives_the_same(refiner, kind):
 
 
 def test_labels_and_pairs_at_once_are_refused():
-    with pytest.raises(ValueError, match="give y or pairs, not both"):
+    with pytest.raises(ValueError, match="pass y or pairs, not both"):
         MultiplicativeRefiner().fit(np.eye(3), [0, 1, 2], base_score=0, pairs=[(0, 1)])
-    with pytest.raises(ValueError, match="needs labels: give y, not pairs"):
+    with pytest.raises(ValueError, match="needs labels: pass y, not pairs"):
         RocchioRefiner().fit(np.eye(3), base_score=0, pairs=[(0, 1)])
     data = pk.Queries(np.eye(3), [0, 1, 2])  # its labels may be the truth, of which the feedback is not to know
     fitted = MultiplicativeRefiner().fit(data, base_score=0, pairs=[(0, 1)])

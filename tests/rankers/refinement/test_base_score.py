@@ -141,7 +141,7 @@ def test_an_xgboost_model_predicts_the_base(data, feedback):
         ({}, "the run has no score for .* such as 'd0' of query"),
         (np.array([1.0, np.inf]), "NaN or an infinite value in row 1"),
         (["a", "b"], "has text such as 'a'"),
-        (pk.LinearRanker, "base_score is the class LinearRanker; give a fitted object"),
+        (pk.LinearRanker, "base_score is the class LinearRanker; pass a fitted object"),
     ],
 )
 def test_bases_that_are_none(data, base, message):

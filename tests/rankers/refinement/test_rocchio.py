@@ -12,7 +12,7 @@ from tests.rankers.refinement.refined_lists import make_list
 def test_rocchio_needs_the_base_scores_of_further_documents():
     X, base, y = make_list(0)
     fitted = RocchioRefiner().fit(X, y, base_score=base)
-    with pytest.raises(ValueError, match=r"were not in fit\. Give base_score"):
+    with pytest.raises(ValueError, match=r"were not in fit\. Pass base_score"):
         fitted.predict(X + 1.0)
     assert fitted.predict(X + 1.0, base_score=base).shape == base.shape
 

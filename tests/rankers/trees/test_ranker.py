@@ -244,7 +244,7 @@ def test_ctrl_c_keeps_the_trees_so_far(eval_set, monkeypatch):
 
     ranker = pk.TreeRanker("listmle", **FEW)
     monkeypatch.setattr(losses.ListMLE, "query_values", interrupt)
-    with pytest.raises(Interrupted, match="what it had found so far was kept"):
+    with pytest.raises(Interrupted, match="its result so far was kept"):
         ranker.fit(TRAIN, eval_set=eval_set)
     monkeypatch.undo()
     assert (ranker.stop_reason_, ranker.n_iter_) == ("interrupted", 3)
@@ -258,7 +258,7 @@ def test_a_fit_that_fails_leaves_the_ranker_as_it_was():
     before = ranker.predict(TRAIN)
     with pytest.raises(ValueError, match="y has 3 labels"):
         ranker.fit(TRAIN.X, [1, 2, 3])
-    with pytest.raises(ValueError, match=r"lightgbm refuses this: .*Parameters passed on to it: monotone_con") as said:
+    with pytest.raises(ValueError, match=r"lightgbm raised an error: .*Parameters passed on to it: monotone") as said:
         ranker.set_params(monotone_constraints=[1]).fit(TRAIN)
     assert ".cpp" not in str(said.value)
     np.testing.assert_array_equal(ranker.predict(TRAIN), before)
@@ -334,7 +334,7 @@ def test_a_run_and_a_search_know_base_scores():
 def test_base_scores_that_are_missing_or_too_many_are_told_of():
     scores = np.zeros(TRAIN.n_docs)
     ranker = pk.TreeRanker(**FEW).fit(TRAIN, base_score=scores)
-    with pytest.raises(ValueError, match="give the base_score of these rows"):
+    with pytest.raises(ValueError, match="pass the base_score of these rows"):
         ranker.predict(TRAIN)
     with pytest.raises(ValueError, match="fit had no base_score"):
         fitted().predict(TRAIN, base_score=scores)
@@ -372,7 +372,7 @@ def test_some_rows_are_explained_as_all(form, monkeypatch):
     some, all_rows = ranker.explain(X, qid=qid, rows=iter(rows)), ranker.explain(X, qid=qid)
     np.testing.assert_array_equal(some.contributions, all_rows.contributions[rows])
     np.testing.assert_array_equal(some.baseline, all_rows.baseline[rows])
-    with pytest.raises(ValueError, match="rows holds 999"):
+    with pytest.raises(ValueError, match="rows contains 999"):
         ranker.explain(X, qid=qid, rows=[999])
 
 
@@ -526,18 +526,18 @@ def set_to(name, value, of_trees=True):
         (changed("right_", 0, -7), "must lead to later ones"),
         (changed("left_", 0, 10**6), "must lead to later ones"),
         (lambda ranker: changed("left_", 0, ranker.trees_.starts_[1])(ranker), "must lead to later ones"),
-        (lambda ranker: changed("left_", 0, ranker.trees_.right_[0])(ranker), "must have one node before it"),
+        (lambda ranker: changed("left_", 0, ranker.trees_.right_[0])(ranker), "must have one parent"),
         (changed("features_", 0, 6), "must name one of 6 features"),
         (changed("features_", 0, -2), "must name one of 6 features"),
         (changed("thresholds_", 0, np.nan), "thresholds_ must be a vector of finite numbers"),
         (changed("values_", -1, np.inf), "values_ must be a vector of finite numbers"),
         (changed("counts_", 0, -1), "counts_ must be numbers from 0 to 2,147,483,647"),
         (changed("counts_", 0, 2**62), "counts_ must be numbers from 0 to 2,147,483,647"),
-        (changed("counts_", 0, 5), "those of its two sides together"),
-        (changed("starts_", 0, 1), "starts_ must rise"),
-        (changed("starts_", -1, 10**9), "starts_ must rise"),
+        (changed("counts_", 0, 5), "the sum of its two sides"),
+        (changed("starts_", 0, 1), "starts_ must increase"),
+        (changed("starts_", -1, 10**9), "starts_ must increase"),
         (set_to("values_", np.zeros(3)), "as many thresholds, children, values"),
-        (set_to("starts_", np.zeros(0, dtype=np.int64)), "starts_ must rise"),
+        (set_to("starts_", np.zeros(0, dtype=np.int64)), "starts_ must increase"),
         (set_to("features_", np.zeros(3)), "features_ must be a vector"),
         (set_to("n_features_", 7), "trees over 6 features"),
         (set_to("n_features_", 6.0), "n_features_ must be"),

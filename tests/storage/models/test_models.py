@@ -276,7 +276,7 @@ def test_a_class_is_registered_under_its_room_and_name():
 def test_two_classes_cannot_share_a_name():
     other = type("QueryMinMax", (), {"__module__": "plackett.data.elsewhere"})
     with pytest.raises(
-        ValueError, match=r"registered already, for the class of that name in plackett\.data\.preprocessing"
+        ValueError, match=r"already registered for the class of that name in plackett\.data\.preprocessing"
     ):
         register(other)
     assert register(QueryMinMax) is QueryMinMax
@@ -310,7 +310,7 @@ REFUSED = {
     ),
     "a pipeline with ours": (
         make_pipeline(QueryMinMax()),
-        r"Ranker\.loss is a Pipeline, which .* \(step 'queryminmax' of the Pipeline is not of scikit-learn\)",
+        r"Ranker\.loss is a Pipeline, which .* \(step 'queryminmax' of the Pipeline is not an estimator",
     ),
 }
 
@@ -341,7 +341,7 @@ def test_an_estimator_of_an_unknown_class_is_refused():
 
 
 def test_an_ending_that_promises_compression_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"models are not compressed; choose another ending, such as \.plackett"):
+    with pytest.raises(ValueError, match=r"models are not compressed; choose another extension, such as \.plackett"):
         save(fitted(), tmp_path / "m.gz")
 
 
@@ -568,16 +568,16 @@ DOCUMENTS = {
     "a parameter too many": (lambda d: d["params"].update(power=3), r"Ranker has no parameter 'power' in plackett"),
     "self as a parameter": (lambda d: d["params"].update(self=3), r"has no parameter 'self'"),
     "notes of numbers": (lambda d: d.update(notes=[1]), "notes must be text"),
-    "a dunder": (put("__class__", 1), r"'__class__' is not something that is learned"),
-    "a method": (put("fit", 1), r"'fit' is not something that is learned"),
-    "a private one": (put("_cache", 1), r"'_cache' is not something that is learned"),
+    "a dunder": (put("__class__", 1), r"'__class__' is not a learned attribute"),
+    "a method": (put("fit", 1), r"'fit' is not a learned attribute"),
+    "a private one": (put("_cache", 1), r"'_cache' is not a learned attribute"),
     "an unknown type": (put("x_", {"type": "pickle", "value": "gASV"}), r"x_ is of the unknown type 'pickle'"),
     "a type that is a list": (put("x_", {"type": []}), r"x_ is of the unknown type \[\]"),
     "an object without type": (put("x_", {}), r"x_ is of the unknown type None"),
     "deep lists": (put("x_", deep(200)), "more than 64 deep"),
     "a missing array": (put("x_", {"type": "array", "name": "77"}), "there is no array '77'"),
     "a path": (put("x_", {"type": "array", "name": "../../etc/passwd"}), "there is no array"),
-    "an array twice": (put("x_", COEF), "uses the array '0', which is used already"),
+    "an array twice": (put("x_", COEF), "uses the array '0', which is already used"),
     "an array as number": (put("x_", {"type": "array", "name": 0}), '"name" must be of type str'),
     "an array too many": (lambda d: d["state"].pop("coef_"), "it holds the array '0', which the model does not use"),
     "a float of words": (put("x_", {"type": "float", "value": "much"}), r"x_ is not valid"),

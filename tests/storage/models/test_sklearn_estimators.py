@@ -108,11 +108,11 @@ def test_the_three_files_that_crashed_predict_are_refused():
     scaled = of_model.as_bytes(fitted(StandardScaler()))
     projection = as_transformer("SparseRandomProjection", components_=np.full(4, 2**30), n_features_in_=4)
     assert_refused(
-        forged(scaled, projection), "'SparseRandomProjection' is not an estimator of scikit-learn that models hold"
+        forged(scaled, projection), "'SparseRandomProjection' is not an estimator of scikit-learn that models can hold"
     )
     neighbours = as_transformer("KNeighborsTransformer", _fit_X=np.zeros((18, 0)), n_features_in_=4)
     assert_refused(
-        forged(scaled, neighbours), "'KNeighborsTransformer' is not an estimator of scikit-learn that models hold"
+        forged(scaled, neighbours), "'KNeighborsTransformer' is not an estimator of scikit-learn that models can hold"
     )
     encoded = of_model.as_bytes(fitted(OneHotEncoder()))
 
@@ -129,7 +129,8 @@ FORGED = {
     "a mean that is no number": (StandardScaler(), "mean_", lambda array: array * np.nan, "mean_ must be finite"),
     "a mean of other numbers": (StandardScaler(), "mean_", lambda array: array.astype(">f8"), "array of numbers"),
     "quantiles that fall": (
-        QuantileTransformer(n_quantiles=5), "quantiles_", lambda array: array[::-1].copy(), "quantiles_ must not fall",
+        QuantileTransformer(n_quantiles=5), "quantiles_", lambda array: array[::-1].copy(),
+        "quantiles_ must not decrease",
     ),
     "references beyond 1": (
         QuantileTransformer(n_quantiles=5), "references_", lambda array: 2 * array, "references_ must be .* at most 1",
@@ -157,7 +158,7 @@ def test_categories_must_rise_and_parameters_must_be_those_of_the_class():
     def fall(header, arrays):
         arrays[node(header)["state"]["categories_"][0]["name"]] = np.array([3.0, 2.0])
 
-    assert_refused(forged(content, fall), r"categories_\[0\] must rise")
+    assert_refused(forged(content, fall), r"categories_\[0\] must be strictly increasing")
     changes = {
         "has no parameter 'power'": {"power": 3},
         "handle_unknown": {"handle_unknown": "whatever"},

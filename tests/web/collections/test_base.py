@@ -76,7 +76,7 @@ def test_rankers_that_cannot_be_base_rankers_are_refused_in_words(texts):
         texts.add_ranker("bm25", other)
     renamed = fitted(texts, 0)
     renamed.feature_names_ = ["x", *renamed.feature_names_[1:]]
-    with pytest.raises(ValueError, match="no 'x' there"):
+    with pytest.raises(ValueError, match="do not have 'x' at that place"):
         texts.add_ranker("other", renamed)
     refiner = pk.RocchioRefiner().fit(rng.normal(size=(3, 2)), [0, 1, np.nan], base_score=0)
     with pytest.raises(ValueError, match="can only rank the queries"):

@@ -152,7 +152,7 @@ def test_an_engine_stands_beside_an_index(server):
     collection.add_engine(Engine(settings_of(server, "solr")))
     hits = collection.search(QUERY, "solr")
     assert list(zip(hits.docid, hits.scores.tolist(), strict=True)) == [one for one in found(QUERY) if one[0] != "p4"]
-    assert hits.note == "1 document that it found is not in shop, and left out."
+    assert hits.note == "1 document that it found is not in shop and left out."
     by_index = collection.score(QUERY, hits.docid)
     assert hits.X.tolist() == [by_index.X[by_index.docid.index(one)].tolist() for one in hits.docid]
     other = small_collection()
@@ -169,8 +169,8 @@ def test_an_engine_stands_beside_an_index(server):
     [
         ("slow", "did not answer within 0.2 s"),
         ("redirect", r"redirects \(status 302\), which is not followed"),
-        ("large", "sends more than 16 MB"),
-        ("page", "does not answer in JSON"),
+        ("large", "sent more than 16 MB"),
+        ("page", "did not return JSON"),
         ("other", "has no list at 'hits.hits'"),
         ("error", "answers with status 400: failed to parse"),
     ],
@@ -235,7 +235,7 @@ def test_settings_are_read_from_a_file_with_secrets_of_the_environment(tmp_path)
     settings = read_engine(path, {"KEY": "abc"})
     assert (settings.name, settings.fields, settings.size) == ("solr", ("title", "body"), 20)
     assert settings.headers == {"Authorization": "Basic abc"}
-    with pytest.raises(ValueError, match="the environment has no variable KEY"):
+    with pytest.raises(ValueError, match="the environment variable KEY is not set"):
         read_engine(path, {})
 
 
@@ -246,15 +246,15 @@ def test_settings_are_read_from_a_file_with_secrets_of_the_environment(tmp_path)
         ('kind = "solr"', "url is missing"),
         ('kind = "sphinx"\nurl = "http://a/b"', "kind is 'sphinx'; an engine is one of elasticsearch, "),
         ('kind = "solr"\nurl = "file:///etc/passwd"', "must begin with http"),
-        ('kind = "solr"\nurl = "http://me:pass@a/b"', "has a password or a user in it"),
+        ('kind = "solr"\nurl = "http://me:pass@a/b"', "contains a user name or password"),
         ('kind = "json"\nurl = "http://{query}/b"\nhits = "a"', "in its query string only"),
         ('kind = "json"\nurl = "http://a/{query}"\nhits = "a"', "in its query string only"),
         ('kind = "json"\nurl = "http://a/b"\nhits = "a"', "every search would be the same"),
         ('kind = "json"\nurl = "http://a/b?q={query}"', "hits is missing"),
-        ('kind = "json"\nurl = "http://a/b?q={query}"\nhits = "a"\ndocument = "http://c/d?i={id}"', "only one host"),
+        ('kind = "json"\nurl = "http://a/b?q={query}"\nhits = "a"\ndocument = "http://c/d?i={id}"', "be on one host"),
         ('kind = "solr"\nurl = "http://a/b"\nsize = 5000', "size is 5000; give a number from 1 to 200"),
-        ('kind = "solr"\nurl = "http://a/b"\ncolour = 1', "there is no setting 'colour'"),
-        ('kind = "solr"\nurl = "http://a/b"\nfeatures = "text"', "features must be a list of texts"),
+        ('kind = "solr"\nurl = "http://a/b"\ncolour = 1', "unknown setting 'colour'"),
+        ('kind = "solr"\nurl = "http://a/b"\nfeatures = "text"', "features must be a list of strings"),
         ('kind = "solr"\nurl = "http://a/b"\nheaders = { "a b" = "c" }', "cannot be sent"),
     ],
 )

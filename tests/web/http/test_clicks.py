@@ -178,7 +178,7 @@ def test_the_workbench_takes_its_own_log(client, collection, kept):
     about = client.get(f"{API}/clicks/logs").json()
     assert (about["n_lists"], about["n_clicks"], about["n_clients"]) == (3, 3, 3)
     sizes = dict(about["logs"][0]["summary"]["sizes"])
-    assert (sizes["sessions"], sizes["clicks"], sizes["rankers"]) == ("3", "3 (25.0% of the shown)", "bm25: 3")
+    assert (sizes["sessions"], sizes["clicks"], sizes["rankers"]) == ("3", "3 (25.0% of shown documents)", "bm25: 3")
     with client.app.state.workbench.click_logs.loaded(job["result"]["log_id"]) as (name, log):
         assert (name, len(log), list(log.queries)) == ("workbench", 3, ["wings"])
         assert isinstance(log, ClickLog)
@@ -296,7 +296,9 @@ def test_training_uses_people_unless_clicks_are_chosen_and_never_both(client, se
     assert people["result"]["source"] == "judgements of people"
     assert clicks["result"]["source"].startswith("clicks: pbm, log a log, 20")
     assert "trained on clicks: pbm, log a log" in client.get("/collection").text
-    assert "not both" in error_of(client.post(f"{API}/train", json={"mine": True, "click_set": set_id}), 422)
+    assert "either mine or click_set" in error_of(
+        client.post(f"{API}/train", json={"mine": True, "click_set": set_id}), 422
+    )
     assert error_of(client.post(f"{API}/train", json={"click_set": 99}), 404)
 
 
@@ -329,7 +331,7 @@ def test_exports_keep_people_and_clicks_apart(client, sessions, tmp_path):
     )
     # nor can they come back as judgements of a person
     refused = client.post(f"{API}/import", json={"text": answers["json"].text})
-    assert error_of(refused, 422) == "these judgements come from clicks; imported, they would count as yours."
+    assert error_of(refused, 422) == "these judgements come from clicks; if imported, they would count as yours."
 
 
 def test_the_collection_counts_people_only(client, sessions):

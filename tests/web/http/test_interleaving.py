@@ -396,7 +396,7 @@ def test_a_ranker_that_was_removed_and_a_log_that_is_off_are_said(client, collec
     assert "needs the log of clicks" in quiet.get("/interleaving").text
     monkeypatch.setattr(collection, "own_rankers", lambda: ["good", "other"])
     assert search(client)["test"] is None
-    assert "there is no base ranker 'bad' any more" in client.get("/interleaving").text.replace("&#39;", "'")
+    assert "the base ranker 'bad' no longer exists" in client.get("/interleaving").text.replace("&#39;", "'")
 
 
 def test_a_long_history_has_few_points(client, collection, kept):

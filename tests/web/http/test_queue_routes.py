@@ -127,5 +127,5 @@ def test_words_of_the_grades_are_a_setting(collection, kept):
     page = client.get("/", params={"q": "wings"}).text
     assert 'aria-label="1, good"' in page
     assert 'data-grade="2"' not in page
-    with pytest.raises(ValueError, match="grades must be 2 to 10 texts"):
+    with pytest.raises(ValueError, match="grades must be 2 to 10 strings"):
         client_of(collection, kept, grades=("only",))

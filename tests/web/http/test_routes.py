@@ -210,7 +210,7 @@ def test_judging_what_is_not_there_is_refused_and_writes_nothing(client, kept):
         ({"docid": "a\0b"}, "docid"),
         ({"query": "x" * (MAX_QUERY + 1)}, "query"),
         ({"query": "wi\ud800ngs"}, "query"),
-        ({"query_id": 1}, "give query or query_id"),
+        ({"query_id": 1}, "give either query or query_id"),
         ({"gradee": 1}, "gradee"),
         ({"k": 201}, "k"),
         ({"method": "magic"}, "method"),

@@ -143,7 +143,7 @@ WRONG_SETS = [
         ({"text": "  \n "}, "need text"),
         ({"source": "log"}, "there are no queries"),
         ({"source": "judged"}, "there are no queries"),
-        ({"source": "judged", "text": "a"}, "others exclude it"),
+        ({"source": "judged", "text": "a"}, "the others must not have it"),
         ({"source": "lists"}, "is a collection of texts, without lists"),
         ({"source": "judged-file", "text": "no qrels at all"}, "qrels"),
         ({"text": "a" * 1001}, "query 1 has 1,001 characters"),

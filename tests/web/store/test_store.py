@@ -409,7 +409,7 @@ def test_rankers_are_kept_by_name(store):
         ("second", "other", 0),
     ]
     assert [row.name for row in store.rankers("other")] == ["second"]
-    with pytest.raises(ValueError, match='there is a ranker "first" already'):
+    with pytest.raises(ValueError, match='a ranker "first" already exists'):
         store.save_ranker("first", "pages", b"new", {})
     assert store.ranker("first") == data
     store.save_ranker("first", "pages", b"new", {}, replace=True)

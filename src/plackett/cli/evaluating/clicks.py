@@ -1,4 +1,4 @@
-"""``plackett evaluate --clicks``: what rankings would be worth, by the clicks on others."""
+"""``plackett evaluate --clicks``: the value of rankings, estimated from clicks on others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOGGED = "logged"
 
 
 class Options(NamedTuple):
-    """A click log, and how values are estimated from it; None takes the defaults."""
+    """A click log, and how values are estimated from it; None uses the defaults."""
 
     log: str
     propensities: str | None
@@ -41,7 +41,7 @@ def options_of(clicks: str | None, others: dict[str, Any]) -> Options | None:
     if clicks is None:
         for name, value in others.items():
             if value is not None:
-                raise typer.BadParameter(f"--{name} is about clicks: give --clicks LOG.")
+                raise typer.BadParameter(f"--{name} requires --clicks LOG.")
         return None
     return Options(clicks, **others)
 

@@ -92,7 +92,7 @@ def _notes(feedback: Feedback, rows: FeedbackRows) -> list[str]:
         notes.append(f"{count_of(feedback.n_duplicates, 'statement')} repeated others and counted once")
     if feedback.n_disputed:
         judged = count_of(feedback.n_disputed, "document was", "documents were")
-        notes.append(f"{judged} judged with different labels; the mean counts")
+        notes.append(f"{judged} judged with different labels; their mean counts")
     if feedback.n_contradictory:
         pairs = count_of(feedback.n_contradictory, "pair of documents is", "pairs of documents are")
         notes.append(f"{pairs} contradictory: each document is preferred by some; both preferences count")

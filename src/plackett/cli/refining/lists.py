@@ -40,7 +40,7 @@ def refine(
     from plackett.validation import count_of
 
     if strategy is not None and strategy not in STRATEGIES:
-        raise typer.BadParameter(f"--strategy {strategy!r}: there are {', '.join(STRATEGIES)}.")
+        raise typer.BadParameter(f"--strategy {strategy!r}: choose from {', '.join(STRATEGIES)}.")
     if as_json and (target != "-" or tag is not None):
         raise typer.BadParameter("--json prints to standard output; it cannot be combined with --output or --run.")
     if "-" in feedback and "-" in data:

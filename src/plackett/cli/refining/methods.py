@@ -25,7 +25,7 @@ class Methods:
     text : str
         Names, comma-separated.
     relevant_from : float or None
-        Labels from this on count 1 and others 0.
+        Labels of at least this value count 1, others 0.
     **options : float or None
         Parameters by the names of their options.
     """

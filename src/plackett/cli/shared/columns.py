@@ -16,11 +16,11 @@ def _option(name: str, text: str, metavar: str | None = "COLUMN") -> Any:
 Qid = Annotated[str | None, _option("--qid", "Query ids. Default: qid.")]
 Label = Annotated[str | None, _option("--label", "Labels. Default: label.")]
 Docid = Annotated[str | None, _option("--docid", "Names of documents. Default: docid.")]
-Drop = Annotated[list[str] | None, _option("--drop", "Not features. Several with commas.")]
+Drop = Annotated[list[str] | None, _option("--drop", "Columns that are not features, comma-separated.")]
 Sql = Annotated[str | None, _option("--sql", "Query of an SQLite database: SELECT ...", "QUERY")]
-Categorical = Annotated[list[str] | None, _option("--categorical", "Numbers that are names.")]
+Categorical = Annotated[list[str] | None, _option("--categorical", "Numeric columns that are categories.")]
 Missing = Annotated[str | None, _option("--missing", "zero, mean, median, min or query-median.", "RULE")]
-MissingIndicator = Annotated[bool, _option("--missing-indicator", "Also a column for what was NaN.", None)]
+MissingIndicator = Annotated[bool, _option("--missing-indicator", "Also add columns that mark NaN.", None)]
 Encoding = Annotated[str | None, _option("--encoding", "Encode text: one-hot, target.", "HOW")]
 
 

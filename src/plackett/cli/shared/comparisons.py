@@ -70,7 +70,7 @@ def read_groups(path: str | None) -> dict[str, str] | None:
                 before = groups[key]
                 raise ValueError(f"{path}, line {reader.line_num}: query {key} has the groups {before} and {group}.")
     if not groups:
-        raise ValueError(f"{path}: expected a line for each query with a group; there is none below the first line.")
+        raise ValueError(f"{path}: expected a line for each query with a group; there are none below the first line.")
     return groups
 
 

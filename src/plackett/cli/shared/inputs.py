@@ -73,10 +73,10 @@ def _load_table(
     other = [name for name in names if not (is_table(name) or is_database(name) or is_parquet_name(name))]
     if other:
         raise typer.BadParameter(
-            f"{name_of(other[0])} is not a table (CSV, TSV, Arrow or Parquet), but options ask for one."
+            f"{name_of(other[0])} is not a table (CSV, TSV, Arrow or Parquet), but the options require one."
         )
     if cache:
-        raise typer.BadParameter("--cache takes LETOR and Parquet files, without --drop and --categorical.")
+        raise typer.BadParameter("--cache applies only to LETOR and Parquet files, without --drop and --categorical.")
     given = columns.given()
     table = read_columns(names, ids=id_columns(columns.qid, columns.docid), sql=given.pop("sql", None))
     if not needs_labels and columns.label is None and "label" not in table.column_names:
@@ -184,7 +184,7 @@ def load_sets(
 ) -> tuple[Queries, Queries | None, str | None]:
     """Load training and validation set with the same columns; a note says if columns were added.
 
-    The training set may do without labels unless ``needs_labels``.
+    The training set needs labels only if ``needs_labels``.
     """
     from plackett.cli.shared.models import check_features, name_of_data
 

@@ -25,9 +25,9 @@ def check_target(path: str) -> None:
     from plackett.storage.decompression import COMPRESSED
 
     if path == "-":
-        raise typer.BadParameter("a model cannot go to standard output; give the name of a file.")
+        raise typer.BadParameter("a model cannot be written to standard output; give the name of a file.")
     if path.lower().endswith(COMPRESSED):
-        raise typer.BadParameter(f"{path}: models are not compressed; choose another ending, such as .plackett.")
+        raise typer.BadParameter(f"{path}: models are not compressed; choose another extension, such as .plackett.")
     output.check_target(path, "model")
 
 

@@ -30,18 +30,18 @@ def chosen_format(**is_chosen: bool) -> str:
 
 
 def note(text: str) -> None:
-    """Something the user should know that is not the result: on standard error."""
+    """Print a note for the user on standard error."""
     print(text, file=sys.stderr)
 
 
 def next_step(text: str) -> None:
-    """What to open or run next: the last line on a terminal."""
+    """Print what to open or run next, if standard error is a terminal."""
     if is_terminal():
         note(styled(text, "bold", stream="stderr"))
 
 
 def alert(kind: Literal["error", "warning"], message: str, hint: str | None = None) -> None:
-    """An error or a warning in one line, and a second line with what to do about it: on standard error."""
+    """Print an error or a warning on standard error, and what to do about it on a second line."""
     note(f"plackett: {styled(f'{kind}:', _COLOURS[kind], stream='stderr')} {message}")
     if hint is not None:
         note(f"  {styled('hint:', _COLOURS['hint'], stream='stderr')} {hint}")
@@ -64,17 +64,17 @@ def styled(text: str, style: str, *, stream: StreamName = "stdout") -> str:
 
 
 def write(text: str) -> None:
-    """A finished text, to standard output."""
+    """Write a text to standard output."""
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
 
 
 def flush() -> None:
-    """Let a reader of the pipe see what there is, before hours of further work."""
+    """Flush standard output, so that a reader of a pipe sees results before long work continues."""
     sys.stdout.flush()
 
 
 def write_json(value: Any) -> None:
-    """JSON to standard output, with null for numbers that JSON does not know: NaN and the infinite ones."""
+    """Write JSON to standard output, with null for NaN and infinite numbers."""
     from plackett._tables import json_value
 
     plain = json_value(value)
@@ -99,7 +99,7 @@ def write_table(table: Table, winner: str | None = None) -> None:
 
 
 def _with_marks(line: str, *, is_bold: bool) -> str:
-    """Return a line of a table with coloured marks, in bold if it is that of the winner."""
+    """Return a line of a table with coloured marks, and in bold for the winner."""
     parts = re.split(f"([{''.join(_MARKS)}]+)", line)
     return "".join(
         styled(part, _MARKS[part[0]]) if part[:1] in _MARKS else styled(part, "bold") if is_bold and part else part
@@ -115,7 +115,7 @@ def write_pairs(pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def check_target(path: str, what: str) -> None:
-    """Complain about a place where no file can be written, before the work and not after it."""
+    """Raise if no file can be written to this path, before the work starts."""
     if os.path.isdir(path):
         raise IsADirectoryError(f"{path!r} is a folder; give the name of a file for the {what}.")
     folder = os.path.dirname(os.path.realpath(path))

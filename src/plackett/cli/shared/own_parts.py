@@ -1,4 +1,4 @@
-"""Parts of users on the command line: ``module:name`` is an object of a Python module, also of the current folder.
+"""User-defined parts: ``module:name`` is an object of a Python module, installed or in the current folder.
 
 Only the command reads such names. A data or model file never makes plackett import code.
 """
@@ -30,7 +30,7 @@ def load(text: str, option: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise typer.BadParameter(
-                f"{option} {text}: the module {module} needs {error.name}, which is missing."
+                f"{option} {text}: the module {module} needs {error.name}, which is not installed."
             ) from error
         file = f"{module.replace('.', '/')}.py"
         raise typer.BadParameter(
@@ -60,14 +60,14 @@ def instance(text: str, option: str) -> Any:
 
 
 def ranker(text: str, option: str) -> Any:
-    """Return a ranker of a user for ``module:name``; the name of a ranker as it is."""
+    """Return the user's ranker for ``module:name``; other names unchanged."""
     from plackett.rankers.registry import is_known
 
     return instance(text, option) if is_own(text) and not is_known(text) else text
 
 
 def loss(value: Any, option: str) -> Any:
-    """Return a loss of a user for ``module:name``; any other value as it is."""
+    """Return the user's loss for ``module:name``; other values unchanged."""
     from plackett.losses import get_loss
 
     if not isinstance(value, str) or not is_own(value):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def propensities_of(given: str, log: ClickLog, features: Queries | None, seed: int) -> Propensities:
-    """Return propensities: estimated by the method of that name, typed as numbers, or loaded from a file."""
+    """Return propensities: estimated by the method of that name, given as numbers, or loaded from a file."""
     from plackett.clicks.propensities.estimate import METHODS, estimate_propensities
     from plackett.clicks.propensities.propensities import Propensities
 

@@ -17,7 +17,7 @@ ANY_LOSS = ("linear", "trees", "neural", "kernel")  # rankers without a loss of 
 
 
 class Options(NamedTuple):
-    """A click log, and how its labels are corrected; None takes the defaults."""
+    """A click log, and how its labels are corrected; None uses the defaults."""
 
     log: str
     method: str
@@ -42,7 +42,7 @@ def options_of(
     if clicks is None:
         for option, value in (("--correct", correct), ("--propensities", propensities), ("--clip", clip)):
             if value is not None:
-                raise typer.BadParameter(f"{option} is about clicks: give --clicks LOG.")
+                raise typer.BadParameter(f"{option} requires --clicks LOG.")
         if not data:
             raise typer.BadParameter("DATA is missing: give judged lists, or features and --clicks LOG.")
         return None
@@ -74,7 +74,7 @@ def take_linear_loss(estimator: Any, name: str, *, has_loss: bool) -> str | None
     if linear is own:
         return None
     estimator.set_params(loss=linear)
-    return f"{own!r} became {linear!r}, which is linear in the labels."
+    return f"the loss {own!r} was replaced by {linear!r}, which is linear in the labels."
 
 
 def label_by_clicks(options: Options, features: Queries | None, seed: int) -> ClickLabels:
@@ -94,7 +94,7 @@ def label_by_clicks(options: Options, features: Queries | None, seed: int) -> Cl
 
 
 def _propensities(options: Options, log: ClickLog, features: Queries | None, seed: int) -> Propensities:
-    """Return propensities: estimated by the method of that name, typed as numbers, or loaded from a file."""
+    """Return propensities: estimated by the method of that name, given as numbers, or loaded from a file."""
     from plackett.cli.shared.propensities import propensities_of
 
     given = options.propensities or ("trust" if options.method == "affine" else "harvesting")

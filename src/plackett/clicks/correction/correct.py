@@ -49,7 +49,7 @@ def corrected_labels(
       shown; ``ρ = max(mean of a_r, τ)`` is its mean propensity (oosterhuis2020). A document that was shown at several
       ranks counts by the sum of its propensities, so that one impression at a low rank cannot dominate.
     * "dr": doubly robust (oosterhuis2023), ``R̂ + mean of (c - b_r - a_r R̂) / ρ``, where R̂ is a regression on features.
-      It differs from "policy-aware" where ρ is clipped, which it fills with R̂ in place of 0.
+      It differs from "policy-aware" where ρ is clipped: there it uses R̂ instead of 0.
 
     Estimates are unbiased if the propensities are right, users click as above, and nothing is clipped. They may be
     negative or above 1. Clipping trades variance for bias. Losses that are linear in the labels take estimates as they
@@ -59,18 +59,18 @@ def corrected_labels(
     ----------
     log : ClickLog
     propensities : Propensities, array-like of shape (n_ranks,), or str, default=None
-        Of ``estimate_propensities``, or known ones, which are used as given, also if that of rank 1 is not 1. A method
-        such as "harvesting" is applied to this log. Not needed for "naive". Impressions at ranks without a propensity
-        are left out.
+        Those of ``estimate_propensities``, or known ones, which are used as given, even if that of rank 1 is not 1. A
+        method such as "harvesting" is applied to this log. Not needed for "naive". Impressions at ranks without a
+        propensity are left out.
     method : {"naive", "ips", "affine", "policy-aware", "dr"}, default="policy-aware"
     clip : float, default=None
-        Least divisor τ. None is 0, and ``10 / sqrt(n_sessions)``, at most 1, for "dr".
+        Smallest divisor τ. None means 0, or ``10 / sqrt(n_sessions)``, at most 1, for "dr".
     features : Queries, default=None
-        Features by query and document, both compared as text. None takes those of the log. Pairs that are not in it are
-        left out.
+        Features by query and document, both compared as text. None uses those of the log. Pairs without features
+        are left out.
     regression : regressor, or array-like of shape (n_pairs,), default=None
         R̂ of "dr": a regressor with ``fit(X, y, sample_weight=)`` and ``predict(X)``, or R̂ for all pairs of the log.
-        None is ridge regression on standardised columns. It is fitted to minimise ``Σ (c - b_r - a_r R̂)²`` over the
+        None means ridge regression on standardised columns. It is fitted to minimise ``Σ (c - b_r - a_r R̂)²`` over the
         impressions, each pair being one weighted row. (Rankers do not take weights of rows.)
     folds : int or None, default=5
         Cross-fitting: R̂ of a query comes from a fit on the queries of the other folds, so that it does not depend on
@@ -163,8 +163,8 @@ def _checked_propensities(propensities: Any, method: str, log: ClickLog) -> Prop
     if propensities is None:
         if method != "naive":
             raise ValueError(
-                f'method={method!r} needs propensities, such as those of estimate_propensities(log); only "naive" does '
-                "without."
+                f'method={method!r} needs propensities, such as those of estimate_propensities(log); only "naive" '
+                "needs none."
             )
         return None
     given = as_propensities(propensities, log)

@@ -31,10 +31,10 @@ SMALLEST = 1e-10  # of the eigenvalues of features, relative to the largest
 class CorrectionDiagnosis:
     """The result of ``CorrectedLabels.diagnose()``.
 
-    Correlations are those of labels with the true relevance within queries, which would be 1 for labels without error:
-    estimated from the variance of the corrected labels, and from how naive labels differ from them. They are as a
-    linear model of the features sees the labels if ``has_features``, and None if they cannot be estimated. Clipping and
-    errors of the propensities are not part of them.
+    Correlations are those of labels with the true relevance within queries, 1 for labels without error. They are
+    estimated from the variance of the corrected labels, and from how naive labels differ from them; with
+    ``has_features``, only what a linear model of the features can learn counts. They are None if they cannot be
+    estimated. Clipping and errors of the propensities are ignored.
 
     Attributes
     ----------
@@ -47,8 +47,8 @@ class CorrectionDiagnosis:
     n_queries_negative : int
         Queries whose labels sum to less than 0, for which softmax is not convex.
     rank_groups : list of lists of int
-        Ranks that share clicked pairs, directly or through others. More than one group: the log does not tell how much
-        less the others are looked at.
+        Ranks that share clicked pairs, directly or through others. With more than one group, the log does not
+        tell how much less the others are looked at.
     correlation_naive, correlation_corrected : float or None
     is_naive_preferred : bool or None
         Whether naive labels are closer to the relevance.
@@ -81,7 +81,7 @@ class CorrectionDiagnosis:
 
     @property
     def is_naive_preferred(self) -> bool | None:
-        """Whether naive labels are estimated to be closer to the relevance; None if it cannot be told."""
+        """Whether naive labels are estimated to be closer to the relevance; None if unknown."""
         if self.correlation_naive is None or self.correlation_corrected is None:
             return None
         return self.correlation_naive > self.correlation_corrected
@@ -216,7 +216,7 @@ def _agreement(labels: CorrectedLabels, queries: Queries | None) -> _Agreement |
         energy = float(x @ x)
     if not (total > 0 and energy > 0):
         return None
-    if signal <= 0:  # noise is all there is
+    if signal <= 0:  # nothing but noise
         return _Agreement(float(max(product, 0.0) / np.sqrt(energy * total)), 0.0)
     return _Agreement(float(min(1.0, max(0.0, product) / np.sqrt(energy * signal))), float(np.sqrt(signal / total)))
 
@@ -251,14 +251,14 @@ def _basis(X: Any, query: np.ndarray, root: np.ndarray) -> np.ndarray:
 def _findings(found: CorrectionDiagnosis, labels: CorrectedLabels) -> list[str]:
     findings = [] if labels.propensities is None else list(labels.propensities.notes)
     if not found.n_clicks:
-        return [*findings, "Nothing was clicked: the labels hold no relevance."]
+        return [*findings, "Nothing was clicked: the labels carry no information."]
     if found.method == "naive":
         findings.append("Naive labels are click rates: they mistake a high rank for relevance.")
     elif not found.is_connected:
         others = sorted(rank for group in found.rank_groups[1:] for rank in group)
         findings.append(
             f"{ranks_share(others)} no clicked pair with {named_ranks(found.rank_groups[0])}: this log cannot identify "
-            "how much less is looked at there, nor check the propensities that were used."
+            "how much less users look there, nor check the propensities that were used."
         )
     wide = _wide_ranks(labels)
     if wide:
@@ -275,7 +275,7 @@ def _findings(found: CorrectionDiagnosis, labels: CorrectedLabels) -> list[str]:
             "with large weights dominate. Raise clip, or use more sessions."
         )
     if found.correlation_corrected == 0:
-        findings.append("Corrected labels are noise: they differ no more than by chance. Use more sessions, or naive.")
+        findings.append("Corrected labels are noise: they differ by no more than chance. Use more sessions, or naive.")
     elif found.is_naive_preferred:
         findings.append(
             f"Naive labels are estimated to be closer to the relevance (correlation {found.correlation_naive:.2f}) "

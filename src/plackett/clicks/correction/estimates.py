@@ -79,5 +79,5 @@ def by_session(
 
 
 def _corrected(sums: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """Return sums of squared deviations over n² for n terms, as those over n (n - 1)."""
+    """Return sums of squared deviations over n (n - 1), given those over n², for n terms."""
     return np.where(n > 1, sums * n / np.maximum(n - 1, 1), np.nan)

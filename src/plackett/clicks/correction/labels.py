@@ -53,7 +53,7 @@ class CorrectedLabels:
         Number of sessions of each query of ``pairs``: the weight of the query.
     method : str
     clip : float
-        Least divisor.
+        Smallest divisor.
     regression : ndarray of shape (n_rows,) or None
         R̂ of method "dr".
     propensities : Propensities or None
@@ -109,9 +109,9 @@ class CorrectedLabels:
         ----------
         features : Queries, or array-like of shape (n_rows, n_features), default=None
             Queries that hold the pairs, found by query and document as text (documents without names by their row); or
-            a row for each estimate. None takes the features that ``corrected_labels`` was given, or those of the log.
+            a row for each estimate. None uses the features that ``corrected_labels`` was given, or those of the log.
         feature_names : sequence of str, default=None
-            Of an array.
+            Names of the columns of an array.
 
         Returns
         -------
@@ -151,7 +151,7 @@ class CorrectedLabels:
         Parameters
         ----------
         queries : Queries
-            Of ``to_queries``, or some of them.
+            Those of ``to_queries``, or some of them.
 
         Returns
         -------
@@ -173,7 +173,7 @@ class CorrectedLabels:
         return self.n_sessions[place].astype(np.float64)
 
     def diagnose(self, features: Any = None) -> CorrectionDiagnosis:
-        """Say what these labels can teach: whether the log identifies the bias, what clipping does, what to log.
+        """Return what these labels can teach: whether the log identifies the bias, what clipping does, what to log.
 
         The error of naive labels, by their bias, is compared with that of corrected ones, by their variance. With
         features, errors are those that a linear model of the features would learn: it averages noise over documents,
@@ -182,7 +182,7 @@ class CorrectedLabels:
         Parameters
         ----------
         features : Queries or array-like, default=None
-            As for ``to_queries``. None takes the features that are known, if any.
+            As for ``to_queries``. None uses the features that are known, if any.
 
         Returns
         -------

@@ -18,7 +18,7 @@ Metric = str | Callable[[np.ndarray], np.ndarray]
 
 
 class Discount(NamedTuple):
-    """Weights of the ranks from 1, and what each rank adds whatever stands there (clicks by trust alone)."""
+    """Weights of the ranks from 1, and what each rank adds regardless of its document (clicks by trust alone)."""
 
     name: str
     weights: np.ndarray

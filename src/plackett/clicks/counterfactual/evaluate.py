@@ -1,4 +1,4 @@
-"""Evaluating rankings by the clicks of a log that shows others."""
+"""Evaluating rankings by the clicks of a log that shows other rankings."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def evaluate_from_clicks(
     n_draws: int = 2_000,
     random_state: int = 0,
 ) -> ClickEvaluation | ClickEvaluations:
-    """Estimate what a ranking is worth from the clicks of users who saw others.
+    """Estimate the value of a ranking from the clicks of users who saw others.
 
     By position, with ``propensities`` of the ranks: the value is the sum over documents of relevance times the
-    discount of the new rank, the mean over sessions. Relevance is the chance of a click at rank 1 if propensities are
+    discount of the new rank, averaged over sessions. Relevance is the chance of a click at rank 1 if propensities are
     relative to rank 1, the chance of a click on a document that is looked at if they are absolute chances of a look,
     or P(relevant) if they have trust bias.
 
@@ -83,7 +83,7 @@ def evaluate_from_clicks(
     * "cascade-dr": the same, with click rates of the other half of the log as control variate (kiyohara2022).
     * "pseudo-inverse": a sum of effects of documents at ranks (swaminathan2017).
 
-    Documents with the same score stand in all orders equally likely. Intervals take propensities and logging
+    All orders of documents with the same score are equally likely. Intervals treat propensities and logging
     probabilities as known. Results do not depend on the order of the sessions, nor on the number of threads.
 
     Parameters
@@ -91,10 +91,10 @@ def evaluate_from_clicks(
     log : ClickLog
     ranker : array-like of shape (n_pairs,), fitted ranker, Run, "logged", or a dict of names to these
         Scores in the order of ``log.pairs``; a ranker that scores ``log.features``; a run, which may hold documents
-        that were never shown, and percent-encoded ids ("red%20shoes"); "logged" is the order that the users saw. Those
-        of a dict are compared on the same sessions.
+        that were never shown, and percent-encoded ids ("red%20shoes"); "logged" is the order that the users saw. The
+        rankings of a dict are compared on the same sessions.
     propensities : Propensities, array-like of shape (n_ranks,), or str, default=None
-        For estimators by position. Values are used as given, also if that of rank 1 is not 1. A method of
+        For estimators by position. Values are used as given, even if that of rank 1 is not 1. A method of
         ``estimate_propensities`` is applied to this log.
     logging : LoggingPolicy or "shuffled", default=None
         For estimators by logging probabilities. "shuffled" uses the sessions with ``log.is_random``.
@@ -104,22 +104,22 @@ def evaluate_from_clicks(
         that returns their weights.
     estimator : str, default="ips"
     candidates : {"session", "query"}, default=None
-        What the new ranking orders: the documents of each list, or all documents of the query. None is "session", and
+        What the new ranking orders: the documents of each list, or all documents of the query. None means "session", or
         "query" with a logging policy that is not "shuffled". With "query" and propensities, a click counts 1 / mean
         propensity of the document over all sessions of the query, 0 where it was not shown (oosterhuis2020).
     clip : float, default=None
-        Smallest divisor of "clipped" and "dr"; None is 10 / √(sessions), at most 0.1.
+        Smallest divisor of "clipped" and "dr"; None means 10 / √(sessions), at most 0.1.
     regression : regressor or array-like of shape (n_pairs,), default=None
-        For "dr": a regressor with ``fit(X, y, sample_weight=)``, or relevance predicted by other means. None is a ridge
-        regression on the features of the log, or the mean relevance if it has none. Queries are predicted by fits on
-        other queries.
+        For "dr": a regressor with ``fit(X, y, sample_weight=)``, or relevance predicted by other means. None means
+        ridge regression on the features of the log, or the mean relevance if it has none. Queries are predicted by fits
+        on other queries.
     normalise : bool, default=False
         For "list", "item-position" and "rips": divide by the mean weight at each rank, which lowers the variance at the
         price of a bias that vanishes with the number of sessions.
     unit : {"session", "query"} or array-like of shape (n_sessions,), default="session"
-        What is independent: sessions, queries, or ids such as users. Bootstrap samples are drawn from units.
+        The independent units: sessions, queries, or ids such as users. Bootstrap samples are drawn from units.
     interval : {"bootstrap", "bernstein"}, default="bootstrap"
-        "bootstrap" adapts to skewness (bootstrap-t), and is NaN for less than 10 units or no click. "bernstein" holds
+        "bootstrap" adapts to skewness (bootstrap-t), and is NaN for fewer than 10 units or no click. "bernstein" holds
         for any number of sessions with bounded values, and is wide (maurer2009).
     level : float, default=0.95
     n_draws : int, default=2_000
@@ -184,7 +184,7 @@ def evaluate_from_clicks(
     terms = {
         str(name): plan.terms(get_ranking(one, plan.log, str(name), of_lists=of_lists)) for name, one in named.items()
     }
-    # an order of the sessions that depends on what they show alone, so that sums do too
+    # order the sessions by what they show, so that sums do not depend on the order of the log
     order = np.lexsort((*(column for one in terms.values() for column in one.columns()), session_keys(plan.log)))
     terms = {name: one.taken(order) for name, one in terms.items()}
     units = None if units is None else units[order]
@@ -208,9 +208,7 @@ def _check_bernstein(estimator: str, normalise: bool, unit: Any) -> None:
         what = "a normalised estimate" if estimator != CASCADE_DR else CASCADE_DR
         raise ValueError(f'interval="bernstein" needs a mean of bounded values, which {what} is not.')
     if not (isinstance(unit, str) and unit == "session"):
-        raise ValueError(
-            'interval="bernstein" takes sessions as independent; use interval="bootstrap" for other units.'
-        )
+        raise ValueError('interval="bernstein" assumes independent sessions; use interval="bootstrap" for other units.')
 
 
 # --- By position ------------------------------------------------------------------------------------------------------
@@ -273,11 +271,11 @@ def _bias(
     found = as_propensities(propensities, log, level=None)
     if found.method != GIVEN:
         source = " from this log" if isinstance(propensities, str) else ""
-        notes.append(f"The propensities are estimates{source} ({found.method}); the interval takes them as known.")
+        notes.append(f"The propensities are estimates{source} ({found.method}); the interval treats them as known.")
     if len(found) < log.longest:
         raise ValueError(
-            f"there are propensities of {count_of(len(found), 'rank')} but lists of up to {log.longest} documents. Cut "
-            f"the lists (read_clicks(..., k={len(found)})), or estimate the other ranks."
+            f"there are propensities for {count_of(len(found), 'rank')} but lists of up to {log.longest} documents. "
+            f"Cut the lists (read_clicks(..., k={len(found)})), or estimate the other ranks."
         )
     if found.a is not None and found.b is not None:
         bias = Bias(found.a, found.b)

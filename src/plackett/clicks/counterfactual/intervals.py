@@ -18,7 +18,7 @@ BOOTSTRAP, BERNSTEIN = "bootstrap", "bernstein"
 
 
 def unit_codes(log: ClickLog, unit: Any) -> np.ndarray | None:
-    """Return the unit of each session, or None where every session is one of its own."""
+    """Return the unit of each session, or None if every session is its own unit."""
     if isinstance(unit, str):
         if unit == "session":
             return None
@@ -51,7 +51,7 @@ def unit_values(columns: np.ndarray, units: np.ndarray | None, seed: int) -> np.
 def bootstrap_intervals(values: np.ndarray, level: float, n_draws: int, seed: int) -> list[Interval]:
     """Return the bootstrap-t interval of the mean of each column; all columns share their samples.
 
-    NaN for less than 10 values: the spread of small samples is often 0.
+    NaN for fewer than 10 values: the spread of small samples is often 0.
     """
     if values.shape[0] < LEAST_UNITS:
         return [Interval(math.nan, math.nan)] * values.shape[1]

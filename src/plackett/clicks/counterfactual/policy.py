@@ -1,4 +1,4 @@
-"""Logging policies: with what chance the log shows a document at a rank."""
+"""Logging policies: the chance that the log shows a document at a rank."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class LoggingPolicy:
         """
         values = check_scores(scores).astype(np.float64)
         if not np.isfinite(values).all():
-            raise ValueError("scores holds an infinite number; such a document has no chance that is known.")
+            raise ValueError("scores holds an infinite number; the chance of such a document is undefined.")
         return cls(SCORES, scores=values, temperature=check_number(temperature, "temperature", above=0))
 
     @classmethod
@@ -84,7 +84,7 @@ class LoggingPolicy:
         step : array-like of shape (n_shown,), default=None
             Chance of the document at its rank, given the documents above it. For "list", "rips" and "cascade-dr".
         marginal : array-like of shape (n_shown,), default=None
-            Chance of the document at its rank, whatever stands above it. For "item-position".
+            Chance of the document at its rank, regardless of the documents above it. For "item-position".
 
         Returns
         -------
@@ -176,7 +176,7 @@ def race_chances(weights: np.ndarray, n_ranks: int) -> np.ndarray:
     time = np.exp(np.arange(-38.0 - np.log(weights.max()), 4.0 - np.log(weights.min()), STEP))
     late = np.exp(-np.outer(time, weights))  # chance not to have arrived
     early = -np.expm1(-np.outer(time, weights))
-    before = np.zeros((time.size, n, n_ranks))  # chance that so many others arrived before, for each document
+    before = np.zeros((time.size, n, n_ranks))  # chance that 0, 1, 2, … others arrived before, for each document
     before[:, :, 0] = 1.0
     for other in range(n):
         others = np.arange(n) != other
@@ -229,7 +229,7 @@ def _chances(values: Any, name: str) -> np.ndarray | None:
     is_wrong = ~((chances > 0) & (chances <= 1))
     if is_wrong.any():
         row = int(np.argmax(is_wrong))
-        raise ValueError(f"{name} is {chances[row]:g} in row {row}; what was shown had a chance above 0, at most 1.")
+        raise ValueError(f"{name} is {chances[row]:g} in row {row}; shown documents have a chance above 0, at most 1.")
     return chances
 
 

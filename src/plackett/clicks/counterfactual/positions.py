@@ -1,7 +1,7 @@
 """Estimates from clicks over propensities: plain, self-normalised, clipped and doubly robust.
 
 The relevance of a document is the chance of a click at rank 1, or P(relevant) with trust bias. The value of a ranking
-is the sum of relevance times discount over the documents, the mean over sessions. With candidates "session" the new
+is the sum of relevance times discount over the documents, averaged over sessions. With candidates "session" the new
 ranking orders the documents of each list, and a click counts 1 / a of its rank. With "query" it orders all documents of
 the query, and a click counts 1 / ρ, where ρ is the mean of a over all sessions of the query, 0 where the document was
 not shown (oosterhuis2020). That ρ comes from the log: the terms of sessions are then the pseudo-values of a jackknife,
@@ -50,8 +50,8 @@ def exposure_of(log: ClickLog, counts: Counts, bias: Bias) -> Exposure:
 class _Residuals:
     """What a click or a skip adds to an estimate of relevance, over the sessions of the query.
 
-    Where ρ is not clipped, the estimate is a ratio of sums over sessions, and a session adds what it would miss without
-    it. ``excess`` is the mean of that over the sessions of the query.
+    Where ρ is not clipped, the estimate is a ratio of sums over sessions, and a session adds what the estimate would
+    lose without it. ``excess`` is the mean of that over the sessions of the query.
     """
 
     def __init__(self, exposure: Exposure, bias: Bias, clip: float, guess: np.ndarray):

@@ -87,7 +87,7 @@ class Ranking(NamedTuple):
 def get_ranking(ranker: Any, log: ClickLog, name: str, *, of_lists: bool) -> Ranking:
     """Return the ranking of scores, of a fitted ranker, or of a run; or the logged order for "logged".
 
-    ``of_lists``: the documents of each list are ordered, which a run must hold.
+    With ``of_lists`` the documents of each list are ordered, and a run must hold them.
     """
     bounds = np.searchsorted(log.pair_query, np.arange(len(log.queries) + 1))
     if isinstance(ranker, str):
@@ -114,7 +114,7 @@ def get_ranking(ranker: Any, log: ClickLog, name: str, *, of_lists: bool) -> Ran
 
 
 def _ranking_of_run(run: Run, log: ClickLog, name: str, of_lists: bool) -> Ranking:
-    """Return the ranking of a run. Shown documents that it does not retrieve stand behind all others."""
+    """Return the ranking of a run. Shown documents that it does not retrieve come after all others."""
     names, query = _names_in(log.queries, run.qid, "qid")
     docids, doc = _names_in(log.pairs.docids, run.docid, "docid")
     pairs, pair = coded_pairs(names, docids, query, doc)

@@ -35,14 +35,14 @@ class ClickEvaluation:
         use logging probabilities. With candidates="session", the share of the new ranking of all documents of the query
         that was in the list of a session.
     mean_weight : float
-        Of estimators that use logging probabilities: about 1 if these are right, and the log may show what the new
+        Of estimators that use logging probabilities: about 1 if these are right, and the log can show what the new
         ranking shows. NaN for others.
     clip : float or None
         Smallest divisor of clicks.
     bias : float or None
-        What clipping changed: the clipped estimate less the one that is not clipped.
+        What clipping changed: the clipped estimate less the unclipped one.
     bias_bound : float or None
-        The true value is above the expectation of the estimator by at most so much ("dr": above or below), if the
+        The true value is above the expectation of the estimator by at most this much ("dr": above or below), if the
         propensities are right: because of clipping, and of documents that were never shown. None for "snips".
     range : tuple of float or None
         Least and largest values of a session, for ``interval="bernstein"``.
@@ -96,7 +96,7 @@ class ClickEvaluation:
             ("effective sample size", f"{self.effective_sample_size:,.0f} clicks"),
         ]
         if not math.isnan(self.coverage):
-            rows.append(("of the new ranking", f"{self.coverage:.1%} covered by the log"))
+            rows.append(("coverage", f"{self.coverage:.1%} of the new ranking"))
         if not math.isnan(self.mean_weight):
             rows.append(("mean weight", f"{self.mean_weight:.3f} (1 is expected)"))
         if self.clip:

@@ -26,7 +26,7 @@ from plackett.clicks.log import ClickLog
 from plackett.evaluation.significance import Interval, holm, paired_t_columns
 from plackett.exceptions import DataWarning, warn
 
-FEW_CLICKS = 100  # effective ones; the intervals of fewer are not to be trusted
+FEW_CLICKS = 100  # effective ones; the intervals of fewer are unreliable
 LITTLE_COVERAGE = 0.9
 
 
@@ -93,7 +93,7 @@ def summarise(name: str, terms: Terms, setting: Setting) -> ClickEvaluation:
 
 
 def _rounded(value: float) -> float:
-    """Return 0 for what rounding left over."""
+    """Return 0 for rounding errors."""
     return value if abs(value) > 1e-12 else 0.0
 
 
@@ -139,7 +139,7 @@ def _note_missing_interval(found: ClickEvaluation, n_units: int, setting: Settin
     if setting.interval != BOOTSTRAP or (found.n_clicks and n_units >= LEAST_UNITS):
         return
     units = "sessions" if setting.units is None else "units"
-    reason = f"{n_units} {units}, less than {LEAST_UNITS}" if found.n_clicks else "no click"
+    reason = f"{n_units} {units}, fewer than {LEAST_UNITS}" if found.n_clicks else "no click"
     advice = "" if setting.units is not None else '; interval="bernstein" holds for any number of sessions'
     found.notes.append(f"There is no bootstrap interval: the log has {reason}{advice}.")
 

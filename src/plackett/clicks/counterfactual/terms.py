@@ -14,7 +14,7 @@ from plackett.clicks.models.collapse import session_blocks
 
 
 class Ratio(NamedTuple):
-    """A sum over sessions over another one; without ``weights``, over the number of sessions."""
+    """A sum over sessions divided by another one; without ``weights``, by the number of sessions."""
 
     values: np.ndarray
     weights: np.ndarray | None = None

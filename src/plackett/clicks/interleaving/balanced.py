@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from plackett.clicks.interleaving.draws import Draws
 from plackett.clicks.interleaving.method import Basis, Lists, Method
 
-MISSING = 0.0  # in place of a rank
+MISSING = 0.0  # instead of a rank
 
 
 class Balanced(Method):
     """Two rankers whose best documents are always shown to the same depth. Biased; kept for comparison.
 
-    List: a coin says who begins; then the ranker whose documents were looked at less deep is next. Credit: let ``d`` be
+    List: a coin decides who begins; then the ranker whose list was used less deeply is next. Credit: let ``d`` be
     the lowest clicked document and ``j`` its better rank; the ranker with more clicks in its first ``j`` wins the
     list. Test: the mean of wins less losses per unit.
 

@@ -61,7 +61,7 @@ class LoggedList(NamedTuple):
 def read_interleaving(source: str | os.PathLike) -> dict[str, Interleaver]:
     r"""Return the interleaved tests in a log of ``plackett serve``, with all clicks credited.
 
-    Each pair of model files is a test of its own: a model that was swapped begins a new one.
+    Each pair of model files is a separate test: a swapped model starts a new one.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ class ShownList:
 
 @dataclass(frozen=True)
 class Credit:
-    """What became of the clicks on a list.
+    """The outcome of crediting clicks on a list.
 
     Attributes
     ----------
@@ -81,21 +81,21 @@ class Interleaver:
     Parameters
     ----------
     method : str, default="team-draft"
-        Of two rankers: "team-draft", "optimised", or "balanced", which is biased; of two or more: "probabilistic",
+        For two rankers: "team-draft", "optimised", or "balanced", which is biased; for two or more: "probabilistic",
         "team-draft-multileave", "pairwise-preference".
     k : int, default=10
         Documents in a list; at most 10 for "optimised".
     credit : {"linear", "inverse"}, default=None
-        Of method="optimised"; None is "linear".
+        For method="optimised"; None means "linear".
     lists_per_unit : int, default=1
         Clicked lists after which a unit is closed. None closes units only by ``close``.
     random_state : int, default=None
         The seed. Ids of lists cannot be guessed without it; None draws 128 random bits, which are kept in the state.
     rankers : sequence of str, default=None
-        Names of the rankers; None takes those of the first request.
+        Names of the rankers; None uses those of the first request.
     database : path, URL or sqlalchemy.Engine, default=None
         Where the state is kept, for several processes; a path is an SQLite file. None keeps it in memory (``to_json``).
-        A test that exists goes on; its settings must be the same.
+        An existing test is resumed; its settings must be the same.
     test : str, default="test"
         Name of the test in the database.
 
@@ -167,7 +167,7 @@ class Interleaver:
             Identifies the request, such as the session and the query. The same key, unit and lists give the same list,
             which counts once. None draws a key.
         unit : str or int, default=None
-            Identifies the unit, such as the user; None: the request is a unit of its own.
+            Identifies the unit, such as the user; None: the request is its own unit.
         k : int, default=None
             Documents of this list, if they are fewer than those of the test.
 
@@ -219,7 +219,7 @@ class Interleaver:
         self._state.add(ListRecord(shown.id, unit_name, documents, shown.basis, time.time()))
 
     def credit(self, shown: ShownList | str, clicks: Iterable) -> Credit:
-        """Credit the clicks on a shown list, given by itself or by its id.
+        """Credit the clicks on a shown list, given as a `ShownList` or by its id.
 
         Give all clicks of a list in one call if ``lists_per_unit`` is 1, as the unit is then closed. Calls may be
         repeated: a list is counted once.
@@ -375,7 +375,7 @@ class Interleaver:
             raise ValueError(f"a test compares at least two rankers with different names; {len(names)} were given.")
         if self._method.takes_two and len(names) != 2:
             others = '"probabilistic", "team-draft-multileave" or "pairwise-preference"'
-            raise ValueError(f"method={self.method!r} compares two rankers, not {len(names)}. Take {others}.")
+            raise ValueError(f"method={self.method!r} compares two rankers, not {len(names)}. Use {others}.")
         options = self._options()
         if self._seed is None:
             options["random_state"] = secrets.randbits(128)
@@ -388,7 +388,7 @@ class Interleaver:
         for name, value in self._options().items():
             if kept[name] != value and not (name == "random_state" and value is None):
                 raise ValueError(
-                    f"the test {self.test!r} was begun with {name}={kept[name]!r}, not {value!r}. Use the same "
+                    f"the test {self.test!r} was started with {name}={kept[name]!r}, not {value!r}. Use the same "
                     "settings, or another name for a new test."
                 )
         self._seed, self._rankers = kept["random_state"], list(kept["rankers"])
@@ -404,7 +404,7 @@ def _name(value: Any, what: str) -> str:
         return value
     if isinstance(value, (str, int, np.integer)) and not isinstance(value, bool):
         return str(value)
-    raise TypeError(f"{what} is {value!r}; texts and whole numbers are ids.")
+    raise TypeError(f"{what} is {value!r}; ids must be strings or whole numbers.")
 
 
 def _as_texts(lists: Sequence[Sequence], names: Sequence[str]) -> tuple[list[list[str]], dict[str, Any]]:

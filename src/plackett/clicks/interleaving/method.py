@@ -34,7 +34,7 @@ class Method(ABC):
 class AdditiveMethod(Method):
     """A method whose basis is the credit of each ranker for a click: the credit of a list is the mean over its clicks.
 
-    The mean, not the sign of the sum, is exactly neutral also if lists run out of documents.
+    The mean, not the sign of the sum, is exactly neutral even if lists run out of documents.
     """
 
     def credit(self, basis: Basis, clicked: Sequence[int], n_rankers: int) -> list[float]:

@@ -112,7 +112,7 @@ def sessions_needed(
     """Return the number of sessions after which a preference is found with some power, for planning a test.
 
     A session is a win, a loss or a tie. With unequal shares of clicks or credits of other methods the variance is
-    smaller, and so is the number. Results are estimates, rather too high than too low (up to 15 %).
+    smaller, and so is the number. Results are estimates, which tend to be too high (by up to 15 %).
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ class InterleavingSimulation:
         What the test found. Units are users.
     sessions_needed : float
         Estimated sessions for a power of 95 %, looked at after every session; NaN if the mean is within two standard
-        errors of 0 in the sessions of this simulation, which then do not tell.
+        errors of 0 in the sessions of this simulation.
     sessions_needed_fixed : float
         The same with one look at the end.
     ab : tuple of AbTest
@@ -192,7 +192,7 @@ def simulate_interleaving(
     ranked = [_ranked(grouped, one) for one in scores]
     test = Interleaver(method, k=k, credit=credit, lists_per_unit=lists_per_unit, random_state=seed, rankers=[*rankers])
 
-    # as many draws for each session: the first 1,000 sessions of 10,000 are those of 1,000
+    # the same number of draws for each session: the first 1,000 sessions of 10,000 are those of 1,000
     draws = np.random.default_rng([seed, 0]).random((n_sessions, 2 + 2 * k))
     query = (draws[:, 0] * grouped.n_queries).astype(np.int64)
     unit = (draws[:, 1] * max(1, round(n_sessions / per_user))).astype(np.int64)

@@ -238,7 +238,7 @@ def stored_settings(database: Any, beginning: str) -> list[dict[str, Any]]:
 
 
 def delete_test(connection: sa.Connection, test: str) -> None:
-    """Delete all that a database has of a test."""
+    """Delete all data of a test from a database."""
     for table in (values, units, lists, tests):
         connection.execute(sa.delete(table).where(table.c.test == test))
 

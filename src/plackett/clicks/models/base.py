@@ -45,9 +45,10 @@ class ClickModel(Parameters, ABC):
         the ranks at which a pair was shown, because rankers show better documents higher, and the attractiveness is
         integrated out when the chances of looks are estimated.
     max_iter : int, default=200
-        Steps at most. Models with a closed form ignore it.
+        Maximum number of steps. Models with a closed form ignore it.
     tol : float, default=1e-6
-        Stop when a step moves no shared parameter by more, and the mean log-likelihood rises by less than 0.01 ``tol``.
+        Stop when a step moves no shared parameter by more than this, and the mean log-likelihood rises by less than
+        0.01 ``tol``.
 
     Attributes
     ----------
@@ -113,7 +114,7 @@ class ClickModel(Parameters, ABC):
         try:
             with one_blas_thread():  # its bits depend on the number of threads
                 self._fit(log, start_prior(self.prior, log))
-        except BaseException:  # the model is as it was
+        except BaseException:  # restore the model
             vars(self).clear()
             vars(self).update(before)
             raise
@@ -263,7 +264,7 @@ class ClickModel(Parameters, ABC):
         ndarray of shape (n_pairs, 2)
             Its two parameters, a and b, as of ``posterior``.
         """
-        raise ValueError(f"{self.name} has no satisfaction of pairs; dbn and sdbn have.")
+        raise ValueError(f"{self.name} has no satisfaction of pairs; use dbn or sdbn.")
 
     def judgements(
         self,
@@ -297,8 +298,8 @@ class ClickModel(Parameters, ABC):
         min_impressions : int, default=10
             Pairs that were shown less often in the fit have no grade.
         min_evidence : float, default=1.0
-            Nor have pairs with less evidence: the number of looks that what is known about the attractiveness is
-            worth. An impression far down the list, which few users look at, is worth little.
+            Pairs with less evidence have no grade either. Evidence is the information about the attractiveness, as an
+            equivalent number of looks. An impression far down the list, which few users look at, adds little.
         level : float, default=0.95
             Of the intervals.
         lower : bool, default=False
@@ -480,7 +481,7 @@ class ClickModel(Parameters, ABC):
 
     @staticmethod
     def load(path: str | os.PathLike | BinaryIO) -> ClickModel:
-        """Return the model in a file of ``save``, of whatever kind it is.
+        """Return the model in a file of ``save``, of any kind.
 
         Parameters
         ----------

@@ -446,9 +446,10 @@ class PBM(_Examination):
         was shown; "features" one whose mean is a logistic model of the features of the log as well. The attractiveness
         is then integrated out when the chances of looks are estimated; these have the prior (1, 1).
     max_iter : int, default=200
-        Steps at most.
+        Maximum number of steps.
     tol : float, default=1e-6
-        Stop when a step moves no shared parameter by more, and the mean log-likelihood rises by less than 0.01 ``tol``.
+        Stop when a step moves no shared parameter by more than this, and the mean log-likelihood rises by less than
+        0.01 ``tol``.
 
     Attributes
     ----------
@@ -459,7 +460,7 @@ class PBM(_Examination):
     examination_error_ : ndarray of shape (n_ranks,)
         Standard errors of their log-odds; NaN for lists of more than 200 documents.
     evidence_ : ndarray of shape (n_pairs, 2)
-        Clicks and skips that what is known about each attractiveness is worth.
+        Information about each attractiveness, as equivalent numbers of clicks and skips.
 
     Examples
     --------
@@ -493,7 +494,7 @@ class UBM(_Examination):
     examination_error_ : ndarray of shape (n_ranks, n_ranks)
         Standard errors of their log-odds; NaN for lists of more than 19 documents.
     evidence_ : ndarray of shape (n_pairs, 2)
-        Clicks and skips that what is known about each attractiveness is worth.
+        Information about each attractiveness, as equivalent numbers of clicks and skips.
 
     Examples
     --------

@@ -30,16 +30,16 @@ _kernels = _native.clicks
 
 
 class ChainModel(ClickModel):
-    """Base class of models with a chance to look on after a skip, and one after a click."""
+    """Base class of models with a chance to continue after a skip, and one after a click."""
 
     by_rank: ClassVar[bool] = False  # whether the chance after a click depends on the rank, not on the pair
 
     def _after_skip(self) -> float:
-        """Return the chance to look on after a skip."""
+        """Return the chance to continue after a skip."""
         return 1.0
 
     def _after_click(self, log: ClickLog, attraction: np.ndarray) -> np.ndarray:
-        """Return the chance to look on after a click, by pair or by rank."""
+        """Return the chance to continue after a click, by pair or by rank."""
         raise NotImplementedError
 
     def _filler(self, log: ClickLog) -> Filler:
@@ -127,7 +127,7 @@ class CM(ChainModel):
 
 
 class TailModel(ChainModel):
-    """Base class of models fitted by EM: users may look on after a click."""
+    """Base class of models fitted by EM: users may continue after a click."""
 
     has_satisfaction: ClassVar[bool] = False
     pass_kernel: ClassVar[Any]
@@ -249,7 +249,7 @@ class TailModel(ChainModel):
         return fitted_posterior(evidence_of(values, total, yes, no))
 
     def _look_on(self, attraction: np.ndarray, satisfaction: np.ndarray) -> np.ndarray:
-        """Return the chance to look on after a click, by pair or by rank."""
+        """Return the chance to continue after a click, by pair or by rank."""
         raise NotImplementedError
 
     def _after_click(self, log: ClickLog, attraction: np.ndarray) -> np.ndarray:
@@ -301,7 +301,7 @@ class _WithClosedForm(TailModel):
 
 
 class DCM(_WithClosedForm):
-    """Dependent click model: users look on after a skip, and after a click with a chance that depends on the rank.
+    """Dependent click model: users continue after a skip, and after a click with a chance that depends on the rank.
 
     Parameters
     ----------
@@ -316,9 +316,9 @@ class DCM(_WithClosedForm):
     attractiveness_ : ndarray of shape (n_pairs,)
         Chance of a click on each pair if it is looked at, in the order of ``pairs``.
     continuation_ : ndarray of shape (n_ranks,)
-        Chance to look on after a click at each rank.
+        Chance to continue after a click at each rank.
     evidence_ : ndarray of shape (n_pairs, 2)
-        Clicks and skips that what is known about each attractiveness is worth.
+        Information about each attractiveness, as equivalent numbers of clicks and skips.
 
     Examples
     --------
@@ -346,7 +346,7 @@ class DCM(_WithClosedForm):
 
 
 class CCM(TailModel):
-    """Click chain model: the chance to look on after a click depends on the attractiveness of the document.
+    """Click chain model: the chance to continue after a click depends on the attractiveness of the document.
 
     After a skip it is τ1, after a click τ2 (1 - α) + τ3 α.
 
@@ -362,7 +362,7 @@ class CCM(TailModel):
     continuation_ : ndarray of shape (3,)
         τ1, τ2 and τ3.
     evidence_ : ndarray of shape (n_pairs, 2)
-        Clicks and skips that what is known about each attractiveness is worth.
+        Information about each attractiveness, as equivalent numbers of clicks and skips.
 
     Examples
     --------
@@ -392,9 +392,9 @@ class CCM(TailModel):
 
 
 class DBN(TailModel):
-    """Dynamic Bayesian network model: a clicked document may satisfy, and who is not satisfied may look on.
+    """Dynamic Bayesian network model: a clicked document may satisfy; unsatisfied users may continue.
 
-    After a skip users look on with the chance γ, after a click with γ (1 - σ).
+    After a skip users continue with the chance γ, after a click with γ (1 - σ).
 
     Parameters
     ----------
@@ -410,7 +410,7 @@ class DBN(TailModel):
     continuation_ : float
         γ.
     evidence_ : ndarray of shape (n_pairs, 2)
-        Clicks and skips that what is known about each attractiveness is worth.
+        Information about each attractiveness, as equivalent numbers of clicks and skips.
 
     Examples
     --------
@@ -438,7 +438,7 @@ class DBN(TailModel):
 
 
 class SDBN(_WithClosedForm):
-    """Simplified DBN: users who are not satisfied always look on (γ = 1).
+    """Simplified DBN: users who are not satisfied always continue (γ = 1).
 
     Parameters
     ----------
@@ -455,7 +455,7 @@ class SDBN(_WithClosedForm):
     satisfaction_ : ndarray of shape (n_pairs,)
         Chance that a click on the pair satisfies.
     evidence_ : ndarray of shape (n_pairs, 2)
-        Clicks and skips that what is known about each attractiveness is worth.
+        Information about each attractiveness, as equivalent numbers of clicks and skips.
 
     Examples
     --------

@@ -175,7 +175,7 @@ def compare_click_models(
     Parameters
     ----------
     models : sequence or dict
-        Names for ``get_click_model`` or models, which are copied and not fitted. A dict gives them other names.
+        Names for ``get_click_model``, or models, which are copied and stay unfitted. A dict gives them other names.
     log : ClickLog
     cv : int, default=5
         Number of folds.
@@ -261,7 +261,7 @@ def _named(models: Any) -> dict[str, ClickModel]:
 
 def _held_out(name: str, model: ClickModel, train: ClickLog, test: ClickLog) -> list[np.ndarray]:
     """Return the logarithms of the chances of what happened in each row: given the clicks above it, and before them."""
-    with recorded() as caught:  # what is said about pairs and second clicks would be repeated by every fold
+    with recorded() as caught:  # every fold would repeat the warnings about pairs and second clicks
         model.fit(train)
         parts = [np.where(test.click, p, 1 - p) for p in (model.predict_conditional(test), model.predict(test))]
     for one in caught:
@@ -289,7 +289,7 @@ def _summary(
     ranks = {}
     for name, (conditional, before) in zip(names, logarithms, strict=True):
         values[LOG_LIKELIHOOD].append(_weighted(weights, conditional.sum(axis=1)[:, None])[:, 0] / n_drawn)
-        with np.errstate(invalid="ignore", divide="ignore"):  # a sample without a list so long
+        with np.errstate(invalid="ignore", divide="ignore"):  # a sample without a list of this length
             perplexities = np.exp(-_weighted(weights, before) / n_rows)
         values[PERPLEXITY].append(np.nanmean(perplexities, axis=1))
         by_rank[name] = perplexities[0]

@@ -52,7 +52,7 @@ class Prior:
     is_fitted : bool, default=False
         Whether ``improve`` estimates it.
     features : ndarray of shape (n_pairs, n_features) or None
-        Of which the mean is a logistic model.
+        Features of the logistic model of the mean.
     """
 
     def __init__(self, a: float = 1.0, b: float = 1.0, *, is_fitted: bool = False, features: np.ndarray | None = None):
@@ -91,7 +91,7 @@ class Prior:
         return np.append(self.coef[0], self.coef[1 + self._n_added :]), self.scale[:, self._n_added :]
 
     def settle(self) -> None:
-        """Keep the prior as it is: ``improve`` changes it no more."""
+        """Freeze the prior: ``improve`` no longer changes it."""
         self._is_fitted = False
 
     # --- Parameters: coefficients of the mean on the scale of log-odds, and the logarithm of the strength ------------

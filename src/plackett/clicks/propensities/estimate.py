@@ -71,17 +71,17 @@ def estimate_propensities(
     log : ClickLog
     method : {"randomised", "swap", "harvesting", "em", "regression-em", "trust"}, default="harvesting"
     model : PBM, or classifier, default=None
-        For "em", the model to fit; None is ``PBM(prior="fitted")``, which integrates the attractiveness of the pairs
-        out. Estimated together with the propensities, it biases them. For "regression-em", a classifier with
-        ``fit(X, y, sample_weight=)`` and ``predict_proba(X)``; None is a logistic model.
+        For "em", the model to fit; None means ``PBM(prior="fitted")``, which integrates out the attractiveness of the
+        pairs, because estimating both together biases the propensities. For "regression-em", a classifier with
+        ``fit(X, y, sample_weight=)`` and ``predict_proba(X)``; None means a logistic model.
     level : float, default=0.95
         Level of the intervals; None computes none. A jackknife repeats the fit for each group.
     n_groups : int, default=20
         Groups of the jackknife.
     max_iter : int, default=500
-        EM steps at most. This and ``tol`` are ignored with a PBM as ``model``.
+        Maximum number of EM steps. This and ``tol`` are ignored with a PBM as ``model``.
     tol : float, default=1e-6
-        Stop when a step moves no chance by more, and the likelihood rises by little.
+        Stop when a step moves no chance by more than this, and the likelihood hardly rises.
     random_state : int, default=0
         Seed of the groups.
 
@@ -200,7 +200,7 @@ def _found_ranks(counts: Counts, method: str) -> tuple[np.ndarray, list[str]]:
         return is_found, []
     note = (
         f"{ranks_share(lost.tolist())} no clicked pair of query and document with rank 1{through}: this log cannot "
-        'tell how much less is looked at there. Serve some lists in another order, or use method="regression-em".'
+        'tell how much less users look there. Serve some lists in another order, or use method="regression-em".'
     )
     if lost.size == counts.n_ranks - 1:
         raise ValueError(note)
@@ -336,9 +336,7 @@ def _by_model(log: ClickLog, model: Any, level: float | None) -> tuple[np.ndarra
 
     if not isinstance(model, PBM):
         raise ValueError(f'method="em" takes a PBM as model, not {type(model).__name__}.')
-    with without(
-        ".* share no pair with|.* shares no pair with"
-    ):  # ranks that are not found have a warning of their own
+    with without(".* share no pair with|.* shares no pair with"):  # ranks that are not found have their own warning
         fitted = PBM(**model.get_params()).fit(log)
     values = fitted.examination_
     if level is None:

@@ -64,7 +64,7 @@ class Propensities:
         self.intervals = _of_shape(intervals, "intervals", (n_ranks, 2))
         self.a, self.b = _of_shape(a, "a", (n_ranks,)), _of_shape(b, "b", (n_ranks,))
         if (self.a is None) != (self.b is None):
-            raise ValueError("a and b belong together: give both, or none.")
+            raise ValueError("a and b belong together: give both or neither.")
         self.level, self.method, self.notes = level, method, list(notes or [])
 
     def __len__(self) -> int:
@@ -107,7 +107,7 @@ class Propensities:
         ax : matplotlib Axes, default=None
             None makes a new figure. Several propensities may share one.
         label : str, default=None
-            Name in the legend; None takes the method.
+            Name in the legend; None uses the method.
 
         Returns
         -------

@@ -51,7 +51,7 @@ class Cleaning:
     first_position : int
         The position of the first document in the source, 0 or 1.
     counts : dict of str to int
-        How often each damage occurred, by its name.
+        How often each kind of damage occurred, by its name.
 
     Examples
     --------
@@ -77,22 +77,22 @@ class Cleaning:
     def add(self, name: str, count: SupportsInt) -> None:
         """Count damage, which must have a rule."""
         if name not in RULES:
-            raise KeyError(f"{name!r} is not the name of a damage.")
+            raise KeyError(f"{name!r} is not a kind of damage.")
         if int(count):
             self.counts[name] = self.counts.get(name, 0) + int(count)
 
     def __getitem__(self, name: str) -> int:
         if name not in RULES:
-            raise KeyError(f"{name!r} is not the name of a damage. The names are {', '.join(RULES)}.")
+            raise KeyError(f"{name!r} is not a kind of damage. The kinds are {', '.join(RULES)}.")
         return self.counts.get(name, 0)
 
     @property
     def rules(self) -> dict[str, str]:
-        """The rule for each damage that occurred."""
+        """The rule for each kind of damage that occurred."""
         return {name: RULES[name][1] for name in RULES if name in self.counts}
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Return the name, the count and the rule of each damage that occurred."""
+        """Return the name, the count and the rule of each kind of damage that occurred."""
         return [(name, f"{self.counts[name]:,}", rule) for name, rule in self.rules.items()]
 
     def to_dict(self) -> dict[str, Any]:

@@ -180,7 +180,7 @@ def _whole_lines(lines: Lines, *, has_quotes: bool) -> Iterator[bytes]:
 
 
 def _closed(block: bytes, cut: int) -> int:
-    """Return where to cut instead of at the end of a block, of which the last ``cut`` bytes are new: not in quotes.
+    """Return where to cut a block whose last ``cut`` bytes are new, so that no quotes are open there.
 
     An earlier end of a line is looked for nearby. If there is none, a quote was never closed.
     """

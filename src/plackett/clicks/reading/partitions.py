@@ -124,7 +124,7 @@ class UnknownTotalError(Exception):
 
 
 class Totals:
-    """Sums over all parts. Parts are read again until all sums are known that they ask for."""
+    """Sums over all parts. Parts are read again until all sums that they ask for are known."""
 
     def __init__(self, n_parts: int):
         self._n_parts = n_parts

@@ -96,16 +96,16 @@ def read_clicks(
         "auto" examines the first bytes.
     session, query, docid, rank, click : str, default=None
         Columns of a table; None looks for usual names such as ``session_id`` and ``position``. Positions may begin at
-        0 or at 1, which is found out.
+        0 or at 1, which is detected.
     time, ranker, is_random, client : str, default=None
         Optional columns: time of the list, name of the ranker, whether the list was shuffled, and the client. For UBI,
         ``ranker`` is a path such as ``"query_attributes.variant"``.
     clicks, impressions : sequence of str
-        UBI: values of ``action_name`` that are clicks, and that tell the shown documents of queries without hits.
+        UBI: values of ``action_name`` that are clicks, and impressions, which give the lists of queries without hits.
     filters : sequence of str, default=("query_attributes.filters",)
         UBI: paths of filters, which are part of the query.
     k : int, default=None
-        Longest list; the documents behind are dropped. Set it to the number of results on a page if hits were logged
+        Longest list; further documents are dropped. Set it to the number of results on a page if hits were logged
         that were not shown.
     max_sessions_per_client : int, default=None
         Clients with more sessions are bots. Clients whose name says that they are bots are dropped in any case.
@@ -152,7 +152,7 @@ def read_clicks(
     queries_of, events_of = found_parts or ([source], [] if events is None else [events])
     if format == "ubi" and not events_of:
         if not isinstance(source, (str, os.PathLike)) or source == "-":
-            raise ValueError("a log of UBI needs its events, too: events='FILE'.")
+            raise ValueError("a log of UBI needs its events as well: events='FILE'.")
         events_of = [source]
     with ExitStack() as stack:
         opening = _Opening(stack, [*queries_of, *events_of], verbose)
@@ -180,7 +180,7 @@ def read_clicks(
                 present, blocks = _table(found_source, _shown(source))
                 if HITS in present and format == "auto":
                     raise ValueError(
-                        f"{_shown(source)} holds queries of UBI. Pass the events, too: events='FILE', or format='ubi' "
+                        f"{_shown(source)} holds queries of UBI. Also pass the events: events='FILE', or format='ubi' "
                         "if they are in the same file."
                     )
                 found = find_columns(present, columns, _shown(source))

@@ -25,7 +25,7 @@ CHUNK = 1 << 24  # bytes of records that are sorted by partition at a time
 class Scratch:
     """Arrays kept in memory or, for results written to ``path``, in a temporary file beside it.
 
-    The file has no name: it is gone when it is closed, and when the process ends. ``PLACKETT_CACHE`` names another
+    The file has no name: it disappears when it is closed, or when the process ends. ``PLACKETT_CACHE`` names another
     folder for it.
     """
 
@@ -149,7 +149,7 @@ class Records:
 
 
 def joined(parts: list[Records]) -> Records:
-    """Return the records of all parts, which must be some."""
+    """Return the records of all parts, at least one."""
     columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns}
     lists = {
         name: Ragged(
@@ -209,7 +209,7 @@ class Store:
         self.sizes += sum(np.diff(bounds[name]) for name in bounds if name != "session")
 
     def read(self, first: int, last: int) -> Records | None:
-        """Return the records of partitions ``first`` to ``last``; None if there is none at all."""
+        """Return the records of partitions ``first`` to ``last``; None if there are none at all."""
         parts = []
         for chunk in self._chunks:
             bounds = {name: values[[first, last]].tolist() for name, values in chunk.bounds.items()}

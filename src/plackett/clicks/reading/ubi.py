@@ -191,7 +191,7 @@ def _warn_of_actions(actions: NameTable, counts: np.ndarray, clicks: Sequence[st
     by_count = sorted((-int(counts[code]), texts[int(place[code])]) for code in np.flatnonzero(counts))
     named = ", ".join(f"{name!r} ({-count:,})" for count, name in by_count[:_ACTIONS_NAMED])
     others = [name for _, name in by_count if name not in impressions]
-    advice = f"Name those that are clicks, such as clicks=[{others[0]!r}]" if others else "Pass events with clicks, too"
+    advice = f"Name those that are clicks, such as clicks=[{others[0]!r}]" if others else "Also pass events with clicks"
     warn(
         f"no event has an action_name of clicks ({', '.join(map(repr, clicks))}), so that no document was clicked. The "
         f"events have {named}. {advice}.",

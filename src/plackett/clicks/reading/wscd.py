@@ -20,7 +20,7 @@ from plackett.clicks.reading.tables import Names, SortedNames
 def read_wscd(
     blocks: Iterable[tuple[Fields, np.ndarray]], limits: Limits, cleaning: Cleaning, path: str | os.PathLike | None
 ) -> ClickLog:
-    """Return the log of lines ``session time Q query region docs...`` and ``session time C doc``, between tabs.
+    """Return the log of lines ``session time Q query region docs...`` and ``session time C doc``, tab-separated.
 
     Each query of a session has its own list. A click belongs to the last list of its session that was shown before it
     and holds the document; the order of lines is not used, but the times are.

@@ -1,4 +1,4 @@
-"""Published data sets by name, read from a folder of the user, and synthetic ones.
+"""Published data sets by name, read from the user's folder, and synthetic ones.
 
 >>> from plackett import datasets
 >>> datasets.info("ohsumed", version="letor2").columns["bm25"]

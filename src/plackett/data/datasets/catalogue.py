@@ -18,9 +18,9 @@ class DatasetInfo:
     Attributes
     ----------
     name, version, title : str
-        ``version`` is ``""`` where there is but one.
+        ``version`` is ``""`` if there is only one.
     kind : str
-        What ``load`` gives: ``"queries"`` (a Queries), ``"ratings"`` (a Ratings) or ``"text"`` (a TextCollection).
+        What ``load`` returns: ``"queries"`` (a Queries), ``"ratings"`` (a Ratings) or ``"text"`` (a TextCollection).
     n_queries, n_docs, n_features : int or None
         ``n_docs`` counts rows, that is pairs of query and document; for ratings, ``n_queries`` counts users and
         ``n_docs`` ratings; for text, ``n_docs`` counts documents.
@@ -37,9 +37,9 @@ class DatasetInfo:
     versions : tuple of str
         All versions of the set; the first is the default.
     folders : tuple of str
-        Folders the set is looked for in, below the user's folder; their last parts alone will do too.
+        Folders searched for the set, below the user's folder; the last part of each path is also searched.
     source, licence, note : str
-        Where to get it, what may be done with it, what to mind.
+        Where to get it, its terms of use, and remarks.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Reading published data sets by name from a folder of the user."""
+"""Reading published data sets by name from the user's folder."""
 
 from __future__ import annotations
 
@@ -155,8 +155,8 @@ def load(
 ) -> Queries | Ratings | TextCollection:
     """Read a published data set: a Queries, Ratings or TextCollection, according to ``info(name).kind``.
 
-    Nothing is downloaded. When the set is not there, the error says where to get it and where to put it. When it is
-    found but does not have the published number of queries or rows, a `DataWarning` says so.
+    Nothing is downloaded. If the set is missing, the error says where to get it and where to put it. If it is found
+    but does not have the published number of queries or rows, a `DataWarning` says so.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def load(
     version : str, default=None
         One of ``info(name).versions``; None means the first of them.
     cache : bool, default=False
-        Keep a binary copy beside each LETOR file, which reads faster the next time.
+        Keep a binary copy beside each LETOR file, to read it faster the next time.
 
     Returns
     -------
@@ -399,7 +399,7 @@ def _not_found(
         looked = f"looked for {_expected_files(dataset, parts)} in {below}{also}."
         there = [str(place) for place in places if place != root]
         if there:
-            looked += f" {' and '.join(there)} exists, but has no such files."
+            looked += f" Found, but without these files: {', '.join(there)}."
     home = root if root is not None else Path("DATA")
     advice = f"Get it from {dataset.source} and copy its files to {home / dataset.folders[0]}"
     pointer = f"; then pass folder={str(home)!r} or set {VARIABLE} to it."
@@ -410,7 +410,7 @@ def _not_found(
 
 def _expected_files(dataset: DatasetInfo, parts: tuple[str, ...]) -> str:
     listed = ", ".join(dataset.files[part][0] for part in parts)
-    return f"{listed} (or Fold1/{FOLD_FILES['train'][0]} and its like)" if dataset.n_folds == N_FOLDS else listed
+    return f"{listed} (or Fold1/{FOLD_FILES['train'][0]}, ...)" if dataset.n_folds == N_FOLDS else listed
 
 
 def _other_version(dataset: DatasetInfo, folder: str | PathLike | None, parts: tuple[str, ...]) -> str | None:

@@ -42,7 +42,7 @@ def make_web_like(
 
     Each document has a latent relevance, standard normal, in part that of its query; about 3 % of the queries have
     nothing relevant. Labels cut it at the shares of MSLR-WEB30K (52, 32, 13, 2 and 1 %). The columns show it more or
-    less clearly, some the other way round: heavy-tailed ``count``, ``ratio`` in [0, 1] with steps, ``tfidf`` sums with
+    less clearly, some inversely: heavy-tailed ``count``, ``ratio`` in [0, 1] with steps, ``tfidf`` sums with
     many zeros, ``model`` scores, near ``copy`` of another column, ``query`` columns constant within a query, ``noise``,
     and every 45th ``constant``. The name begins with the kind (``count_0``, ``ratio_1``, ...).
 
@@ -53,9 +53,9 @@ def make_web_like(
         Length of every list; None draws skewed lengths between 1 and 1,250 with a mean of about 120.
     n_features : int, default=136
     noise : float, default=1
-        Noise of the columns as a multiple of the usual; with 0 each column follows the latent relevance alone.
+        Noise of the columns as a multiple of the default; with 0 each column depends only on the latent relevance.
     graded : bool, default=True
-        False gives the latent relevance itself as label: the same documents in a strict order.
+        False uses the latent relevance itself as the label: the same documents in a strict order.
     random_state : int, Generator or None, default=0
     dtype : float32 or float64, default=float32
 
@@ -192,7 +192,7 @@ class QueryDependentData:
     coef : ndarray of shape (n_queries, b)
         The true coefficients of each query.
     scores : ndarray of shape (n_docs,)
-        The true scores, of which the labels are the ranks.
+        The true scores; the labels are their ranks.
     group : ndarray of shape (n_queries,)
         Queries with equal numbers share their coefficients.
     held_out : ndarray of bool, shape (n_queries,)
@@ -236,23 +236,24 @@ def make_query_dependent(
     Example 2, labels are ranks of the true score, and query features are ``beta + noise * N(0, I)``. One draw
     ``beta = pattern + N(0, 0.1 I)`` serves a whole group of queries. Patterns: all ones (Scenario I); ones in the first
     or second half (II: two groups); ones in one of the four quarters (III: four groups). In Scenario IV every query has
-    its own ``beta ~ N(0, I)``. (The paper prints ``N(1, 0.1 I)``; its own results need the mean 0.)
+    its own ``beta ~ N(0, I)``. (The paper prints ``N(1, 0.1 I)``, but its results require mean 0.)
 
     Parameters
     ----------
     example : {1, 2}, default=1
-        1: linear, 50 documents per query, 40 features. 2: not linear, 30 documents per query, 4 features.
+        1: linear, 50 documents per query, 40 features. 2: nonlinear, 30 documents per query, 4 features.
     scenario : {"I", "II", "III", "IV"}, default="I"
     gamma : float, default=0
         Share of the queries that are held out: all their documents are in the test set. Documents of the others are
-        dealt to training, validation and test, 20 : 20 : 60, at random within each query.
+        split into training, validation and test, 20 : 20 : 60, at random within each query.
     noise : float, default=0.1
         Standard deviation of the query features around the coefficients.
     dependent : bool, default=False
         Whether the documents of a query depend on each other: ``x_ij = e_i + e_ij``, both ``N(0, 0.1 I)``.
     n_queries : int, default=40
     docs_per_query, n_features : int, default=None
-        None means those of the example. Example 2 has four features; Scenarios II and III need a multiple of 2 and 4.
+        None means the values of the example. Example 2 has four features; Scenarios II and III need a multiple of 2
+        and 4.
     random_state : int, Generator or None, default=0
 
     Returns
@@ -273,7 +274,7 @@ def make_query_dependent(
     n_docs = check_positive_int(EXAMPLES[example][0] if docs_per_query is None else docs_per_query, "docs_per_query")
     n_columns = _check_columns(example, scenario, EXAMPLES[example][1] if n_features is None else n_features)
     if not 0 <= gamma <= 1:
-        raise ValueError(f"gamma={gamma!r}; it is a share of the queries, from 0 to 1.")
+        raise ValueError(f"gamma={gamma!r}; it must be a share of the queries, from 0 to 1.")
     if not noise >= 0:
         raise ValueError(f"noise={noise!r}; it must be at least 0.")
     rng = np.random.default_rng(random_state)
@@ -299,7 +300,7 @@ def make_query_dependent(
 def _check_columns(example: int, scenario: str, n_features: int) -> int:
     check_positive_int(n_features, "n_features")
     if example == 2 and n_features != 4:
-        raise ValueError(f"n_features={n_features}; Example 2 has four scoring curves and so four features.")
+        raise ValueError(f"n_features={n_features}; Example 2 needs four features, one per scoring curve.")
     n_groups = SCENARIOS[scenario] or 1
     if n_features % n_groups:
         raise ValueError(f"n_features={n_features}; Scenario {scenario} needs a multiple of {n_groups}.")
@@ -335,19 +336,19 @@ def _split(held_out: np.ndarray, n_docs: int, rng: np.random.Generator) -> tuple
 
 
 def make_rankings(queries: Queries, *, noise: float = 1.0, random_state: RandomState = 0) -> dict[str, np.ndarray]:
-    """Return the scores of three rankers without training: random, noisy and perfect.
+    """Return the scores of three untrained rankers: random, noisy and perfect.
 
     Parameters
     ----------
     queries : Queries
     noise : float, default=1
-        Standard deviation of what is added to the labels for ``"noisy"``.
+        Standard deviation of the noise added to the labels for ``"noisy"``.
     random_state : int, Generator or None, default=0
 
     Returns
     -------
     dict of str to ndarray of shape (n_docs,)
-        ``"random"`` scores are uniform, ``"perfect"`` ones are the labels, ``"noisy"`` ones the labels and noise.
+        ``"random"`` scores are uniform, ``"perfect"`` ones are the labels, ``"noisy"`` ones the labels plus noise.
 
     Examples
     --------

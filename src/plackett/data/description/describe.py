@@ -25,8 +25,8 @@ DOCS_PER_BLOCK = 1 << 14
 class Description:
     """The result of ``Queries.describe()``.
 
-    Lists of columns hold columns of X, from 0. The text shows names if known, or else the numbers of the file, which
-    begin at ``first_index``; ``to_dict`` has the latter.
+    Lists of columns hold column numbers of X, from 0. The text shows names if known, otherwise the numbers in the file,
+    which begin at ``first_index``; ``to_dict`` has the latter.
     """
 
     n_queries: int

@@ -15,7 +15,7 @@ from plackett.validation import count_of, is_sparse
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
 
-LEAK = 0.98  # share of pairs that a column orders right by itself
+LEAK = 0.98  # share of pairs that a single column orders correctly
 FEWEST_PAIRS = 100  # fewer are not conclusive
 SORTED = 0.95  # share of queries whose rows are in order of their labels
 QUERIES_EXAMINED, DOCS_EXAMINED = 500, 40
@@ -34,7 +34,7 @@ class Finding:
     kind : str
         "missing", "infinite", "label", "leak", "id", "categories", "sorted", "nothing to learn", "labels".
     columns : list of int
-        Columns of X that it is about, from 0; empty if it is about rows.
+        The columns of X concerned, from 0; empty if it concerns rows.
     text : str
         What was found.
     advice : str
@@ -58,7 +58,7 @@ class ColumnSummary(NamedTuple):
     missing: float  # share of the rows
     least: float
     most: float
-    alone: float  # share of the pairs of documents that it orders right by itself, ascending or descending
+    alone: float  # share of document pairs that it alone orders correctly, ascending or descending
 
 
 def summarize_columns(queries: Queries) -> list[ColumnSummary]:
@@ -80,7 +80,7 @@ def summarize_columns(queries: Queries) -> list[ColumnSummary]:
 
 
 def findings(queries: Queries, constant: list[int], n_single_level: int | None) -> list[Finding]:
-    """Return what to look at, the gravest first."""
+    """Return what to look at, the most serious first."""
     found = [*_about_labels(queries, n_single_level), *_about_leaks(queries, constant)]
     return [*found, *_about_values(queries), *_about_roles(queries), *_about_order(queries)]
 
@@ -120,7 +120,7 @@ def _about_leaks(queries: Queries, constant: list[int]) -> Iterator[Finding]:
             yield Finding(
                 "leak",
                 [column],
-                f"{_named(queries, [column])} orders {share:.1%} of the pairs of documents right by itself.",
+                f"{_named(queries, [column])} alone orders {share:.1%} of the pairs of documents correctly.",
                 "Drop it if its value comes from the labels, or is not known when the ranking is made.",
             )
 
@@ -160,18 +160,18 @@ def _about_roles(queries: Queries) -> Iterator[Finding]:
             is_whole = values.size > 0 and (values == np.floor(values)).all() and np.abs(values).max() < 2**53
             why = resembles(labels[column], values.astype(np.int64) if is_whole and queries.feature_names else values)
         if why is not None:
-            yield Finding("id", [column], f"{_named(queries, [column])} {why}.", "Drop it if it is no feature.")
+            yield Finding("id", [column], f"{_named(queries, [column])} {why}.", "Drop it if it is not a feature.")
     if known:
         yield Finding(
             "categories",
             list(known),
             f"{_named(queries, list(known))} {'holds' if len(known) == 1 else 'hold'} categories.",
-            'Trees split by them; other rankers encode them: encoding="one-hot" or "target".',
+            'Trees split on them; other rankers encode them: encoding="one-hot" or "target".',
         )
 
 
 def _ranges(queries: Queries) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the least and the largest finite value of each column, and its numbers of NaN and infinite values."""
+    """Return the smallest and the largest finite value of each column, and its numbers of NaN and infinite values."""
     n_features = queries.n_features
     if is_sparse(queries.X):
         return _sparse_ranges(queries.X)
@@ -269,7 +269,7 @@ def _about_labels(queries: Queries, n_single_level: int | None) -> Iterator[Find
             "labels",
             [],
             f"{count_of(queries.n_docs - labels.size, 'document is', 'documents are')} not judged.",
-            "Refiners take them; drop them to train or to evaluate.",
+            "Refiners accept them; drop them for training or evaluation.",
         )
 
 

@@ -108,7 +108,7 @@ class TextCollection:
 def read_cranfield(folder: str | PathLike, *, minus_one: float | None = 4.0) -> TextCollection:
     """Read Cranfield: 1,400 abstracts on aerodynamics, 225 queries, 1,837 graded judgements.
 
-    Query ids are positions 1..225 in ``cran.qry``, which is what the judgements use; the numbers behind ``.I`` there
+    Query ids are positions 1..225 in ``cran.qry``, which is what the judgements use; the numbers after ``.I`` there
     (1, 2, 4, 8, ... 365) are not. Labels are ``5 - code``: code 1, "a complete answer to the question", becomes 4, and
     code 4, "of minimum interest", becomes 1. The body of a document begins with its title, as in the file.
 
@@ -119,8 +119,8 @@ def read_cranfield(folder: str | PathLike, *, minus_one: float | None = 4.0) -> 
     minus_one : float or None, default=4
         Label of the code -1, which occurs once in every query and which the read-me does not explain; None skips these
         pairs. The older judgements without codes list these pairs too, and they are the closest by far: by the
-        cosine of tf-idf vectors their median rank is 2, against 11, 22, 32 and 62 for the codes 1 to 4. So they count
-        as complete answers.
+        cosine of tf-idf vectors their median rank is 2, against 11, 22, 32 and 62 for the codes 1 to 4. They therefore
+        count as complete answers.
 
     Returns
     -------
@@ -147,13 +147,13 @@ def read_cisi(folder: str | PathLike) -> TextCollection:
     """Read CISI: 1,460 abstracts on information science, 112 queries (76 of them judged), 3,114 relevant pairs.
 
     ``links["cocitation"]`` holds how often two documents are cited together (``.X`` of the records); ``boolean`` the 35
-    Boolean queries of ``CISI.BLN`` where that file is there. Queries 58 to 112 are abstracts themselves, with title,
+    Boolean queries of ``CISI.BLN`` if that file exists. Queries 58 to 112 are abstracts themselves, with title,
     author and source in ``query_fields``.
 
     Parameters
     ----------
     folder : path
-        Holds ``CISI.ALL``, ``CISI.QRY``, ``CISI.REL`` and perhaps ``CISI.BLN``, compressed or not.
+        Holds ``CISI.ALL``, ``CISI.QRY``, ``CISI.REL`` and optionally ``CISI.BLN``, compressed or not.
 
     Returns
     -------
@@ -195,7 +195,7 @@ def read_cacm(folder: str | PathLike) -> TextCollection:
     links: dict[str, dict] = {kind: {} for kind in CACM_LINKS.values()}
     for one, other, code in _link_lines(path, documents):
         if code not in CACM_LINKS:
-            raise DataFormatError(str(path), None, f"record {one}: link code {code} is not known; 4, 5 and 6 are.")
+            raise DataFormatError(str(path), None, f"record {one}: link code {code} is unknown; expected 4, 5 or 6.")
         weights = links[CACM_LINKS[code]]
         weights[one, other] = weights.get((one, other), 0) + 1  # a line that occurs w times means weight w
     links["citation"] = dict.fromkeys(links["citation"], 1)
@@ -209,7 +209,7 @@ def read_adi(folder: str | PathLike) -> TextCollection:
     Parameters
     ----------
     folder : path
-        Holds ``ADI.ALL``, ``ADI.QRY``, ``ADI.REL`` and perhaps ``ADI.BLN``, compressed or not.
+        Holds ``ADI.ALL``, ``ADI.QRY``, ``ADI.REL`` and optionally ``ADI.BLN``, compressed or not.
 
     Returns
     -------
@@ -233,9 +233,7 @@ class _Files:
         found = find_file(self.folder, *names)
         if found is None:
             wanted = " or ".join(names)
-            raise DatasetNotFoundError(
-                f"{self.name}: {self.folder} has no file {wanted} (compressed files are fine too)."
-            )
+            raise DatasetNotFoundError(f"{self.name}: {self.folder} has no file {wanted} (compressed or not).")
         return found
 
 
@@ -277,7 +275,7 @@ def _read_records(path: Path, *, last_field: str | None = None) -> list[tuple[st
         opened = RECORD.match(line)
         if opened:
             if int(opened[1]) in seen:
-                raise DataFormatError(str(path), number, f"the record {int(opened[1])} occurs twice.")
+                raise DataFormatError(str(path), number, f"record {int(opened[1])} occurs twice.")
             seen.add(int(opened[1]))
             records.append((str(int(opened[1])), {}))
             mark = None
@@ -318,7 +316,7 @@ def _link_rows(weights: dict[tuple[str, str], int], place: dict[str, int]) -> np
 
 
 def _binary_judgements(path: Path) -> list[tuple[str, str, float]]:
-    # "query document 0 0.000": only relevant pairs are listed, and the last two columns say nothing
+    # "query document 0 0.000": only relevant pairs are listed, and the last two columns carry no information
     return [
         (str(_whole_number(path, line, words[0])), str(_whole_number(path, line, words[1])), 1.0)
         for line, words in _read_words(path, at_least=2)

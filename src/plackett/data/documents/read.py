@@ -63,7 +63,7 @@ def read_documents(
         Whether this is the only source. Files are named by their path in the folder; with several sources, preceded by
         the path of the folder.
     is_lenient : bool, default=False
-        Whether bytes that are invalid in this encoding become U+FFFD; otherwise they are an error.
+        Whether bytes that are invalid in this encoding become U+FFFD; otherwise they raise an error.
     remedy : str
         The last sentence of the error for invalid bytes.
     note : callable, default=None
@@ -79,7 +79,7 @@ def read_documents(
     for path in texts:
         name = (path.relative_to(source) if is_alone else path).as_posix()
         yield from _documents_of_file(str(path), name, encoding, is_lenient, remedy)
-    others = Counter(path.suffix.lower() or "without an ending" for path in files if _kind(path.name) not in KNOWN)
+    others = Counter(path.suffix.lower() or "no extension" for path in files if _kind(path.name) not in KNOWN)
     if others and note is not None:
         kinds = ", ".join(f"{kind} ({count})" for kind, count in others.most_common(5))
         note(f"files of other types in {source} were skipped: {kinds}{', …' if len(others) > 5 else ''}")
@@ -98,7 +98,7 @@ def _visible_files(folder: str) -> list[Path]:
 
 
 def _kind(name: str) -> str:
-    """Return the ending of a file name, without that of a compression."""
+    """Return the extension of a file name, without that of a compression."""
     path = Path(name.lower())
     return (Path(path.stem) if path.suffix in COMPRESSED else path).suffix
 
@@ -232,11 +232,11 @@ def _csv_rows(name: str, lines: Iterator[str], kind: str) -> Iterator[tuple[int,
     try:
         columns = list(reader.fieldnames or ())
         if len(set(columns)) < len(columns):
-            raise DataFormatError(name, 1, f"two columns have the same name, among {', '.join(columns)}.")
+            raise DataFormatError(name, 1, f"column names must be unique: {', '.join(columns)}.")
         for row in reader:
             if None in row or None in row.values():
                 raise DataFormatError(
-                    name, reader.line_num, f"this row does not have {len(columns)} cells, as the first."
+                    name, reader.line_num, f"this row does not have {len(columns)} cells like the header."
                 )
             yield reader.line_num, row
     except csv.Error as error:

@@ -26,7 +26,7 @@ from plackett.data.documents.collections import TextCollection
 from plackett.data.trec.qrels import Qrels
 from plackett.validation import check_positive_int
 
-# modules without side effects of their import: no windows, no tests, no debugger, nothing deprecated
+# modules without side effects on import: no windows, no tests, no debugger, nothing deprecated
 MODULES = (
     *("abc", "argparse", "array", "ast", "asyncio", "base64", "bdb", "binascii", "bisect", "bz2", "calendar", "cmath"),
     *("cmd", "code", "codecs", "codeop", "collections", "collections.abc", "colorsys", "compileall"),
@@ -64,23 +64,23 @@ class _Item(NamedTuple):
 
 
 def read_stdlib(*, n_queries: int = 200, n_words: int = 4, seed: int = 0) -> TextCollection:
-    """The documentation of Python's standard library, with known-item queries.
+    """Return the documentation of Python's standard library, with known-item queries.
 
     Documents are the modules, classes, methods and functions that have a docstring; ``title`` is the dotted name,
     ``signature`` the arguments, ``body`` the docstring. ``links["containment"]`` ties a module to what it defines, a
     class to its methods and a package to its modules, in both directions. A query consists of words of one docstring,
-    not too common ones and none of the document's name; that document is the relevant one.
+    without common words and words of the document's name; that document is the relevant one.
 
-    What is there depends on the version of Python and on the system; for one installation it is always the same.
+    The content depends on the version of Python and on the system; for one installation it is always the same.
 
     Parameters
     ----------
     n_queries : int, default=200
-        Known-item queries; fewer where the texts do not give as many.
+        Number of known-item queries; fewer if there are not enough texts.
     n_words : int, default=4
-        Words in each.
+        Words per query.
     seed : int, default=0
-        Of the draws.
+        Seed of the random draws.
 
     Returns
     -------

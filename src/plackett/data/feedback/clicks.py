@@ -26,8 +26,8 @@ def preferences_of_clicks(
     clicks = [_as_list(one, "clicked", place) for place, one in enumerate(_lists(clicked, "clicked"))]
     if not queries.size == len(lists) == len(clicks):
         raise ValueError(
-            f"there are {queries.size:,} queries, {len(lists):,} lists shown and {len(clicks):,} lists of clicks; one "
-            "of each is needed."
+            f"there are {queries.size:,} queries, {len(lists):,} lists shown and {len(clicks):,} lists of clicks; the "
+            "numbers must be equal."
         )
     of_list, better, worse = [], [], []
     for place, (documents, chosen) in enumerate(zip(lists, clicks, strict=True)):
@@ -40,7 +40,7 @@ def preferences_of_clicks(
             better.append(documents[one])
             worse.append(documents[other])
             if len(better) > max_pairs:
-                raise ValueError(f"the clicks imply more than {max_pairs:,} pairs. Take fewer lists, or shorter ones.")
+                raise ValueError(f"the clicks imply more than {max_pairs:,} pairs. Use fewer or shorter lists.")
     return queries[np.array(of_list, dtype=np.int64)], as_text_ids(better, "better"), as_text_ids(worse, "worse")
 
 
@@ -85,7 +85,7 @@ def sessions_of_rows(
     if len(set(sizes)) > 1:
         raise ValueError(f"session, qid, docid, clicked and position have different lengths: {sizes}.")
     if (when < 0).any():
-        raise ValueError(f"clicked is {when.min():g} in row {int(when.argmin())}; 0 or more is needed.")
+        raise ValueError(f"clicked is {when.min():g} in row {int(when.argmin())}; it must be at least 0.")
     rows: dict[tuple[str, str], list[tuple[float, float, str]]] = {}
     sessions, queries, documents = (column.tolist() for column in columns)
     for name, query, document, time, place in zip(
@@ -98,7 +98,7 @@ def sessions_of_rows(
         for one, other in pairwise(found):
             if one[0] == other[0]:
                 raise ValueError(
-                    f"session {name!r}, query {query!r}: documents {one[2]!r} and {other[2]!r} are both in position "
+                    f"session {name!r}, query {query!r}: documents {one[2]!r} and {other[2]!r} are both at position "
                     f"{one[0]:g}."
                 )
         shown.append([document for _, _, document in found])
@@ -114,7 +114,7 @@ def _lists(lists: Any, name: str) -> list:
 
 def _as_list(documents: Any, name: str, place: int) -> list[str]:
     if isinstance(documents, (str, bytes)) or not hasattr(documents, "__iter__"):
-        raise ValueError(f"{name} holds {documents!r} in place {place}; a list of document ids is needed.")
+        raise ValueError(f"{name} holds {documents!r} at position {place}; a list of document ids is needed.")
     texts = list(documents)
     if all(type(text) is str and "\0" not in text for text in texts):  # the usual case, without a detour through numpy
         return texts

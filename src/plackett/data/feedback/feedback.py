@@ -72,7 +72,7 @@ class Preferences(NamedTuple):
 class Feedback:
     """Judgements and preferences from any number of sources; ``+`` combines them.
 
-    Made by ``from_judgements``, ``from_clicks``, ``from_click_rows``, ``from_pairs``, or read from a log by
+    Created by ``from_judgements``, ``from_clicks``, ``from_click_rows``, ``from_pairs``, or read from a log by
     ``read_feedback``. Ids become text, as in TREC files. Statements that occur again are merged and counted;
     contradictory ones are counted and kept.
 
@@ -154,7 +154,7 @@ class Feedback:
         ----------
         qid, better, worse : array-like of shape (n_pairs,)
         times : array-like of int of shape (n_pairs,), default=None
-            How often each was said; None means once.
+            How often each was stated; None means once.
         eta : float in [0, 1], default=None
             Noise of this source; None means 0.2.
         """
@@ -189,11 +189,11 @@ class Feedback:
         shown : list of lists of document ids
             Each list from the top down; no document twice.
         clicked : list of lists of document ids
-            What was clicked in each list, in order of time; again and again is as good as once.
+            What was clicked in each list, in order of time; repeated clicks count once.
         strategy : {"clicked-above-skipped", "last-click-above-skipped", "clicked-above-next"}
-            A clicked document is preferred to all documents above it that were not clicked; so is only the one clicked
-            last; or a clicked document is preferred to the one below it, if that was not clicked. For several, add
-            them: ``from_clicks(...) + from_clicks(..., strategy="clicked-above-next")``.
+            Each clicked document is preferred to all documents above it that were not clicked; only the one clicked
+            last is; or each clicked document is preferred to the one below it, if that was not clicked. To combine
+            strategies, add them: ``from_clicks(...) + from_clicks(..., strategy="clicked-above-next")``.
         eta : float in [0, 1], default=None
             Noise of this source; None means that of the strategy: 0.4, 0.35 or 0.6.
 
@@ -228,7 +228,7 @@ class Feedback:
             Rows of one session and query are one list of results.
         clicked : array-like of shape (n_rows,)
             0 or False where the document was not clicked; else True, or a number or time that grows with later clicks.
-            Of equal ones the lowest in the list is the last.
+            Among equal values, the lowest in the list counts as the last.
         position : array-like of shape (n_rows,), default=None
             Place in the list, the smallest on top; None means the order of the rows.
         strategy, eta : as in ``from_clicks``
@@ -274,8 +274,8 @@ class Feedback:
     def for_queries(self, queries: Queries) -> FeedbackRows:
         """Return labels and pairs by row number, for a refiner with ``queries.X`` and ``qid=queries.qid``.
 
-        Queries and documents are found by their ids as text; documents without ids (``queries.docid`` is None) go by
-        their row numbers, from 0. Feedback on others is counted and left out.
+        Queries and documents are found by their ids as text; documents without ids (``queries.docid`` is None) are
+        identified by row numbers, from 0. Feedback on other documents is counted and ignored.
         """
         find = _Rows(queries)
         y = np.full(queries.n_docs, np.nan)
@@ -371,8 +371,8 @@ class FeedbackRows(NamedTuple):
     pairs : ndarray of int of shape (n_pairs, 2)
         Rows (i, j) of preferences: i is better than j. Without the pairs implied by the labels.
     times : ndarray of int of shape (n_pairs,)
-        How often each was seen. Refiners count a pair once, as their η, not its number, says how sure it is;
-        ``pairs[times > 1]`` are those that were seen again.
+        How often each was seen. Refiners count a pair once: η, not the count, expresses how reliable it is.
+        ``pairs[times > 1]`` are those that were seen more than once.
     eta : float
         The ``eta`` of the feedback.
     n_unmatched : int
@@ -438,8 +438,8 @@ class _Rows:
         rows = self._rows_of(query).get(document, [-1])
         if len(rows) > 1:
             raise ValueError(
-                f"query {query!r} has document {document!r} twice, in rows {rows[0]} and {rows[1]}; feedback on it has "
-                "no single place. Drop one of them."
+                f"query {query!r} has document {document!r} twice, in rows {rows[0]} and {rows[1]}; feedback on it is "
+                "ambiguous. Drop one of them."
             )
         return rows[0]
 

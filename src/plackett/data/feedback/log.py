@@ -36,11 +36,11 @@ def read_feedback(
     CSV has one kind of line, determined by the names in its header; other columns are ignored:
 
     - ``qid,docid,label``
-    - ``qid,better,worse``, and perhaps ``times``
-    - ``session,qid,docid,clicked``, and perhaps ``position``: a line for each document shown, as in
+    - ``qid,better,worse``, and optionally ``times``
+    - ``session,qid,docid,clicked``, and optionally ``position``: a line for each document shown, as in
       ``Feedback.from_click_rows``
 
-    ``query`` is understood for ``qid``. Blank lines are passed over.
+    ``query`` is accepted for ``qid``. Blank lines are skipped.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ def _check_shown_once(columns: dict[str, list], seen: dict[tuple, int], name: st
         if earlier != number:
             what = f"document {docid!r}" if key[0] == "document" else f"position {key[-1]:g}"
             raise DataFormatError(
-                name, number, f"{what} was shown already in this session and query, in line {earlier}."
+                name, number, f"{what} was already shown in this session and query, in line {earlier}."
             )
 
 

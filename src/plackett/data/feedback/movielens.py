@@ -60,7 +60,7 @@ class Ratings:
         sizes = {values.shape for values in (self.user, self.item, self.rating, self.timestamp)}
         if len(sizes) > 1 or self.user.ndim != 1:
             raise ValueError(
-                f"user, item, rating and timestamp must be vectors of one length, not of shapes {sorted(sizes)}."
+                f"user, item, rating and timestamp must be vectors of equal length, not of shapes {sorted(sizes)}."
             )
 
     @cached_property
@@ -82,7 +82,7 @@ class Ratings:
     def matrix(self) -> csr_array:
         """Return the ratings as a CSR array: row ``i`` is user ``users[i]``, column ``j`` is item ``items[j]``.
 
-        A rating of 0 stays a stored value. An item that a user rated twice is an error.
+        A rating of 0 stays a stored value. An item that a user rated twice raises an error.
         """
         from scipy.sparse import csr_array
 
@@ -182,7 +182,7 @@ def read_movies(source: str | os.PathLike | IO, genre_names: list[str] | None = 
         Plain or compressed (gzip, xz, bzip2, Zstandard).
     genre_names : list of str, default=None
         Names of the genre columns. None means the 19 of ``u.genre`` for ``u.item``, and for the others the genres that
-        occur, by name; there a film may have other genres than those given, which are left out.
+        occur, by name; there, genres other than those given are ignored.
 
     Returns
     -------

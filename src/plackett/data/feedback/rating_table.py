@@ -18,14 +18,14 @@ class RatingTable(NamedTuple):
     Attributes
     ----------
     users, items : ndarray
-        Ids, each once: of numbers and text ascending, of other ids by first appearance. Row and column numbers where
-        the ratings came as a matrix.
+        Ids, each once: numbers and text ascending, other ids in order of first appearance. Row and column numbers if
+        the ratings were given as a matrix.
     indptr : ndarray of shape (n_users + 1,)
     columns : ndarray of shape (n_ratings,)
         Positions in ``items``.
     rating : ndarray of shape (n_ratings,)
     is_matrix : bool
-        Whether the ratings came as a matrix, whose columns have no ids of their own.
+        Whether the ratings were given as a matrix, whose columns have no ids.
     """
 
     users: np.ndarray
@@ -42,7 +42,7 @@ def rating_table(ratings: Any) -> RatingTable:
     Parameters
     ----------
     ratings : Ratings, tuple (user, item, rating), ``{user: {item: rating}}``, sparse matrix or array
-        In a sparse matrix of users by items every stored value is a rating, also 0; in an array every value but NaN.
+        In a sparse matrix of users by items every stored value is a rating, including 0; in an array all but NaN.
     """
     check_not_masked(ratings, "ratings")
     if is_sparse(ratings):
@@ -56,7 +56,7 @@ def rating_table(ratings: Any) -> RatingTable:
     if isinstance(ratings, np.ndarray):
         return _of_array(ratings)
     raise ValueError(
-        f"ratings is a {type(ratings).__name__}; give what read_movielens returns, a tuple (user, item, rating) of "
+        f"ratings is a {type(ratings).__name__}; pass the result of read_movielens, a tuple (user, item, rating) of "
         "columns, {user: {item: rating}}, or a matrix of users by items (sparse, or an array with NaN where a user "
         "rated nothing)."
     )
@@ -77,8 +77,8 @@ def item_features(features: Any, table: RatingTable) -> np.ndarray:
         rows = _dense(features)
         if not table.is_matrix or rows.shape[0] != table.items.size:
             raise ValueError(
-                f"features has {rows.shape[0]:,} rows without item ids; give (item, X), or ratings as a matrix with "
-                f"as many columns (here {count_of(table.items.size, 'item')})."
+                f"features has {rows.shape[0]:,} rows without item ids; pass (item, X), or ratings as a matrix with "
+                f"that many columns (here {count_of(table.items.size, 'item')})."
             )
         return rows
     items, rows = as_ids(features[0], "item"), _dense(features[1])
@@ -108,8 +108,8 @@ def _of_columns(user: Any, item: Any, rating: Any) -> RatingTable:
     items, columns = distinct(as_ids(item, "item"))
     if not rows.size == columns.size == values.size:
         raise ValueError(
-            f"there are {rows.size:,} users, {columns.size:,} items and {values.size:,} ratings; one of each is needed "
-            "for every rating."
+            f"there are {rows.size:,} users, {columns.size:,} items and {values.size:,} ratings; every rating needs "
+            "one of each."
         )
     return _table(users, items, rows, columns, values, is_matrix=False)
 
@@ -166,7 +166,8 @@ def _table(users, items, rows, columns, values, *, is_matrix: bool) -> RatingTab
         first = repeats[0]
         user, item = plain(users[rows[first]]), plain(items[columns[first]])
         raise ValueError(
-            f"user {user!r} rated item {item!r} twice (places {order[first]} and {order[first + 1]}). Keep one of them."
+            f"user {user!r} rated item {item!r} twice (positions {order[first]} and {order[first + 1]}). "
+            "Keep one of them."
         )
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=users.size))]).astype(np.int64)
     return RatingTable(users, items, indptr, columns.astype(np.int64), values[order], is_matrix)
@@ -221,7 +222,7 @@ def places_of(wanted: np.ndarray, known: np.ndarray, name: str) -> np.ndarray:
     kinds = {wanted.dtype.kind, known.dtype.kind}
     if kinds == {"i", "U"} and wanted.size and known.size:
         one, other = plain(wanted[0]), plain(known[0])
-        raise ValueError(f"{name} {one!r} has another type than the ids in the ratings, such as {other!r}.")
+        raise ValueError(f"{name} {one!r} has a different type from the ids in the ratings, such as {other!r}.")
     if len(kinds) == 1 and "O" not in kinds and known.size:
         order = np.argsort(known, kind="stable")
         places = order[np.minimum(np.searchsorted(known, wanted, sorter=order), known.size - 1)]

@@ -1,8 +1,8 @@
-"""LETOR files through a cache that is mapped into memory: neither X nor the comments are ever in memory as a whole.
+"""Reading LETOR files through a memory-mapped cache: neither X nor the comments are ever completely in memory.
 
-Rows go to files as they are parsed: dense ones of the first width straight to the cache, all others to files without a
-name. Usually that is all. Rows that need another form at the end, because a larger index came late, X becomes CSR or
-the rows of a query are not adjacent, are copied block by block to a second cache file.
+Rows are written to files as they are parsed: dense rows of the first width directly to the cache, all others to unnamed
+files. Usually that is all. If the final form differs, because a larger index came late, X becomes CSR or the rows of a
+query are not adjacent, the rows are copied block by block to a second cache file.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from plackett.exceptions import DataWarning, warn
 from plackett.storage.container import ContainerWriter
 from plackett.storage.mapped import BLOCK_BYTES, RowSpill, Spill, n_bytes
 
-MAX_WIDTHS = 16  # each width of X has a file of its own; wider rows than the last of these are kept as pairs
+MAX_WIDTHS = 16  # each width of X has its own file; rows wider than the last of these are kept as pairs
 _ROOM_BYTES = 1 << 25  # dense rows of a wave in memory; those of a wave that needs more are kept as pairs until written
 _VALUES = 1 << 18  # of a vector in memory
 
 
 class _NotWritten(Exception):
-    """The cache could not be written, though the text can perhaps be read; the cause is an OSError."""
+    """The cache could not be written, but the text may still be readable; the cause is an OSError."""
 
 
 @contextlib.contextmanager
@@ -44,7 +44,7 @@ def _writing() -> Iterator[None]:
 
 
 def read_through(inputs: list, options: Options, folder: Any, read_text: Callable[[], Queries]) -> Queries:
-    """Return the queries over a valid cache, built if needed; if that is not possible, warn and read into memory."""
+    """Return the queries from a valid cache, built if needed; if that is not possible, warn and read into memory."""
     for entry in inputs:
         if entry == "-" or not isinstance(entry, (str, os.PathLike)):
             raise ValueError(
@@ -76,8 +76,8 @@ def _build(cache: CacheFile, inputs: list, options: Options) -> bool:
         parse_into(rows, columns.add, inputs, options)
         with _writing():
             if cache.is_outdated():
-                reason = "the text changed while it was read; it is read into memory instead."
-                warn(f"there is no cache {cache.path}: {reason}", DataWarning)
+                reason = "the text changed while it was read. It is read into memory instead."
+                warn(f"the cache {cache.path} was not written: {reason}", DataWarning)
                 return False
             if not rows.n_rows:
                 return False
@@ -100,7 +100,7 @@ def _build(cache: CacheFile, inputs: list, options: Options) -> bool:
 
 
 class _Rows:
-    """X while it is parsed: runs of rows, each in a file of its own, dense and of one width, or as pairs.
+    """X while it is parsed: runs of rows, each in its own file, dense and of one width, or as pairs.
 
     Whether X becomes CSR is decided as in memory, from the whole text.
     """

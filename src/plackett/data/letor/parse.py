@@ -27,9 +27,9 @@ SPARSE_BELOW = 0.1  # density under which X becomes CSR by default
 SPARSE_FROM_CELLS = 10_000_000  # smaller tables are always dense: 40 MB of float32
 MAX_UNCHECKED_COLUMNS = 1 << 22  # allowed with any number of values
 MAX_UNCHECKED_BYTES = 1 << 28  # of dense rows, allowed with any number of values
-MAX_EMPTY_CELLS = 1000  # for each value in the text; more are taken for a mistake
+MAX_EMPTY_CELLS = 1000  # for each value in the text; more are treated as a mistake
 _GROWTH = 1.25
-MAX_ROW_BYTES = 16  # for each byte of text; above, the lines are counted more closely
+MAX_ROW_BYTES = 16  # for each byte of text; above this, lines are counted more precisely
 _SPARE = 1.02  # rows to come are estimated from the rows so far
 _LONGEST_QUOTE = 80
 SHORTEST_PAIR = 4  # bytes: "1:2 "
@@ -74,12 +74,12 @@ class Options:
         is_sparse = self.wants_sparse(n_pairs, n_rows * width)
         if is_sparse and self.sparse is None and width > MAX_UNCHECKED_COLUMNS and width > MAX_EMPTY_CELLS * n_pairs:
             found = f"the largest index makes {width:,} columns, but the text has {count_of(n_pairs, 'value')}"
-            hint = "If this is meant, pass sparse=True or n_features."
+            hint = "If this is intended, pass sparse=True or n_features."
             raise DataFormatError(name, None, f"{found}. {hint}")
         n_bytes = n_rows * width * self.dtype.itemsize
         if not is_sparse and n_bytes > MAX_UNCHECKED_BYTES and n_rows * width > MAX_EMPTY_CELLS * n_pairs:
             found = f"dense rows would take {n_bytes:,} bytes for {count_of(n_pairs, 'value')} in the text"
-            hint = "Read them with sparse=True and missing=0, or, if this is meant, pass n_features."
+            hint = "Read them with sparse=True and missing=0, or, if this is intended, pass n_features."
             raise DataFormatError(name, None, f"{found}. {hint}")
 
 

@@ -40,9 +40,9 @@ def read_letor(
         first bytes.
         Several files are read in order, as one; a query may continue in the next file.
     n_features : int, default=None
-        Columns of X; None takes the largest index seen. A larger index in the file is an error. So is, with None, an
-        index that makes X far larger than the text: more than 2**22 columns (of a dense X, more than 256 MB) and more
-        than a thousand of them (of its cells) for each value.
+        Columns of X; None takes the largest index seen. A larger index in the file is an error. With None, an index
+        that makes X far larger than the text is also an error: more than 2**22 columns (for a dense X, more than
+        256 MB) and more than a thousand columns (cells) for each value.
     first_index : {1, 0}, default=1
         The index of the first column.
     missing : float, default=0.0
@@ -51,21 +51,22 @@ def read_letor(
         Value of X for the text ``NULL``.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float32
         Numbers are read as Python's ``float()`` reads them, correctly rounded to float64, then rounded to ``dtype``.
-        ``inf``, ``infinity`` and ``nan`` are read in any case; digit groups (``1_000``) are not. A finite number that
-        is too large for ``dtype`` is an error.
+        ``inf``, ``infinity`` and ``nan`` are read in upper or lower case; digit groups (``1_000``) are not read. A
+        finite number that is too large for ``dtype`` is an error.
     sparse : bool, default=None
         Whether X is a CSR matrix. None decides: CSR when less than 10 % of at least ten million cells are in the text
         and ``missing`` is 0, dense otherwise. A CSR matrix does not store the zeros that are in the text. True reads
         any number of columns, however few values there are.
     comments : bool, default=True
-        Whether to keep the text after ``#``, unchanged; ``docid`` is taken from it. A row with an empty comment is like
-        one without; a file without comments has ``comments=None``.
+        Whether to keep the text after ``#``, unchanged; ``docid`` is taken from it. An empty comment is the
+        same as none; a file without comments has ``comments=None``.
     cache : bool or path, default=False
-        True writes the arrays to a file beside the (first) text, a path to that folder, and maps them into memory, so
-        that the text may be larger than memory. The next call with the same options reads the cache instead of the
-        text; its arrays are mapped copy-on-write. The cache is rebuilt if the options, the size, the time of change or
-        a hash of samples of a file differ, and with a warning if the cache is damaged (``PLACKETT_VERIFY=0`` in the
-        environment skips the checksums). If it cannot be written, a warning says so and the text is read into memory.
+        True writes the arrays to a file beside the (first) text file, a path writes it to that folder. The arrays are
+        memory-mapped, so the text may be larger than memory. The next call with the same options reads the cache
+        instead of the text; its arrays are mapped copy-on-write. The cache is rebuilt if the options, the size, the
+        modification time or a hash of samples of a file differ, and with a warning if it is damaged
+        (``PLACKETT_VERIFY=0`` in the environment skips the checksums). If it cannot be written, a warning says so and
+        the text is read into memory.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 """Reading LETOR files as waves of whole lines: one or several files, plain or compressed, or standard input.
 
-Files are read, never memory-mapped: a mapped file that another process cuts short ends ours without a message.
+Files are read, never memory-mapped: truncating a mapped file would crash this process without a message.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def inputs_of(source: object) -> list:
         if sum(isinstance(entry, str) and entry == "-" for entry in entries) > 1:
             raise ValueError("standard input (-) can be read only once.")
         return entries
-    raise TypeError(f'source is {type(source).__name__}; give a path, a list of paths, "-" or a binary file object.')
+    raise TypeError(f'source is {type(source).__name__}; pass a path, a list of paths, "-" or a binary file object.')
 
 
 def expected_bytes(inputs: list) -> int:
@@ -99,7 +99,7 @@ def _whole_lines(file: BinaryIO, buffers: list[bytearray]) -> Iterator[tuple[byt
 
 
 def _fill(file: BinaryIO, buffer: bytearray, filled: int) -> tuple[int, bool]:
-    """Fill the buffer but for its last byte; return the length of the content and whether the file ended."""
+    """Fill the buffer except for its last byte; return the length of the content and whether the file ended."""
     with memoryview(buffer) as view:
         while filled < len(view) - 1:
             n = file.readinto(view[filled:-1])  # type: ignore[attr-defined]

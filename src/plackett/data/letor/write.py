@@ -57,8 +57,8 @@ def write_letor(
     ----------
     queries : Queries
     target : path, "-" or binary file object
-        "-" is standard output. A path that ends in .gz, .xz, .bz2 or .zst is compressed; a file changes only when
-        everything was written.
+        "-" is standard output. A path that ends in .gz, .xz, .bz2 or .zst is compressed; a file is replaced
+        only after everything has been written.
     first_index : {1, 0}, default=1
         The index of the first column.
     comments : bool, default=True
@@ -128,7 +128,7 @@ def _id_texts(ids: np.ndarray) -> list[str]:
         texts.append(text)
     if len(set(texts)) < len(texts):
         twice = next(text for place, text in enumerate(texts) if text in texts[:place])
-        raise ValueError(f"two queries would be written as qid:{twice}; ids must differ as text, too.")
+        raise ValueError(f"two queries would be written as qid:{twice}; ids must also differ as text.")
     return texts
 
 

@@ -1,6 +1,6 @@
-"""Parquet files through a cache that is mapped into memory, written batch by batch: X is never in memory as a whole.
+"""Reading Parquet files through a memory-mapped cache, written batch by batch: X is never completely in memory.
 
-That the cache cannot be written is an error: X may be too large for memory.
+If the cache cannot be written, an error is raised: X may be too large for memory.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from plackett.validation import check_labels
 
 
 def read_mapped(files: list[str], folder: Any, rows_of: Any, columns: dict[str, Any]) -> Queries:
-    """Return the queries over a valid cache, built if needed."""
+    """Return the queries from a valid cache, built if needed."""
     cache = CacheFile([Path(file) for file in files], _described(files, columns), folder)
     queries = cache.load()
     if queries is None:
@@ -31,12 +31,12 @@ def read_mapped(files: list[str], folder: Any, rows_of: Any, columns: dict[str, 
         except OSError as error:
             raise OSError(
                 error.errno,
-                f"the cache could not be written ({error.strerror}); name a folder with enough space: cache=...",
+                f"the cache could not be written ({error.strerror}); choose a folder with enough space: cache=...",
                 str(cache.path),
             ) from error
         if cache.is_outdated():
             cache.path.unlink(missing_ok=True)
-            raise RuntimeError(f"{files[0]} or one of the others changed while it was read. Read it again.")
+            raise RuntimeError(f"{files[0]} or another of the files changed while it was read. Read them again.")
         queries = cache.load()
         if queries is None:
             raise OSError(errno.EIO, "the cache cannot be read back", str(cache.path))
@@ -44,7 +44,7 @@ def read_mapped(files: list[str], folder: Any, rows_of: Any, columns: dict[str, 
 
 
 def _described(files: list[str], columns: dict[str, Any]) -> dict[str, str]:
-    """The options of the cache: the columns, and the query ids in the names of folders, which may be renamed."""
+    """Return the options of the cache: the columns, and the query ids in the names of folders, which may be renamed."""
     names = {name: value if value is None or isinstance(value, str) else list(value) for name, value in columns.items()}
     label = str(names.pop("label"))  # "None": there are no labels
     in_folders = [value_in_path(file, columns["qid"]) for file in files]
@@ -100,8 +100,8 @@ class _Ids:
                 continue
             if key in self._seen:
                 raise ValueError(
-                    f"the rows of query {key!r} are not adjacent in {self._rows.name}, as a memory-mapped cache needs "
-                    "them. Sort the rows once: write_parquet(source, target)."
+                    f"the rows of query {key!r} are not adjacent in {self._rows.name}, which a memory-mapped cache "
+                    "requires. Sort the rows once: write_parquet(source, target)."
                 )
             self._seen[key], self._last = True, key
             self._lengths.append(int(length))

@@ -55,11 +55,11 @@ def _chunk(found: dict) -> Chunk:
 def check_pages(path: str, handle: int, chunks: Iterable[Chunk], end: int) -> None:
     """Reject chunks with pages outside of them, or with pages that declare far more bytes than their values need.
 
-    ``handle`` is the open file, ``end`` the place where its footer begins.
+    ``handle`` is the open file, ``end`` the position where its footer begins.
     """
     for chunk in chunks:
         if not 0 < chunk.start <= chunk.stop <= end or chunk.n_values < 0:
-            raise _damaged(path, chunk, f"its pages lie at {chunk.start:,} to {chunk.stop:,}, outside of the file")
+            raise _damaged(path, chunk, f"its pages at {chunk.start:,} to {chunk.stop:,} are outside the file")
         start, n_values = chunk.start, 0
         while start < chunk.stop and n_values < chunk.n_values:
             header, length = _header_at(path, chunk, handle, start)
@@ -90,7 +90,7 @@ def _checked(path: str, chunk: Chunk, header: dict, left: int) -> tuple[int, int
     if type(packed) is not int or type(unpacked) is not int or type(n_values) is not int:
         raise _damaged(path, chunk, "a page header holds text instead of a number")
     if not 0 <= packed <= left:
-        raise _damaged(path, chunk, f"a page of {packed:,} bytes does not fit where {left:,} are left")
+        raise _damaged(path, chunk, f"a page of {packed:,} bytes does not fit into the {left:,} bytes left")
     if not 0 <= n_values <= max(chunk.n_values, _SLACK):
         raise _damaged(path, chunk, f"a page has {n_values:,} values where {chunk.n_values:,} are expected")
     if chunk.type in _WIDTHS:

@@ -127,13 +127,13 @@ def check_layout(
         path = os.fspath(target)
         if path.endswith(COMPRESSED):
             raise ValueError(
-                f"{path}: Parquet is compressed internally; set compression= and choose a name without that ending."
+                f"{path}: Parquet is compressed internally; set compression= and choose a name without that extension."
             )
         parent = os.path.dirname(os.path.abspath(path))
         if not os.path.isdir(parent):
             raise FileNotFoundError(errno.ENOENT, f"there is no folder to write {os.path.basename(path)} to", parent)
         if partitions == 1 and os.path.isdir(path):
-            raise IsADirectoryError(f"{path} is a folder. Give a file, or set partitions to more than 1.")
+            raise IsADirectoryError(f"{path} is a folder. Pass a file name, or set partitions to more than 1.")
         if partitions > 1 and os.path.exists(path) and not (os.path.isdir(path) and not os.listdir(path)):
             raise FileExistsError(f"{path} exists and is not an empty folder. Remove it, or choose another name.")
     elif partitions > 1:
@@ -176,7 +176,7 @@ def _as_ids(ids: np.ndarray, what: str, pa: Any) -> Any:
     some = next((text for text in texts if type(text) is str), None)
     if some is not None:
         raise ValueError(
-            f"some {what} ids are text ({some!r}) and others are not ({other!r}), but a column of "
-            "Parquet holds one kind. Make all of them text."
+            f"some {what} ids are text ({some!r}) and others are not ({other!r}), but a Parquet column "
+            "holds one type. Convert all of them to text."
         )
     raise ValueError(f"{what} ids must be whole numbers or text in Parquet, but one is {other!r}.")

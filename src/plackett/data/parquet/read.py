@@ -46,15 +46,15 @@ def read_parquet(
         id, if any.
     features : sequence of str, default=None
         Columns of X, in this order. None takes all other columns, in the order of the first file. Columns of text
-        become codes, whose names are in ``categories``: as ``write_parquet`` noted them, else sorted, after one more
+        become codes, whose names are in ``categories``: as recorded by ``write_parquet``, else sorted, after one more
         pass over these columns. Columns with the name of a document id, and times, are left out by default with a
         ``DataWarning``. The warning also names columns that look like ids or times: whole numbers, different in all
         rows or in the range of timestamps.
     cache : bool or path, default=False
-        True writes the arrays to a file beside the (first) one, a path to that folder, and maps them into memory: X may
-        be larger than memory, and the next call reads the cache only. The rows of a query must be adjacent, as
-        ``write_parquet`` writes them. The cache is rebuilt if the files have changed, and with a warning if it is
-        damaged; ``PLACKETT_VERIFY=0`` in the environment skips its checksums.
+        True writes the arrays to a file beside the (first) file, a path writes it to that folder. The arrays are
+        memory-mapped: X may be larger than memory, and the next call reads only the cache. The rows of a query must be
+        adjacent, as ``write_parquet`` writes them. The cache is rebuilt if the files have changed, and with a
+        warning if it is damaged; ``PLACKETT_VERIFY=0`` in the environment skips its checksums.
     row_groups : (first, last), default=None
         The row groups of a single file to read, ``last`` exclusive.
 
@@ -76,17 +76,17 @@ def read_parquet(
     """
     files = files_of(source)
     if row_groups is not None and len(files) > 1:
-        raise ValueError(f"row_groups are those of one file, but {len(files)} files were given.")
+        raise ValueError(f"row_groups applies to a single file, but {len(files)} files were given.")
     columns = {"label": label, "qid": qid, "docid": docid, "features": features}
     if cache is False or cache is None:
         return _in_memory(rows_of(files, row_groups, **columns))
     if row_groups is not None:
-        raise ValueError("a cache holds whole files; give either cache or row_groups.")
+        raise ValueError("a cache holds whole files; pass either cache or row_groups.")
     return read_mapped(files, None if cache is True else cache, lambda: rows_of(files, None, **columns), columns)
 
 
 def rows_of(files: list[str], row_groups: tuple[int, int] | None, **columns: Any) -> ParquetRows:
-    """Return the rows of some files, which must have any."""
+    """Return the rows of some files; an error if there are none."""
     rows = ParquetRows(files, row_groups, **columns)
     if not rows.n_rows:
         raise DataFormatError(rows.name, None, "no rows found.")

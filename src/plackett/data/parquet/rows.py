@@ -36,7 +36,7 @@ BATCH_BYTES = 1 << 22  # of X, decoded at once
 MAX_ROWS, MIN_ROWS = 1 << 16, 1 << 8
 READ_BYTES = 1 << 16  # of one column, read at once: a row group may be larger than memory
 MAX_BYTES, MAX_RATIO = 1 << 28, 10_000  # of rows, and for each byte of a file: constant columns take next to none
-METADATA = b"plackett"  # key of what write_parquet notes in a file
+METADATA = b"plackett"  # key of what write_parquet records in a file
 _NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -121,7 +121,7 @@ class ParquetRows:
         self.docid = docid_column(self.docid, [name for name in schema.names if name not in (self.qid, self.label)])
         named = [name for name in (self.label, self.qid, self.docid) if name is not None]
         if isinstance(features, str):
-            raise TypeError(f"features is one text, {features!r}; expected a list of column names.")
+            raise TypeError(f"features is a single string, {features!r}; expected a list of column names.")
         chosen = _others(schema, named) if features is None else [str(name) for name in features]
         twice = [name for place, name in enumerate(chosen) if name in chosen[:place]]
         if twice:
@@ -154,12 +154,12 @@ class ParquetRows:
             if present.count(name) == 1 or (name == self.qid and path in self._folder_ids):
                 continue
             if name in present:
-                raise ValueError(f"{path} has {present.count(name)} columns {name!r}; it must have one.")
+                raise ValueError(f"{path} has {present.count(name)} columns named {name!r}; it must have one.")
             hint = columns_in_words(name, present)
             if name != self.qid and value_in_path(path, name) is not None:
-                hint += f" The name of its folder has it, but only query ids are read from there, not {name!r}."
+                hint += f" Its folder name has it, but only query ids are read from folder names, not {name!r}."
             elif name == self.label:
-                hint += " Labels of another name: label=... (in fit: y=...); files without any: label=None."
+                hint += " For labels with another name, pass label=... (in fit: y=...); without labels, label=None."
             raise ValueError(f"{path} has no column {name!r}. {hint}")
 
     def _check_types(self, path: str, schema: Any, kinds: dict[str, str], *, is_default: bool) -> None:
@@ -184,7 +184,7 @@ class ParquetRows:
         if kinds.setdefault("ids", ids) != ids:
             raise ValueError(
                 f"{path}: column {self.qid!r} is {types[self.qid]}, but in {self._files[0]} it holds "
-                f"{'text' if kinds['ids'] == 'text' else 'whole numbers'}. Ids must be of one kind."
+                f"{'text' if kinds['ids'] == 'text' else 'whole numbers'}. All ids must have one type."
             )
         for name in self.features:
             kind = "text" if name in coded else "number"
@@ -196,7 +196,7 @@ class ParquetRows:
         kinds["features"] = "float" if is_float32 and kinds.get("features", "float") == "float" else "number"
 
     def _find_categories(self, noted: list[Any]) -> Categories | None:
-        """Return the names of categories: as ``write_parquet`` noted them in all files, else those found, sorted."""
+        """Return the names of categories: as recorded by ``write_parquet`` in all files, else those found, sorted."""
         names = {}
         for name in self._coded:
             lists = [one.get(name) if isinstance(one, dict) else None for one in noted]
@@ -313,14 +313,14 @@ class ParquetRows:
         known = (self.categories or {}).get(place, np.zeros(0, str))
         found = compute.index_in(texts, value_set=pyarrow.array(known.tolist(), type=pyarrow.large_string()))
         if found.null_count != texts.null_count:
-            reason = f"column {self.features[place]!r} has texts that are not among its noted categories."
+            reason = f"column {self.features[place]!r} has texts that are not among its recorded categories."
             raise DataFormatError(path, None, reason)
         return found.cast("float64").to_numpy(zero_copy_only=False)
 
 
 @contextmanager
 def opened(path: str, columns: Sequence[str] = (), row_groups: tuple[int, int] | None = None) -> Iterator[Any]:
-    """Yield a ``pyarrow.parquet.ParquetFile``; errors of pyarrow, also in the block, name the file.
+    """Yield a ``pyarrow.parquet.ParquetFile``; errors of pyarrow, including those in the block, name the file.
 
     The checksums and pages of ``columns``, those that will be read, are checked first.
     """

@@ -39,12 +39,12 @@ def write_parquet(
         Paths are those of Parquet files whose rows are sorted: queries in order of first appearance, the rows of each
         adjacent. They may be larger than memory.
     target : path
-        Of the file, or with several partitions of the folder, which must be new or empty: its files are
-        ``part-00000.parquet``, ... The target appears only when everything was written.
+        The file, or with several partitions the folder, which must be new or empty: its files are
+        ``part-00000.parquet``, ... The target appears only after everything has been written.
     partitions : int, default=1
         Number of files of about equal size; fewer if there are not enough queries.
     rows_per_group : int, default=65536
-        Approximate rows of a row group. A query with more rows has a group of its own.
+        Approximate rows of a row group. A query with more rows gets its own group.
     compression : {"zstd", "snappy", "gzip", "lz4", "brotli", "none"}, default="zstd"
     label, qid, docid : str
         Names of these columns, in the files that are read and written.

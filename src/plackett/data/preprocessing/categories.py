@@ -81,7 +81,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, ABC):
         return queries
 
     def transform(self, X: Any) -> Any:
-        """Return X with numbers in place of the categories.
+        """Return X with numbers instead of categories.
 
         Parameters
         ----------
@@ -89,12 +89,12 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, ABC):
 
         Returns
         -------
-        ndarray, or CSR matrix where X is sparse, of shape (n_docs, n_columns_out_)
+        ndarray, or CSR matrix if X is sparse, of shape (n_docs, n_columns_out_)
         """
         check_is_fitted(self)
         queries = self._queries(X, None, None)
         if queries.n_features != self.n_features_in_:
-            raise ValueError(f"X has {queries.n_features} columns, but {self.n_features_in_} in fit.")
+            raise ValueError(f"X has {queries.n_features} columns, but had {self.n_features_in_} in fit.")
         names = queries.feature_names
         if names is not None:  # a data frame; an array has the codes of fit
             validate_data(self, X, reset=False, skip_check_array=True)
@@ -140,21 +140,21 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def transform_queries(self, queries: Queries) -> Any:
-        """Return encoded rows of queries with the codes of ``fit``; mapped from a file if X is large and is."""
+        """Return encoded rows of queries with the codes of ``fit``; memory-mapped if X is large and memory-mapped."""
 
     @abstractmethod
     def labels(self, given: list[str]) -> list[str]:
         """Return the names of the columns after ``transform``, from those before."""
 
     def check_loaded(self) -> None:
-        """Raise a ``ValueError`` for attributes of a file that no fit produces."""
+        """Raise a ``ValueError`` if attributes loaded from a file are invalid."""
         n, columns, names = self.n_features_in_, self.columns_, self.names_
         if type(n) is not int or n < 0 or type(self.n_columns_out_) is not int:
             raise ValueError("n_features_in_ and n_columns_out_ must be numbers of columns.")
         if not isinstance(columns, np.ndarray) or columns.dtype != np.int64 or columns.ndim != 1:
-            raise ValueError("columns_ must hold numbers of columns.")
+            raise ValueError("columns_ must hold column numbers.")
         if ((columns < 0) | (columns >= n)).any() or (np.diff(columns) <= 0).any():
-            raise ValueError(f"columns_ must be rising columns from 0 to {n - 1}.")
+            raise ValueError(f"columns_ must be ascending column numbers from 0 to {n - 1}.")
         if not isinstance(names, list) or len(names) != columns.size:
             raise ValueError("names_ must hold the categories of each of columns_.")
         for own in names:
@@ -199,9 +199,9 @@ class OneHotCategories(CategoryEncoder):
         for column, names in zip(self.columns_.tolist(), self.names_, strict=True):
             if names.size > MOST_CATEGORIES and not is_sparse(queries.X):
                 raise ValueError(
-                    f"{queries.feature_labels[column]} has {names.size:,} categories, which would be as many columns; "
+                    f"{queries.feature_labels[column]} has {names.size:,} categories, which would become columns; "
                     f'encoding="one-hot" takes at most {MOST_CATEGORIES:,}. Choose encoding="target", which '
-                    "makes one column of them, or leave the column out."
+                    "needs only one column, or leave the column out."
                 )
         self.n_columns_out_ = self.n_features_in_ + self._n_more()
 
@@ -311,7 +311,7 @@ class TargetCategories(CategoryEncoder):
 
         Returns
         -------
-        ndarray, or CSR matrix where X is sparse, of the shape of X
+        ndarray, or CSR matrix if X is sparse, of the shape of X
         """
         queries = self._fit(X, y, qid)
         encoded = self.cross_fitted(queries)
@@ -322,7 +322,7 @@ class TargetCategories(CategoryEncoder):
         check_positive_int(self.n_folds, "n_folds")
         labels = check_labels(queries.labels, allow_nan=True)
         if np.isnan(labels).all():
-            raise ValueError("target encoding needs labels, and all of them are NaN.")
+            raise ValueError("target encoding needs labels, but all of them are NaN.")
         self.prior_ = float(np.nanmean(labels))
         self.means_ = [
             self._smoothed(*_sums(column_of(queries.X, column), names.size, labels, None, 1), self.prior_)[0]
@@ -415,7 +415,7 @@ def _sums(
 
 
 def _with_columns(queries: Queries, columns: dict[int, np.ndarray]) -> Any:
-    """Return X with other values in some columns, mapped from a file if X is large and is."""
+    """Return X with other values in some columns; memory-mapped if X is large and memory-mapped."""
     start = 0
 
     def replaced(part: Queries) -> Any:

@@ -27,7 +27,7 @@ from plackett.validation import (
 )
 
 RULES = ("zero", "mean", "median", "min", "query-median")
-MERGEABLE = ("zero", "mean", "min")  # learned from statistics that parts of the data can be asked for
+MERGEABLE = ("zero", "mean", "min")  # learned from statistics that can be merged over parts of the data
 VALUES_PER_BLOCK = 1 << 18
 COLUMNS_NAMED = 5
 
@@ -41,13 +41,13 @@ def check_rule(rule: Any, name: str = "rule", also: tuple[str, ...] = ()) -> Non
 class MissingValues(TransformerMixin, BaseEstimator):
     """Fill missing values, NaN in X, with numbers that are learned in ``fit``.
 
-    Values that are there stay as they are. A column without any value in ``fit`` is filled with 0. Stored NaN of a
-    sparse X are missing; what it does not store is 0.
+    Other values are unchanged. A column without any value in ``fit`` is filled with 0. Stored NaN of a sparse X are
+    missing; values that are not stored are 0.
 
     Parameters
     ----------
     rule : {"zero", "mean", "median", "min", "query-median"} or transformer, default="median"
-        The number in place of a missing value: 0, or the mean, median or minimum of the column over the rows of
+        The replacement for a missing value: 0, or the mean, median or minimum of the column over the rows of
         ``fit``. ``"query-median"`` takes the median of the column within the query, and that of ``fit`` if the query
         has no value of it; it is meant for features that are comparable only within a query. A transformer, such as
         scikit-learn's ``KNNImputer()``, is cloned and fitted to X; it must return one row of finite numbers per
@@ -117,14 +117,14 @@ class MissingValues(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray, or CSR matrix where X is sparse, of shape (n_docs, n_columns_out_)
+        ndarray, or CSR matrix if X is sparse, of shape (n_docs, n_columns_out_)
         """
         check_is_fitted(self)
         queries = self._check(X, qid, reset=False)
         if qid is None and self.depends_on_list and self.n_queries_ > 1:
             raise ValueError(
-                f'qid is missing. rule="query-median" was fitted on {self.n_queries_:,} queries and fills each by its '
-                "own documents. Give one id per row: transform(X, qid=qid). Are all rows one query? "
+                f'qid is missing. rule="query-median" was fitted on {self.n_queries_:,} queries and fills each from '
+                "its own documents. Pass one id per row: transform(X, qid=qid). If all rows are one query: "
                 "transform(X, qid=0)."
             )
         filled = self.transform_queries(queries)
@@ -152,7 +152,7 @@ class MissingValues(TransformerMixin, BaseEstimator):
 
     @property
     def depends_on_list(self) -> bool:
-        """Whether what is filled in depends on the other documents of the query."""
+        """Whether the filled values depend on the other documents of the query."""
         return isinstance(self.rule, str) and self.rule == "query-median"
 
     def labels(self, given: list[str]) -> list[str]:
@@ -185,7 +185,7 @@ class MissingValues(TransformerMixin, BaseEstimator):
         self.n_columns_out_ = n_features + self.indicated_.size
 
     def transform_queries(self, queries: Queries, has_missing: bool = True) -> Any:
-        """Return the filled rows of checked and grouped queries; mapped from a file if X is large and is."""
+        """Return the filled rows of checked and grouped queries; memory-mapped if X is large and memory-mapped."""
         if not has_missing and self.transformer_ is None and not self.indicated_.size:
             return queries.X
         if self.transformer_ is not None:
@@ -268,7 +268,7 @@ class MissingValues(TransformerMixin, BaseEstimator):
         return Queries(checked, qid=qid).grouped
 
     def check_loaded(self) -> None:
-        """Raise a ``ValueError`` for attributes of a file that no fit produces."""
+        """Raise a ``ValueError`` if attributes loaded from a file are invalid."""
         check_rule(self.rule)
         n = getattr(self, "n_features_in_", None)
         if type(n) is not int or n < 0:
@@ -282,11 +282,11 @@ class MissingValues(TransformerMixin, BaseEstimator):
         ):
             raise ValueError(f"fill_ must hold {n} finite numbers.")
         if not isinstance(indicated, np.ndarray) or indicated.dtype != np.int64 or indicated.ndim != 1:
-            raise ValueError("indicated_ must hold numbers of columns.")
+            raise ValueError("indicated_ must hold column numbers.")
         if ((indicated < 0) | (indicated >= n)).any() or (np.diff(indicated) <= 0).any():
-            raise ValueError(f"indicated_ must be rising columns from 0 to {n - 1}.")
+            raise ValueError(f"indicated_ must be ascending column numbers from 0 to {n - 1}.")
         if (getattr(self, "transformer_", None) is None) != isinstance(self.rule, str):
-            raise ValueError("transformer_ must be the fitted transformer, or None where the rule is a name.")
+            raise ValueError("transformer_ must be the fitted transformer, or None if the rule is a name.")
         if type(getattr(self, "n_columns_out_", None)) is not int or self.n_columns_out_ < indicated.size:
             raise ValueError("n_columns_out_ must be the number of columns.")
         if isinstance(self.rule, str) and self.n_columns_out_ != n + indicated.size:
@@ -324,14 +324,14 @@ def _parts(queries: Queries) -> list[np.ndarray]:
 
 
 class ColumnStatistics(NamedTuple):
-    """What is known of the columns of some rows; statistics of parts can be merged.
+    """Statistics of the columns of some rows; those of several parts can be merged.
 
     Attributes
     ----------
     n_docs : int
     n_missing : ndarray of shape (n_features,)
     sums, minima : ndarrays of shape (n_features,)
-        Of the values that are not missing; the minimum of none is infinite.
+        Of the values that are not missing; the minimum of no values is infinite.
     """
 
     n_docs: int
@@ -387,14 +387,14 @@ class ColumnStatistics(NamedTuple):
 
 
 def missing_in_words(queries: Queries, besides: Any = ()) -> str | None:
-    """Return where values are missing: the first one, the share, and the columns with most; None if nothing is.
+    """Return where values are missing: the first one, the share, and the columns with most; None if no value is.
 
     Parameters
     ----------
     queries : Queries
         Grouped rows; ``row_order`` is that of the input.
     besides : collection of int, default=()
-        Columns that do not count.
+        Columns to ignore.
 
     Returns
     -------

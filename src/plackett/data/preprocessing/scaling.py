@@ -70,7 +70,7 @@ class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC
 
         Returns
         -------
-        ndarray, or CSR matrix where X is sparse, of the shape of X
+        ndarray, or CSR matrix if X is sparse, of the shape of X
         """
         return self._scaled(*self._check(X, qid, reset=False))
 
@@ -109,7 +109,7 @@ class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC
         elif qid is None and getattr(self, "n_queries_", 1) > 1:
             raise ValueError(
                 f"qid is missing. This {type(self).__name__} was fitted on {self.n_queries_:,} queries and scales each "
-                "by its own documents. Give one id per row: transform(X, qid=qid). Are all rows one query? "
+                "by its own documents. Pass one id per row: transform(X, qid=qid). If all rows are one query: "
                 "transform(X, qid=0). Pipelines pass qid on if metadata routing is enabled: "
                 "sklearn.set_config(enable_metadata_routing=True)."
             )

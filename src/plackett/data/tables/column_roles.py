@@ -16,7 +16,7 @@ QID_NAMES, ONLY_LABELS = ("qid", "query_id"), ("label", "relevance", "rel", "gra
 OTHER_ROLES = (*QID_NAMES, *ONLY_LABELS)  # a feature with such a name probably has another role
 LABEL_NAMES = (*ONLY_LABELS[1:], "rating", "click", "clicked", "y")
 SMALLEST_FLOAT_ID = 10_000
-SHARE_OF_NAMES = 0.5  # of rows: more different texts than that are no categories
+SHARE_OF_NAMES = 0.5  # of rows: a column with more distinct texts does not hold categories
 NAMES_EXAMINED = 1000
 FEWEST_IDS = 10  # fewer rows are not conclusive
 ROWS_EXAMINED = 1 << 16
@@ -76,9 +76,9 @@ def warn_of_columns(
 ) -> None:
     """Warn about columns that were left out as ids or times, and about features that resemble one."""
     sentences = [f"column {name!r} is a feature but {why}." for name, why in suspects.items()]
-    sentences += [f"column {name!r} is left out: by its name it is an id." for name in left_out]
+    sentences += [f"column {name!r} is left out: its name is that of an id." for name in left_out]
     sentences += [f"column {name!r} is left out: it holds times." for name in times]
-    sentences += [f"column {name!r} is left out: it has no name, like an index of pandas." for name in unnamed]
+    sentences += [f"column {name!r} is left out: it has no name, like a pandas index." for name in unnamed]
     if sentences:
         warn(f"{' '.join(sentences)} {remedy}", DataWarning)
 
@@ -114,7 +114,7 @@ def resembles_numbers(names: np.ndarray | None) -> str | None:
 
 
 def is_number(text: str) -> bool:
-    """Return whether a text is a number, also with thousands, a decimal comma or a percent sign."""
+    """Return whether a text is a number, possibly with thousands separators, a decimal comma or a percent sign."""
     try:
         float(text.strip().rstrip("%").replace(",", ""))
     except ValueError:

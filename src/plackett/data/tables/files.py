@@ -1,4 +1,4 @@
-"""Judged lists from tables: CSV, TSV, Arrow and Parquet files, and what functions accept in place of ``Queries``."""
+"""Judged lists from tables: CSV, TSV, Arrow and Parquet files, and what functions accept instead of ``Queries``."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def read_table(
     Parameters
     ----------
     source : path or sequence of paths
-        The ending tells the format: ``.csv``, ``.tsv``, ``.arrow``, ``.feather`` or ``.ipc``, and ``.parquet``; a
-        folder of Parquet files or a pattern (``day-*.csv``) is possible, too. Text is UTF-8, or UTF-16 with a byte
+        The extension determines the format: ``.csv``, ``.tsv``, ``.arrow``, ``.feather``, ``.ipc`` or ``.parquet``; a
+        folder of Parquet files or a pattern (``day-*.csv``) also works. Text is UTF-8, or UTF-16 with a byte
         order mark, and may be compressed (``.csv.gz``). Its fields are separated by commas, tabs, semicolons or ``|``,
         whichever the header has; numbers may have a decimal comma where commas do not separate. Several files with the
         same columns are read as one.
@@ -82,7 +82,7 @@ def read_table(
 def read_columns(
     source: str | os.PathLike | Sequence[str | os.PathLike], *, ids: Sequence[str] = (), sql: str | None = None
 ) -> Any:
-    """Return the columns of files as a table of pyarrow; ``ids`` are columns of which "007" and "7" are different."""
+    """Return the columns of files as a table of pyarrow; ``ids`` are columns in which "007" and "7" differ."""
     pa = import_optional("pyarrow", extra="frames", needed_for="read_table")
     only: Any = source if isinstance(source, (str, os.PathLike)) or len(source) != 1 else source[0]
     if is_database(only):
@@ -95,7 +95,7 @@ def read_columns(
         other = sorted(set(tables[0].column_names) ^ set(table.column_names))
         if other:
             has, lacks = (paths[0], path) if other[0] in tables[0].column_names else (path, paths[0])
-            raise DataFormatError(lacks, None, f"the column {other[0]!r} is missing, which {has} has.")
+            raise DataFormatError(lacks, None, f"the column {other[0]!r} is missing; {has} has it.")
     try:
         table = tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as error:
@@ -116,7 +116,7 @@ def id_columns(qid: str | None = None, docid: str | None = None) -> list[str]:
 def as_queries(
     data: Any, *, qid: str | None = None, y: str | None = None, docid: str | None = None, **columns: Any
 ) -> Any:
-    """Return queries from a data frame or a file with columns; anything else, such as the name of a set, as it is.
+    """Return queries from a data frame or a file with columns; other data, such as the name of a data set, unchanged.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def as_queries(
     qid, y, docid : str, default=None
         Columns of ids, labels and names; None takes the defaults of ``from_frame``.
     **columns
-        ``features``, ``drop``, ``categorical`` and ``long`` of ``from_frame``; None is left out.
+        ``features``, ``drop``, ``categorical`` and ``long`` of ``from_frame``; None is ignored.
     """
     given = {"qid": qid, "label": y, "docid": docid, **columns}
     given = {name: value for name, value in given.items() if value is not None}
@@ -134,9 +134,9 @@ def as_queries(
     if is_table(data) or is_database(data) or (given and is_file_of_columns(data)):
         return read_table(data, **given)
     if given:
-        what = "a Queries, which has its columns" if isinstance(data, Queries) else f"{type(data).__name__}"
+        what = "a Queries, which already has its columns" if isinstance(data, Queries) else f"{type(data).__name__}"
         if is_path:
-            what = f"{os.fspath(data)!r}, which is no CSV, TSV, Arrow or Parquet file"
+            what = f"{os.fspath(data)!r}, which is not a CSV, TSV, Arrow or Parquet file"
         name = next(iter(given))
         raise ValueError(f"{'y' if name == 'label' else name} names a column of a table, but data is {what}.")
     return data
@@ -165,7 +165,7 @@ def _read(path: str, ids: Sequence[str], pa: Any) -> Any:
     except pa.ArrowException as error:
         raise DataFormatError(path, None, f"the file cannot be read as {ending or 'Parquet'}: {error}") from error
     raise DataFormatError(
-        path, None, f"expected a file that ends in .csv, .tsv, .arrow or .parquet, found {ending or 'no ending'}."
+        path, None, f"expected a file that ends in .csv, .tsv, .arrow or .parquet, found {ending or 'no extension'}."
     )
 
 
@@ -179,7 +179,7 @@ class _Dialect(NamedTuple):
 
 
 def _dialect_of(path: str, usual: str) -> _Dialect:
-    """Return how a file is written, by its first lines; ``usual`` is the delimiter of its ending."""
+    """Return how a file is written, by its first lines; ``usual`` is the delimiter of its extension."""
     with open_bytes(path) as file:
         start = file.read(BYTES_EXAMINED)
     encoding = "utf-16" if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"

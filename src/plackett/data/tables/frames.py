@@ -67,12 +67,12 @@ def from_frame(
         are left out by default with a ``DataWarning``. The warning also names columns that look like ids, times or
         free text: whole numbers or texts that differ in most rows, or numbers in the range of timestamps.
     drop : str or sequence of str, default=()
-        Columns that are neither features nor anything else; only without ``features``.
+        Columns to ignore; only without ``features``.
     categorical : str or sequence of str, default=()
-        Columns of numbers that are names, such as the number of a shop, and become categories.
+        Numeric columns that become categories, such as shop numbers.
     long : (name, value), default=None
         The frame has one row per feature of a document: these two columns hold the name of the feature and its value,
-        and ``docid`` tells the documents of a query apart. A feature that a document does not have is missing. The
+        and ``docid`` identifies the documents of a query. A feature that a document does not have is missing. The
         features are sorted by name. None: one row per document, one column per feature.
 
     Returns
@@ -100,7 +100,7 @@ def from_frame(
     label = None if label == "label" and _has_no_labels(list(schema)) else label
     _check_roles({"qid": qid, "label": label, "docid": docid}, drop, categorical)
     if drop and features is not None:
-        raise ValueError("drop was given together with features; columns that features does not name are not used.")
+        raise ValueError("drop was given together with features; columns not named in features are ignored anyway.")
     if long is not None:
         table = _one_row_per_document(table, label, qid, docid, *long, schema, nw)
         schema = dict(table.collect_schema())
@@ -210,14 +210,14 @@ def to_frame(
 def is_frame(value: Any) -> bool:
     """Return whether a value is a data frame of pandas or polars, a table of pyarrow, or the like."""
     return not isinstance(value, Queries) and (
-        hasattr(value, "collect_schema")  # first: a lazy frame of polars warns of its other attributes
+        hasattr(value, "collect_schema")  # first: a lazy frame of polars warns about its other attributes
         or (hasattr(value, "columns") and hasattr(value, "dtypes"))
         or (hasattr(value, "column_names") and hasattr(value, "schema"))
     )
 
 
 def _with_names(frame: Any, wanted: tuple[str | None, ...]) -> Any:
-    """Return a frame whose columns have different texts as names; wanted levels of an index of pandas are columns."""
+    """Return a frame with unique names of columns as text; wanted levels of a pandas index become columns."""
     if hasattr(frame, "collect_schema") or not is_frame(frame):
         return frame
     if hasattr(frame, "reset_index"):
@@ -233,9 +233,9 @@ def _with_names(frame: Any, wanted: tuple[str | None, ...]) -> Any:
 
 
 def _with_types(table: Any, ids: tuple[str | None, ...], nw: Any) -> tuple[Any, dict]:
-    """Return the table, and the type of each column, with objects as numbers or times where they are.
+    """Return the table, and the type of each column, with objects converted to numbers or times where possible.
 
-    Databases give Decimal and date objects, and columns without any value.
+    Databases return Decimal and date objects, and columns without any value.
     """
     schema = dict(table.collect_schema())
     unclear = [name for name, kind in schema.items() if kind in (nw.Object, nw.Unknown) and name not in ids]
@@ -282,7 +282,7 @@ def _one_row_per_document(
 ) -> Any:
     """Return a table in wide form: one row per document, in order of first appearance, one column per feature."""
     if docid is None:
-        raise ValueError("long needs a column of document names: docid=..., which tells the rows of a query apart.")
+        raise ValueError("long needs a column of document names: docid=..., which identifies the documents of a query.")
     keys = [one for one in (qid, docid, label) if one is not None]
     _check_columns([*keys, name, value], list(schema))
     table = table.select([*keys, name, value])
@@ -440,8 +440,8 @@ def _as_labels(table: Any, label: str, schema: dict, nw: Any) -> np.ndarray:
         first = next((value for value in values if not (is_missing(value) or is_number(str(value)))), None)
         example = " of numbers" if first is None else f", such as {first!r}"
         raise ValueError(
-            f"labels and scores must be numbers, but column {label!r} is {kind}{example}. Convert it; of grades, 0 "
-            "means not relevant, and more is better."
+            f"labels and scores must be numbers, but column {label!r} is {kind}{example}. Convert it; in grades, 0 "
+            "means not relevant, and higher is better."
         )
     return _as_floats(table[label], nw.Float64)
 

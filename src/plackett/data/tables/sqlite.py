@@ -1,4 +1,4 @@
-"""Tables of SQLite databases; those of other databases go through a frame, as of ``pandas.read_sql``."""
+"""Reading tables of SQLite databases. For other databases, use a frame, such as that of ``pandas.read_sql``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ENDINGS = (".db", ".sqlite", ".sqlite3")
 
 
 def is_database(path: object) -> bool:
-    """Return whether a path has the ending of an SQLite database."""
+    """Return whether a path has the extension of an SQLite database."""
     return isinstance(path, (str, os.PathLike)) and os.fspath(path).lower().endswith(ENDINGS)
 
 
@@ -34,7 +34,7 @@ def read_sqlite(path: str | os.PathLike, query: str | None, pa: Any) -> Any:
                 raise ValueError(f"{query!r} returns no rows; expected a SELECT.")
             names, rows = [one[0] for one in cursor.description], cursor.fetchall()
         except sqlite3.Error as error:
-            raise DataFormatError(name, None, f"SQLite says: {error}.") from error
+            raise DataFormatError(name, None, f"SQLite error: {error}.") from error
     if len(set(names)) < len(names):
         twice = next(one for one in names if names.count(one) > 1)
         raise DataFormatError(name, None, f"the query returns {twice!r} twice; name its columns with AS.")
@@ -48,7 +48,9 @@ def _only_table(database: Any, name: str) -> str:
     tables = [one for one in found if not one.startswith("sqlite_")]
     if len(tables) != 1:
         listed = ", ".join(tables) or "none"
-        raise DataFormatError(name, None, f"the tables are {listed}. Choose rows with a query: SELECT ... FROM ...")
+        raise DataFormatError(
+            name, None, f"expected one table, found {listed}. Choose rows with a query: SELECT ... FROM ..."
+        )
     quoted = tables[0].replace('"', '""')
     return f'SELECT * FROM "{quoted}"'
 

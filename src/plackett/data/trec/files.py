@@ -39,7 +39,8 @@ def read_qrels(source: str | os.PathLike | IO, *, subtopics: bool = False) -> Qr
         Plain or compressed (gzip, xz, bzip2, Zstandard).
     subtopics : bool, default=False
         Whether the second column is a subtopic, as in the files of TREC's diversity tasks, in which a document may be
-        judged once for each subtopic. Measures of diversity need it. As a whole, a document has its largest label.
+        judged once for each subtopic. Measures of diversity need it. The label of a document as a whole is its
+        largest one.
 
     Returns
     -------
@@ -129,7 +130,7 @@ def read_trec_run(source: str | os.PathLike | IO) -> Run:
 def write_qrels(qrels: Qrels, target: str | os.PathLike | IO) -> None:
     """Write judgements as ``qid iteration docid label``, rows in their order; subtopics as the second column.
 
-    A path is replaced only when everything was written; names that end in .gz, .xz, .bz2 or .zst are compressed.
+    A path is replaced only after everything has been written; names that end in .gz, .xz, .bz2 or .zst are compressed.
 
     Parameters
     ----------
@@ -164,12 +165,12 @@ def write_qrels(qrels: Qrels, target: str | os.PathLike | IO) -> None:
 def write_trec_run(run: Run, target: str | os.PathLike | IO, *, tag: str | None = None) -> None:
     """Write a run as ``qid Q0 docid rank score tag``, rows in their order; scores read back as the same float64.
 
-    A path is replaced only when everything was written; names that end in .gz, .xz, .bz2 or .zst are compressed.
+    A path is replaced only after everything has been written; names that end in .gz, .xz, .bz2 or .zst are compressed.
 
     Parameters
     ----------
     run : Run
-        ``Run.from_scores(queries, scores)`` makes one of the scores of a ranker.
+        ``Run.from_scores(queries, scores)`` makes one from the scores of a ranker.
     target : path, ``"-"`` for standard output, or file object
     tag : str, default=None
         Name of the system; None means ``run.tag``.
@@ -203,7 +204,7 @@ def _check_repeats_in_file(
         earlier, later = repeat
         query, doc = (values[later].decode("utf-8", "replace") for values in (qid, docid))
         message = (
-            f"document {doc!r} of query {query!r} was {verb} in line {lines[earlier]} already. Keep one of the two."
+            f"document {doc!r} of query {query!r} was already {verb} in line {lines[earlier]}. Keep one of the two."
         )
         raise DataFormatError(name, int(lines[later]), message + hint)
 
@@ -222,13 +223,11 @@ def _check_writable(qid: np.ndarray, docid: np.ndarray, **others: np.ndarray) ->
         row, word = next((row, word) for row, word in enumerate(words) if not word or _BLANK.search(word))
         where = f" of query {str(qid[row])!r}" if column is docid else ""
         raise ValueError(
-            f"the {what} {word!r}{where} is empty or has a blank in it; TREC files cannot hold it. Rename it first."
+            f"the {what} {word!r}{where} is empty or contains a blank, which TREC files do not allow. Rename it first."
         )
     for query in dict.fromkeys(qid.tolist()):
         if query.startswith("#"):
-            raise ValueError(
-                f"the query id {query!r} begins with '#', which makes a comment of its line in TREC files."
-            )
+            raise ValueError(f"the query id {query!r} begins with '#', which makes its line a comment in TREC files.")
 
 
 def _write_lines(lines: Iterator[str], target: str | os.PathLike | IO) -> None:

@@ -30,7 +30,7 @@ def check_length(values: np.ndarray, name: str, n_rows: int) -> None:
 def as_text_ids(ids: object, name: str) -> np.ndarray:
     """Return the ids as a vector of text."""
     if isinstance(ids, (str, bytes)):
-        raise ValueError(f"{name} is one text, {ids!r}; one id per row is needed.")
+        raise ValueError(f"{name} is a single string, {ids!r}; one id per row is needed.")
     values = ids if isinstance(ids, np.ndarray) else list(ids)  # type: ignore[call-overload]
     if isinstance(values, np.ndarray):
         if values.ndim != 1:

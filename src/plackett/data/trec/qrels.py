@@ -20,11 +20,11 @@ class Qrels:
     Parameters
     ----------
     qid, docid : array-like of shape (n_rows,)
-        Anything that is not text becomes text by ``str``.
+        Values that are not text are converted with ``str``.
     labels : array-like of shape (n_rows,)
         Finite numbers, larger is better.
     iteration : array-like of shape (n_rows,), default=None
-        The second column of a qrels file, which nothing reads; kept for writing. None means ``"0"``.
+        The second column of a qrels file, which is not used, only kept for writing. None means ``"0"``.
     subtopics : array, scipy sparse matrix of shape (n_rows, n_subtopics), or Subtopics; default=None
         Labels by subtopic, which measures of diversity such as ``alpha-ndcg`` need. Files have a subtopic in the second
         column: see ``read_qrels``.
@@ -109,8 +109,8 @@ class Qrels:
     def rounded(self) -> Qrels:
         """Return the same judgements with labels rounded to the nearest whole number, halves down.
 
-        The mean label of several judges can be a fraction, which qrels files cannot hold. Of an even split between
-        relevant and not relevant (0.5) nothing becomes relevant; a majority decides.
+        The mean label of several judges can be a fraction, which qrels files cannot hold. An even split between
+        relevant and not relevant (0.5) becomes not relevant; otherwise the majority decides.
 
         Examples
         --------

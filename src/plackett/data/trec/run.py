@@ -29,12 +29,12 @@ class Run:
     Parameters
     ----------
     qid, docid : array-like of shape (n_rows,)
-        Anything that is not text becomes text by ``str``.
+        Values that are not text are converted with ``str``.
     scores : array-like of shape (n_rows,)
         Higher is better. NaN is rejected.
     rank : array-like of int of shape (n_rows,), default=None
-        The rank column of a run file. Nothing here reads it: scores decide, as in trec_eval. None numbers the documents
-        of each query from 1 by falling score, equal scores in row order.
+        The rank column of a run file. It is not used: scores decide, as in trec_eval. None numbers the documents of
+        each query from 1 by descending score, equal scores in row order.
     tag : str, default=None
         Name of the system; None means ``"plackett"``.
 

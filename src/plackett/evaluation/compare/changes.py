@@ -15,7 +15,7 @@ MOST_CHANGED = 50
 
 
 class Sides(NamedTuple):
-    """Two contestants: A is the baseline, B the best one. Of a single contestant, A is a reference score."""
+    """Two contestants: A is the baseline, B the best one. With a single contestant, A is a reference score."""
 
     a: str
     b: str

@@ -103,34 +103,34 @@ def compare(
         The measure that chooses hyperparameters, iterations and rounds on the validation queries; None takes the first
         of ``metrics``.
     baseline : str, default=None
-        The contestant to which the others are compared in the summary; None takes the first. ``"best"`` takes the one
+        The contestant that the others are compared with in the summary; None takes the first. ``"best"`` takes the one
         with the best mean of the first measure. It is then chosen on the test queries, so p-values are corrected for
         all pairs instead of the pairs with it: the level holds, with less power.
     refit : bool, default=False
-        Whether to fit the best contestant by the first measure again, to all queries; ``best_`` of the result is the
-        fitted ranker. Its hyperparameters are those that most folds chose, of equally frequent ones those with the best
-        mean on the validation queries. A ranker that chose its iteration on validation queries in the folds
-        (boosting, trees, nets, or a set ``patience``) holds back a quarter of the queries for that.
+        Whether to refit the best contestant by the first measure to all queries; ``best_`` of the result is the fitted
+        ranker. Its hyperparameters are those that most folds chose; ties go to the best mean on the validation
+        queries. A ranker that chose its iteration on validation queries in the folds (boosting, trees, nets, or with
+        ``patience`` set) holds out a quarter of the queries for that.
     explain : bool or iterable of query ids, default=False
-        Whether to keep, in ``insights``, which features matter to each ranker, and the reasons of the top ten documents
-        of the 50 queries that changed most from the baseline to the best ranker; ids name further queries. Reports
-        show them. Features are important by the ranker's own explanations, and by the drop of the first measure if a
-        feature is shuffled within the test lists; in each fold at most 2,000,000 documents are scored for that.
+        Whether to keep, in ``insights``, which features matter to each ranker, and the reasons for the top ten
+        documents of the 50 queries that changed most from the baseline to the best ranker; ids add further queries.
+        Reports show them. Importance is measured by the ranker's own explanations, and by the drop of the first
+        measure when a feature is shuffled within the test lists; this scores at most 2,000,000 documents per fold.
     learning_curve : bool or sequence of float, default=False
-        Whether to fit each ranker also to a tenth, a quarter and half of the training queries of each fold, or to
-        these shares, with the hyperparameters that the fold chose; see ``learning_curves`` of the result.
+        Whether to also fit each ranker to a tenth, a quarter and half of the training queries of each fold, or to the
+        given shares, with the hyperparameters that the fold chose; see ``learning_curves`` of the result.
     folder : path, default=None
         Folder in which every finished fit is stored, so that an interrupted run can resume, with the same result.
         Several runs may use it at the same time. None stores nothing.
     random_state : int, default=0
-        Seed of rankers without a ``random_state`` of their own, of randomisation tests and of bootstrap intervals.
+        Seed of rankers without their own ``random_state``, of randomisation tests and of bootstrap intervals.
     n_jobs : int, default=None
         Number of parallel fits, as in scikit-learn; ``joblib.parallel_config`` is respected. None runs them one after
         the other, each on all cores. Results are the same for any number.
     progress : bool or callable, default=None
-        None shows a progress bar with what runs and what is left, on standard error, in terminals and notebooks. True
-        also writes a line after every contestant and fold where no bar would be seen, as in a log; False shows nothing.
-        A callable is called with each line instead.
+        None shows a progress bar with the running fits and the time left, on standard error, in terminals and
+        notebooks. True also writes a line after every contestant and fold where no bar would be seen, as in a log;
+        False shows nothing. A callable is called with each line instead.
 
     Returns
     -------
@@ -208,7 +208,7 @@ def compare(
     if is_explained and comparison.tables:
         comparison.insights = _insights(setup, comparison, found, places_of(setup.queries, named))
         comparison.notes += [
-            f"{name} has no importance of features, because shuffled features could not be scored: {problem}"
+            f"{name} has no feature importance, because shuffled features could not be scored: {problem}"
             for name, folds in found.items()
             if (problem := importance_problem(folds))
         ]
@@ -276,7 +276,7 @@ def _reference_scores(setup: Setup) -> dict[str, Evaluation]:
 
 
 def _settings(setup: Setup, cv: Any, data: Any) -> dict[str, Any]:
-    """Return how the comparison was run, as texts and plain values."""
+    """Return how the comparison was run, as plain values."""
     packages: dict[str, str] = {}
     for contestant in setup.contestants:
         packages |= code_versions(contestant.estimator)

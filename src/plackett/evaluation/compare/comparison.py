@@ -46,7 +46,7 @@ class FoldFit:
     validation : float
         The value of the chosen candidate on the validation queries; NaN if there were none.
     seconds : float
-        Time of all fits of the fold, those of other candidates included.
+        Time of all fits of the fold, including those of other candidates.
     n_candidates : int
         Number of candidates tried.
     history : list of dict, or None
@@ -105,9 +105,9 @@ class Comparison:
     ----------
     metrics : list of str
     lower_is_better : list of str
-        Those of the measures of which lower values are better; None asks the measures.
+        The measures for which lower values are better; None asks the measures.
     measures : dict of str to Measure
-        The measures by name; of a restored comparison empty. ``measure`` also finds those of plackett by their names.
+        The measures by name; empty for a restored comparison. ``measure`` also finds plackett's measures by name.
     convention : str
     baseline : str
         The contestant that marks refer to; empty if all failed.
@@ -140,9 +140,9 @@ class Comparison:
     kind : "ranker" or "run"
         What is compared.
     insights : dict of str to Insight
-        By contestant the reasons of lists and the importance of features; only after ``compare(..., explain=True)``.
+        By contestant, the reasons for lists and the importance of features; only after ``compare(..., explain=True)``.
     learning_curves : dict of str to list of CurvePoint
-        By contestant the mean of the first measure by training size; only after ``compare(..., learning_curve=True)``.
+        By contestant, the mean of the first measure by training size; only after ``compare(..., learning_curve=True)``.
     best_ : ranker
         The best contestant by the first measure, fitted again to all queries; only after ``compare(..., refit=True)``.
 
@@ -207,7 +207,7 @@ class Comparison:
         if self.refitted is None:
             why = "pass refit=True to compare"
             if self.settings.get("refit"):
-                why = "the refit failed (see the notes), or the comparison was restored, which includes no rankers"
+                why = "the refit failed (see the notes), or the comparison was restored without its rankers"
             raise AttributeError(f"this comparison has no best_: {why}.")
         return self.refitted
 
@@ -222,7 +222,7 @@ class Comparison:
         return np.nan_to_num(self.queries.labels)
 
     def measure(self, metric: str) -> Measure | None:
-        """Return the measure of a name; None for one of the user in a comparison that was restored from a file."""
+        """Return the measure with this name; None for a user's measure in a comparison restored from a file."""
         if metric in self.measures:
             return self.measures[metric]
         try:
@@ -241,7 +241,7 @@ class Comparison:
         return [metric for metric in self.metrics if metric not in overall]
 
     def mean(self) -> dict[str, dict[str, float]]:
-        """Return by contestant the mean of each measure over all test queries that count."""
+        """Return the mean of each measure over all test queries that count, by contestant."""
         return {name: table.mean() for name, table in self.tables.items()}
 
     def evaluate(self, name: str, metrics: Any) -> Evaluation:
@@ -265,7 +265,7 @@ class Comparison:
         return evaluate(Qrels.of_pool(queries), run, metrics=metrics, convention=self.convention, complete=True)
 
     def by_fold(self, metric: str | None = None) -> dict[str, list[float]]:
-        """Return by contestant the mean in each fold; published LETOR tables give the means of these."""
+        """Return the mean in each fold, by contestant; published LETOR tables give the means of these."""
         metric = self._metric(metric)
         folds = range(1, self.n_folds + 1)
         return {
@@ -274,7 +274,7 @@ class Comparison:
         }
 
     def best(self, metric: str | None = None) -> str:
-        """Return the contestant with the best mean, the first of equals; empty without contestants."""
+        """Return the contestant with the best mean, the first if several are equal; empty without contestants."""
         metric = self._metric(metric)
         sign = 1.0 if self.is_higher_better(metric) else -1.0
         means = {name: sign * table.mean()[metric] for name, table in self.tables.items()}
@@ -356,7 +356,7 @@ class Comparison:
     def hardest(self, n: int = 10, metric: str | None = None) -> list[HardQuery]:
         """Return the queries on which the contestants are worst on average.
 
-        Queries without a value are skipped, and those whose documents all have the same label (for runs: the label 0).
+        Skips queries without a value, and queries whose documents all have the same label (for runs: the label 0).
 
         Parameters
         ----------
@@ -510,7 +510,7 @@ class Comparison:
         """Plot the mean of each contestant with its bootstrap interval, the best at the top, and reference scores.
 
         The intervals (level 0.95) are those of each mean alone. They vary with the queries, which all contestants
-        share, so overlapping intervals do not mean that a difference is not significant; the marks behind the names
+        share, so overlapping intervals do not mean that a difference is not significant; the marks after the names
         are those of the tests against the baseline.
 
         Parameters
@@ -711,7 +711,7 @@ def _lead(comparison: Comparison, best: str) -> list[str]:
     if comparison.baseline != best:
         pair = difference(comparison, best, comparison.baseline)
         gap = f"{pair.mean:+.4f}"
-        if not math.isnan(pair.low):  # there are no interval and no p-value of one query
+        if not math.isnan(pair.low):  # one query has no interval and no p-value
             gap += f", interval {pair.low:+.4f} to {pair.high:+.4f}, corrected p {pair.p_random_holm:.4f}"
         sentences.append(f"Against the baseline {_cut(pair.b)}: {gap}.")
     return sentences

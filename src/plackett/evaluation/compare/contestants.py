@@ -27,7 +27,7 @@ class Contestant:
     name : str
     estimator : ranker, or any estimator that `check_estimator` accepts; not fitted
     grid : dict of lists, or list of such dicts
-        Validation queries choose among its candidates; ``{}`` takes the estimator as it is.
+        Validation queries choose among its candidates; ``{}`` uses the estimator as given.
     """
 
     name: str
@@ -57,8 +57,8 @@ def as_contestants(rankers: Any) -> list[Contestant]:
         Text with names between commas; a sequence of names, rankers and contestants; or a mapping of any name to a
         name, a ranker, or a tuple (name or ranker, grid). A name of ``pk.ranker_names()``, or ``"lightgbm"``,
         ``"xgboost"``, ``"catboost"``, gets its default grid; so does a ranker with any loss and its loss, such as
-        ``"trees:logistic"``. A ranker is taken as it is. Pipelines, regressors and
-        rankers of other packages are accepted like our own.
+        ``"trees:logistic"``. A ranker is used as given. Pipelines, regressors and rankers of other packages are
+        accepted like our own.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def as_contestants(rankers: Any) -> list[Contestant]:
     """
     contestants = _listed(rankers)
     if not contestants:
-        raise ValueError('no ranker is named; pass some, such as "listmle,adarank".')
+        raise ValueError('no rankers were given; pass some, such as "listmle,adarank".')
     names = [contestant.name for contestant in contestants]
     for name in names:
         if names.count(name) > 1:
@@ -112,7 +112,7 @@ def with_preparation(
     Returns
     -------
     Contestant
-        A parameter that the grid of the contestant names stays as it is.
+        Parameters that are in the grid of the contestant are not changed.
     """
     if missing is not None:
         check_rule(missing, "missing", also=("error",))

@@ -124,7 +124,7 @@ def cross_validate(
     Parameters
     ----------
     ranker : ranker or str
-        A name gets its default grid; a ranker without ``grid`` is taken as it is. As in ``compare``, a ranker may be
+        A name gets its default grid; a ranker without ``grid`` is used as given. As in ``compare``, a ranker may be
         any estimator with the interface of scikit-learn.
     grid : dict of lists, or list of such dicts, default=None
         Hyperparameters to choose from.

@@ -215,7 +215,7 @@ def _needs_validation(contestant: Contestant) -> bool:
 def run(
     setup: Setup, *, n_jobs: int | None, progress: Progress, stops_at_error: bool = False
 ) -> dict[str, list[Outcome]]:
-    """Return by contestant its outcome in every fold, the same for any number of jobs."""
+    """Return the outcomes of each contestant in every fold; they are the same for any number of jobs."""
     from joblib import effective_n_jobs
 
     tasks = [(contestant, fold) for contestant in setup.contestants for fold in setup.folds]
@@ -250,7 +250,7 @@ def _outcomes(setup: Setup, tasks: list, n_jobs: int | None, threads: int, *, is
 
 
 def _running(left: list[tuple[str, int]], n_workers: int) -> str:
-    """Return the fits that run now: tasks are started in order, so that these are the first that are left."""
+    """Return the fits that run now: tasks are started in order, so these are the first that are left."""
     if not left:
         return ""
     (name, fold), n_others = left[0], min(n_workers, len(left)) - 1
@@ -305,11 +305,11 @@ def _picklable(error: Exception) -> Exception:
 
 
 def run_fold(contestant: Contestant, data: FoldData, criteria: Criteria, store: ResultStore | None) -> Outcome:
-    """Try every candidate on the validation queries, and score the test documents by the first of the best.
+    """Try every candidate on the validation queries, and score the test documents by the best, the first if equal.
 
     A candidate that fails is never chosen. If all fail, the error of the first is the outcome. With a store, finished
-    results are taken from it and new ones are stored at once. Fits are independent of each other, so that the result
-    does not depend on which of them were stored. Failed candidates are tried again.
+    results are taken from it and new ones are stored at once. Fits are independent of each other, so the result does
+    not depend on which of them were stored. Failed candidates are tried again.
     """
     params = contestant.candidates()
     candidates = [seeded(with_params(contestant.estimator, one), criteria.random_state) for one in params]

@@ -1,4 +1,4 @@
-"""Why a fitted ranker orders the test documents as it does: reasons of its top documents, and important features."""
+"""Why a fitted ranker orders the test documents as it does: reasons for its top documents, and important features."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Insight:
     Attributes
     ----------
     reasons : dict of int to list of Reason
-        By row of ``Comparison.queries`` the strongest contributions, of the top documents of the queries that changed
-        most and of those that were named.
+        The strongest contributions by row of ``Comparison.queries``, for the top documents of the queries that changed
+        most and of those that were requested.
     explained : dict of str to float
         The mean absolute contribution of each feature to the top documents of all test queries, the largest first.
     permuted : list of FeatureImportance
-        The drop of the first measure on test queries if a feature is shuffled within each list, the largest first.
+        The drop of the first measure on test queries when a feature is shuffled within each list, the largest first.
     n_permuted : int
         The number of test queries with shuffled features.
     problem : str
@@ -78,9 +78,9 @@ def _number(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class FoldInsight:
-    """The same of one fold, in arrays.
+    """The same for one fold, in arrays.
 
-    ``reasons`` has a row for each document: its row, and of each reason the number of the feature in ``names``, the
+    ``reasons`` has a row for each document: its row, and for each reason the number of the feature in ``names``, the
     value, the number of a category in ``words`` (-1 for numbers), and the amount; NaN where there are fewer reasons.
     ``drops`` are those of the test queries for each of ``columns``. ``problem`` says why there are no reasons, and
     ``importance_problem`` why there are no drops.
@@ -129,7 +129,7 @@ def fold_insight(
             rows += [_packed(first + row, explanation.top(row, STRONGEST), names, words) for row in explanation.rows]
             for name, amount in explanation.importance().items():
                 sums[name] = sums.get(name, 0.0) + amount * len(explanation)
-    except Exception as error:  # estimators of others may raise anything; the comparison is worth more
+    except Exception as error:  # other estimators may raise anything, which must not lose the comparison
         names, words, sums, rows, problem = {}, {}, {}, [], str(error) or type(error).__name__
     columns, drops, unshuffled = _columns(test, sums), np.zeros((0, 0)), ""
     if columns:
@@ -174,7 +174,7 @@ def _explanations(fitted: Any, test: Queries, scores: np.ndarray) -> Iterator[tu
     """Yield explanations of the top documents of some queries at a time, with the row at which these start."""
     if not hasattr(fitted, "explain"):
         raise NotImplementedError(f"{type(fitted).__name__} cannot explain its scores feature by feature.")
-    # the model of a query-dependent ranker is another one for every query
+    # a query-dependent ranker has a different model for every query
     step = 1 if "query" in estimators.parameters_of(fitted.explain) else QUERIES_AT_ONCE
     for start in range(0, test.n_queries, step):
         part = test[start : start + step]

@@ -35,9 +35,9 @@ def check_shares(shares: Any) -> tuple[float, ...]:
     try:
         wanted = {float(share) for share in shares}
     except (TypeError, ValueError):
-        raise ValueError(f"learning_curve={shares!r}: give True, or a list of shares such as [0.1, 0.5].") from None
+        raise ValueError(f"learning_curve={shares!r}: pass True, or a list of shares such as [0.1, 0.5].") from None
     if not all(0.0 < share <= 1.0 for share in wanted):
-        raise ValueError(f"learning_curve={shares!r}: give shares of the training queries, above 0 and at most 1.")
+        raise ValueError(f"learning_curve={shares!r}: pass shares of the training queries, above 0 and at most 1.")
     return tuple(sorted({*wanted, 1.0}))
 
 

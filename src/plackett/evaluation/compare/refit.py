@@ -22,9 +22,8 @@ from plackett.validation import count_of
 def refit(setup: Setup, contestant: Contestant, fits: Sequence[FoldFit]) -> tuple[Any, str]:
     """Return the contestant fitted to all queries, and a note on how; None and the error if the fit fails.
 
-    The hyperparameters are those that most folds chose, of equally frequent ones those with the best mean on the
-    validation queries. A ranker that chose its iteration on validation queries in the folds holds back a quarter of the
-    queries for that.
+    The hyperparameters are those that most folds chose; ties go to the best mean on the validation queries. A ranker
+    that chose its iteration on validation queries in the folds holds out a quarter of the queries for that.
     """
     criteria, queries, name = setup.criteria, _all_queries(setup), contestant.name
     params, n_chosen = _most_chosen(fits, higher_is_better=criteria.select_by.higher_is_better)
@@ -35,7 +34,7 @@ def refit(setup: Setup, contestant: Contestant, fits: Sequence[FoldFit]) -> tupl
     metric = criteria.select_by.under(criteria.convention)
     try:
         ranker = estimators.fit_copy(estimator, fold.train, fold.validation, metric)
-    except Exception as error:  # the comparison is worth more than its refit
+    except Exception as error:  # a failed refit must not lose the comparison
         return None, f"the refit of {name} failed: {error_line(error)}"
     how = f"best_ is {name}, fitted to {count_of(fold.train.n_queries, 'query', 'queries')}"
     if fold.validation is not None:

@@ -49,7 +49,7 @@ def compare_runs(
     judgements, and give the share of unjudged documents at the top of each run.
 
     The list of a query has all documents that are judged or that any run retrieved; those that a run did not retrieve
-    are at its end. Measures of the whole list, such as ``average-rank``, are thus of the same documents for all runs.
+    are at its end. Measures of the whole list, such as ``average-rank``, thus use the same documents for all runs.
 
     Parameters
     ----------
@@ -63,11 +63,11 @@ def compare_runs(
     convention : str or Convention, default="standard"
         As in ``evaluate``.
     complete : bool, default=True
-        How a judged query counts that a run does not answer: with the worst value (0 for most measures), as
-        ``trec_eval -c`` counts it. False leaves out, for all runs, every query that any run does not answer. In both
-        cases all means are over the same queries.
+        Whether a judged query that a run does not answer counts with the worst value (0 for most measures), as in
+        ``trec_eval -c``. False leaves out, for all runs, every query that any run does not answer. In both cases all
+        means are over the same queries.
     baseline : str, default=None
-        The run to which the others are compared; None takes the first. ``"best"`` takes the one with the best mean of
+        The run that the others are compared with; None takes the first. ``"best"`` takes the one with the best mean of
         the first measure, with p-values corrected for all pairs, as in ``compare``.
     random_state : int, default=0
         Seed of randomisation tests and bootstrap intervals.
@@ -200,7 +200,7 @@ def _of_rows(
 ) -> tuple[Queries, dict[str, Evaluation], dict[str, np.ndarray], list[str]]:
     """Return grouped queries, and the table and scores of each vector of scores, in the order of their rows."""
     if not isinstance(runs, Mapping) or not runs:
-        raise ValueError('for a Queries, runs is a mapping of a name to one score per row, such as {"bm25": scores}.')
+        raise ValueError('for a Queries, runs must map names to one score per row, such as {"bm25": scores}.')
     scores = {str(name): check_scores(values, queries.n_docs, name=str(name)) for name, values in runs.items()}
     tables = {name: evaluate(queries, values, metrics=metrics, convention=rules) for name, values in scores.items()}
     in_groups = {name: queries.in_groups(values.astype(np.float64)) for name, values in scores.items()}
@@ -240,7 +240,7 @@ def _as_runs(runs: Any) -> dict[str, Run]:
         raise ValueError("there are no runs to compare.")
     for name in (BEST, RANDOM_ORDER):
         if name in answer:
-            raise ValueError(f"{name!r} has a meaning of its own in a comparison; choose another name for this run.")
+            raise ValueError(f"{name!r} is a reserved name in a comparison; choose another name for this run.")
     return answer
 
 

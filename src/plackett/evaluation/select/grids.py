@@ -62,7 +62,7 @@ DEFAULT_GRIDS: dict[str, dict[str, list[Any]]] = {
     "knn-svm": _NEIGHBORS,
     "query-dependent": _NEIGHBORS,
     "neural": {"l2": [1e-2, 1e-3], "learning_rate": [5e-3, 1e-3], "random_state": [0]},
-    # a new query has no model of its own; the model of all queries ranks it
+    # a new query has no model; the model of all queries ranks it
     "indv-svm": {"l2": [1.0, 1e-1, 1e-2, 1e-3], "new_queries": ["uniform"], "tol": [3e-3]},
     **dict.fromkeys(("trees", "lambdarank", "lightgbm"), _LIGHTGBM),
     **dict.fromkeys(("rank:ndcg", "xgboost"), _XGBOOST),
@@ -158,7 +158,7 @@ def check_names(estimator: Any, names: Any) -> None:
         hint = f" Did you mean {' or '.join(inside)}?" if inside else ""
         loss = own.get("loss", "")
         if full.startswith("loss__") and not (isinstance(loss, str) or hasattr(loss, "get_params")):
-            hint = " A loss whose parameters are in a grid derives from plackett.losses.Loss."
+            hint = " A loss whose parameters are in a grid must derive from plackett.losses.Loss."
         own_names = ", ".join(other for other in own if "__" not in other)
         raise ValueError(f"{type(estimator).__name__} has no parameter {name!r}; it has {own_names}.{hint}")
 

@@ -34,7 +34,7 @@ class FixedCandidates:
 
 
 class OptunaCandidates:
-    """Candidates that Optuna proposes one by one, given the values of those before."""
+    """Candidates that Optuna proposes one by one, given the values of the earlier ones."""
 
     def __init__(self, space: Mapping[str, Any], n_trials: int, measure: Measure, random_state: int):
         self._optuna = import_optional("optuna", extra="tune", needed_for='method="optuna"')
@@ -116,7 +116,7 @@ def search_candidates(
 
 
 def _random_candidates(parts: list[Mapping[str, Any]], n_trials: int, random_state: int) -> list[dict[str, Any]]:
-    """Draw candidates at random; if all values are listed, none is drawn twice, so that there may be fewer."""
+    """Draw candidates at random; if all values are listed, none is drawn twice, so there may be fewer."""
     from sklearn.model_selection import ParameterSampler
 
     for part in parts:

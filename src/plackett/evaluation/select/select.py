@@ -67,8 +67,8 @@ def select(
     data : Queries, data frame, or path of a CSV, TSV, Arrow or Parquet file
         Training queries.
     grid : dict of lists, list of such dicts, or None, default=None
-        Values of parameters, also of those of the loss (``k`` or ``loss__k``); None takes ``default_grid(name)``. With
-        ``method="random"`` values may be distributions of ``scipy.stats``; with ``"optuna"`` its ``uniform``,
+        Values of parameters, including those of the loss (``k`` or ``loss__k``); None takes ``default_grid(name)``.
+        With ``method="random"`` values may be distributions of ``scipy.stats``; with ``"optuna"`` only ``uniform``,
         ``loguniform`` and ``randint``.
     validation : as ``data``, default=None
         Queries to choose on. Rankers also use them for early stopping (``patience``).
@@ -87,21 +87,20 @@ def select(
         Try all candidates of the grid, ``n_trials`` random ones, or those that Optuna proposes (``pip install
         'plackett[tune]'``).
     n_trials : int, default=None
-        None means 20. No candidate is fitted twice, so that there may be fewer trials.
+        None means 20. No candidate is fitted twice, so there may be fewer trials.
     random_state : int, default=0
-        Seed of the search, and of rankers without a ``random_state`` of their own.
+        Seed of the search, and of rankers without their own ``random_state``.
     progress : bool or callable, default=None
         None shows a progress bar on standard error, in terminals and notebooks; False shows nothing. A callable is
-        called after every trial instead, with the number of trials so far, their largest possible number, and the
-        ``Trial``.
+        called after every trial instead, with the number of trials so far, their maximum number, and the ``Trial``.
     folder : path, default=None
         Folder in which finished trials are stored, so that an interrupted run can resume.
 
     Returns
     -------
     Selection
-        ``best_``, ``best_params``, ``best_value`` and ``trials``. Of equally good candidates the first wins. One that
-        fails is recorded with its error. If all fail, ``select`` raises.
+        ``best_``, ``best_params``, ``best_value`` and ``trials``. Of equally good candidates the first wins. A
+        candidate that fails is recorded with its error. If all fail, ``select`` raises.
 
     Examples
     --------

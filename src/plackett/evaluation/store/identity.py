@@ -67,14 +67,14 @@ def identity_of(value: Any, where: str = "the estimator") -> Any:
 
 
 def check_identifiable(measures: Iterable[Any]) -> None:
-    """Raise a ValueError for a measure of a user by which results cannot be found again in a folder."""
+    """Raise a ValueError for a user's measure by which stored results cannot be identified."""
     for measure in measures:
         try:
             identity_of(measure, "the measure")
         except NotIdentifiable as error:
             raise ValueError(
-                f"{measure} cannot be part of a folder of results: {error} Pass folder=None, or write the measure as a "
-                "plain function."
+                f"{measure} cannot be used with a folder of results: {error} Pass folder=None, or write the measure as "
+                "a plain function."
             ) from error
 
 

@@ -155,7 +155,7 @@ class ResultCache:
 
 
 def has_kinds(values: Any, kinds: Mapping[str, Any]) -> bool:
-    """Whether the values have exactly these names and types, and warnings are texts."""
+    """Whether the values have exactly these names and types, and warnings are strings."""
     return (
         isinstance(values, dict)
         and values.keys() == kinds.keys()

@@ -12,10 +12,10 @@ from plackett.data.preprocessing.categories import OneHotCategories
 from plackett.validation import count_of
 
 FORMULA = (
-    "first compute the columns of inputs, which take the place of the features: with category, 1 if the code of the "
-    "feature is that number, else 0; with is_missing, 1 if the feature is missing, else 0; with means, the number at "
-    "the code of the feature; else the value of the feature; in place of a missing or unknown value the number missing "
-    "if there is one"
+    "first compute the columns of inputs, which replace the features: with category, 1 if the code of the feature is "
+    "that number, else 0; with is_missing, 1 if the feature is missing, else 0; with means, the number at the code of "
+    "the feature; else the value of the feature; a missing or unknown value is replaced by the number missing, if "
+    "given"
 )
 
 
@@ -28,11 +28,11 @@ class Column:
     feature : int
         Column of X.
     missing : float
-        In place of a missing value; NaN leaves it missing, as for rankers that take missing values.
+        Replaces a missing value; NaN leaves it missing, as for rankers that take missing values.
     category : int or None
         The column is 1 where the feature has this code, and 0 elsewhere.
     means : ndarray or None
-        Numbers in place of codes.
+        Numbers that replace the codes.
     is_missing : bool
         The column is 1 where the feature is missing, and 0 elsewhere.
     """
@@ -66,7 +66,7 @@ class Column:
 
     @classmethod
     def of(cls, described: dict[str, Any]) -> Column:
-        """Return the column of JSON."""
+        """Return the column from JSON."""
         means = described.get("means")
         return cls(**{**described, "means": None if means is None else np.array(means)})
 
@@ -104,7 +104,7 @@ class Inputs:
 
 
 def apply_inputs(described: dict[str, Any], X: np.ndarray) -> np.ndarray:
-    """Return the columns of a model from rows of features, by what ``Inputs.described`` returns."""
+    """Return the columns of a model from rows of features, as described by ``Inputs.described``."""
     return np.column_stack([Column.of(column).values(X) for column in described["columns"]])
 
 
@@ -114,7 +114,7 @@ def inputs_of(ranker: Any, feature_names: Sequence[str] | None) -> Inputs | None
     Raises
     ------
     ValueError
-        If the preparation depends on other documents, or is that of another package.
+        If the preparation depends on other documents, or is done by another package.
     """
     encoder, imputer = getattr(ranker, "encoder_", None), getattr(ranker, "imputer_", None)
     if encoder is None and imputer is None:
@@ -145,24 +145,24 @@ def _refuse(ranker: Any, imputer: Any) -> None:
     name = type(ranker).__name__
     if imputer.depends_on_list:
         raise ValueError(
-            f"{name} with missing='query-median' cannot be exported: what is filled in depends on the other documents "
+            f"{name} with missing='query-median' cannot be exported: the filled values depend on the other documents "
             "of the list. Fit it with missing='median', or fill the features before they reach the model."
         )
     if imputer.transformer_ is not None:
         raise ValueError(
-            f"{name} with missing={type(imputer.transformer_).__name__} cannot be exported: only the rules of plackett "
-            "can ('zero', 'mean', 'median', 'min')."
+            f"{name} with missing={type(imputer.transformer_).__name__} cannot be exported: only plackett's own rules "
+            "can be ('zero', 'mean', 'median', 'min')."
         )
 
 
 def check_target(ranker: Any, inputs: Inputs, target: str) -> None:
-    """Raise unless a target that knows only numbers, a missing one being 0, can express the preparation."""
+    """Raise unless a target that reads only numbers, and missing ones as 0, can express the preparation."""
     name = type(ranker).__name__
     if getattr(ranker, "encoder_", None) is not None:
         raise ValueError(
             f"{name} with encoding={ranker.encoding!r} cannot be exported to {target}, whose features are "
-            f"numbers and not text ({count_of(len(inputs.categories), 'column')} of categories). Export it to onnx or "
-            "json, or encode the categories as features of their own before training."
+            f"numbers, not text ({count_of(len(inputs.categories), 'column')} of categories). Export it to onnx or "
+            "json, or encode the categories as separate features before training."
         )
     if len(inputs.columns) > inputs.n_features or ranker.imputer_.fill_.any():
         rule = "missing_indicator=True" if len(inputs.columns) > inputs.n_features else f"missing={ranker.missing!r}"

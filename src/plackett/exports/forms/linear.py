@@ -74,21 +74,21 @@ class LinearForm:
     def rounding_advice(self, feature: int) -> str:
         """Return what to do about such a change."""
         return (
-            f"Its values are read as float32, in which those of {self.label(feature)} lose most: move or scale that "
-            "column before training. "
+            f"It reads values as float32, which affects {self.label(feature)} most: shift or scale that column before "
+            "training. "
         )
 
     def without_intercept(self) -> LinearForm:
         """Return the same scores with an intercept of 0, for targets that have none.
 
-        The offset of the feature with the largest weight changes, so that its term includes the intercept.
+        The offset of the feature with the largest weight changes: its term then includes the intercept.
         """
         if self.intercept == 0.0:
             return self
         feature = int(np.argmax(np.abs(self.weights)))
         if self.weights[feature] == 0.0:
             raise ValueError(
-                f"every weight of this {self.ranker} is 0, so that all documents have the same score, "
+                f"every weight of this {self.ranker} is 0, so all documents have the same score, "
                 f"{self.intercept:.6g}; a model without an intercept cannot express that."
             )
         offset = self.offset.copy()
@@ -159,17 +159,17 @@ def _refusal(ranker: Any) -> str:
 
     reasons: dict[Any, str] = {
         KernelRanker: "its scores are sums of kernel values, not linear in the features",
-        BoostedTrees: "its trees are kept by its own package, which writes them itself (ranker.model_)",
-        DiffRank: "its scores are sums of positions in the list, so that they depend on the other documents",
-        FeatureRank: "it orders a list as a whole, so that the position of a document depends on the other documents",
+        BoostedTrees: "its trees are kept by its own package, which can export them (ranker.model_)",
+        DiffRank: "its scores are sums of positions in the list, so they depend on the other documents",
+        FeatureRank: "it orders a list as a whole, so the position of a document depends on the other documents",
         QueryDependentRanker: "it has a model for each query, not one for all",
-        Refiner: "it refines the ranking of its own lists by their judgements",
+        Refiner: "it only refines the lists that it was fitted to",
         PersonalityDiagnosis: "it scores the items of a user by the ratings of others, not by features",
         Pipeline: "only rankers themselves are exported; instead of a step before the ranker, use its normalize=",
         Ranker: "its scores are not known to be linear in the features",
     }
     if isinstance(ranker, type):
-        return f"a fitted ranker is needed, not the class {ranker.__name__}."
+        return f"expected a fitted ranker, not the class {ranker.__name__}."
     name = type(ranker).__name__
     if isinstance(ranker, NeuralRanker):
         return f"{name} has no linear form: its scores are those of a net, which net_form returns."
@@ -196,7 +196,7 @@ def column_scaling(ranker: Normalized, n_features: int) -> tuple[np.ndarray, np.
     if isinstance(scaler, QueryNormalizer):
         raise ValueError(
             f"{type(ranker).__name__} with normalize={shown!r} cannot be exported: columns are scaled within each "
-            "query, so that a score depends on the other documents of its list. Scale over all rows "
+            "query, so a score depends on the other documents of its list. Scale over all rows "
             "(normalize='zscore' or 'minmax'), or scale the features before they reach the model."
         )
     if type(scaler) is StandardScaler:  # subclasses may compute something else
@@ -215,7 +215,7 @@ def column_scaling(ranker: Normalized, n_features: int) -> tuple[np.ndarray, np.
         return zero, _float64(scaler.scale_), "standard"
     if type(scaler) is MinMaxScaler and not scaler.clip:
         return *_of_min_max(scaler), "minmax"
-    why = "it clips" if getattr(scaler, "clip", False) else "it does more than move and stretch columns"
+    why = "it clips" if getattr(scaler, "clip", False) else "it does more than shift and scale columns"
     raise ValueError(f"{type(ranker).__name__} with normalize={shown!r} cannot be exported: {why}.")
 
 
@@ -261,8 +261,8 @@ def names_for(form: Named, target: str) -> list[str]:
     """Return the names of the features; raise unless they are known, not empty and distinct."""
     if form.names is None:
         raise ValueError(
-            f"{target} finds features by their names, and this model was fitted to columns without names. "
-            "Give feature_names (on the command line: --features FILE), one name per column, in their order."
+            f"{target} finds features by their names, but this model was fitted to columns without names. "
+            "Pass feature_names (on the command line: --features FILE), one name per column, in column order."
         )
     seen: dict[str, int] = {}
     for place, name in enumerate(form.names):

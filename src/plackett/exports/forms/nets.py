@@ -1,4 +1,4 @@
-"""Rankers that are nets and score each document by itself."""
+"""Rankers that are nets and score each document independently."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class NetForm:
         return self.net.scores((X - self.offset) / self.scale)
 
     def steepest(self) -> LinearForm:
-        """Return about how much each feature can change a score, as a linear form.
+        """Return approximately how much each feature can change a score, as a linear form.
 
         Its weights are sums over all paths to the score: exact bounds for ReLU and tanh, whose slopes are at most 1.
         """
@@ -61,7 +61,7 @@ class NetForm:
         return LinearForm(bounds, 0.0, self.offset, self.scale, self.names, self.scaling, self.ranker, self.first_index)
 
     def rounding_error(self, feature: int, values: np.ndarray, rounded: np.ndarray) -> float:
-        """Return about the largest change of a score when the values of a feature are rounded."""
+        """Return approximately the largest change of a score when the values of a feature are rounded."""
         return self.steepest().rounding_error(feature, values, rounded)
 
     def rounding_advice(self, feature: int) -> str:

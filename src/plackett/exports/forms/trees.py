@@ -162,7 +162,7 @@ class TreeForm:
         return self.trees.predict(X, self.intercept)
 
     def nodes(self) -> Nodes:
-        """Return all trees in float64, after a tree of one leaf if there is an intercept, or no tree at all."""
+        """Return all trees in float64, after a tree of one leaf if there is an intercept or no tree."""
         trees, first = self.trees, int(self.intercept != 0.0 or self.trees.n_trees == 0)
         constant = np.full(first, self.intercept)
         nothing = np.zeros(first)
@@ -177,7 +177,7 @@ class TreeForm:
         )
 
     def check_kinds(self, target: str) -> None:
-        """Raise if the target compares numbers only, and the trees split by categories or take 0 as missing."""
+        """Raise if the target compares numbers only, and the trees split by categories or treat 0 as missing."""
         if (self.trees.kinds_ == CATEGORY).any():
             feature = int(self.trees.features_[self.trees.kinds_ == CATEGORY][0])
             raise ValueError(
@@ -186,9 +186,9 @@ class TreeForm:
             )
         if (self.trees.kinds_ == ZERO_IS_MISSING).any():
             raise ValueError(
-                f"this {self.ranker} cannot be exported to {target}: it takes every 0 as missing, as XGBoost does with "
-                "sparse rows, and some splits send a 0 another way than the numbers around it. Export to json, or fit "
-                "it on dense rows."
+                f"this {self.ranker} cannot be exported to {target}: it treats every 0 as missing, as XGBoost does "
+                "with sparse rows, and some splits send 0 to another side than the numbers around it. Export to json, "
+                "or fit it on dense rows."
             )
 
     def check_missing(self, target: str) -> None:
@@ -200,8 +200,8 @@ class TreeForm:
             feature = int(trees.features_[is_apart][0])
             raise ValueError(
                 f"this {self.ranker} cannot be exported to {target}, which reads missing values as 0: it was trained "
-                f"with missing values and sends those of {self.label(feature)} another way than a 0. Export to json or "
-                "onnx, or fill missing values with 0 before training."
+                f"with missing values and sends those of {self.label(feature)} to another side than 0. Export to json "
+                "or onnx, or fill missing values with 0 before training."
             )
 
     def rounding_error(self, feature: int, values: np.ndarray, rounded: np.ndarray) -> float:
@@ -212,8 +212,8 @@ class TreeForm:
     def rounding_advice(self, feature: int) -> str:
         """Return what to do about such rows."""
         return (
-            f"Its values are read as float32, in which those of {self.label(feature)} cross thresholds most often: "
-            "train and check with rows that are float32. "
+            f"It reads values as float32, in which {self.label(feature)} crosses thresholds most often: train and "
+            "check with float32 rows. "
         )
 
 
@@ -223,8 +223,7 @@ def tree_form(ranker: Any, feature_names: Sequence[str] | None = None) -> TreeFo
     Parameters
     ----------
     ranker : TreeRanker, LightGBMRanker, XGBoostRanker or RankBoost
-        Trees without ``base_score``; RankBoost, whose thresholds are trees of one split,
-        without ``normalize``.
+        Trees without ``base_score``; RankBoost, whose thresholds are trees of one split, without ``normalize``.
     feature_names : sequence of str, default=None
         In the order of the columns; None uses the names of the training data, if it has any.
 
@@ -273,7 +272,7 @@ def _stumps(ranker: RankBoost) -> FlatTrees:
     """Return the rounds of a RankBoost as trees with two leaves, 0 and α."""
     if ranker.normalizer_ is not None:
         raise ValueError(
-            f"{type(ranker).__name__} with normalize={ranker.normalize!r} cannot be exported: its thresholds are of "
-            "scaled columns. Fit it without normalize: scaling over all rows makes no difference to it."
+            f"{type(ranker).__name__} with normalize={ranker.normalize!r} cannot be exported: its thresholds are "
+            "on scaled columns. Fit it without normalize: scaling over all rows does not change its ranking."
         )
     return FlatTrees.of_stumps(ranker.steps_, ranker.n_columns_)

@@ -44,7 +44,7 @@ class CrossEncoderLoss(torch.nn.Module):
     --------
     >>> import torch
     >>> import plackett as pk
-    >>> class Overlap(torch.nn.Module):  # in place of a CrossEncoder
+    >>> class Overlap(torch.nn.Module):  # instead of a CrossEncoder
     ...     num_labels, device = 1, torch.device("cpu")
     ...     def __init__(self):
     ...         super().__init__()
@@ -133,7 +133,7 @@ class CrossEncoderLoss(torch.nn.Module):
 def _checked(inputs: Sequence[Any], labels: Any) -> tuple[Sequence[Any], Sequence[Any]]:
     """Return queries and lists of documents; raise for batches that are not lists with labels.
 
-    The error is always a ValueError: the trainer takes a TypeError for a signature without ``prompt``.
+    The error is always a ValueError: the trainer interprets a TypeError as a signature without ``prompt``.
     """
     if len(inputs) != 2:
         raise ValueError(f"the batch has {count_of(len(inputs), 'column')} of texts, not 2; {_COLUMNS}")

@@ -3,8 +3,8 @@
 Each device form returns the loss as one term per document, whose sum over a query is the query's loss, and the slope by
 the scores. It follows the formulas of the compiled kernels. Losses of all pairs of documents, and those whose kernels
 need order statistics, are matrices of pairs here. A loss without a device form is computed on the host. What depends on
-the labels alone is made once per lists, device and precision. On CUDA, ListMLE and p-ListMLE run as one Triton kernel
-where it works.
+the labels alone is computed once per lists, device and precision. On CUDA, ListMLE and p-ListMLE run as one Triton
+kernel if possible.
 """
 
 from __future__ import annotations
@@ -440,9 +440,9 @@ def _kept_relevance(loss: Any, scores: torch.Tensor, lists: QueryLists) -> torch
 def _fused_values_and_slope(
     loss: Any, scores: torch.Tensor, lists: QueryLists
 ) -> tuple[torch.Tensor, torch.Tensor] | None:
-    """Return the loss of each query and the slope by each score; None where the Triton kernel does not apply.
+    """Return the loss of each query and the slope by each score; None if the Triton kernel does not apply.
 
-    The device forms give the same numbers, by some thirty launches in place of one.
+    The device forms give the same numbers, with about thirty launches instead of one.
     """
     if type(loss) not in (listmle.ListMLE, listmle.PListMLE) or loss._is_efron or lists.n_docs == 0:
         return None
@@ -458,7 +458,7 @@ def _fused_values_and_slope(
 
 
 def _fused_labels(loss: Any, like: torch.Tensor, lists: QueryLists) -> tuple[torch.Tensor, ...]:
-    """Return order, bounds, and the weight and mass of each place; drawn at every call if ties are broken at random."""
+    """Return order, bounds, and the weight and mass of each position; drawn at every call if ties are random."""
 
     def make() -> tuple[torch.Tensor, ...]:
         labels = loss._levels(lists)

@@ -43,8 +43,8 @@ class TorchLoss:
 
     Scores on the CPU are passed to the compiled kernels, without a copy if they are float64, and computed in float64.
     Scores on an accelerator stay there: losses run as operations of the device (ListMLE and p-ListMLE on CUDA as one
-    kernel), in float64 for float64 scores and in float32 otherwise. For PLRank and losses of your own scores are copied
-    to the CPU, and the slope back.
+    kernel), in float64 for float64 scores and in float32 otherwise. For PLRank and your own losses, scores are copied
+    to the CPU and the slope is copied back.
 
     What depends on the labels (orders, levels, weights) is cached on ``queries.lists``, so pass the same object again.
     Losses with ``curvature_product`` can be differentiated twice, on the CPU; others raise an error. Scores that are
@@ -189,7 +189,7 @@ class TorchLoss:
             kind = f"a tensor of {scores.dtype}" if isinstance(scores, torch.Tensor) else f"a {type(scores).__name__}"
             raise TypeError(f"scores are {kind}; a tensor of floating-point numbers is needed.")
         if tuple(scores.shape) != (lists.n_docs,):
-            hint = " A column of a net's output? scores.squeeze(-1)." if scores.dim() == 2 else ""
+            hint = " For a column of a net's output: scores.squeeze(-1)." if scores.dim() == 2 else ""
             raise ValueError(
                 f"scores has shape {tuple(scores.shape)} but the queries have {lists.n_docs:,} documents.{hint}"
             )
@@ -321,7 +321,7 @@ class _Curvature(_OfAllScores):
 def _of_queries(weights: Any, lists: QueryLists) -> np.ndarray:
     if isinstance(weights, torch.Tensor):
         if weights.requires_grad:
-            raise ValueError("weights are constants and cannot be differentiated; give weights.detach().")
+            raise ValueError("weights are constants and cannot be differentiated; pass weights.detach().")
         weights = weights.detach().cpu().double().numpy()
     weights = np.asarray(weights, dtype=np.float64)
     if weights.shape != (lists.n_queries,):

@@ -98,7 +98,7 @@ class TreeObjective:
             self._check_order(data.get_label() if labels is None else labels, self._mixed.labels)
         if self.loss.is_flat_at_zero and not scores.any():
             raise ValueError(
-                f"{self.loss!r} has slope 0 where all scores are 0. Start from others (init_score of LightGBM's "
+                f"{self.loss!r} has slope 0 if all scores are 0. Start from others (init_score of LightGBM's "
                 "Dataset, base_margin of XGBoost's DMatrix), such as 1 for every row."
             )
         _, slope, curvature = self.evaluate(scores if self._mixed is None else self._mixed.in_groups(scores))
@@ -115,7 +115,7 @@ class TreeObjective:
         return slope * sample_weight, curvature * sample_weight
 
     def _check_order(self, labels: Any, own: np.ndarray) -> None:
-        """Raise if the labels show that rows have another order than those of the queries, such as sorted by query."""
+        """Raise if the labels show that rows are in another order than those of the queries, for example by query."""
         if labels is None or not np.array_equal(np.float32(labels), np.float32(own)):
             raise ValueError(
                 "rows of different queries are mixed in these queries, and the labels of the data that the trees are "

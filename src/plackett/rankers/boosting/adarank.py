@@ -33,13 +33,12 @@ class AdaRank(Boosted, LinearScores):
     measure, gives it the weight ``α = ½ ln(Σ P (1 + E) / Σ P (1 - E))``, adds α times the feature to the scores, and
     sets P proportional to ``exp(-E)`` of the scores so far: badly ranked queries count more in the next round.
 
-    A feature ranks in descending order or, with a negative α, in ascending order. After a feature was chosen it is left
-    out for some rounds. Of equal candidates the first feature is taken, descending before ascending. E is the measure
-    itself where higher is better, divided by the value of the query's best or worst order where that leaves ``[-1,
-    1]``, as for DCG. Where lower is better, E goes from 1 for the query's best order to -1 for its worst. Equal scores
-    count with the mean over their orders, so that the order of the rows has no influence, unless the measure sets
-    ``ties`` or a ``convention``. Queries for which all orders have the same value (one document, equal labels, none
-    relevant) are ignored.
+    A feature ranks in descending order or, with a negative α, in ascending order. After a feature is chosen, it is left
+    out for some rounds. Ties go to the first feature, descending before ascending. E is the measure itself where higher
+    is better, divided by the value of the query's best or worst order if it would leave ``[-1, 1]``, as for DCG. Where
+    lower is better, E goes from 1 for the query's best order to -1 for its worst. Equal scores count with the mean over
+    their orders, so the order of the rows has no influence, unless the measure sets ``ties`` or a ``convention``.
+    Queries for which all orders have the same value (one document, equal labels, none relevant) are ignored.
 
     The fit ends when the training measure has not risen by ``tol`` in the last 10 rounds. Without a validation set, the
     rounds up to the best one on the training set are kept.
@@ -53,9 +52,10 @@ class AdaRank(Boosted, LinearScores):
     n_rounds : int, default=500
         Maximum number of rounds.
     tol : float or None, default=1e-4
-        Smallest rise of the training measure that counts. None does not look at the training measure to end the fit.
+        Smallest rise of the training measure that counts. None never ends the fit by the training measure.
     patience : int or None, default=None
-        With ``eval_set``, rounds without a better value of its measure after which the fit ends; None never ends early.
+        With ``eval_set``, the fit ends after this many rounds without a better value of its measure; None never ends it
+        early.
     directions : {"both", "descending"}, default="both"
         Whether a feature may also rank in ascending order, its smallest value first.
     cooldown : int or None, default=None
@@ -77,10 +77,10 @@ class AdaRank(Boosted, LinearScores):
         The rounds that were kept, in order: ``"feature"`` (its column) and ``"weight"`` (α, negative where the feature
         ranks in ascending order).
     feature_weights_ : ndarray of shape (n_features,)
-        The sum of α for each feature, equal to ``coef_``. If ``normalize`` makes other columns, one value for each of
-        these.
+        The sum of α for each feature, equal to ``coef_``. If ``normalize`` changes the columns, one value per new
+        column.
     n_iter_ : int
-        Rounds that were made.
+        Rounds run.
     stop_reason_ : str
     history_ : dict of lists
         For every round ``"feature"``, ``"alpha"``, ``"edge"`` (Σ P E of the feature), ``"train"`` (the mean of the

@@ -26,7 +26,7 @@ class DiffRank(FeatureSteps):
     1 to n within the list. At first all pairs have the same weight. For each feature in turn, r is the weighted mean
     over the pairs of ``(h_i − h_j) / (n − 1)``, the weight of the feature is ``α = ½ ln((1 + r) / (1 − r))``, and each
     pair's weight is multiplied by ``exp(−α (h_i − h_j) / (n − 1))``. The share of pairs in wrong order is at most the
-    product of the normalising factors (``history_["bound"]``), which never rises. Weights of pairs factorise, so that a
+    product of the normalising factors (``history_["bound"]``), which never rises. Weights of pairs factorise, so a
     step takes time proportional to the number of documents, not of pairs.
 
     Parameters
@@ -37,15 +37,15 @@ class DiffRank(FeatureSteps):
         ``"quasi-knn"`` ranks by the nearest centre of relevance, ``"linear"`` by the values, in the direction that fits
         the labels better.
     centre : {"mean", "prior", "middle", "posterior"}, default="mean"
-        Which documents of a part its centre is the mean of: all, or the most, middle or least relevant third.
+        The documents of a part whose mean is its centre: all, or the most, middle or least relevant third.
     cycles : int, default=10
-        Passes over the features. FeatureRank has 1, as its later passes change little.
+        Passes over the features. FeatureRank uses 1, as its later passes change little.
     top_k : int or None, default=None
-        Only pairs whose better document is among the true first ``top_k`` of its list count; of equal labels at the
-        cut, all. None counts all pairs.
+        Only pairs whose better document is among the true top ``top_k`` of its list count, including all documents
+        that tie at the cut. None counts all pairs.
     patience : int or None, default=50
-        With ``eval_set``, steps without a better value of its measure after which the fit ends; None never ends early.
-        The steps up to the best one are kept.
+        With ``eval_set``, the fit ends after this many steps without a better value of its measure; None never ends it
+        early. The steps up to the best one are kept.
     verbose : bool, default=False
         Whether to show a progress bar on standard error.
     missing, missing_indicator, encoding : as in ``LinearRanker``
@@ -63,7 +63,7 @@ class DiffRank(FeatureSteps):
     history_ : dict of lists
         For every step: ``"bound"``, ``"error"`` (the share of pairs in wrong order), and the validation measure.
     n_iter_ : int
-        Steps that were made.
+        Steps taken.
     stop_reason_ : str
     best_iteration_, best_score_ : int and float, or None without a validation set
     n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
@@ -101,8 +101,8 @@ class DiffRank(FeatureSteps):
     def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None) -> Explanation:
         """Return what each feature adds to each document's score, ``α_m h_m``, relative to the mean of its list.
 
-        Exact: the contributions of a document sum to its score minus its list's mean score. The steps of one feature
-        in several cycles are one contribution.
+        Exact: the contributions of a document sum to its score minus its list's mean score. The steps of a feature in
+        several cycles are one contribution.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class DiffRank(FeatureSteps):
         Returns
         -------
         Explanation
-            ``.top(row)`` and ``.why(a, b)`` answer the two usual questions as tables.
+            ``.top(row)`` explains one document, ``.why(a, b)`` the difference between two, as tables.
         """
         from plackett.explain.additive import explain_additive
 

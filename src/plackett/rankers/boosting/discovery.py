@@ -207,7 +207,7 @@ class Discovery:
 
 
 def _merge_close(centres: np.ndarray, errors: np.ndarray) -> np.ndarray:
-    """Make centres equal that differ by no more than their rounding errors, which must not decide on a sign."""
+    """Make centres equal if they differ by no more than their rounding errors, which must not determine a sign."""
     order = np.argsort(centres, kind="stable")
     gaps = np.diff(centres[order], prepend=-np.inf)
     is_new = gaps > errors[order] + np.concatenate([[0.0], errors[order[:-1]]])
@@ -226,7 +226,7 @@ def find_signs(X: Any, lists: QueryLists, weights: np.ndarray | None = None) -> 
 
 
 def count_label_pairs(lists: QueryLists, top: int | None = None) -> np.ndarray:
-    """Count pairs of different labels per list; with ``top``, if fewer than ``top`` documents beat the better one."""
+    """Count pairs of different labels per list; with ``top``, only if fewer than ``top`` documents beat the better."""
     levels = LevelBounds.of(lists)
     lengths = np.repeat(np.diff(lists.indptr), np.diff(lists.indptr))
     worse = lengths - levels.end

@@ -32,7 +32,7 @@ class FeatureRank(FeatureSteps):
     ``λ = ½ ln(Σ_q w_q (1 + E_q) / Σ_q w_q (1 − E_q))``, the new ranking H is that by ``H + λ h_m``, and the weights
     become ``w_q = exp(−E(H))``. Scores are the ranks after the last step, 1 to n within the list.
 
-    The order of the columns matters: there are no ranks before the first step, so that the first feature determines the
+    The order of the columns matters: there are no ranks before the first step, so the first feature determines the
     ranking even if its λ is small, and later ones change it in proportion to their λ.
 
     Parameters
@@ -43,12 +43,12 @@ class FeatureRank(FeatureSteps):
         ``"quasi-knn"`` ranks by the nearest centre of relevance, ``"linear"`` by the values, in the direction that fits
         the labels better.
     centre : {"mean", "prior", "middle", "posterior"}, default="mean"
-        Which documents of a part its centre is the mean of: all, or the most, middle or least relevant third.
+        The documents of a part whose mean is its centre: all, or the most, middle or least relevant third.
     cycles : int, default=1
         Passes over the features.
     patience : int or None, default=50
-        With ``eval_set``, steps without a better value of its measure after which the fit ends; None never ends early.
-        The steps up to the best one are kept.
+        With ``eval_set``, the fit ends after this many steps without a better value of its measure; None never ends it
+        early. The steps up to the best one are kept.
     verbose : bool, default=False
         Whether to show a progress bar on standard error.
     missing, missing_indicator, encoding : as in ``LinearRanker``
@@ -77,7 +77,7 @@ class FeatureRank(FeatureSteps):
     def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None) -> RankSteps:
         """Return how each step moved each document in the ranking of its list.
 
-        Documents are ranked again after every step, so that a rank is not a sum over features. The moves of a document
+        Documents are ranked again after every step, so a rank is not a sum over features. The moves of a document
         sum to its rank minus the mean rank of its list, where all documents start.
 
         Parameters
@@ -132,8 +132,8 @@ class FeatureRank(FeatureSteps):
 class BLFeatureRank(FeatureRank):
     """FeatureRank with balance control: the best of the feature, a mixture, and the ranking so far enters a step.
 
-    The mixture is ``β H + (1 − β) h`` with ``β = E_H / (E_h + E_H)`` (½ if that sum is not positive). Of equally good
-    ones the first of feature, mixture, H is taken. New lists have no labels: each step records the choice of most
+    The mixture is ``β H + (1 − β) h`` with ``β = E_H / (E_h + E_H)`` (½ if that sum is not positive). Ties go to the
+    first of feature, mixture, H. New lists have no labels: each step records the choice of most
     lists, by weight, and the weighted mean of β over the lists that chose the mixture, and ``predict`` applies them.
 
     Parameters
@@ -141,7 +141,7 @@ class BLFeatureRank(FeatureRank):
     n_intervals, discovery, centre, cycles, patience, verbose : as in :class:`FeatureRank`
     balance : {"global", "query"}, default="global"
         ``"global"`` trains with the choice of most lists, as ``predict`` does. ``"query"`` chooses for every training
-        list separately, as in the paper. It uses the labels of the list that it ranks, so that ``history_`` is
+        list separately, as in the paper. It uses the labels of the list that it ranks, so ``history_`` is
         optimistic and ``predict`` on the training lists does not reach it.
     missing, missing_indicator, encoding : as in ``LinearRanker``
 

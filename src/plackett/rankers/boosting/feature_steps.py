@@ -47,7 +47,7 @@ class TrainingLists:
         self.total_pairs = self.total(self.pairs)
 
     def total(self, values: np.ndarray) -> float:
-        """Return the weighted sum over the queries, rounded once, so that it does not depend on their order."""
+        """Return the weighted sum over the queries, rounded once, so it does not depend on their order."""
         return math.fsum(self.weights * values)
 
     def mean(self, values: np.ndarray) -> float:
@@ -171,7 +171,7 @@ class FeatureSteps(Boosted, Prepared):
         if (abs(self.steps_["weight"]) > LARGEST_WEIGHT).any():
             raise ValueError(f"the weights of steps_ must be numbers of at most {LARGEST_WEIGHT:g}.")
         if (self.centres_ is None) == (self.signs_ is None):
-            raise ValueError("either centres_ or signs_ must be None, and the other one not.")
+            raise ValueError("exactly one of centres_ and signs_ must be None.")
         if self.signs_ is not None:
             check_vector(self, "signs_", np.int64)
             if self.signs_.size != self.n_prepared or not np.isin(self.signs_, (-1, 1)).all():

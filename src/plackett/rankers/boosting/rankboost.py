@@ -31,14 +31,14 @@ class RankBoost(Boosted, Normalized, Encoded):
 
     RankBoost of Freund et al. (2003).
 
-    Every pair of a better document i and a worse j of one query has a weight ``D ∝ w_q exp(H_j - H_i)``, H being the
-    scores so far. A round takes the feature and the threshold with the largest ``|r|``, r being the weight of the pairs
-    in the right order minus that of pairs in the wrong order, and adds it with the weight α. As in the paper, r and α
-    may be negative: then documents below the threshold are better. Of equal candidates the first feature is taken, then
-    the smaller threshold. No list of pairs is built: D factorises.
+    Every pair of a better document i and a worse j of one query has a weight ``D ∝ w_q exp(H_j - H_i)``, where H are
+    the scores so far. A round takes the feature and the threshold with the largest ``|r|``, where r is the weight of
+    pairs in the right order minus that of pairs in the wrong order, and adds it with the weight α. As in the paper, r
+    and α may be negative: then documents below the threshold are better. Ties go to the first feature, then to the
+    smaller threshold. No list of pairs is built: D factorises.
 
-    On a missing value (NaN) a threshold has a default, 0 or 1, ``q_def`` of the paper: of both, a round takes the one
-    with the larger ``|r|``, 0 if they are equal. A feature with missing values also has a threshold below all of its
+    For a missing value (NaN) a threshold has a default, 0 or 1, ``q_def`` of the paper: a round takes the one with the
+    larger ``|r|``, 0 if they are equal. A feature with missing values also has a threshold below all of its
     values, by which documents that have the feature differ from those that do not. A feature without missing values in
     training adds nothing where it is missing later.
 
@@ -57,12 +57,13 @@ class RankBoost(Boosted, Normalized, Encoded):
         weights of the pairs ordered correctly and wrongly, which minimises Z itself. At most 7.25 either way.
     pair_weights : {"pairs", "all", "none"}, default="pairs"
         First weight of a pair: ``"pairs"`` one over the query's pairs with different labels, ``"all"`` one over all its
-        pairs, ``"none"`` the same in every query, as in the paper. ``normalize`` of the pairwise losses.
+        pairs, ``"none"`` the same in every query, as in the paper. Like ``normalize`` of the pairwise losses.
     patience : int or None, default=None
-        With ``eval_set``, rounds without a better value of its measure after which the fit ends; None never ends early.
+        With ``eval_set``, the fit ends after this many rounds without a better value of its measure; None never ends it
+        early.
     normalize : str, transformer or None, default=None
-        How columns are scaled first, as for ``LinearRanker``. Scaling that keeps the order of a column, as over all
-        rows, changes nothing.
+        How columns are scaled first, as for ``LinearRanker``. Scaling that keeps the order of a column, such as over
+        all rows, has no effect.
     verbose : bool, default=False
         Whether to show a progress bar on standard error.
     encoding : as in ``LinearRanker``
@@ -73,10 +74,10 @@ class RankBoost(Boosted, Normalized, Encoded):
         The rounds that were kept, in order: ``"feature"`` (its column), ``"weight"`` (α), ``"threshold"`` and
         ``"default"`` (1 if a missing value counts as above the threshold, else 0).
     feature_weights_ : ndarray of shape (n_features,)
-        The sum of ``|α|`` over the thresholds of each feature. If ``normalize`` makes other columns, one value for each
-        of these.
+        The sum of ``|α|`` over the thresholds of each feature. If ``normalize`` changes the columns, one value per new
+        column.
     n_iter_ : int
-        Rounds that were made.
+        Rounds run.
     stop_reason_ : str
     history_ : dict of lists
         For every round ``"feature"``, ``"threshold"``, ``"alpha"``, ``"r"``, ``"z"``, ``"bound"`` (the product of all Z
@@ -223,7 +224,7 @@ class RankBoost(Boosted, Normalized, Encoded):
         Returns
         -------
         Explanation
-            As that of ``LinearRanker.explain``.
+            As returned by ``LinearRanker.explain``.
         """
         from plackett.explain.additive import explain_additive
 

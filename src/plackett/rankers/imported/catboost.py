@@ -1,7 +1,7 @@
 """Models of CatBoost: ``save_model(path, format="json")``, with numeric features.
 
-CatBoost rounds features to single precision. A row goes to the right where ``x > border``, so that flat trees, which go
-left where ``x <= threshold``, have the largest double that single precision rounds to at most the border.
+CatBoost rounds features to single precision. A row goes right where ``x > border``. Flat trees go left where
+``x <= threshold``, so their thresholds are the largest doubles that single precision rounds to at most the border.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ def read_model(document: dict[str, Any]) -> ImportedTrees:
     """Return the model in a file; its scores are those of ``predict(X)``, prediction_type="RawFormulaVal"."""
     info = document["features_info"]
     if any(info.get(name) for name in ("categorical_features", "text_features", "embedding_features")):
-        raise ValueError("it has features that are not numbers, which are not read. Train it on numeric features.")
+        raise ValueError("it has features that are not numbers, which are not supported. Train it on numeric features.")
     features = info["float_features"]
     columns = [int(feature["flat_feature_index"]) for feature in features]
     n_features = max(columns, default=-1) + 1
     if not 1 <= n_features == len(columns) <= MOST_FEATURES or sorted(columns) != list(range(n_features)):
-        raise ValueError("its features are not numbered from 0 on.")
+        raise ValueError("its features are not numbered consecutively from 0.")
     goes_left = np.array([feature.get("nan_value_treatment", "AsIs") != "AsTrue" for feature in features])
     splits = _Splits(np.array(columns), goes_left)
     if "oblivious_trees" in document:
@@ -36,7 +36,7 @@ def read_model(document: dict[str, Any]) -> ImportedTrees:
     scale, bias = document.get("scale_and_bias", [1.0, [0.0]])
     bias = bias if isinstance(bias, list) else [bias]
     if len(bias) != 1:
-        raise ValueError(f"it has {len(bias)} scores for a row, and one is needed to rank.")
+        raise ValueError(f"it has {len(bias)} scores for a row, but ranking needs one.")
     names = [str(feature.get("feature_id") or feature.get("feature_name") or "") for feature in features]
     in_order = [name for _, name in sorted(zip(columns, names, strict=True))]
     return ImportedTrees.of(
@@ -56,7 +56,7 @@ class _Splits:
         for split in splits:
             kind = split.get("split_type", "FloatFeature")
             if kind != "FloatFeature":
-                raise ValueError(f"it has a split of the type {kind!r}; splits by numbers are read.")
+                raise ValueError(f"it has a split of the type {kind!r}; only splits by numbers are supported.")
         numbers = np.array([int(split["float_feature_index"]) for split in splits], dtype=np.int64)
         if numbers.size and not 0 <= numbers.min() <= numbers.max() < self._columns.size:
             raise ValueError("a split names a feature that it does not have.")
@@ -110,7 +110,7 @@ def _tree(
     found: dict[str, np.ndarray], left: np.ndarray, right: np.ndarray, values: np.ndarray, weights: np.ndarray
 ) -> dict[str, np.ndarray]:
     if weights.shape != values.shape or not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError("the weights of leaves must be one number from 0 on for each leaf.")
+        raise ValueError("each leaf must have one weight of at least 0.")
     nothing, n_inner, total = np.zeros(values.size), left.size, weights.sum()
     counts = np.maximum(np.rint(weights * (COVER_OF_A_TREE / total)), 1.0) if total > 0 else nothing
     tree = {

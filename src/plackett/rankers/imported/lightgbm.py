@@ -27,11 +27,11 @@ def read_model(text: str) -> ImportedTrees:
     n_classes = int(about.get("num_tree_per_iteration", about.get("num_class", "1")))
     objective = about.get("objective", "custom")
     if n_classes != 1:
-        raise ValueError(f"it has {n_classes} scores for a row (objective={objective}), and one is needed to rank.")
+        raise ValueError(f"it has {n_classes} scores for a row (objective={objective}), but ranking needs one.")
     trees = read_trees(text, n_features, with_constants=True)
     n_trees = len(about["tree_sizes"].split()) if "tree_sizes" in about else trees.n_trees
     if trees.n_trees != n_trees:
-        raise ValueError(f"it has {trees.n_trees:,} trees of {n_trees:,}. Save it again.")
+        raise ValueError(f"it has only {trees.n_trees:,} of {n_trees:,} trees. Save it again.")
     is_split = trees.features_ >= 0
     goes_as_zero = trees.missing_left_ == (trees.thresholds_ >= 0.0)
     numbers = is_split if not trees.kinds_.size else is_split & (trees.kinds_ != CATEGORY)

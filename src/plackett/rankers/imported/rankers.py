@@ -23,7 +23,7 @@ class ImportedRanker(Ranker):
     objective_ : str
         What was minimised, in the tool's words.
     ignores_further_columns_ : bool
-        Whether the file does not say how many features there are, so that X may have more than are used.
+        Whether the file does not say how many features there are, so X may have more than are used.
     """
 
     is_frozen = True
@@ -34,7 +34,7 @@ class ImportedRanker(Ranker):
     def fit(self, X: Any, y: Any = None, *, qid: Any = None, **others: Any) -> Any:
         """Raise an error: the model was trained by another tool."""
         raise ValueError(
-            f"this model was trained by {self.tool_} and is used as it is. compare takes it without fitting it; to "
+            f"this model was trained by {self.tool_} and cannot be fitted. compare uses it without fitting it; to "
             "train a model, use a ranker of this library."
         )
 
@@ -67,7 +67,7 @@ class ImportedRanker(Ranker):
         """Reject attributes of a file that no import produces."""
         super().check_loaded()
         if not isinstance(getattr(self, "tool_", None), str) or not isinstance(getattr(self, "objective_", None), str):
-            raise ValueError("tool_ and objective_ must be texts.")
+            raise ValueError("tool_ and objective_ must be strings.")
         if type(self.ignores_further_columns_) is not bool:
             raise ValueError("ignores_further_columns_ must be True or False.")
 
@@ -76,7 +76,7 @@ class ImportedTrees(ImportedRanker, TreeScores):
     """Trees that were grown by another tool.
 
     The score is ``(start + Σ_t tree_t(x)) * scale + bias``, the sum in the tool's precision: scores are
-    bit-identical to its raw scores, before a transformation to probabilities or the like.
+    bit-identical to its raw scores, before any transformation such as to probabilities.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class ImportedTrees(ImportedRanker, TreeScores):
         has_missing: bool = False,
         ignores_further_columns: bool = False,
     ) -> ImportedTrees:
-        """Return a checked ranker by these trees."""
+        """Return a checked ranker with these trees."""
         ranker = cls()
         ranker.trees_, ranker.tool_, ranker.objective_ = trees, tool, objective
         ranker.start_, ranker.scale_, ranker.bias_ = float(start), float(scale), float(bias)
@@ -177,7 +177,7 @@ class ImportedLinear(ImportedRanker, LinearScores):
 
 
 def _first_columns(X: Any, n_features: int) -> Any:
-    """Return rows without the columns after the first ones."""
+    """Return rows with the first ``n_features`` columns only."""
     if isinstance(X, Queries):
         if X.n_features <= n_features:
             return X

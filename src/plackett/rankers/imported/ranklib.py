@@ -34,7 +34,7 @@ def read_model(text: str) -> ImportedTrees | ImportedLinear:
     if name == RANKBOOST:
         return _rankboost(content)
     known = ", ".join((*ENSEMBLES, *LINEAR, RANKBOOST))
-    raise ValueError(f"it is a model of RankLib's {name[:60]!r}; these are read: {known}.")
+    raise ValueError(f"it is a model of RankLib's {name[:60]!r}; supported are {known}.")
 
 
 def _ensembles(name: str, text: str) -> ImportedTrees:
@@ -143,18 +143,18 @@ class _Ensembles:
 
 
 def _as_single(numbers: np.ndarray) -> np.ndarray:
-    with np.errstate(over="ignore"):  # what is infinite is refused later
+    with np.errstate(over="ignore"):  # infinite values are rejected later
         return numbers.astype(np.float32).astype(np.float64)
 
 
 def _refuse_doctype(*_: Any) -> None:
-    raise ValueError("it declares a document type, which models of RankLib do not.")
+    raise ValueError("it declares a document type, which RankLib models never do.")
 
 
 def _check_features(numbers: np.ndarray) -> None:
     is_wrong = (numbers < 1) | (numbers > MOST_FEATURES) | (numbers != np.floor(numbers))
     if is_wrong.any():
-        raise ValueError(f"features are numbered from 1 on; there is a feature {numbers[is_wrong][0]:g}.")
+        raise ValueError(f"features must be numbered from 1; found feature {numbers[is_wrong][0]:g}.")
 
 
 def _numbers(content: list[str], n_parts: int, name: str) -> np.ndarray:
@@ -173,7 +173,7 @@ def _linear(name: str, content: list[str]) -> ImportedLinear:
     places = keys[~is_constant].astype(np.int64) - 1
     n_features = int(places.max(initial=0)) + 1
     if n_features > MOST_LINEAR:
-        raise ValueError(f"there is a feature {n_features:,}; at most {MOST_LINEAR:,} are read.")
+        raise ValueError(f"found feature {n_features:,}; at most {MOST_LINEAR:,} are supported.")
     coef = np.bincount(places, weights=weights[~is_constant], minlength=n_features)
     return ImportedLinear.of(coef, float(weights[is_constant].sum()), "RankLib", name)
 

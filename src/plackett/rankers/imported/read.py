@@ -75,7 +75,7 @@ def _of_document(document: Any) -> Any:
     if isinstance(document, dict) and "tree_info" in document:
         raise ValueError("it is a dump of LightGBM, which lacks some digits. Save the model: booster.save_model(path).")
     keys = ", ".join(map(repr, list(document)[:5])) if isinstance(document, dict) else type(document).__name__
-    raise ValueError(f"it is JSON, but no model of XGBoost (learner) or CatBoost (features_info): it has {keys[:200]}.")
+    raise ValueError(f"it is JSON, but not of XGBoost (learner) or CatBoost (features_info): it has {keys[:200]}.")
 
 
 def _advise(content: bytes) -> Any:

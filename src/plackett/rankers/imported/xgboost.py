@@ -26,7 +26,7 @@ def read_model(document: dict[str, Any]) -> ImportedTrees:
     learner = document["learner"]
     params, objective = learner["learner_model_param"], str(learner["objective"]["name"])
     if int(params.get("num_class", 0)) > 1 or int(params.get("num_target", 1)) > 1:
-        raise ValueError(f"it has several scores for a row (objective={objective}), and one is needed to rank.")
+        raise ValueError(f"it has several scores for a row (objective={objective}), but ranking needs one.")
     n_features = int(params["num_feature"])
     if not 1 <= n_features <= MOST_FEATURES:
         raise ValueError(f"it has {n_features:,} features.")
@@ -36,7 +36,7 @@ def read_model(document: dict[str, Any]) -> ImportedTrees:
             raise ValueError(f"its base score {start:g} is not a probability.")
         start = -math.log(np.float32(1.0) / np.float32(start) - np.float32(1.0))  # up to the last bit
     elif not objective.startswith(PLAIN):
-        raise ValueError(f"its objective {objective!r} has no raw scores that are known here.")
+        raise ValueError(f"the raw scores of its objective {objective!r} are not supported.")
     _check_sizes(learner)
     trees = trees_of(learner, _best_rounds(learner), n_features, zero_is_missing=False)
     is_number = trees.features_ >= 0 if not trees.kinds_.size else (trees.features_ >= 0) & (trees.kinds_ == NUMBER)
@@ -51,10 +51,10 @@ def read_model(document: dict[str, Any]) -> ImportedTrees:
 
 
 def _categories(learner: dict[str, Any], n_features: int) -> dict[int, np.ndarray] | None:
-    """Return the names of categories by column, where XGBoost was trained with a data frame; None without names.
+    """Return the names of categories by column, if XGBoost was trained with a data frame; None without names.
 
-    Names of a pandas frame are cut by their numbers of letters from a text in UTF-8, so that others than ASCII are
-    wrong in the file, without a sign by which to tell.
+    XGBoost cuts the names of a pandas frame from UTF-8 text by numbers of characters, not bytes, so names that are not
+    ASCII are wrong in the file, which cannot be detected.
     """
     parts = learner["gradient_booster"]["model"].get("cats", {}).get("enc", ())
     found, doubtful = {}, []
@@ -73,8 +73,8 @@ def _categories(learner: dict[str, Any], n_features: int) -> dict[int, np.ndarra
             doubtful.append(column)
     if doubtful:
         warn(
-            f"XGBoost may have cut names of categories in column {', '.join(map(str, doubtful))}, as they have letters "
-            "beyond ASCII. They are not used: give the codes of training there, as numbers.",
+            f"XGBoost may have truncated names of categories in column {', '.join(map(str, doubtful))}, because they "
+            "are not ASCII. They are not used: pass the training codes there, as numbers.",
             DataWarning,
         )
     return found or None
@@ -96,7 +96,7 @@ def _check_sizes(learner: dict[str, Any]) -> None:
     n_words = 0
     for tree in learner["gradient_booster"].get("model", {}).get("trees", ()):
         if int(tree.get("tree_param", {}).get("size_leaf_vector", 1)) > 1:
-            raise ValueError("a leaf of a tree has several values, and one is needed to rank.")
+            raise ValueError("a leaf of a tree has several values, but ranking needs one.")
         if len(tree.get("categories_nodes", ())):
             largest = int(np.max(np.asarray(tree["categories"], dtype=np.int64), initial=0))
             n_words += (largest // 32 + 1) * len(tree["categories_nodes"])

@@ -64,11 +64,11 @@ class KernelRanker(LinearRanker):
         in ``predict`` those of new documents by all training documents, columns in the order of the rows given to
         ``fit``.
     gamma : float, "scale", "median" or None, default=None
-        Of ``"rbf"`` (``1 / (2 σ²)``), ``"laplacian"``, ``"poly"``, ``"sigmoid"`` and ``"chi2"``. None is
+        Parameter of ``"rbf"`` (``1 / (2 σ²)``), ``"laplacian"``, ``"poly"``, ``"sigmoid"`` and ``"chi2"``. None is
         ``1 / n_features``, ``"scale"`` is ``1 / (n_features * X.var())``, ``"median"`` is one over the median of the
         squared distances between documents (for ``"laplacian"`` of the distances).
     degree : float, default=3
-        Of ``"poly"``.
+        Degree of ``"poly"``.
     coef0 : float, default=1
         Constant of ``"poly"`` and ``"sigmoid"``.
     landmarks : int or None, default=None
@@ -88,7 +88,7 @@ class KernelRanker(LinearRanker):
         ``(l2 / 2) ‖θ‖²``. In a list longer than any in training, documents at later positions get scores but do not
         contribute to others, with a ``DataWarning``.
     max_bytes : int, default=4_000_000_000
-        Memory limit for kernel values; a fit that needs more is an error.
+        Memory limit for kernel values; a fit that needs more raises an error.
     patience, verbose : as in :class:`LinearRanker`
     random_state : int, RandomState or None, default=None
         For landmarks, ``solver="sgd"`` and random losses.
@@ -175,7 +175,7 @@ class KernelRanker(LinearRanker):
     def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None):
         """Raise an error: only scores that are sums over features can be divided exactly among them."""
         raise NotImplementedError(
-            "KernelRanker cannot explain its scores by features: a kernel combines the features, so that no exact "
+            "KernelRanker cannot explain its scores by features: a kernel combines the features, so no exact "
             "contributions exist. Explain a LinearRanker instead, which for kernel='linear' gives the same scores."
         )
 

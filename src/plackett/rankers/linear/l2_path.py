@@ -26,7 +26,7 @@ class L2Path:
     l2 : ndarray of shape (n,)
     rankers : list of fitted rankers
     coef : ndarray of shape (n, n_features)
-        Of kernel rankers their ``dual_coef_``.
+        For kernel rankers, their ``dual_coef_``.
     objective : ndarray of shape (n,)
     n_iter : ndarray of shape (n,)
     measure : Measure or None
@@ -61,9 +61,9 @@ class L2Path:
 
     @property
     def best(self) -> LinearRanker:
-        """The ranker that is best on the validation set; of ties the one with the strongest penalty."""
+        """The ranker that is best on the validation set; ties go to the strongest penalty."""
         if self.validation is None or self.measure is None:
-            raise ValueError("the path was fitted without a validation set; give eval_set to l2_path.")
+            raise ValueError("the path was fitted without a validation set; pass eval_set to l2_path.")
         values = self.validation if self.measure.higher_is_better else -self.validation
         return self.rankers[int(np.argmax(values))]
 

@@ -91,7 +91,7 @@ def _warn_of_labels(metadata: list[PartMetadata], loss: Loss) -> None:
 
 def _refuse_sgd(ranker: LinearRanker, loss: Loss) -> None:
     if loss.is_random:
-        raise ValueError(f"{loss!r} is random, which partitions cannot be together. {SGD_REFUSED}")
+        raise ValueError(f"{loss!r} is random, which does not work over partitions. {SGD_REFUSED}")
     if choose_solver(ranker.solver, loss).name == "sgd":
         raise ValueError(SGD_REFUSED)
 
@@ -108,7 +108,7 @@ def _check_whole_queries(metadata: list[PartMetadata], partitions: Any) -> None:
         raise ValueError(
             f"query {common[0]!r}{more} has rows in {metadata[shared.first].name} and in "
             f"{metadata[shared.second].name}. All rows of a query must be in one partition. plackett.write_parquet "
-            "arranges data so; in Dask, use frame.set_index or frame.shuffle by the query id."
+            "does this; in Dask, use frame.set_index or frame.shuffle by the query id."
         )
 
 

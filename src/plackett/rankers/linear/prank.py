@@ -25,14 +25,14 @@ MAX_LEVELS = 1000  # every step compares all thresholds
 class PRank(LinearScores):
     """Ranks by ``X @ coef_`` and cuts the scores into label levels by ordered thresholds.
 
-    The perceptron of Crammer and Singer (2001). Documents are processed one by one, independent of their query. The
-    level of a document is the number of thresholds at or below its score. If it is wrong, every threshold on whose
-    wrong side the score lies moves by 1 towards the score, and the coefficients move by that many times the features of
-    the document; ordered thresholds stay ordered. All start at 0. As steps have length 1, columns of similar scale help
-    (``normalize=``). Queries matter only to normalisation, weights and the validation measure.
+    The perceptron of Crammer and Singer (2001). Documents are processed one by one, independently of their query. The
+    level of a document is the number of thresholds at or below its score. If it is wrong, every threshold that has the
+    score on its wrong side moves by 1 towards the score, and the coefficients move by the number of these thresholds
+    times the features of the document; ordered thresholds stay ordered. All start at 0. As steps have length 1, columns
+    of similar scale help (``normalize=``). Queries matter only for normalisation, weights and the validation measure.
 
     ``sample_weight``, relative to its largest value, is the probability that a document is processed in a pass: steps
-    keep their length, without which the thresholds would lose their order. Documents of weight 0 are left out.
+    keep their length, as otherwise the thresholds would lose their order. Documents of weight 0 are left out.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class PRank(LinearScores):
     random_state : int, RandomState or None, default=None
         For the order of the documents. The result depends on it, and on the order of the rows.
     verbose : bool, default=False
-        A progress bar on standard error.
+        Whether to show a progress bar on standard error.
     missing, missing_indicator, encoding : as in ``LinearRanker``
 
     Attributes
@@ -59,9 +59,9 @@ class PRank(LinearScores):
     intercept_ : float
         Always 0; the thresholds replace it.
     levels_ : ndarray of shape (n_levels,)
-        The distinct labels, rising.
+        The distinct labels, ascending.
     thresholds_ : ndarray of shape (n_levels - 1,)
-        Rising; between two neighbours lie the scores of one level.
+        Ascending; the scores of one level lie between two neighbours.
     n_iter_ : int
         Passes made.
     stop_reason_ : str
@@ -147,7 +147,7 @@ class PRank(LinearScores):
             check_vector(self, name)
             vector = getattr(self, name)
             if (vector[1:] < vector[:-1]).any():  # labels may be so large that differences overflow
-                raise ValueError(f"{name} must be a rising vector of finite numbers.")
+                raise ValueError(f"{name} must be an ascending vector of finite numbers.")
         if self.levels_.size != self.thresholds_.size + 1:
             raise ValueError(f"there are {self.thresholds_.size} thresholds between {self.levels_.size} levels.")
 
@@ -174,7 +174,7 @@ class _Perceptron:
         with np.errstate(over="ignore", invalid="ignore"):
             largest_score = np.abs(self._coef) @ self._largest
         if not (np.isfinite(largest_score) and np.isfinite(self._moved_coef).all()):
-            raise ValueError("coefficients or scores overflow. Scale the columns (normalize=).")
+            raise ValueError("coefficients or scores overflowed. Scale the columns (normalize=).")
         return missed
 
     def last(self) -> tuple[np.ndarray, np.ndarray]:

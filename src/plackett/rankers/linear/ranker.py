@@ -35,7 +35,7 @@ class LinearRanker(LinearScores):
     intercept, which is not penalised, is fitted for losses that depend on a constant added to all scores
     (``"squared"``, ``"rankcosine"``, and φ other than exp); for the others it is 0.
 
-    C-ordered float32 and float64 X, and CSR, are not copied, also if memory-mapped. ``fit`` takes X in parts as well: a
+    C-ordered float32 and float64 X, and CSR, are not copied, even if memory-mapped. ``fit`` also takes X in parts: a
     path, folder, pattern or list of paths (LETOR or Parquet); a list of ``Queries``; Dask data frames and arrays; a
     list of Dask's Delayed objects or futures of ``Queries``. Every query must be whole in one part. With an active Dask
     client, its cluster loads and processes the parts; without one, paths are read one by one in this process. A list of
@@ -46,7 +46,7 @@ class LinearRanker(LinearScores):
     ----------
     loss : str or Loss, default="listmle"
         A name of :func:`plackett.losses.loss_names`, such as ``"listmle"``, ``"softmax"`` or ``"lambdarank"``, or an
-        object of :mod:`plackett.losses` with parameters of its own.
+        object of :mod:`plackett.losses` with its own parameters.
     l2 : float, default=1e-3
         Strength of the penalty. Ignored for ``"rankcosine"``, which is scale-invariant.
     solver : str or Solver, default="auto"
@@ -70,7 +70,7 @@ class LinearRanker(LinearScores):
     random_state : int, RandomState or None, default=None
         For ``solver="sgd"`` and random losses.
     verbose : bool, default=False
-        A progress bar on standard error.
+        Whether to show a progress bar on standard error.
     warm_start : bool, default=False
         Start from the coefficients of the last fit.
     missing : {"error", "zero", "mean", "median", "min", "query-median"} or transformer, default="error"
@@ -92,7 +92,7 @@ class LinearRanker(LinearScores):
     intercept_ : float
     n_iter_ : int
     objective_ : float
-        The value that was reached, penalty included.
+        The value that was reached, including the penalty.
     gradient_norm_ : float
     duality_gap_ : float
         For the hinge only: the objective is at most this far above its minimum.
@@ -102,7 +102,7 @@ class LinearRanker(LinearScores):
         The solver that was used.
     history_ : dict of lists
         ``"objective"``, ``"gradient_norm"`` and the validation measure, one entry per iteration. For the hinge the
-        first two are of a smoothed objective, with less and less smoothing, so that they may rise.
+        first two are of a smoothed objective, with less and less smoothing, so they may rise.
     best_iteration_, best_score_ : int and float, or None without a validation set
     n_evaluations_, n_products_ : int
         Number of evaluations of the objective, and of products of its curvature with a vector.

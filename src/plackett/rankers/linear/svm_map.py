@@ -23,7 +23,7 @@ class MarginOfAveragePrecision:
     """The mean over all queries of the worst margin violation, a subgradient of it, and the mean loss.
 
     The violation of a query with R relevant and N other documents is the largest, over all rankings, of
-    ``(1 - average precision) - 2 / (R N) Σ (s_i - s_j)``, the sum being over the pairs in which the ranking has the
+    ``(1 - average precision) - 2 / (R N) Σ (s_i - s_j)``, with the sum over the pairs in which the ranking has the
     other document j above the relevant document i. It is 0 for queries without relevant or without other documents. The
     loss is its first term, 1 - average precision, for the same rankings.
 
@@ -71,10 +71,11 @@ class MarginOfAveragePrecision:
 class SVMMap(LinearScores):
     """Ranks by ``X @ coef_``, with the widest margin for average precision (Yue et al. 2007).
 
-    Minimises ``½ ‖coef‖² + C · mean_q ξ_q`` over all queries, ξ_q being the largest, over all rankings of the query, of
-    ``(1 - average precision) - 2 / (R N) Σ (s_i - s_j)``: the sum is over the pairs of one of its R relevant and one of
-    its N other documents that the ranking inverts. Queries without relevant or without other documents have ξ = 0 and
-    count in the mean. ``C`` is ``1 / l2`` of ``LinearRanker``, and C / n_queries of programs that sum over queries.
+    Minimises ``½ ‖coef‖² + C · mean_q ξ_q`` over all queries, where ξ_q is the largest value, over all rankings of the
+    query, of ``(1 - average precision) - 2 / (R N) Σ (s_i - s_j)``: the sum is over the pairs of one of its R relevant
+    and one of its N other documents that the ranking inverts. Queries without relevant or without other documents have
+    ξ = 0 and count in the mean. ``C`` is ``1 / l2`` of ``LinearRanker``; programs that sum over queries use
+    ``C / n_queries``.
 
     Parameters
     ----------
@@ -86,7 +87,7 @@ class SVMMap(LinearScores):
     relevant_from : float, default=1.0
         Smallest label of a relevant document.
     top_k : int or None, default=None
-        The k best documents of each query are relevant, independent of their labels: for strict orders. Documents with
+        The k best documents of each query are relevant, whatever their labels: for strict orders. Documents with
         the label of the k-th count too. ``relevant_from`` is ignored then.
     max_iter : int, default=2000
         Maximum number of cutting planes.
@@ -95,9 +96,9 @@ class SVMMap(LinearScores):
     patience : int or None, default=None
         With an ``eval_set``, the fit ends after this many iterations without a better value of its measure; None never
         ends it early. The coefficients of the best iteration are kept either way. Many planes leave the coefficients
-        unchanged, so that early stopping is uninformative here; use C against overfitting.
+        unchanged, so early stopping is uninformative here; use C against overfitting.
     verbose : bool, default=False
-        A progress bar on standard error.
+        Whether to show a progress bar on standard error.
     missing, missing_indicator, encoding : as in ``LinearRanker``
 
     Attributes

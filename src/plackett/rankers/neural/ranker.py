@@ -38,7 +38,7 @@ class NeuralRanker(Normalized, Prepared):
     Parameters
     ----------
     loss : str or Loss, default="listmle"
-        As for ``LinearRanker``. On CUDA ``"pl-rank"`` and losses of your own are computed on the CPU.
+        As for ``LinearRanker``. On CUDA ``"pl-rank"`` and custom losses are computed on the CPU.
     hidden : sequence of ints or int, default=(64, 32)
         Widths of the hidden layers; ``()`` makes the scores linear.
     activation : {"relu", "gelu", "silu", "tanh"}, default="relu"
@@ -78,7 +78,7 @@ class NeuralRanker(Normalized, Prepared):
         For the initial weights, the batches and dropout. With a seed, fits on the same device with the same number of
         threads are identical. PyTorch's own generators are not used.
     verbose : bool, default=False
-        A progress bar on standard error.
+        Whether to show a progress bar on standard error.
     warm_start : bool, default=False
         Start from the weights of the last fit.
     missing, missing_indicator, encoding : as in ``LinearRanker``
@@ -95,7 +95,7 @@ class NeuralRanker(Normalized, Prepared):
     n_iter_ : int
         Epochs, or iterations of L-BFGS.
     objective_ : float
-        Mean over the batches of the last epoch; of the last iteration for L-BFGS.
+        Mean over the batches of the last epoch; for L-BFGS, that of the last iteration.
     stop_reason_ : str
     history_ : dict of lists
         ``"objective"`` and the validation measure, one entry per epoch.
@@ -191,9 +191,9 @@ class NeuralRanker(Normalized, Prepared):
         """Return what each feature adds to each document's score, relative to the mean of its list; not with attention.
 
         These are integrated gradients on the line from the mean of the training rows (``mean_row_``) to the document,
-        less their mean over the list, so that the contributions of a document sum to its score less its list's mean
-        score: to the precision of the scores for ``activation="relu"``, else to within 1e-5 of the sum, or to that
-        precision. Wide nets of ReLU take long, as every kink on the line is computed.
+        minus their mean over the list, so the contributions of a document sum to its score minus its list's mean score:
+        to the precision of the scores for ``activation="relu"``, otherwise to within 1e-5 of the sum, or to that
+        precision. Wide ReLU nets take long, as every kink on the line is computed.
 
         Parameters
         ----------
@@ -206,7 +206,7 @@ class NeuralRanker(Normalized, Prepared):
         Returns
         -------
         Explanation
-            As that of ``LinearRanker.explain``.
+            As returned by ``LinearRanker.explain``.
         """
         from plackett.explain.additive import explain_additive
         from plackett.explain.nets import integrated_gradients
@@ -349,7 +349,7 @@ class NeuralRanker(Normalized, Prepared):
 
 
 def _work(shape: NetShape, queries: Queries, share: float = 1.0) -> float:
-    """Return about how many multiplications a batch with this share of the documents takes."""
+    """Return approximately how many multiplications a batch with this share of the documents takes."""
     return sum(float(np.prod(of)) for of in shape.weights.values()) * queries.n_docs * share
 
 

@@ -183,7 +183,7 @@ def run_epoch(fit: NetFit, adam: Adam, batch_size: int | None, rng: np.random.Ge
 
 @contextlib.contextmanager
 def at_work(device: torch.device, batch_size: int | None, work: float = np.inf) -> Iterator[None]:
-    """Set up PyTorch for a fit: gradients on, no autocast, as many threads as the kernels; explain a full device.
+    """Set up PyTorch for a fit: gradients on, no autocast, as many threads as the kernels; report a full device.
 
     ``work`` is the number of multiplications of a batch. For few of them one thread is faster than several.
     """
@@ -205,7 +205,7 @@ def at_work(device: torch.device, batch_size: int | None, work: float = np.inf) 
 class _Threads:
     """PyTorch's number of threads, which fits set and restore; concurrent fits all restore the first number.
 
-    Each thread of Python has a number of its own, but starts with the one that was set last anywhere.
+    Each Python thread has its own number, but starts with the one that was last set in any thread.
     """
 
     def __init__(self) -> None:

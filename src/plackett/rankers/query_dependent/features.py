@@ -90,8 +90,8 @@ class QueryFeatureSource(Parameters):
             ``"auto"`` finds, else ``"mean"``. ``"none"`` takes nothing.
         matrix : array-like, data frame or sparse matrix with one row per query, default=None
         depth : int, default=None
-            ``"mean"`` is then over the first ``depth`` documents of a query by falling ``base_column``. Documents that
-            tie for the last places share them, so that the order of the rows has no influence.
+            ``"mean"`` is then over the top ``depth`` documents of a query by ``base_column``. Documents that tie for
+            the last places share them, so the order of the rows has no influence.
         base_column : int or str, default=None
             Number or name of the column of X by which documents come first.
         scale : bool, default=False
@@ -137,15 +137,13 @@ class QueryFeatureSource(Parameters):
         ``matrix`` is needed if there was one in :meth:`fit`, with the same columns and one row per query.
         """
         if self.kind != "matrix" and matrix is not None:
-            came_from = {"columns": "columns of X", "mean": "means of the documents' features", "none": "nowhere"}
-            raise ValueError(
-                f"a matrix of query features was given, but in fit they came from {came_from[self.kind]}. Leave it out."
-            )
+            came_from = {"columns": "took columns of X", "mean": "took means of the documents", "none": "had none"}
+            raise ValueError(f"a matrix of query features was given, but fit {came_from[self.kind]}. Leave it out.")
         if self.kind == "none":
             return queries, None
         if self.kind == "matrix" and matrix is None:
             raise ValueError(
-                "in fit the query features came as a matrix; new queries need theirs too: give query_features with one "
+                "fit had a matrix of query features; new queries need theirs too: pass query_features with one "
                 f"row per query ({queries.n_queries:,}), in order of first appearance."
             )
         features = self._features(queries, matrix)
@@ -200,7 +198,7 @@ class QueryFeatureSource(Parameters):
         if matrix is not None:
             if setting is not None:
                 raise ValueError(
-                    f"a matrix of query features was given, and query_features={plain(setting)!r}. Give one of them."
+                    f"a matrix of query features was given, and query_features={plain(setting)!r}. Pass one of them."
                 )
             return "matrix", matrix
         if isinstance(setting, str):
@@ -217,7 +215,7 @@ class QueryFeatureSource(Parameters):
         if columns.size == 0 and setting == "auto":
             raise ValueError(
                 'query_features="auto" looks for columns that are constant within every query and differ between '
-                'queries, but X has none, or only such columns. Try query_features="mean", or give a matrix with one '
+                'queries, but X has none, or only such columns. Try query_features="mean", or pass a matrix with one '
                 "row per query."
             )
         return (columns.tolist() if columns.size else "mean"), None
@@ -351,7 +349,7 @@ def constant_columns(queries: Queries) -> np.ndarray:
 
 
 def column_features(queries: Queries, columns: list[int]) -> np.ndarray:
-    """Return the values of columns that are constant within each query; raise an error that names the first other."""
+    """Return the values of columns that are constant within each query; an error names the first that is not."""
     for first, last in query_blocks(queries.indptr, DOCS_PER_BLOCK):
         is_changing = _is_changing(queries[first:last], np.asarray(columns))
         if is_changing.any():

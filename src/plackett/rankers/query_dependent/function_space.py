@@ -113,7 +113,7 @@ def as_dense(X: Any, max_bytes: float) -> np.ndarray:
         return np.ascontiguousarray(X)
     n_bytes = X.shape[0] * X.shape[1] * X.dtype.itemsize
     check_bytes(
-        n_bytes, max_bytes, f"{count_of(X.shape[0], 'sparse row')} of {X.shape[1]:,} columns, written out,",
+        n_bytes, max_bytes, f"{count_of(X.shape[0], 'sparse row')} of {X.shape[1]:,} columns, in dense form,",
         "Query-dependent rankers work on dense rows: reduce the columns first (TruncatedSVD), or raise max_bytes.",
     )  # fmt: skip
     return X.toarray()

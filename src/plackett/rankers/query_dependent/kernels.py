@@ -1,6 +1,6 @@
 """Similarities of queries by categorical features and by rankings of the same items.
 
-All are between 0 and 1, and 1 between a query and itself, so that their product is a weight of queries.
+All are between 0 and 1, and 1 between a query and itself, so their product is a weight of queries.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class RankingKernel(Parameters):
             rankings = np.array([np.asarray(cell, dtype=np.float64) for cell in cells])
         except (TypeError, ValueError) as error:
             raise ValueError(
-                f"{where} must hold rankings: in each cell one rank or score per item, equally many ({error})."
+                f"{where} must hold rankings: in each cell one rank or score per item, of equal length ({error})."
             ) from error
         if rankings.ndim != 2 or rankings.shape[1] < 1:
             raise ValueError(f"{where} must hold rankings: in each cell one rank or score per item, not {cells[0]!r}.")
@@ -130,7 +130,7 @@ def get_kernel(kernel: Any) -> Any:
 def count_pairs(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the numbers of pairs in the same and in opposite orders, between the rankings of ``one`` and ``other``.
 
-    Both have one column per item. The order of a pair is a sign, so that C - D is the product of two matrices of signs
+    Both have one column per item. The order of a pair is a sign, so C - D is the product of two matrices of signs
     and C + D that of their absolute values. Each item is compared with all that follow it at once.
     """
     agreement = np.zeros((one.shape[0], other.shape[0]))

@@ -90,7 +90,7 @@ class LocalFits:
         Sample weights of the queries, with sum 1; None means equal weights.
     is_pair : bool, default=False
         Whether functions are preferences ``f(x, x') = u·x + v·x' + c``, with both orders of a pair counting half. The
-        objective is invariant to swapping documents and sign, so that u = -v and c = 0 at its minimum: the model is
+        objective is invariant to swapping documents and sign, so u = -v and c = 0 at its minimum: the model is
         ``u·(x - x')`` with twice the penalty.
     """
 
@@ -137,7 +137,7 @@ class LocalFits:
         return native_lists(np.ascontiguousarray(X), self.lists), np.maximum(spread, 0.0), axes
 
     def _centred(self, first: int, last: int, columns: Any = slice(None)) -> np.ndarray:
-        """Return rows of some queries less their query's mean, in float64; differences within a query do not change."""
+        """Return rows of some queries minus the query's mean, in float64; differences within a query do not change."""
         rows, indptr = slice(self.indptr[first], self.indptr[last]), self.indptr[first:last] - self.indptr[first]
         X = self.X[rows][:, columns].astype(np.float64)
         lengths = np.diff(self.indptr[first : last + 1])
@@ -145,7 +145,7 @@ class LocalFits:
         return X
 
     def _balanced(self, first: int, last: int, columns: Any = slice(None)) -> np.ndarray:
-        """Return centred rows, weighted such that their products are means over pairs."""
+        """Return centred rows, weighted so that their products are means over pairs."""
         X = self._centred(first, last, columns)
         lengths = np.diff(self.indptr[first : last + 1])
         X *= np.sqrt(np.repeat(self._per_document[first:last], lengths) / self.n_queries)[:, None]
@@ -183,7 +183,7 @@ class LocalFits:
         neighbors : Neighbors
         loss : {"hinge", "logistic", "psi"}
         strengths : ndarray of shape (n_strengths,)
-            l2, falling; each fit starts where the previous one ended.
+            l2, decreasing; each fit starts where the previous one ended.
         start : ndarray of shape (n_features,) or (n_targets, n_features), default=None
             Coefficients to start from; None means zeros.
         tol : float, default=1e-3
@@ -229,7 +229,7 @@ class LocalFits:
         )  # fmt: skip
 
     def _finished(self, found: Solutions) -> Solutions:
-        """Rotate the coefficients back, all at once, so that the result does not depend on the batches."""
+        """Rotate the coefficients back, all at once, so the result does not depend on the batches."""
         _, _, axes = self._rotated
         return found if axes is None else found.with_coef(found.coef @ axes.T)
 

@@ -69,7 +69,7 @@ class QueryModels(Normalized, Prepared):
     random_state: Any = None
     verbose: bool = False
 
-    _id_for_one_list = "'new'"  # 0 may be a query of fit, which has a model of its own
+    _id_for_one_list = "'new'"  # 0 may be a query of fit, which has its own model
 
     @property
     def _is_bilinear(self) -> bool:
@@ -82,7 +82,7 @@ class QueryModels(Normalized, Prepared):
         return self.weights != "uniform" or self.function == "pair" or super().depends_on_list
 
     def _strengths(self) -> np.ndarray:
-        """Return the strengths of the penalty, falling."""
+        """Return the strengths of the penalty, decreasing."""
         if isinstance(self.l2, str):
             check_choice(self.l2, "l2", ["grid"])
             return np.array(L2_GRID)
@@ -217,7 +217,7 @@ class QueryModels(Normalized, Prepared):
     # ---- the strength of the penalty and the number of neighbours ----------------------------------------------------
 
     def _numbers_of_neighbors(self) -> list[int | None]:
-        """Return the numbers of neighbours to choose from, falling."""
+        """Return the numbers of neighbours to choose from, decreasing."""
         if not isinstance(self.n_neighbors, str):
             return [self.n_neighbors]
         if not self.query_weights_.needs_features:
@@ -414,7 +414,7 @@ class QueryModels(Normalized, Prepared):
         rises = np.diff(labels) > 0
         rises[indptr[1:-1] - 1] = False
         if rises.any():
-            raise ValueError("training_labels_ must fall within each query.")
+            raise ValueError("training_labels_ must be descending within each query.")
         if self.training_shares_ is not None:
             check_vector(self, "training_shares_", size=n_queries)
             if (self.training_shares_ < 0).any():

@@ -67,7 +67,7 @@ def nearest(lead: np.ndarray, nearness: np.ndarray, k: int) -> tuple[np.ndarray,
 
 
 def first_places(row: np.ndarray, n_rows: int) -> np.ndarray:
-    """Return where each row begins in rising row numbers without gaps."""
+    """Return where each row begins in ascending row numbers without gaps."""
     return np.searchsorted(row, np.arange(n_rows))
 
 
@@ -90,7 +90,7 @@ def search(
 
     scikit-learn's search does not order ties and may compute distances from products, with rounding errors. So more
     than k are found and compared again. A query that was not found is farther than the farthest found, up to the
-    rounding error. ``tree`` holds the queries less their mean, which makes that error small.
+    rounding error. ``tree`` holds the queries minus their mean, which makes that error small.
     """
     from scipy.spatial.distance import cdist
 

@@ -42,9 +42,9 @@ def choose(
     Parameters
     ----------
     strengths : ndarray of shape (n_strengths,)
-        Falling: of equal strengths the strongest is chosen.
+        Decreasing: ties go to the strongest.
     numbers : list of int or None
-        Numbers of neighbours, falling.
+        Numbers of neighbours, decreasing.
     scores : callable
         Takes a number of neighbours; returns the scores of the validation queries for each strength.
     validation : ValidationSet
@@ -80,7 +80,7 @@ def choose(
 def queries_to_hold_out(queries: Queries) -> np.ndarray:
     """Return the places of up to 200 queries with documents to order.
 
-    Larger sets are sampled by a hash of the rows, so that the order of the queries has no influence.
+    Larger sets are sampled by a hash of the rows, so the order of the queries has no influence.
     """
     places = np.flatnonzero(count_label_pairs(queries.lists) > 0)
     if places.size <= MOST_HELD_OUT:

@@ -182,8 +182,8 @@ class QueryDependentRanker(QueryModels):
         eval_metric : str or Measure, default=None
             Any measure of this library; None takes ``"ndcg@10"``.
         eval_query_features : array-like, default=None
-            Query features of ``eval_set``, one row per query, if those of training are a matrix. Training queries do
-            not need them.
+            Query features of ``eval_set``, one row per query, if ``fit`` has a matrix. Training queries do not need
+            them.
 
         Returns
         -------
@@ -202,7 +202,7 @@ class QueryDependentRanker(QueryModels):
         n_strengths = self._strengths().size
         if n_strengths > 1 and validation is None:
             raise ValueError(
-                f"l2 holds {n_strengths} strengths, between which a validation set decides: give eval_set, or one l2."
+                f"l2 holds {n_strengths} strengths, from which a validation set chooses: pass eval_set, or one l2."
             )
         documents = self._learn_queries(training.queries, query_features, has_ids=has_ids)
         return training._replace(queries=self._fit_normalizer(documents)), validation
@@ -254,7 +254,7 @@ class QueryDependentRanker(QueryModels):
         if self._is_bilinear and self.kernel not in PRODUCT_KERNELS:
             raise ValueError(
                 f"function='pair' needs kernel='linear', 'rbf' or 'laplacian', not {plain(self.kernel)!r}: only for "
-                "these the kernel of two pairs is a product of kernels of documents."
+                "these is the kernel of two pairs a product of kernels of documents."
             )
         if self._is_bilinear and self.new_queries == "uniform" and self.weights != "uniform":
             raise ValueError(
@@ -271,10 +271,10 @@ class QueryDependentRanker(QueryModels):
         ----------
         X : array, data frame, CSR matrix of shape (n_docs, n_features), or Queries
         qid : iterable of hashable ids, one per row, default=None
-            Queries with the id of a training query have its model. None means that all rows are one list: that of
-            training if ``fit`` had no ids either, else a new one.
+            Queries with the id of a training query use its model. None means that all rows are one list: that of
+            training if ``fit`` had no ids either, otherwise a new one.
         query_features : array-like or data frame with one row per query, default=None
-            Needed for new queries if those of training are a matrix; in order of first appearance.
+            Needed for new queries if ``fit`` had a matrix; in order of first appearance.
 
         Returns
         -------
@@ -297,7 +297,7 @@ class QueryDependentRanker(QueryModels):
         ----------
         query : id of a training query, or Queries with one query, default=None
         query_features : array-like of shape (n_query_features,), default=None
-            Those of a query that was not in ``fit``, if those of training are a matrix.
+            Those of a query that was not in ``fit``, if ``fit`` had a matrix.
 
         Returns
         -------
@@ -313,7 +313,7 @@ class QueryDependentRanker(QueryModels):
             placeholder = np.zeros((1, self.n_prepared))  # the documents of the query are not used
             return self._neighbor_table(None, self._prepare(Queries(placeholder), matrix, has_ids=not self.has_ids_))
         if matrix is not None:
-            raise ValueError("give the id of a training query or the features of another one, not both.")
+            raise ValueError("pass the id of a training query or the features of another one, not both.")
         return self._neighbor_table(query, self._prepare_observed(query))
 
     def explain(
@@ -363,7 +363,7 @@ class QueryDependentRanker(QueryModels):
             targets, documents = self._prepare_observed(query), None
         else:
             if query is not None:
-                raise ValueError("give X, or the id of a training query; not both.")
+                raise ValueError("pass X, or the id of a training query; not both.")
             has_ids = qid is not None or isinstance(X, Queries)
             docid = X.docid if isinstance(X, Queries) and docid is None else docid
             queries = _only(self._check_queries(X, None, qid, needs_labels=False))
@@ -393,7 +393,7 @@ class QueryDependentRanker(QueryModels):
         known = {key: place for place, key in enumerate(self.query_ids_.tolist())}
         if plain(query) not in known:
             raise ValueError(
-                f"query {plain(query)!r} was not in fit; give the id of one that was, or the documents of a new one."
+                f"query {plain(query)!r} was not in fit; pass the id of one that was, or the documents of a new one."
             )
         nothing = np.zeros((0, self.coef_.shape[1]))
         place = np.array([known[plain(query)]])

@@ -38,7 +38,7 @@ class PersonalityDiagnosis(BaseEstimator):
 
     The prediction for an item that no (other) user of ``fit`` rated is the active user's mean rating; for a user
     without ratings it is the item's mean rating; if both are unknown it is the mean of all ratings. ``predict_rating``
-    takes the most frequent rating in place of the mean.
+    takes the most frequent rating instead of the mean.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class PersonalityDiagnosis(BaseEstimator):
             ratings.
         ratings : as in ``fit``, default=None
             Ratings of the active users, who need not be in ``fit``. None takes the users of ``fit``. A user with the id
-            of a user of ``fit`` is that user, and is compared with the others only. A matrix must have the columns of
+            of a user of ``fit`` is that user, and is compared only with the others. A matrix must have the columns of
             ``fit``, and its row numbers are the user ids; a row is the user of ``fit`` with the same number if the
             ratings are equal, and a new user otherwise.
 
@@ -126,7 +126,7 @@ class PersonalityDiagnosis(BaseEstimator):
         return self._ratings(user, item, ratings, EXPECTED)
 
     def predict_rating(self, user: Any = None, item: Any = None, *, ratings: Any = None) -> np.ndarray:
-        """Return the most probable ratings, of equally probable ones the smallest.
+        """Return the most probable ratings; ties go to the smallest.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class PersonalityDiagnosis(BaseEstimator):
         return self._ratings(user, item, ratings, MOST_PROBABLE)
 
     def save(self, path: str | os.PathLike | BinaryIO) -> None:
-        """Write the fitted model to a file that ``plackett.load`` reads; the file holds numbers and words, no code."""
+        """Write the fitted model to a file that ``plackett.load`` reads; the file holds no code."""
         from plackett.rankers import registry  # its classes are those that a file may name
 
         check_is_fitted(self)
@@ -192,7 +192,7 @@ class PersonalityDiagnosis(BaseEstimator):
             if table.items.size != self.items_.size:
                 raise ValueError(
                     f"ratings has {table.items.size:,} columns, but fit had {self.items_.size:,} items. "
-                    "Other items? Give the ratings with their ids: (user, item, rating)."
+                    "Other items? Pass the ratings with their ids: (user, item, rating)."
                 )
             table = table._replace(items=self.items_)
         return Active.among(fitted, table)

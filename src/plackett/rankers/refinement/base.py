@@ -67,7 +67,7 @@ class Refiner(Prepared):
         qid : iterable of hashable ids, one per row, or one id for all rows; default=None
             In any row order; None means that all rows are one list.
         pairs : array-like of shape (n_pairs, 2), or tuple of two lists, default=None
-            Row numbers (better, worse), in place of labels. Pairs may contradict each other; a repeated pair counts
+            Row numbers (better, worse), instead of labels. Pairs may contradict each other; a repeated pair counts
             once.
 
         Returns
@@ -77,7 +77,7 @@ class Refiner(Prepared):
         return self._fit(X, y, qid=qid, base_score=base_score, pairs=pairs)
 
     def check_parameters(self) -> None:
-        """Raise a ``ValueError`` for parameters without a meaning."""
+        """Raise a ``ValueError`` for invalid parameters."""
         super().check_parameters()
         if self.get_params(deep=False).get("encoding") == "target":
             raise ValueError(
@@ -119,7 +119,7 @@ class Refiner(Prepared):
     def _refuse_missing_qid(self) -> None:
         if self.has_ids_:
             raise ValueError(
-                "fit had qid, but these rows have none, and a refiner needs the query of each document. Give one id "
+                "fit had qid, but these rows have none, and a refiner needs the query of each document. Pass one id "
                 "per row, in score and explain as in predict(X, qid=qid); one id applies to all rows."
             )
 
@@ -134,7 +134,7 @@ class Refiner(Prepared):
     def _feedback(self, X: Any, y: Any, pairs: Any, queries: Queries) -> Judgements:
         if pairs is not None:
             if y is not None:
-                raise ValueError("give y or pairs, not both.")
+                raise ValueError("pass y or pairs, not both.")
             return Judgements(queries, pairs=check_pairs(pairs, queries))
         if y is None and isinstance(X, Queries):
             y = X.y
@@ -146,7 +146,7 @@ class Refiner(Prepared):
     def _base_of(self, X: Any, queries: Queries, base: Any, has_ids: bool) -> np.ndarray:
         """Return base scores of grouped rows; a vector ``base`` is in the order of the rows of X."""
         if base is None:
-            raise ValueError("base_score is None; give a column, one score per row, a ranker or a run.")
+            raise ValueError("base_score is None; pass a column, one score per row, a ranker or a run.")
         return grouped_base_score(base, X, queries, has_ids=has_ids)
 
     def predict(self, X: Any, *, qid: Any = None, base_score: Any = None) -> np.ndarray:

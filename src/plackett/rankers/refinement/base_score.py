@@ -98,7 +98,7 @@ def column_number(column: Any, queries: Queries) -> int:
             return found
         if queries.feature_names is None:
             raise ValueError(
-                f"base_score is the column {column!r}, but the columns of X have no names. Give its number."
+                f"base_score is the column {column!r}, but the columns of X have no names. Pass its number."
             )
         raise ValueError(f"base_score is the column {column!r}, but X has no column of that name.")
     if not 0 <= column < queries.n_features:
@@ -116,7 +116,7 @@ def column_values(queries: Queries, column: int) -> np.ndarray:
 def predictions(base: Any, X: Any, qid: Any) -> np.ndarray:
     """Return the predictions of a ranker of this library or another model, in the order of the rows."""
     if isinstance(base, type):
-        raise ValueError(f"base_score is the class {base.__name__}; give a fitted object of that class.")
+        raise ValueError(f"base_score is the class {base.__name__}; pass a fitted object of that class.")
     if isinstance(base, Ranker):
         return base.predict(X) if qid is None else base.predict(X, qid=qid)
     rows = X.X if isinstance(X, Queries) else X
@@ -130,7 +130,7 @@ def predictions(base: Any, X: Any, qid: Any) -> np.ndarray:
 def _scores_of_run(run: Mapping[Any, Mapping[Any, float]], queries: Queries, missing: float | None) -> np.ndarray:
     if queries.docid is None:
         raise ValueError(
-            "base_score is a run, which names documents, but X has no document ids. Give X as Queries(..., docid=...)."
+            "base_score is a run, which names documents, but X has no document ids. Pass X as Queries(..., docid=...)."
         )
     by_text = {str(plain(query)): {str(plain(doc)): score for doc, score in run[query].items()} for query in run}
     scores = np.empty(queries.n_docs)

@@ -175,7 +175,7 @@ class BoostedRefiner(Refiner):
         Returns
         -------
         RefinedExplanation
-            ``.top(row)`` and ``.why(a, b)`` answer the two usual questions as tables.
+            ``.top(row)`` explains one document, ``.why(a, b)`` the difference between two, as tables.
         """
         scores = self.predict(X, qid=qid, base_score=base_score)
         queries, docid = self._check_explained(X, qid, docid)
@@ -216,7 +216,7 @@ class BoostedRefiner(Refiner):
         return QueryStumps(stump_texts(list(weights), self._names()), np.array([*weights.values()]), decisions, values)
 
     def save(self, path: str | os.PathLike | BinaryIO) -> None:
-        """Write the fitted refiner to a file that ``plackett.load`` reads; the file holds numbers and words, no code.
+        """Write the fitted refiner to a file that ``plackett.load`` reads; the file holds no code.
 
         Decision trees as ``estimator`` are loaded as trees that can only predict. Linear classifiers and naive Bayes
         can be saved, too. Other classifiers, such as forests, raise an error: plackett could not check them when it
@@ -276,11 +276,12 @@ class MultiplicativeRefiner(BoostedRefiner):
 
     and the scores ``F = Σ α f`` minimise ``L_p = (Σ W_ij exp(F_j - F_i)) (Σ T_ij exp(F_j - F_i))``. In each round f, 1
     for some documents and 0 for the others, is the weak classifier that agrees best with the documents' weights ``w_i =
-    Σ_j γ_ij - γ_ji``, γ being the terms of both sums, each divided by its sum; and ``α = ½ ln(μ/ν)``, μ and ν being the
-    sums of γ over the pairs that f orders right and wrong. The fit ends when no weak classifier lowers the objective.
+    Σ_j γ_ij - γ_ji``, where γ are the terms of both sums, each divided by its sum; and ``α = ½ ln(μ/ν)``, with the sums
+    μ and ν of γ over the pairs that f orders right and wrong. The fit ends when no weak classifier lowers the
+    objective.
 
-    Each query is learned separately, so that ``predict`` ranks documents of the queries of ``fit`` only. Time and
-    memory are O(n): no matrix over pairs is built.
+    Each query is learned separately, so ``predict`` only ranks documents of the queries of ``fit``. Time and memory are
+    O(n): no matrix over pairs is built.
 
     Parameters
     ----------
@@ -288,7 +289,7 @@ class MultiplicativeRefiner(BoostedRefiner):
         Maximum number of rounds.
     eta : float, default=0.02
         η, the share of the feedback that may be wrong, from 0 to 1: larger for clicks than for judgements. It applies
-        to all n² pairs, so that it also sets the weight of the few judged pairs of a long list. With the paper's ½, ten
+        to all n² pairs, so it also sets the weight of the few judged pairs of a long list. With the paper's ½, ten
         judgements change little. On OHSUMED, MQ2008 and MSLR, values from 0.01 to 0.2 rank the documents that were not
         judged equally well, but documents judged relevant come first only with small values.
     confidence : float or None, default=None
@@ -354,7 +355,7 @@ class LinearRefiner(BoostedRefiner):
     """Refines a ranking with feedback by the weighted sum of both errors, ``Σ (γ W_ij + T_ij) exp(F_j - F_i)`` (LRR).
 
     The baseline in the paper of :class:`MultiplicativeRefiner`, with the same rounds but a weight γ to choose, which
-    that one does not need.
+    MRR does not need.
 
     Parameters
     ----------

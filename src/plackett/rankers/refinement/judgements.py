@@ -80,7 +80,7 @@ def check_pairs(pairs: Any, queries: Queries) -> np.ndarray:
         table = table.reshape(0, 2) if table.size == 0 else table
     if table.size and (table.ndim != 2 or table.shape[1] != 2 or table.dtype.kind not in "iu"):
         raise ValueError(
-            f"pairs has shape {table.shape} and type {table.dtype}; give one (better, worse) pair of row numbers per "
+            f"pairs has shape {table.shape} and type {table.dtype}; pass one (better, worse) pair of row numbers per "
             "line, or a tuple of two lists."
         )
     table = table.astype(np.int64)

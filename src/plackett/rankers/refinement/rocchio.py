@@ -64,7 +64,7 @@ class RocchioRefiner(Refiner):
 
     def _feedback(self, X: Any, y: Any, pairs: Any, queries: Queries) -> Judgements:
         if pairs is not None:
-            raise ValueError("RocchioRefiner needs labels: give y, not pairs.")
+            raise ValueError("RocchioRefiner needs labels: pass y, not pairs.")
         return super()._feedback(X, y, pairs, queries)
 
     def _refine(self, queries: Queries, base: np.ndarray, feedback: Judgements) -> np.ndarray:
@@ -113,7 +113,7 @@ class RocchioRefiner(Refiner):
     def _score_query(self, place: int, rows: np.ndarray, base: np.ndarray | None) -> np.ndarray:
         if base is None:
             raise ValueError(
-                f"some documents of query {self.query_ids_.tolist()[place]!r} were not in fit. Give base_score, which "
+                f"some documents of query {self.query_ids_.tolist()[place]!r} were not in fit. Pass base_score, which "
                 "is one of the features of RocchioRefiner."
             )
         return self._table(rows, base) @ self.coef_[place]
@@ -134,7 +134,7 @@ class RocchioRefiner(Refiner):
         Returns
         -------
         Explanation
-            As that of ``LinearRanker.explain``.
+            As returned by ``LinearRanker.explain``.
         """
         scores = self.predict(X, qid=qid, base_score=base_score)
         queries, docid = self._check_explained(X, qid, docid)

@@ -42,7 +42,7 @@ def confidence_of(base: np.ndarray, *, is_column: bool = False) -> float:
 class BasePairs:
     """The probabilities W of the pairs of one query's documents, without a matrix over pairs.
 
-    ``W_ij = 1 / (1 + exp(-λ (g_i - g_j)))`` is, for g_j above g_i, a sum of 20 falling exponentials of their distance,
+    ``W_ij = 1 / (1 + exp(-λ (g_i - g_j)))`` is, for g_j above g_i, a sum of 20 decaying exponentials of their distance,
     with a relative error below 1e-15. A product ``W v`` is then one sweep up and one down the sorted scores, in time
     and memory O(n). Compared with the matrix, rounding included, products of positive vectors have an error below 1e-14
     for 1,000 documents and 1e-12 for 100,000.
@@ -167,7 +167,7 @@ def boost_classifier(
 
 
 def votes(classifier: Any, rows: np.ndarray) -> np.ndarray:
-    """Return whether a fitted classifier predicts class 1 for each row; an error if it has not one answer per row."""
+    """Return whether a fitted classifier predicts class 1 for each row; raise unless it has one answer per row."""
     classes = np.asarray(classifier.predict(rows))
     if classes.shape != (rows.shape[0],):
         raise ValueError(

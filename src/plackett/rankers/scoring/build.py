@@ -27,9 +27,9 @@ REFUSED = {
     "KernelRanker": "its scores are sums of kernel values, which scikit-learn computes",
     "QueryDependentRanker": "it has a model for each query, and a new query needs its query features",
     "CatBoostRanker": "its trees are kept by catboost, which predicts itself (ranker.model_)",
-    "MultiplicativeRefiner": "it refines the ranking of its own lists by their judgements",
-    "LinearRefiner": "it refines the ranking of its own lists by their judgements",
-    "RocchioRefiner": "it refines the ranking of its own lists by their judgements",
+    "MultiplicativeRefiner": "it only refines the lists that it was fitted to",
+    "LinearRefiner": "it only refines the lists that it was fitted to",
+    "RocchioRefiner": "it only refines the lists that it was fitted to",
     "PersonalityDiagnosis": "it scores the items of a user by the ratings of others, not by features",
 }
 

@@ -53,7 +53,7 @@ class Scorer:
     model: Callable[[np.ndarray, Any], np.ndarray]
     depends_on_list: bool
     takes_missing: bool  # whether NaN may reach the first step
-    category_columns: tuple[int, ...]  # in which NaN may do so at any rate
+    category_columns: tuple[int, ...]  # in which NaN may always do so
     needs_check: bool  # whether a value that is not finite could give a score that is
     needs_bounds: bool
     ignores_further_columns: bool
@@ -77,7 +77,7 @@ class Scorer:
         Raises
         ------
         ValueError
-            If X has other columns, an infinite value, or a missing value that the ranker does not take.
+            If X has the wrong columns, an infinite value, or a missing value that the ranker does not take.
         """
         rows = X
         if type(X) is not np.ndarray or X.dtype not in TYPES or X.ndim != 2 or not X.flags.c_contiguous:
@@ -105,7 +105,7 @@ class Scorer:
         if self.ignores_further_columns and rows.shape[1] > self.n_features:
             return np.ascontiguousarray(rows[:, : self.n_features])
         raise ValueError(
-            f"X has {count_of(rows.shape[1], 'column')}, but the ranker was fitted to {self.n_features:,}. Give the "
+            f"X has {count_of(rows.shape[1], 'column')}, but the ranker was fitted to {self.n_features:,}. Pass the "
             "features of fit, in their order (scorer.feature_names)."
         )
 

@@ -1,4 +1,4 @@
-"""What is done to the columns before the model sees them: encoding, filling and scaling, as in ``fit``.
+"""Preparation of the columns for the model: encoding, filling and scaling, as in ``fit``.
 
 Every step is called with rows and the bounds of their lists, and returns other rows; it never changes those given.
 float32 stays float32, and results are those of the transformers bit by bit.
@@ -18,7 +18,7 @@ from plackett.storage.models.array_checks import check_vector
 
 
 class ColumnStep:
-    """A step; by default it keeps the number of columns and looks at each row by itself."""
+    """A step; by default it keeps the number of columns and treats each row independently."""
 
     depends_on_list = False
 

@@ -92,7 +92,7 @@ class PackageParams(BaseEstimator):
         return self
 
     def _check_other_params(self) -> None:
-        """Reject unknown names: packages only warn of them, or ignore them."""
+        """Reject unknown names: packages only warn about them, or ignore them."""
         for name in self._other_params():
             if name in self.rejected_params:
                 raise ValueError(f"{type(self).__name__} does not take {name!r}: {self.rejected_params[name]}.")
@@ -196,7 +196,7 @@ class BoostedTrees(PackageParams, Ranker):
 
     @property
     def _is_sampled(self) -> bool:
-        """Whether rounds see different samples, so that one without a split may be followed by one that has some."""
+        """Whether rounds see different samples, so a round without a split may be followed by one with splits."""
         return False
 
     def _check_parameters(self) -> None:
@@ -238,7 +238,7 @@ class BoostedTrees(PackageParams, Ranker):
         message = str(error).split("\nStack trace")[0]
         message = re.sub(r"(\[[\d:]+\] )?\S+\.(cpp|cc|h|cu):\d+: | at \S+, line \d+", "", message).strip(" .\n")
         others = ", ".join(f"{name}={plain(value)!r}" for name, value in self._other_params().items())
-        return f"{self.package} refuses this: {message}." + (
+        return f"{self.package} raised an error: {message}." + (
             f" Parameters passed on to it: {others}." if others else ""
         )
 
@@ -269,12 +269,12 @@ def names_in(text: str) -> frozenset[str]:
 
 
 def whole_labels(labels: np.ndarray, objective: str) -> np.ndarray:
-    """Return the labels if they are whole numbers from 0 on, as objectives with a table of gains need them."""
+    """Return the labels if they are whole numbers of at least 0, as objectives with a table of gains need them."""
     is_wrong = (labels < 0) | (labels != np.floor(labels))
     if is_wrong.any():
         raise ValueError(
-            f"{objective} takes whole labels from 0 on; there is a label {labels[is_wrong][0]:g}. Change the labels, "
-            "or use a TreeRanker, whose losses take any."
+            f"{objective} needs labels that are whole numbers of at least 0; found {labels[is_wrong][0]:g}. Change the "
+            "labels, or use a TreeRanker, whose losses take any."
         )
     return labels
 

@@ -150,7 +150,7 @@ class LightGBMTrees(FlatBoostedTrees):
         eval_set : Queries or tuple (X, y, qid), default=None
             Validation queries, measured after every tree; the trees up to the best one are kept.
         base_score : int, str, array-like, ranker, model, Run or dict, default=None
-            Scores of the present ranking, as for refiners; the trees learn what to add to them. With an ``eval_set``
+            Scores of the current ranking, as for refiners; the trees learn what to add to them. With an ``eval_set``
             they must be known there too: a column, a ranker, a model or a run.
 
         Returns
@@ -159,7 +159,7 @@ class LightGBMTrees(FlatBoostedTrees):
         """
         if eval_set is not None and base_score is not None and not scores_any_rows(base_score):
             raise ValueError(
-                "base_score is one score per row of X, so the rows of eval_set have none. Give a column, a ranker, a "
+                "base_score is one score per row of X, so the rows of eval_set have none. Pass a column, a ranker, a "
                 "model or a run, which score them too."
             )
         return self._fit(
@@ -227,7 +227,7 @@ class LightGBMTrees(FlatBoostedTrees):
         if base_score is None:
             if self.has_base_:
                 raise ValueError(
-                    "fit had a base_score, to which the trees only add; give the base_score of these rows."
+                    "fit had a base_score, to which the trees only add; pass the base_score of these rows."
                 )
             return None
         return grouped_base_score(base_score, X, queries, has_ids=qid is not None or isinstance(X, Queries))
@@ -323,8 +323,8 @@ class LightGBMTrees(FlatBoostedTrees):
     def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None, base_score: Any = None):
         """Return what each feature adds to each document's score, relative to the mean of its list.
 
-        These are LightGBM's contributions (the Shapley values of its trees) less their mean over the list, so that the
-        contributions of a document sum to its score less its list's mean score. Base scores that are not a column
+        These are LightGBM's contributions (the Shapley values of its trees) minus their mean over the list, so the
+        contributions of a document sum to its score minus its list's mean score. Base scores that are not a column
         of X are one more feature, ``"base score"``.
 
         Parameters
@@ -338,7 +338,7 @@ class LightGBMTrees(FlatBoostedTrees):
         Returns
         -------
         Explanation
-            As that of ``LinearRanker.explain``.
+            As returned by ``LinearRanker.explain``.
         """
         return self._explained(X, qid, rows, docid, base_score)
 
@@ -381,9 +381,9 @@ class LightGBMRanker(LightGBMTrees):
     n_jobs : int or None, default=1
         Threads of LightGBM; None takes as many as this library does. The trees are the same for any number.
     verbose : bool, default=False
-        A progress bar on standard error.
+        Whether to show a progress bar on standard error.
     **others
-        Parameters of LightGBM about the growth of trees, by its own names, such as ``bagging_fraction`` or
+        LightGBM's parameters of tree growth, by its own names, such as ``bagging_fraction`` or
         ``lambdarank_truncation_level``.
 
     Attributes
@@ -409,8 +409,8 @@ class LightGBMRanker(LightGBMTrees):
         largest = whole_labels(training.queries.labels, "LightGBM's lambdarank").max()
         if largest >= MOST_GAINS:
             raise ValueError(
-                f"LightGBM's lambdarank has a table of gains with at most {MOST_GAINS:,} labels; there is a label "
-                f"{largest:g}. Number the labels from 0 on, or use a TreeRanker, whose losses take any."
+                f"LightGBM's lambdarank has a table of gains with at most {MOST_GAINS:,} labels; found "
+                f"{largest:g}. Number the labels from 0, or use a TreeRanker, whose losses take any."
             )
         labels = range(int(largest) + 1)
         gains = [2.0**label - 1.0 if largest <= LARGEST_LABEL else float(label) for label in labels]

@@ -31,12 +31,12 @@ def read_trees(text: str, n_features: int, *, with_constants: bool = False) -> F
 def _tree(block: str) -> dict[str, Any]:
     lines = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
     if lines.get("is_linear", "0") != "0":
-        raise ValueError("a tree has linear leaves, and only constant ones are read.")
+        raise ValueError("a tree has linear leaves; only constant leaves are supported.")
 
     def numbers(name: str, size: int | None = None) -> np.ndarray:
         found = np.array(lines.get(name, "").split(), dtype=np.float64)
         if size is not None and found.size != size:
-            raise ValueError(f"{name} of a tree has {found.size:,} numbers and not {size:,}.")
+            raise ValueError(f"{name} of a tree has {found.size:,} numbers instead of {size:,}.")
         return found
 
     n_leaves = int(lines.get("num_leaves", "0"))

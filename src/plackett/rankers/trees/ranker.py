@@ -36,7 +36,7 @@ class TreeRanker(LightGBMTrees):
     ----------
     loss : str or Loss, default="listmle"
         A name of :func:`plackett.losses.loss_names`, such as ``"listmle"``, ``"softmax"`` or ``"lambdarank"``, or an
-        object of :mod:`plackett.losses` with parameters of its own that is not random.
+        object of :mod:`plackett.losses` with its own parameters; not a random loss.
     n_rounds : int or None, default=None
         Maximum number of trees. None: 300 with an ``eval_set``, which ends the fit earlier, and 100 without one.
     learning_rate : float, default=0.1
@@ -52,9 +52,9 @@ class TreeRanker(LightGBMTrees):
     n_jobs : int or None, default=1
         Threads of LightGBM; None takes as many as this library does. The trees do not depend on it.
     verbose : bool, default=False
-        A progress bar on standard error.
+        Whether to show a progress bar on standard error.
     **others
-        Other parameters of LightGBM about the growth of trees, by its own names, such as ``bagging_fraction``,
+        LightGBM's other parameters of tree growth, by its own names, such as ``bagging_fraction``,
         ``feature_fraction``, ``max_depth`` or ``min_sum_hessian_in_leaf`` (which is a sum of curvatures).
 
     Attributes
@@ -126,7 +126,7 @@ class TreeRanker(LightGBMTrees):
         loss = get_loss(self.loss)
         if loss.is_flat_at_zero and training.start is not None and not training.start.any():
             raise ValueError(
-                f"base_score is 0 for every row, where {loss!r} has no slope. Leave it out, or give 1 for every row."
+                f"base_score is 0 for every row, where {loss!r} has no slope. Leave it out, or pass 1 for every row."
             )
         objective = TreeObjective(loss, training.queries, training.weights)
         self._values: dict[int, float] = {}  # mean loss by the number of trees
@@ -136,7 +136,7 @@ class TreeRanker(LightGBMTrees):
             if not (np.abs(slope).max() <= LARGEST and curvature.max() <= LARGEST):
                 raise ValueError(
                     f"the slope of {loss!r} overflows in LightGBM after {count_of(monitor.n_iter, 'tree')}. "
-                    "Lower learning_rate, or divide the labels or the base scores by a number."
+                    "Lower learning_rate, or scale down the labels or the base scores."
                 )
             self._values[monitor.n_iter] = value / training.queries.n_queries
             return slope, curvature

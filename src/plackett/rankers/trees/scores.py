@@ -77,8 +77,8 @@ class TreeScores(Ranker):
     def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None) -> Any:
         """Return what each feature adds to each document's score, relative to the mean of its list.
 
-        These are LightGBM's contributions (the Shapley values of the trees) less their mean over the list, so that the
-        contributions of a document sum to its score less its list's mean score. LightGBM must be installed.
+        These are LightGBM's contributions (the Shapley values of the trees) minus their mean over the list, so the
+        contributions of a document sum to its score minus its list's mean score. LightGBM must be installed.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class TreeScores(Ranker):
         Returns
         -------
         Explanation
-            As that of ``LinearRanker.explain``.
+            As returned by ``LinearRanker.explain``.
         """
         return self._explained(X, qid, rows, docid)
 

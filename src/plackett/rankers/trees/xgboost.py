@@ -39,8 +39,8 @@ class XGBoostRanker(FlatBoostedTrees):
     """XGBoost's ``rank:ndcg``.
 
     The trees are kept as arrays: loading and predicting need no XGBoost, and scores are bit-identical to those of its
-    ``Booster``, which are sums in single precision. XGBoost takes a number that a sparse X does not store as missing,
-    and not as 0: for a ranker fitted on sparse rows, every 0 is missing.
+    ``Booster``, which are sums in single precision. XGBoost treats numbers that a sparse X does not store as missing,
+    not as 0: for a ranker fitted on sparse rows, every 0 is missing.
 
     Parameters
     ----------

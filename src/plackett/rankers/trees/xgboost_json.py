@@ -22,8 +22,8 @@ COVER_OF_A_TREE = 2**30  # counts of a tree, divided among nodes by the curvatur
 def read_trees(text: bytes, n_rounds: int, n_features: int, *, zero_is_missing: bool) -> tuple[FlatTrees, float]:
     """Return the trees of the first rounds of ``Booster.save_raw("json")``, and the base score.
 
-    XGBoost has no row counts but sums of curvature (the cover), of which its contributions are made: ``counts_`` are
-    proportional to these. With ``zero_is_missing`` a 0 goes where splits send missing values.
+    Instead of row counts, XGBoost stores sums of curvature (the cover), on which its contributions depend: ``counts_``
+    are proportional to these. With ``zero_is_missing`` a 0 goes where splits send missing values.
     """
     learner = json.loads(text)["learner"]
     trees = trees_of(learner, n_rounds, n_features, zero_is_missing=zero_is_missing)
@@ -34,7 +34,7 @@ def trees_of(learner: dict[str, Any], n_rounds: int | None, n_features: int, *, 
     """Return the trees of the first rounds of a model, or of all."""
     booster = learner["gradient_booster"]
     if booster["name"] != "gbtree":
-        raise ValueError(f"the booster is {booster['name']!r}, and only trees that do not change (gbtree) are read.")
+        raise ValueError(f"the booster is {booster['name']!r}; only trees that do not change (gbtree) are supported.")
     model = booster["model"]
     n_trees = len(model["trees"]) if n_rounds is None else model["iteration_indptr"][n_rounds]
     trees = [_tree(tree) for tree in model["trees"][:n_trees]]

@@ -18,13 +18,13 @@ Each is an ES module; ``comparison.js`` imports the others.
 ``mountScatter(element, scatter, options)`` in ``scatter.js``
     ``scatter`` is ``{x: {name, values}, y: {name, values}, names, floor, better}``; ``floor`` is a list of ``{name,
     value}`` drawn as dashed lines. Options: ``open(row)``, ``pick(rows)`` for a dot of several queries. Returns
-    ``{update, select}``. All that it shows is in the table too, so that its dots need not be reached by the keyboard.
+    ``{update, select}``. Everything it shows is also in the table, so its dots need not be reachable by keyboard.
 ``mountLists(element, lists, options)`` in ``lists.js``
     Two lists of one query side by side, as `list_payload` makes them. Options: ``title``, ``close()``.
 ``mountComparison(element, payload, options)`` in ``comparison.js``
     All of them: two menus for A and B, the table beside the scatter, and the lists of the open query. ``payload`` is
     made by `comparison_payload`. Option ``lists(row, a, b)`` returns the lists of a query, or a promise of them;
-    without it they are taken from ``payload.lists``. Options ``a`` and ``b`` are the first choice. Returns ``{open}``.
+    by default they come from ``payload.lists``. Options ``a`` and ``b`` are the initial choice. Returns ``{open}``.
 """
 
 from __future__ import annotations

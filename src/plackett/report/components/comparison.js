@@ -1,4 +1,4 @@
-// A against B over all queries: the table beside the scatter, and the lists of the query that is open.
+// A against B over all queries: the table beside the scatter, and the lists of the open query.
 import { make, shown, decimal, signedDecimal, counted, tone } from "./dom.js";
 import { mountTable } from "./table.js";
 import { mountScatter } from "./scatter.js";
@@ -83,7 +83,7 @@ export function mountComparison(element, payload, options = {}) {
     const chosen = outcome.value;
     const isPicked = picked && new Set(picked);
     clear.hidden = !picked;
-    clear.textContent = picked ? `${counted(picked.length, QUERIES)} of a dot ✕` : "";
+    clear.textContent = picked ? `${counted(picked.length, QUERIES)} at this dot ✕` : "";
     return (row) => {
       if (isPicked && !isPicked.has(row)) return false;
       return chosen === "" || (chosen === "lists" ? String(row) in payload.lists : outcomeOf(row) === chosen);

@@ -18,7 +18,7 @@ export function draw(name, attributes = {}, ...children) {
   return element;
 }
 
-// Text of the data without control characters and bidirectional overrides, shortened if it is long.
+// Data as text, without control characters and bidirectional overrides, shortened if it is long.
 export function shown(value, most = LONGEST) {
   if (value === null || value === undefined) return "–";
   const text = String(value).replace(UNSEEN, "\ufffd");
@@ -38,7 +38,7 @@ export function signedDecimal(value, digits = 4) {
   return (Number(value.toFixed(digits)) > 0 ? "+" : "") + decimal(value, digits).replace(/^−(?=0\.?0*$)/, "");
 }
 
-// A number of any size with few digits, as features have.
+// A feature value with few digits.
 export function brief(value) {
   if (typeof value !== "number") return shown(value, 60);
   return String(Number(value.toPrecision(4))).replace("-", "−");

@@ -1,4 +1,4 @@
-// The top documents of two rankers for one query, side by side, with the reasons of their scores.
+// The top documents of two rankers for one query, side by side, with the reasons for their scores.
 import { make, shown, brief, decimal, signedDecimal } from "./dom.js";
 
 export function mountLists(element, { query, lists, features = [], sides }, options = {}) {
@@ -27,7 +27,7 @@ export function mountLists(element, { query, lists, features = [], sides }, opti
     const items = top.map(([doc, score, why], rank) => item(lists.documents[doc], rank + 1, score, why, other, place));
     const part = make("section", { "aria-label": `${place ? "B" : "A"}: ${shown(side.name, 80)}` }, title);
     if (items.length) part.append(make("ol", {}, ...items));
-    else if (!side.unexplained) part.append(make("p", { class: "pk-quiet" }, "No document."));
+    else if (!side.unexplained) part.append(make("p", { class: "pk-quiet" }, "No documents."));
     const length = Math.max(0, ...lists.documents.map((document) => document.places[side.ranker] ?? 0), side.length ?? 0);
     if (length > items.length && items.length) part.append(make("p", { class: "pk-quiet" }, `The first ${items.length} of ${length} documents.`));
     if (side.unexplained) part.append(make("p", { class: "pk-quiet" }, shown(side.unexplained, 400)));
@@ -37,14 +37,14 @@ export function mountLists(element, { query, lists, features = [], sides }, opti
   function item(document, rank, score, why, other, place) {
     const there = document.places[other.ranker];
     const move = there === rank ? "=" : `${place ? "was" : "→"} ${there ?? "–"}`;
-    // a link cannot be inside of the summary, which is a button
+    // a link cannot be inside the summary, which is a button
     const name = document.href && !why.length ? make("a", { href: document.href }, shown(document.name)) : make("span", {}, shown(document.name));
     const label = document.label === "" ? make("span", { class: "pk-chip", title: "not judged" }, "–") : make("span", { class: `pk-chip pk-v${document.level}`, title: `label ${shown(document.label)}` }, shown(document.label, 12));
     const line = [
       make("span", { class: "pk-rank" }, String(rank)),
       label,
       make("span", { class: "pk-doc" }, name, ...(document.title ? [make("span", { class: "pk-title" }, shown(document.title))] : [])),
-      make("span", { class: "pk-move", title: "place in the other list" }, move),
+      make("span", { class: "pk-move", title: "rank in the other list" }, move),
     ];
     if (!why.length) return make("li", { class: "pk-line" }, ...line);
     const most = Math.max(...why.map(([, , amount]) => Math.abs(amount ?? 0))) || 1;

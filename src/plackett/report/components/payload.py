@@ -54,13 +54,13 @@ def comparison_payload(
     floor : mapping of str to float, default=None
         Reference scores by name.
     pairs : mapping of (a, b) to mapping, default=None
-        Of pairs of rankers: ``mean``, ``low``, ``high``, ``p`` (corrected), each of B minus A.
+        For pairs of rankers: ``mean``, ``low``, ``high`` and ``p`` (corrected) of B minus A.
     features : sequence of str
-        Names to which the numbers in the reasons of `list_payload` refer.
+        Names that the numbers in the reasons of `list_payload` refer to.
     lists : mapping of int to mapping, default=None
-        By row of a query its `list_payload`, with one list for each ranker.
+        The `list_payload` of each query, by row, with one list for each ranker.
     unexplained : mapping of int to str, default=None
-        By ranker why its lists have no reasons.
+        Why the lists of a ranker have no reasons, by ranker.
     note : str
         What was left out.
     kind : str, default="ranker"
@@ -101,9 +101,9 @@ def list_payload(documents: Sequence[Mapping[str, Any]], lists: Sequence[Sequenc
     ----------
     documents : sequence of mappings
         The documents of all the lists: ``name``, ``label`` (text; empty if not judged), ``level`` (0 to 4, the colour
-        of the label), ``places`` (the place in each whole list, from 1, or None), and if known ``title`` and ``href``.
+        of the label), ``places`` (the rank in each whole list, from 1, or None), and if known ``title`` and ``href``.
     lists : sequence of lists
-        For each ranker its top documents, best first: number in ``documents``, score, and reasons, each of them
+        For each ranker its top documents, best first: number in ``documents``, score, and reasons, each
         (feature or its number, value, contribution).
 
     Returns
@@ -124,19 +124,19 @@ def list_payload(documents: Sequence[Mapping[str, Any]], lists: Sequence[Sequenc
 
 
 def rounded(values: Any, digits: int = DIGITS) -> list[float | None]:
-    """Return numbers with a few decimals, and None for those that are not finite."""
+    """Return numbers with a few decimals; None for numbers that are not finite."""
     return [round(float(value), digits) if math.isfinite(value) else None for value in values]
 
 
 def short(value: Any) -> Any:
-    """Return a number with four significant digits; None if it is not finite, and other values as they are."""
+    """Return a number with four significant digits; None if it is not finite; other values are unchanged."""
     if not isinstance(value, (float, np.floating)):
         return plain_id(value)
     return float(f"{value:.4g}") if math.isfinite(value) else None
 
 
 def json_script(payload: Any) -> str:
-    """Return JSON that can stand inside a ``<script>`` element."""
+    """Return JSON that can be embedded in a ``<script>`` element."""
     return json.dumps(payload, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 

@@ -3,7 +3,7 @@ import { make, draw, shown, decimal, counted, tone } from "./dom.js";
 
 const SIZE = 340;
 const LEFT = 46, TOP = 12, RIGHT = 12, BOTTOM = 42;
-const NEAR = 14;  // pixels of the drawing between a click and the dot that it means
+const NEAR = 14;  // largest distance between a click and its dot, in pixels of the drawing
 
 export function mountScatter(element, scatter, options = {}) {
   const svg = draw("svg", { class: "pk-scatter", viewBox: `0 0 ${SIZE} ${SIZE}`, role: "img" });

@@ -157,7 +157,7 @@ export function mountTable(element, table, options = {}) {
   function select(row) {
     selected = row;
     const place = kept.indexOf(row);
-    if (place >= 0 && (place < first || place >= first + PAGE)) {  // opened by its dot
+    if (place >= 0 && (place < first || place >= first + PAGE)) {  // opened from its dot
       first = place - (place % PAGE);
       render();
     }

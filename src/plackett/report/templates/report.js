@@ -1,4 +1,4 @@
-// Sorting: numbers as numbers, text as a reader would; cells without a value stay at the end in both directions.
+// Sorting: numbers by value, text in natural order; cells without a value stay at the end in both directions.
 const words = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
 
 function sortBy(heading) {
@@ -31,7 +31,7 @@ for (const button of document.querySelectorAll("th[aria-sort] button")) {
   button.addEventListener("click", () => sortBy(button.closest("th")));
 }
 
-// What is folded away would be missing on paper.
+// Closed details would be missing in print.
 const folded = () => document.querySelectorAll("details:not([open])");
 window.addEventListener("beforeprint", () => {
   for (const part of folded()) { part.open = true; part.dataset.folded = ""; }

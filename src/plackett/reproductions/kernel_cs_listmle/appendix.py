@@ -1,4 +1,4 @@
-"""The R code in the appendix of olinto2016, statement by statement, with arrays of all queries in place of its loops.
+"""The R code in the appendix of olinto2016, statement by statement, with arrays of all queries instead of its loops.
 
 It is not a description of cost-sensitive ListMLE: for that see ``plackett.losses``. Deviations from the text of the
 thesis are kept and marked "sic", since the printed numbers come from this code.
@@ -96,9 +96,9 @@ def descend(values: np.ndarray, labels: np.ndarray, *, is_kernel: bool, norm: fl
 def _newton_steps(values: np.ndarray, labels: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """Return the first over the second "derivative" of each query by each coefficient; the DCG in both cancels.
 
-    Only documents that stand after the better one count (sic). ``x - x[i,]`` goes down the columns of x in R, so that
-    the entries of row i are taken away from x in the wrong places (sic). The derivative's denominator has the inner
-    derivative in it too (sic), so that it may be 0.
+    Only documents that come after the better one count (sic). ``x - x[i,]`` goes down the columns of x in R, so the
+    entries of row i are subtracted from x in the wrong places (sic). The derivative's denominator also contains the
+    inner derivative (sic), so it may be 0.
     """
     n_queries, k, n_coefs = values.shape
     recycled = (np.arange(k)[:, None] + k * np.arange(n_coefs)) % n_coefs
@@ -117,7 +117,7 @@ def _newton_steps(values: np.ndarray, labels: np.ndarray, scores: np.ndarray) ->
 
 
 def ranked_labels(labels: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Return the labels of each query by falling score; equal scores keep the order of the rows."""
+    """Return the labels of each query by decreasing score; equal scores keep the order of the rows."""
     return np.take_along_axis(labels, np.argsort(-scores, axis=1, kind="stable"), axis=1)
 
 

@@ -71,7 +71,7 @@ def folds(job: Job) -> Iterator[Fold]:
             yield datasets.load_fold(ORIGINAL, number, job.folder)
     else:
         train, test = (datasets.load(STAND_IN, job.folder, part=part) for part in ("train", "test"))
-        assert isinstance(train, Queries)  # load gives ratings or texts for other sets
+        assert isinstance(train, Queries)  # load returns ratings or texts for other sets
         assert isinstance(test, Queries)
         yield Fold(train, cast(Queries, None), test)
 
@@ -236,7 +236,7 @@ def _best(templates: Sequence[LinearRanker], fold: Fold, k: int) -> LinearRanker
 # --- The sound protocol -----------------------------------------------------------------------------------------------
 
 N_LANDMARKS = 300
-_SHARES = (0.1, 0.3, 1.0)  # of 1/136, for gamma: columns have deviation 1, so that documents are √272 apart
+_SHARES = (0.1, 0.3, 1.0)  # of 1/136, for gamma: columns have deviation 1, so documents are √272 apart
 _SOUND_GRIDS: dict[str, list[dict[str, Any]]] = {
     "Gaussian": [{"kernel": "rbf", "gamma": share / N_FEATURES} for share in _SHARES],
     "Laplace": [{"kernel": "laplacian", "gamma": share / N_FEATURES} for share in _SHARES],

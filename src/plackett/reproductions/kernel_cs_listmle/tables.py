@@ -53,8 +53,8 @@ def printed(method: str, column: str, k: int) -> float:
 # --- Its own protocol -------------------------------------------------------------------------------------------------
 
 _CLAIMED = (
-    "a claim is confirmed when paired t-tests over the test queries find it at 5 %, each alone, not confirmed when one "
-    "finds the opposite, else undecided"
+    "a claim is confirmed if paired t-tests over the test queries find it at 5 % without correction, not confirmed if "
+    "one finds the opposite, otherwise undecided"
 )
 
 
@@ -73,7 +73,7 @@ def table_5_2(job: Job) -> Table:
     return Table(
         f"Table 5.2: ListNet and RankSVM, {_on(job)}",
         "Linear scores, columns scaled to unit length within each query, l2 chosen on validation queries by NDCG@10. "
-        "The thesis does not truncate their training lists and says nothing of their test lists: both readings are "
+        "The thesis does not truncate their training lists and says nothing about their test lists: both readings are "
         "shown, in its own measure.",
         _tolerance(job),
         tuple(rows),
@@ -140,7 +140,7 @@ def _own_protocol(title: str, protocol: str, found: Outcomes, job: Job, notes: t
 
 
 def tables_by_sound_protocol(job: Job) -> Table:
-    """Return Tables 5.2 to 5.6 by a protocol of today."""
+    """Return Tables 5.2 to 5.6 by a present-day protocol."""
     if is_original(job) and not job.is_quick:
         job.progress("  with 10,000 queries this takes hours")
     found = over_folds(job, by_sound_protocol)

@@ -103,7 +103,7 @@ def chosen_and_refitted(
     query_features: np.ndarray,
     strengths: tuple[float, ...],
 ) -> QueryDependentRanker:
-    """Return a ranker fitted to training and validation documents, with the strength of least validation MRE.
+    """Return a ranker fitted to training and validation documents, with the strength of lowest validation MRE.
 
     The paper does not say whether it fits again. On the ten training documents alone indv-SVM has .35 in Example 1,
     not the printed .30.

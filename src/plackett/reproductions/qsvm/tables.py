@@ -161,7 +161,7 @@ def _simulated(example: int, table: Mapping[tuple[str, float], Printed], title: 
 
 
 def _with_least(rows: Sequence[Row], printed: Printed, drawn: Draws) -> list[Row]:
-    """Add to the rows of rank-SVM whether print is below the minimum of any single linear function."""
+    """Add to the rows of rank-SVM whether the printed mean is below the minimum of any single linear function."""
     noted = list(rows)
     for measure, least in enumerate(drawn.one_for_all.mean(axis=0)):
         place = measure * len(METHODS) + RANK
@@ -368,8 +368,8 @@ def table_6(job: Job) -> Table:
         f"Table 6: web search, {data}",
         f"{lists.queries.n_queries} queries, {n_docs} documents each, 60 : 20 : 20 for training, validation and test, "
         f"a tenth of the queries new; compared by {lists.query_features.shape[1]} columns that are constant within "
-        f"queries; 3 neighbours, 20 for new queries. {_protocol(job)} MRE is over pairs with different labels: of all "
-        "pairs, the .484 printed for random orders would be too much.",
+        f"queries; 3 neighbours, 20 for new queries. {_protocol(job)} MRE is over pairs with different labels: over "
+        "all pairs, the .484 printed for random orders would be too large.",
         f"a mean within {WEB_TOLERANCE} on the paper's data; {CRITERIA.partition('; ')[2]}",
         tuple(rows),
         _notes("Table 6"),

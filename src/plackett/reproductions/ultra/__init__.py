@@ -1,1 +1,1 @@
-"""The simulation of the field for learning from clicks: production rankers, users, corrections, packages, skylines."""
+"""The standard simulation of learning from clicks: production rankers, users, corrections, packages, skylines."""

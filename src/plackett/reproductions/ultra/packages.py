@@ -1,4 +1,4 @@
-"""The rankers for click logs of LightGBM and XGBoost, with the trees that ours have."""
+"""The rankers of LightGBM and XGBoost for click logs, with the same trees as ours."""
 
 from __future__ import annotations
 

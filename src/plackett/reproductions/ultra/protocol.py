@@ -2,7 +2,7 @@
 
 The protocol is that of ULTRA (ai2018, tran2021): a production ranker learned from a share of the training queries, its
 first ten documents shown, simulated clicks, and test queries with true labels. Settings of all rankers are the defaults
-of this library, so that nothing is chosen on test queries. Validation queries are not used.
+of this library, so nothing is chosen on test queries. Validation queries are not used.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Split(NamedTuple):
 
 
 def split_of(name: str, seed: int, job: Job) -> Split:
-    """Return the queries of a run: a published fold, by turns, or web-like queries drawn anew."""
+    """Return the queries of a run: a published fold, in rotation, or newly drawn web-like queries."""
     if name == WEB_LIKE:
         n_train, n_test = N_QUICK if job.is_quick else N_WEB_LIKE
         data = datasets.make_web_like(n_train + n_test, random_state=seed)
@@ -173,9 +173,9 @@ def labelled(log: ClickLog, train: Queries, kind: str, eta: float) -> dict[str, 
 
 
 def looked_at_rate(log: ClickLog, user: User) -> np.ndarray:
-    """Return the clicks on each pair over its expected looks, given the clicks above, for users who look by them."""
+    """Return the clicks on each pair over its expected looks, given the clicks above, for users affected by them."""
     lengths, width = np.diff(log.indptr), log.longest + 1
-    # the last click up to each row: a running maximum of ranks, which begins anew with each session
+    # the last click up to each row: a running maximum of ranks, which restarts with each session
     clicked = np.where(log.click, log.rank, 0) + width * np.repeat(np.arange(len(log)), lengths)
     above = np.append(0, np.maximum.accumulate(clicked)[:-1]) % width
     above[log.indptr[:-1]] = 0

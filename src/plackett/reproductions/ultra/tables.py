@@ -1,4 +1,4 @@
-"""Tables of the simulation: every cell with its interval over runs, also those in which naive labels win."""
+"""Tables of the simulation: every cell with its interval over runs, including those in which naive labels win."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ QUICK_SECONDS = {"mq2008": 1.5, "ohsumed": 1.5, WEB_LIKE: 3.0}
 METHODS = (NAIVE, OURS, ROBUST, ESTIMATED, WRONG, *PACKAGES, SHOWN, FULL)
 
 COLUMNS_IN_WORDS = (
-    f'Mean {METRIC} and half of its interval over runs. "{OURS}": corrected with the chances of looks of the simulated '
-    f'users; "{ROBUST}": the same with a regression on features; "{ESTIMATED}": propensities of a position-based '
-    f'model, estimated from this log by regression EM; "{WRONG}": corrected for PBM users with η = 1 (η = 2 where they '
-    f"have 1); packages take a row for each shown document, up to {LARGEST_FOR_PACKAGES:,} sessions; "
-    f'"{SHOWN}" and "{FULL}": true chances of a click if looked at, of the shown documents and of all.'
+    f'Mean {METRIC} and half of its interval over runs. "{OURS}": corrected with the look probabilities of the '
+    f'simulated users; "{ROBUST}": the same with a regression on features; "{ESTIMATED}": propensities of a '
+    f'position-based model, estimated from this log by regression EM; "{WRONG}": corrected for PBM users with η = 1 '
+    f"(η = 2 where they have 1); packages take a row for each shown document, up to {LARGEST_FOR_PACKAGES:,} sessions; "
+    f'"{SHOWN}" and "{FULL}": true probabilities of a click if looked at, of the shown documents and of all.'
 )
 
 Values = Mapping[tuple[int, str, str], np.ndarray]  # sessions, scorer, method -> a value for each run
@@ -138,9 +138,9 @@ def table_of(data: str, user: str, share: float, values: Values) -> Table:
         f"{count_of(production.size, 'run')}; a production ranker learned from {share:.0%} of the training queries "
         f"({METRIC} {production.mean():.4f}), its first {protocol.K} documents shown, ε = {protocol.EPSILON:g}. All "
         "have their default settings, and the softmax loss. Test queries have a relevant document.",
-        f"better or not confirmed: the {LEVEL:.0%} interval of ours less naive over runs, paired, is above or below 0; "
+        f"better or not confirmed: the {LEVEL:.0%} paired interval of ours minus naive over runs is above or below 0; "
         "undecided otherwise. The gap is that from naive to true labels of the shown documents; intervals of shares "
-        "are the bootstrap's over runs. No correction for the number of cells.",
+        "are bootstrap intervals over runs. No correction for the number of cells.",
         tuple(rows),
         (
             _means(every),

@@ -1,14 +1,14 @@
 """Model files: estimators saved and loaded without pickle. Loading a model never runs code from the file.
 
-A model is a container, by convention with the ending ``.plackett``. Its header holds the name of the class, its
+A model is a container, by convention with the extension ``.plackett``. Its header holds the name of the class, its
 parameters as ``get_params(deep=False)`` returns them, and what was learned: every attribute whose name ends in an
 underscore and does not begin with one, and those that the class lists in ``_persisted``. Arrays are those of the
 container. Estimators of scikit-learn are kept in the same way if they are in the table of ``sklearn_estimators.py``,
 which checks all of their arrays.
 
-Loading makes a new object of a registered class (:func:`register`) and sets its attributes. A name in a file only
+Loading creates a new object of a registered class (:func:`register`) and sets its attributes. A name in a file only
 selects from the registry and is never imported. A class whose compiled code relies on what it learned (lengths,
-indices) has a method ``check_loaded``, which raises a ``ValueError`` if these do not fit together.
+indices) has a method ``check_loaded``, which raises a ``ValueError`` if these are inconsistent.
 """
 
 from __future__ import annotations

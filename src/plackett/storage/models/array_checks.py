@@ -23,7 +23,7 @@ def check_bounds(estimator: Any, name: str, n_parts: int | None = None, *, least
     check_vector(estimator, name, np.int64, None if n_parts is None else n_parts + 1)
     bounds = getattr(estimator, name)
     if bounds.size < 2 or bounds[0] != 0 or (np.diff(bounds) < least).any():
-        raise ValueError(f"{name} must rise from 0.")
+        raise ValueError(f"{name} must increase from 0.")
 
 
 def check_records(estimator: Any, name: str, fields: list, size: int | None = None) -> None:

@@ -41,7 +41,7 @@ def load(path: str | os.PathLike | IO[bytes]) -> Any:
     """Return the estimator that :func:`save` wrote.
 
     Nothing in the file is run or imported: classes come from the registry, and anything that ``save`` does not write is
-    rejected. Parameters that the file lacks, because it is older, have their defaults.
+    rejected. Parameters that an older file lacks get their defaults.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def load(path: str | os.PathLike | IO[bytes]) -> Any:
 
 
 def describe(path: str | os.PathLike | IO[bytes]) -> dict[str, Any]:
-    """Return what a model file says of itself, as plain values; no array is read and no class is needed.
+    """Return the description of a model file as plain values; no array is read and no class is needed.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def describe(path: str | os.PathLike | IO[bytes]) -> dict[str, Any]:
 def read_parts(path: str | os.PathLike | IO[bytes]) -> Part:
     """Return the content of a model file as records, nested as its objects are; no class is needed.
 
-    Nothing of the content is checked, unlike by :func:`load`. CSR matrices are None.
+    Unlike with :func:`load`, the content is not checked. CSR matrices are None.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class _Reader:
     ----------
     container : Container
     used : set of str
-        The arrays that were read; each is read once, so that a small file cannot ask for many copies.
+        The arrays that were read; each is read once, so that a small file cannot cause many copies.
     """
 
     def __init__(self, container: Container, name: str):
@@ -166,7 +166,7 @@ class _Reader:
         answer = cls(**params)
         for name, value in state.items():
             if not is_learned(cls, name) or name in params:
-                raise ModelFormatError(self.name, f"{class_name}: {shown(name)} is not something that is learned.")
+                raise ModelFormatError(self.name, f"{class_name}: {shown(name)} is not a learned attribute.")
             setattr(answer, name, value)
         check = getattr(answer, "check_loaded", None)
         if check is not None:
@@ -182,7 +182,7 @@ class _Reader:
             raise ModelFormatError(
                 self.name,
                 f"{where}: {shown(class_name)} is not a class that plackett {__version__} loads ({self._origin()}). "
-                "Nothing was run. For a class of your own, import it and call plackett.storage.models.register first.",
+                "Nothing was run. For your own class, import it and call plackett.storage.models.register first.",
             )
         return registered(class_name)
 
@@ -300,7 +300,7 @@ class _Reader:
         if name not in self.container.arrays:
             raise ModelFormatError(self.name, f"{where} is missing: there is no array {shown(name)}.")
         if name in self.used:
-            raise ModelFormatError(self.name, f"{where} uses the array {shown(name)}, which is used already.")
+            raise ModelFormatError(self.name, f"{where} uses the array {shown(name)}, which is already used.")
         self.used.add(name)
         return name
 
@@ -327,7 +327,7 @@ class _PartReader(_Reader):
 
 
 class _Describer(_Reader):
-    """Reads values as plain ones that a table or JSON can show, and arrays and objects as words about them."""
+    """Reads values as plain ones that a table or JSON can show, and arrays and objects as short descriptions."""
 
     def _read_object(self, node: dict[str, Any], where: str, depth: int) -> Any:
         class_name = self._field(node, "class", str, where)

@@ -20,7 +20,7 @@ def register(cls: _Class) -> _Class:
     """Let objects of ``cls`` be saved and loaded; usable as a decorator.
 
     A file names a class by its package and its own name (``plackett.losses.ListNet``), so that the file can still be
-    read after the class moved to another module of the package. Other classes go by their module and name.
+    read after the class moved to another module of the package. Other classes are identified by module and name.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def register(cls: _Class) -> _Class:
     name = _public_name(cls)
     known = BY_NAME.get(name)
     if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-        raise ValueError(f"{name} is registered already, for the class of that name in {known.__module__}.")
+        raise ValueError(f"{name} is already registered for the class of that name in {known.__module__}.")
     BY_NAME[name] = cls
     NAME_OF[cls] = name
     return cls
@@ -65,7 +65,7 @@ def register_home(class_name: str, module: str) -> None:
 
 
 def is_registered(name: str) -> bool:
-    """Return whether a file may name a class so."""
+    """Return whether this is the name of a registered class."""
     return name in BY_NAME or name in HOMES
 
 
@@ -86,7 +86,7 @@ def name_of(cls: type) -> str | None:
 
 
 def is_learned(cls: type, name: str) -> bool:
-    """Return whether an attribute belongs into the file: learned by its name, or listed in ``_persisted``."""
+    """Return whether an attribute belongs in the file: learned by its name, or listed in ``_persisted``."""
     return (name.endswith("_") and not name.startswith("_")) or name in getattr(cls, "_persisted", ())
 
 

@@ -33,10 +33,10 @@ class Numbers:
     above, most : float
         Bounds of the values.
     is_rising : bool
-        Whether values must not fall along the first axis.
+        Whether values must not decrease along the first axis.
     may_be_nan : bool
     needed_by : str or None
-        The parameter without which it may be None; None where it is always there.
+        The parameter without which it may be None; None if it is always present.
     """
 
     shape: tuple[str | int, ...] = ("n",)
@@ -56,18 +56,18 @@ class Numbers:
         for length, wanted in zip(value.shape, self.shape, strict=True):
             known = wanted if isinstance(wanted, int) else lengths.setdefault(wanted, length)
             if length != known:
-                raise ValueError(f"{name} has shape {value.shape}, which does not fit the rest")
+                raise ValueError(f"{name} has shape {value.shape}, which does not match the others")
         if not (np.isfinite(value) | (np.isnan(value) & self.may_be_nan)).all():
             raise ValueError(f"{name} must be finite")
         if (value <= self.above).any() or (value > self.most).any():
             raise ValueError(f"{name} must be above {self.above:g} and at most {self.most:g}")
         if self.is_rising and (value[1:] < value[:-1]).any():
-            raise ValueError(f"{name} must not fall")
+            raise ValueError(f"{name} must not decrease")
 
 
 @dataclass(frozen=True)
 class Categories:
-    """One array of different numbers, rising, for each column."""
+    """One array of strictly increasing numbers for each column."""
 
     def check(self, value: Any, name: str, lengths: dict[str, int], params: Mapping[str, Any]) -> None:
         if type(value) is not list or len(value) != lengths["n"]:
@@ -75,7 +75,7 @@ class Categories:
         for place, column in enumerate(value):
             Numbers(("one",)).check(column, f"{name}[{place}]", {}, params)
             if not column.size or (column[1:] <= column[:-1]).any():
-                raise ValueError(f"{name}[{place}] must rise")
+                raise ValueError(f"{name}[{place}] must be strictly increasing")
 
 
 @dataclass(frozen=True)
@@ -105,26 +105,26 @@ class Part:
         if value is None and not params.get(self.needed_by, True):
             return
         if type(value) is not _class(self.class_name) or getattr(value, "n_features_in_", None) != lengths["n"]:
-            raise ValueError(f"{name} must be a {self.class_name} of as many columns")
+            raise ValueError(f"{name} must be a {self.class_name} with as many columns")
 
 
 @dataclass(frozen=True)
 class Kept:
-    """How objects of a class are kept.
+    """How objects of a class are stored.
 
     Parameters
     ----------
     module : str
     state : mapping of str to a check
-        What was learned. None where only an object that is not fitted can be kept.
+        What was learned. None if objects can be saved only before they are fitted.
     only : mapping of str to object
         Parameters that must have this value.
     range_of : str, default=None
-        A parameter that must be two rising numbers, which scikit-learn looks at in ``fit`` only.
+        A parameter that must be two rising numbers, which scikit-learn checks only in ``fit``.
     remake : callable, default=None
         Takes the object with its parameters and the state, and fits it; by default attributes are set.
     changes_columns : bool, default=False
-        Whether it may return another number of columns than it takes.
+        Whether it may return a different number of columns than it takes.
     """
 
     module: str
@@ -226,35 +226,35 @@ KEPT: dict[str, Kept] = {
         "sklearn.naive_bayes",
         {"classes_": _CLASSES, "feature_log_prob_": _OF_CLASSES, "class_log_prior_": Numbers((2,))},
     ),
-    # fitted ones are kept as arrays by the rankers themselves
+    # the rankers store fitted ones as arrays
     "DecisionTreeClassifier": Kept("sklearn.tree", None),
     "ExtraTreeClassifier": Kept("sklearn.tree", None),
 }
 
 
 def is_sklearn(value: Any) -> bool:
-    """Whether a value is an estimator of scikit-learn."""
+    """Return whether a value is an estimator of scikit-learn."""
     return type(value).__module__.split(".")[0] == "sklearn" and hasattr(value, "get_params")
 
 
 def state_of(value: Any) -> dict[str, Any]:
-    """What an estimator of scikit-learn has learned, checked; nothing where it is not fitted.
+    """Return what an estimator of scikit-learn has learned, checked; empty if it is not fitted.
 
     Raises
     ------
     ValueError
-        If it cannot be kept, with the reason.
+        If it cannot be stored, with the reason.
     """
     name = type(value).__name__
     kept = KEPT.get(name)
     if kept is None or type(value) is not _class(name):
-        raise ValueError(f"plackett keeps no {name}, since it cannot check one that it loads")
+        raise ValueError(f"plackett cannot check a loaded {name}")
     params = value.get_params(deep=False)
     _check_params(name, kept, params)
     if name == "Pipeline" or "n_features_in_" not in vars(value):
         return {}
     if kept.state is None:
-        raise ValueError(f"a {name} is kept only before it is fitted")
+        raise ValueError(f"a {name} can be saved only before it is fitted")
     state = {key: vars(value).get(key) for key in kept.state}
     state["n_features_in_"] = value.n_features_in_
     if "feature_names_in_" in vars(value):
@@ -266,16 +266,16 @@ def state_of(value: Any) -> dict[str, Any]:
 
 
 def remade(name: str, params: dict[str, Any], state: dict[str, Any]) -> Any:
-    """The estimator that a file describes.
+    """Return the estimator that a file describes.
 
     Raises
     ------
     ValueError, TypeError
-        If it holds something else than a fit of scikit-learn leaves behind.
+        If it is not the result of a fit of scikit-learn.
     """
     kept, cls = KEPT.get(name), _class(name) if name in KEPT else None
     if kept is None or cls is None:
-        raise ValueError(f"{name!r} is not an estimator of scikit-learn that models hold")
+        raise ValueError(f"{name!r} is not an estimator of scikit-learn that models can hold")
     unknown = set(params) - set(signature(cls).parameters)
     if unknown:
         raise ValueError(f"{name} has no parameter {sorted(unknown)[0]!r}")
@@ -285,7 +285,7 @@ def remade(name: str, params: dict[str, Any], state: dict[str, Any]) -> Any:
     if not state:
         return answer
     if kept.state is None:
-        raise ValueError(f"a {name} is kept only before it is fitted")
+        raise ValueError(f"a {name} can be saved only before it is fitted")
     wanted = {*kept.state, "n_features_in_"}
     if not wanted <= set(state) <= {*wanted, "feature_names_in_"}:
         raise ValueError(f"a {name} must hold {', '.join(sorted(wanted))}")
@@ -304,7 +304,7 @@ def remade(name: str, params: dict[str, Any], state: dict[str, Any]) -> Any:
 
 
 def n_columns_of(transformer: Any) -> int:
-    """How many columns a fitted transformer of this table returns."""
+    """Return how many columns a fitted transformer of this table returns."""
     kept = KEPT.get(type(transformer).__name__)
     if kept is not None and kept.changes_columns:
         return len(transformer.get_feature_names_out())
@@ -314,13 +314,13 @@ def n_columns_of(transformer: Any) -> int:
 def _check_params(name: str, kept: Kept, params: dict[str, Any]) -> None:
     for key, value in kept.only.items():
         if params.get(key, value) != value:
-            raise ValueError(f"a {name} is kept only with {key}={value!r}")
+            raise ValueError(f"a {name} can be saved only with {key}={value!r}")
     if kept.range_of in params:
         low, high = (check_number(bound, kept.range_of) for bound in params[kept.range_of])
         if low >= high:
-            raise ValueError(f"{kept.range_of} must rise")
+            raise ValueError(f"{kept.range_of} must be increasing")
     if "dtype" in params and np.dtype(params["dtype"]).kind not in "iufb":
-        raise ValueError(f"a {name} is kept only with numbers as dtype")
+        raise ValueError(f"a {name} can be saved only with a numeric dtype")
     if name != "Pipeline":
         return
     steps = params.get("steps")
@@ -331,7 +331,7 @@ def _check_params(name: str, kept: Kept, params: dict[str, Any]) -> None:
         raise ValueError("the steps of a Pipeline must have different names")
     for key, step in steps:
         if step is not None and step != "passthrough" and not is_sklearn(step):
-            raise ValueError(f"step {key!r} of the Pipeline is not of scikit-learn")
+            raise ValueError(f"step {key!r} of the Pipeline is not an estimator of scikit-learn")
 
 
 def _check_state(kept: Kept, state: dict[str, Any], params: Mapping[str, Any]) -> None:

@@ -19,9 +19,9 @@ from plackett.validation import is_sparse
 def save(estimator: Any, path: str | os.PathLike | IO[bytes]) -> None:
     """Write ``estimator``, its parameters and what it learned, to a file that :func:`load` reads.
 
-    A path changes only when everything was written: after an error the previous file is still there. A file object gets
-    all bytes at once. A parameter that is a numpy ``Generator`` or ``RandomState`` is saved as None, with a note in the
-    file; use an int seed to fit a loaded model again with the same draws.
+    A path is replaced only after everything has been written; an error leaves the previous file unchanged. A file
+    object gets all bytes at once. A parameter that is a numpy ``Generator`` or ``RandomState`` is saved as None, with a
+    note in the file; use an int seed to fit a loaded model again with the same draws.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def save(estimator: Any, path: str | os.PathLike | IO[bytes]) -> None:
     is_path = isinstance(path, (str, os.PathLike))
     name = str(os.fspath(path)) if is_path else ""  # type: ignore[arg-type]
     if name.lower().endswith(COMPRESSED):
-        raise ValueError(f"{name}: models are not compressed; choose another ending, such as .plackett.")
+        raise ValueError(f"{name}: models are not compressed; choose another extension, such as .plackett.")
     try:
         if is_path and (os.path.isfile(name) or not os.path.exists(name)):
             with write_container(name, KIND, VERSION) as writer:
@@ -207,7 +207,7 @@ class _Encoder:
             name = getattr(value, "__name__", kind)
             return (
                 f"{where} is a function or class ({name}), and a model file holds data, never code. "
-                "Use one of the choices that have a name, or put numbers in its place."
+                "Use one of the named choices, or numbers instead."
             )
         return (
             f"{where} is a {kind}, which cannot be saved. Numbers, text, lists, dicts, arrays, CSR matrices, losses, "

@@ -156,7 +156,7 @@ class Collection(ABC):
         Raises
         ------
         ValueError
-            The name is that of an own ranker, or the features of the ranker are not those of the collection.
+            The name is that of a built-in ranker, or the features of the ranker are not those of the collection.
         """
         self._check_name(name)
         self.check_ranker(name, ranker)
@@ -192,7 +192,7 @@ class Collection(ABC):
 
     def check_ranker(self, name: str, ranker: Ranker) -> None:
         """Raise a ValueError if the features of a ranker are not those of the collection."""
-        # not above: without saved rankers the server starts in half the time
+        # imported here: without saved rankers the server starts in half the time
         from plackett.rankers.refinement.base import Refiner
 
         if isinstance(ranker, Refiner):
@@ -206,7 +206,7 @@ class Collection(ABC):
         if names is not None and list(names) != self.feature_names:
             other = next(one for one, own in zip(names, self.feature_names, strict=True) if one != own)
             raise ValueError(
-                f"{name!r} was trained on other features: the lists of {self.name} have no {other!r} there."
+                f"{name!r} was trained on other features: the lists of {self.name} do not have {other!r} at that place."
             )
 
     def remove_ranker(self, name: str) -> None:

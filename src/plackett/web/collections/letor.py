@@ -116,7 +116,7 @@ class LetorCollection(Collection):
     def _whole_list(self, query: str, base: str) -> Hits:
         if query not in self._places:
             shown = ", ".join(self._qid[:5]) + (", …" if len(self._qid) > 5 else "")
-            raise ValueError(f"no query has the id {query!r}; there are {shown}.")
+            raise ValueError(f"no query has the id {query!r}; the ids are {shown}.")
         first, last = self._bounds(self._places[query])
         rows = self._dense(first, last)
         return Hits(self._docid[first:last], rows[:, self._names.index(base)], rows, self._names)

@@ -29,7 +29,7 @@ def marked_snippet(texts: Mapping[str, str], query: str, analyser: Analyser) -> 
 
 
 def _window(terms: frozenset[str], text: str) -> str:
-    """Return the part of a long text around the first term; analysing all of it takes seconds."""
+    """Return the part of a long text around the first term; analysing all of it would take seconds."""
     if len(text) <= SNIPPET_WINDOW:
         return text
     found = re.search("|".join(map(re.escape, sorted(terms, key=len, reverse=True))), text, re.IGNORECASE)

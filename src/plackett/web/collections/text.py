@@ -26,7 +26,7 @@ from plackett.web.engines.answers import LIST_SECONDS, Engine, scores_of
 from plackett.web.engines.client import EngineError
 
 BUILT_IN = "python-stdlib"
-RANKERS = {  # the names of users, and those of the index
+RANKERS = {  # names shown to users -> names in the index
     "bm25": "bm25",
     "jelinek-mercer": "lm-jm",
     "dirichlet": "lm-dirichlet",
@@ -115,7 +115,7 @@ class TextCollection(Collection):
             )
         n_unknown, docid = len(hits) - len(known), [hit.docid for hit in known]
         words = count_of(n_unknown, "document that it found is", "documents that it found are")
-        note = f"{words} not in {self.name}, and left out." if n_unknown else ""
+        note = f"{words} not in {self.name} and left out." if n_unknown else ""
         X = self._features(self.index.analyser(query), docid)
         return Hits(docid, scores_of(known), X, self.feature_names, note=note)
 
@@ -151,7 +151,7 @@ class TextCollection(Collection):
 
     @cached_property
     def _title_queries(self) -> list[str]:
-        """Words of titles as they are written, of documents that these words find first."""
+        """First words of titles, as written, that find their document among the first."""
         places = np.linspace(0, self.index.n_docs - 1, min(self.index.n_docs, TITLES_TRIED)).astype(np.int64)
         found: dict[str, None] = {}
         for docid in self.index.docid[places].tolist():

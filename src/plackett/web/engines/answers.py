@@ -15,7 +15,7 @@ from plackett.web.engines.client import EngineClient, EngineError
 from plackett.web.engines.settings import SCORE, TEXT, EngineSettings
 from plackett.web.limits import MAX_DOCID, MAX_VALUE
 
-LIST_SECONDS = 60.0  # that a list is cached: an engine may change at any time
+LIST_SECONDS = 60.0  # seconds that a list is cached: an engine may change at any time
 MAX_TEXT = 200_000  # characters of a field
 TITLES = ("title", "name", "headline")
 FORM = "application/x-www-form-urlencoded"
@@ -40,7 +40,7 @@ class Engine:
         self.name = settings.name
 
     def search(self, query: str) -> list[EngineHit]:
-        """Return the hits of a query in the engine's order; the second one of an id is dropped."""
+        """Return the hits of a query in the engine's order; duplicates of an id are dropped."""
         settings = self.settings
         if settings.kind == "solr":
             parameters = _filled(settings.request or _solr_parameters(settings), query, settings.size)
@@ -59,7 +59,7 @@ class Engine:
         return self._hits(answer)[: settings.size]
 
     def document(self, docid: str) -> EngineHit | None:
-        """Return a document by its id; None if the engine has none, or cannot be asked for one."""
+        """Return a document by its id; None if the engine has none, or no address for single documents."""
         settings = self.settings
         if settings.kind == "solr":
             found = {"q": f"{{!term f={settings.id} v=$docid}}", "docid": docid, "rows": 1, "fl": "*", "wt": "json"}
@@ -80,7 +80,7 @@ class Engine:
         rows = value_at(answer, path)
         if not isinstance(rows, list):
             raise EngineError(
-                f"the answer of {self.name} has no list at {path!r}.",
+                f"the response of {self.name} has no list at {path!r}.",
                 "Check its kind and its address." if kind != "json" else "Check the setting hits.",
             )
         hits: dict[str, EngineHit] = {}
@@ -126,7 +126,7 @@ class Engine:
 
 
 def scores_of(hits: list[EngineHit]) -> np.ndarray:
-    """Return the engine's scores; those of an order that they do not explain are the places, counted from the end."""
+    """Return the engine's scores, or the places counted from the end if the scores do not descend."""
     scores = [hit.score for hit in hits]
     given = [score for score in scores if score is not None]
     is_ordered = len(given) == len(scores) and all(one >= two for one, two in pairwise(given))
@@ -136,7 +136,7 @@ def scores_of(hits: list[EngineHit]) -> np.ndarray:
 def value_at(content: Any, path: str) -> Any:
     """Return the value at a path such as "brand.name" or "images.0.url"; None if there is none.
 
-    A key with dots in it is found as it stands.
+    A key that contains dots is found as well.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def _form(parameters: dict[str, Any]) -> bytes:
 
 
 def _wrapped(document: Any, path: str) -> Any:
-    """Return an answer with one hit, as a search would have it."""
+    """Return a response with one hit, in the form of a search."""
     answer: Any = [document]
     for step in reversed(path.split(".")):
         answer = {step: answer}

@@ -21,7 +21,7 @@ PARALLEL = 8  # requests to an engine at the same time
 
 
 class EngineError(RequestError):
-    """An engine that does not answer, or not as documented. The workbench itself goes on."""
+    """An engine that does not respond, or not as documented. The workbench keeps running."""
 
     def __init__(self, message: str, hint: str | None = None):
         super().__init__(502, "engine", message, hint)
@@ -55,7 +55,7 @@ class EngineClient:
         try:
             return json.loads(content)
         except (ValueError, RecursionError):
-            raise self._error("does not answer in JSON.", "Check the address: it may be that of a web page.") from None
+            raise self._error("did not return JSON.", "Check the address: it may be that of a web page.") from None
 
     def _send(self, url: str, body: bytes | None, media_type: str, deadline: float) -> tuple[int, bytes]:
         parts, own = urlsplit(url), self._settings.address
@@ -99,7 +99,7 @@ class EngineClient:
                 return b"".join(parts)
             size += len(block)
             if size > MAX_ANSWER:
-                raise self._error(f"sends more than {MAX_ANSWER // 2**20} MB.", "Ask for fewer fields or documents.")
+                raise self._error(f"sent more than {MAX_ANSWER // 2**20} MB.", "Ask for fewer fields or documents.")
             parts.append(block)
 
     def _refusal(self, status: int, content: bytes) -> EngineError:

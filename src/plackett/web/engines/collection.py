@@ -19,7 +19,7 @@ from plackett.web.engines.answers import LIST_SECONDS, Engine, EngineHit, scores
 from plackett.web.engines.client import EngineError
 from plackett.web.engines.settings import SCORE, TEXT, EngineSettings
 
-MAX_DOCUMENTS = 5_000  # that were found lately
+MAX_DOCUMENTS = 5_000  # that were found recently
 
 
 class EngineList(NamedTuple):

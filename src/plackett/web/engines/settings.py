@@ -28,7 +28,7 @@ _HEADER = re.compile(r"[A-Za-z0-9-]+")
 
 @dataclass(frozen=True)
 class EngineSettings:
-    """How an engine is asked, and where its answers have what.
+    """How to query an engine, and where its responses have each value.
 
     Attributes
     ----------
@@ -57,9 +57,9 @@ class EngineSettings:
     examples : tuple of str
         Queries to suggest.
     size : int
-        Documents that are asked for.
+        Number of documents to request.
     timeout : float
-        Seconds until an answer must have arrived.
+        Seconds to wait for a response.
     """
 
     name: str
@@ -85,14 +85,14 @@ class EngineSettings:
             raise ValueError(f"name must be a line of 1 to {MAX_BASE} characters.")
         address = check_address(self.url, "url")
         if self.document and (other := check_address(self.document, "document"))[:2] != address[:2]:
-            raise ValueError(f"document is on {other.netloc} and url on {address.netloc}; only one host is called.")
+            raise ValueError(f"document is on {other.netloc} and url on {address.netloc}; both must be on one host.")
         for number, name, low, high in ((self.size, "size", 1, MAX_K), (self.timeout, "timeout", 0.1, MAX_TIMEOUT)):
             if isinstance(number, bool) or not isinstance(number, (int, float)) or not low <= number <= high:
                 raise ValueError(f"{name} is {number!r}; give a number from {low:g} to {high:g}.")
         for name, most in (("fields", MAX_FIELDS), ("features", MAX_FEATURES), ("examples", MAX_EXAMPLES)):
             values = getattr(self, name)
             if len(values) > most or len(set(values)) < len(values):
-                raise ValueError(f"{name} must be up to {most} different texts.")
+                raise ValueError(f"{name} must be up to {most} different strings.")
         if not self.features:
             raise ValueError('features is empty; give "score", "text", or names of features.')
         if self.kind == "json" and "{query}" not in self.url + str(self.request):
@@ -126,7 +126,7 @@ def check_address(url: str, name: str) -> SplitResult:
     if not is_address:
         raise ValueError(f"{name} must begin with http:// or https:// and a host.")
     if "@" in parts.netloc:  # a command line is visible to other users, and addresses are shown in messages
-        raise ValueError(f"{name} has a password or a user in it. Send them as a header from an environment variable.")
+        raise ValueError(f"{name} contains a user name or password. Send it as a header from an environment variable.")
     if "{" in parts.netloc + parts.path or parts.fragment:
         raise ValueError(f"{name} may have {{query}}, {{size}} and {{id}} in its query string only.")
     return parts
@@ -154,7 +154,7 @@ def read_engine(path: str | PathLike[str], environment: Mapping[str, str] | None
     known = {one.name: one for one in fields(EngineSettings)}
     for name in values:
         if name not in known:
-            raise ValueError(f"{path}: there is no setting {name!r}; there are {', '.join(known)}.")
+            raise ValueError(f"{path}: unknown setting {name!r}; the settings are {', '.join(known)}.")
     try:
         _check_types(values)
         values["headers"] = _headers(values.get("headers", {}), os.environ if environment is None else environment)
@@ -171,7 +171,7 @@ def read_engine(path: str | PathLike[str], environment: Mapping[str, str] | None
 
 
 def engine_at(kind: str, url: str, environment: Mapping[str, str] | None = None) -> EngineSettings:
-    """Return the settings of an index by its address; a variable of the environment may have its credentials."""
+    """Return the settings of an index by its address; an environment variable may have its credentials."""
     environment = os.environ if environment is None else environment
     authorization = environment.get(AUTHORIZATION)
     headers = {} if authorization is None else {"Authorization": authorization}
@@ -182,12 +182,12 @@ def _check_types(values: dict[str, Any]) -> None:
     for name, value in values.items():
         if name in ("fields", "features", "examples"):
             if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
-                raise ValueError(f"{name} must be a list of texts.")
+                raise ValueError(f"{name} must be a list of strings.")
         elif name in ("headers", "request"):
             if not isinstance(value, dict):
                 raise ValueError(f"{name} must be a table.")
         elif name not in ("size", "timeout") and not isinstance(value, str):
-            raise ValueError(f"{name} must be a text.")
+            raise ValueError(f"{name} must be a string.")
 
 
 def _headers(headers: dict[str, Any], environment: Mapping[str, str]) -> dict[str, str]:
@@ -195,9 +195,9 @@ def _headers(headers: dict[str, Any], environment: Mapping[str, str]) -> dict[st
     found = {}
     for name, value in headers.items():
         if not isinstance(value, str):
-            raise ValueError(f"the header {name[:60]!r} must be a text.")
+            raise ValueError(f"the header {name[:60]!r} must be a string.")
         for variable in _VARIABLE.findall(value):
             if variable not in environment:
-                raise ValueError(f"the environment has no variable {variable}, which the header {name[:60]!r} needs.")
+                raise ValueError(f"the environment variable {variable} is not set; the header {name[:60]!r} needs it.")
         found[name] = _VARIABLE.sub(lambda match: environment[match[1]], value)
     return found

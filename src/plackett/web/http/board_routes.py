@@ -57,7 +57,7 @@ def set_queries(bench: Bench, request: Annotated[SetQueriesRequest, Query()]):
 
 @router.get("/scoreboard", response_model=ScoreboardResponse, tags=["scoreboard"])
 def scoreboard(bench: Bench, caller: Caller, request: Annotated[ScoreboardRequest, Query()]):
-    """Return the measure of every query for several rankers. Ask again until ``is_complete``."""
+    """Return the measure of every query for several rankers. Repeat the request until ``is_complete``."""
     return as_json(bench.scoreboard.board(caller.user, request))
 
 
@@ -69,7 +69,7 @@ def snapshots(bench: Bench):
 
 @router.post("/snapshots", response_model=JobResponse, status_code=202, tags=["scoreboard"])
 def freeze(bench: Bench, caller: Caller, request: SnapshotRequest):
-    """Start a job that freezes the rankings of a query set with their judgements; once it is done, it is on disk."""
+    """Start a job that freezes the rankings of a query set with their judgements; once done, they are on disk."""
     return as_json(bench.snapshots.freeze(caller.user, request, bench.scoreboard.rankers(request.ranker)), 202)
 
 
@@ -81,7 +81,7 @@ def delete_snapshot(bench: Bench, request: Annotated[SnapshotId, Query()]):
 
 @router.get("/snapshots/{snapshot_id}", response_model=SnapshotResponse, tags=["scoreboard"])
 def snapshot(bench: Bench, snapshot_id: PathId):
-    """Return a snapshot with the means of its time."""
+    """Return a snapshot with its means at that time."""
     return as_json(SnapshotResponse(**bench.snapshots.find(snapshot_id)._asdict()))
 
 

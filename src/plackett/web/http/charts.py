@@ -44,7 +44,7 @@ def preference_chart(history: Sequence[PreferencePoint]) -> PreferenceChart:
     def joined(points: Sequence[tuple[float, float]]) -> str:
         return " ".join(f"{across},{down}" for across, down in points)
 
-    # before the first user the interval is everything; the line begins at the first mean
+    # before the first user the interval is the whole range; the line begins at the first mean
     upper = [(x(0), y(1)), *((x(one.n_users), y(one.high)) for one in history)]
     lower = [(x(0), y(-1)), *((x(one.n_users), y(one.low)) for one in history)]
     means = [(x(one.n_users), y(one.mean)) for one in history]

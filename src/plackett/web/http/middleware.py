@@ -1,6 +1,6 @@
 """Checks of every request: host, token, origin, CSRF token, size, rate, time and number.
 
-- **Host**: a server on this machine only accepts names of this machine, against DNS rebinding.
+- **Host**: a local server accepts only host names of this machine, against DNS rebinding.
 - **Token**: if the server has one, every request needs it, as ``Authorization: Bearer`` or as the cookie that opening
   ``/?token=…`` sets.
 - **Writes**: a browser must write from a page of this server (``Origin``, ``Sec-Fetch-Site``) and send the CSRF token
@@ -64,7 +64,7 @@ HEADERS = {
 class Credentials(NamedTuple):
     """The user of a request, the CSRF token of its pages, and whether it has the bearer token.
 
-    ``is_seen`` is False for prefetches, and for requests of other sites' pages, of which users may see nothing.
+    ``is_seen`` is False for prefetches, and for requests of other sites' pages, whose results users may not see.
     """
 
     user: str

@@ -74,7 +74,7 @@ def search_page(
     q, method = q.strip(), method if method in METHODS else METHODS[0]
     base = base or _remembered_base(request, bench)
     is_pinned, queue = pin_judged == "true", known_queue(queue) if q else ""
-    view = view or ("before" if queue else "")  # what is to be judged is the order of the base ranker
+    view = view or ("before" if queue else "")  # the order of the base ranker is to be judged
     found, error, place, notes = None, None, None, None
     if q:
         try:

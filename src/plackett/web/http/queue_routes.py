@@ -1,4 +1,4 @@
-"""The API of judging in flow and with others."""
+"""The API of queues of queries to judge, and of judging with others."""
 
 from __future__ import annotations
 
@@ -53,18 +53,18 @@ def save_notes(bench: Bench, caller: Caller, request: NotesUpdate):
 
 @router.post("/assignments", response_model=AssignResponse, tags=["queue"])
 def assign(bench: Bench, caller: Caller, request: AssignRequest):
-    """Deal the queries of a queue to people; this replaces earlier assignments of these queries."""
+    """Assign the queries of a queue to people in turn; this replaces earlier assignments of these queries."""
     return as_json(bench.team.assign(caller.user, request))
 
 
 @router.get("/disagreements", response_model=DisagreementsResponse, tags=["queue"])
 def disagreements(bench: Bench, page: Annotated[PageRequest, Query()]):
-    """Return documents that people graded differently, those to settle first, and the agreement of people."""
+    """Return documents that people graded differently, unsettled ones first, and the agreement of people."""
     return as_json(bench.team.disagreements(page.limit, page.offset))
 
 
 @router.post("/settlements", response_model=DisagreementsResponse, tags=["queue"])
 def settle(bench: Bench, caller: Caller, request: SettleRequest):
-    """Settle the grade of a document; exports, training and scores use it in place of the mean of people."""
+    """Settle the grade of a document; exports, training and scores use it instead of the mean of people."""
     bench.team.settle(caller.user, request)
     return as_json(bench.team.disagreements(50, 0))

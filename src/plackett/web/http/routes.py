@@ -329,7 +329,7 @@ def delete_click_set(bench: Bench, request: Annotated[SetId, Query()]):
 
 @router.get("/clicks/judgements", response_model=ClickGradesResponse, tags=["clicks"])
 def click_grades(bench: Bench, request: Annotated[ClickGradesRequest, Query()]):
-    """Return judgements of a set, each with the mean grade that people gave, if they did."""
+    """Return judgements of a set, each with the mean grade that people gave, if any."""
     return as_json(bench.click_judgements.grades(request.set_id, request.limit, request.offset))
 
 
@@ -362,13 +362,13 @@ def participation(bench: Bench, caller: Caller):
 
 @router.post("/interleaving/participation", response_model=ParticipationResponse, tags=["interleaving"])
 def take_part(bench: Bench, caller: Caller, request: ParticipationRequest):
-    """Let this user take part in tests, or not."""
+    """Set whether this user takes part in tests."""
     return as_json(bench.interleaving.take_part(caller.user, request.takes_part))
 
 
 @router.get("/interleaving/{test_id}", response_model=InterleavingHistory, tags=["interleaving"])
 def interleaved_test(bench: Bench, test_id: PathId):
-    """Return a test with its preference, interval and verdict, and how they developed."""
+    """Return a test with its preference, interval and verdict, and their history."""
     return as_json(bench.interleaving.test(test_id))
 
 
@@ -384,6 +384,6 @@ def stop_test(bench: Bench, test_id: PathId):
 @router.post("/refine", response_model=RefineResponse, tags=["refine"])
 def refine(request: RefineRequest):
     """Return the refined order of a list in the request. Nothing is looked up or stored."""
-    from plackett.web.workbench.refining import refine_external  # loads modules that learn
+    from plackett.web.workbench.refining import refine_external  # imports the learning modules
 
     return as_json(refine_external(request))

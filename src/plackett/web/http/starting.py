@@ -1,6 +1,6 @@
 """The page of a workbench that is starting: shown while documents are indexed, and while modules are loaded.
 
-The port is open before the application exists, so a browser that comes early would wait in silence.
+The port is open before the application exists, so an early request of a browser would hang without feedback.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PAGE = """<!DOCTYPE html>
 </body>
 </html>
 """
-INDEXING = "Reading and indexing the documents. The index is kept for the next start."
+INDEXING = "Reading and indexing the documents. The index is cached for the next start."
 STATIC = Path(__file__).parent / "static"
 KINDS = {"/static/starting.js": "text/javascript", "/static/workbench.css": "text/css"}  # what the page loads
 HEADERS = {"Retry-After": "1"}  # by which the script tells the starting page from others
@@ -53,7 +53,7 @@ def starting_page(words: str, share: float | None = None) -> bytes:
 class StartingPage:
     """Answers every request to a listening socket with the page, in a thread, until the ``with`` block ends.
 
-    It shows nothing of the collection, and so needs no token. Requests to the API and others than GET get 503.
+    It shows nothing of the collection, and so needs no token. Requests to the API, and methods other than GET, get 503.
     """
 
     def __init__(self, listener: socket.socket):
@@ -120,7 +120,7 @@ def _answer(connection: socket.socket, share: float | None) -> None:
                 if not connection.recv(BLOCK):
                     break
     except OSError:
-        pass  # the browser has gone
+        pass  # the browser has disconnected
 
 
 def _response(request: bytes, share: float | None) -> tuple[str, str, bytes]:

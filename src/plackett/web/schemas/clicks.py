@@ -37,7 +37,7 @@ class LogFileRequest(RequestModel):
 
 
 class LogColumns(RequestModel):
-    """Columns of a table, where they do not have usual names; for UBI, ``ranker`` is a path in a query."""
+    """Columns of a table, if they do not have usual names; for UBI, ``ranker`` is a path in a query."""
 
     session: Name | None = None
     query: Name | None = None
@@ -57,7 +57,7 @@ class UploadRequest(LogColumns):
 
 
 class LogResponse(BaseModel):
-    """A stored log; the summary has what ``plackett clicks info`` says."""
+    """A stored log; the summary has what ``plackett clicks info`` shows."""
 
     id: int
     name: str
@@ -92,7 +92,7 @@ class ClickJudgeRequest(LogId):
 
     model: ClickModelName = "ubm"
     grades: int = Field(default=5, ge=2, le=10, description="Number of grades, from 0 up.")
-    min_impressions: int = Field(default=10, ge=0, le=1_000_000, description="Rarer pairs have no grade.")
+    min_impressions: int = Field(default=10, ge=0, le=1_000_000, description="Pairs with fewer have no grade.")
     lower: bool = Field(default=False, description="Whether the lower end of the interval is graded.")
 
 
@@ -103,7 +103,7 @@ class SetId(RequestModel):
 
 
 class ClickSetResponse(BaseModel):
-    """Judgements that a click model drew from a log."""
+    """Judgements that a click model derived from a log."""
 
     id: int
     origin: str
@@ -124,7 +124,7 @@ class ClickGradesRequest(PageRequest):
 
 
 class ClickGradeResponse(BaseModel):
-    """A judgement from clicks, and the mean grade that people gave to the same document, if they did."""
+    """A judgement from clicks, and the mean grade that people gave to the same document, if any."""
 
     query: str
     docid: str

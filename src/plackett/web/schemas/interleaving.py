@@ -17,7 +17,7 @@ RankerChoice = Annotated[str, StringConstraints(min_length=1, max_length=MAX_BAS
 
 
 class InterleavingRequest(RequestModel):
-    """Which two base rankers to test, and how. All users take part who do not opt out."""
+    """Which two base rankers to test, and how. All users who do not opt out take part."""
 
     name: Name
     first: RankerChoice
@@ -59,7 +59,7 @@ class ParticipationResponse(BaseModel):
 class InterleavingResponse(BaseModel):
     """A test, with sums over its users. The preference is for the first ranker over the second, from -1 to 1.
 
-    A session is a list with a click. A user with enough sessions counts, and the others when the test is stopped. The
+    A session is a list with a click. A user with enough sessions counts; the others count when the test is stopped. The
     interval may be read at any time, and the test may be stopped as soon as there is a verdict.
     """
 
@@ -73,7 +73,7 @@ class InterleavingResponse(BaseModel):
     created: datetime
     stopped: datetime | None
     n_lists: int
-    n_contested: int = Field(description="Lists on which the rankers differ, so that clicks can tell.")
+    n_contested: int = Field(description="Lists on which the rankers differ, so that clicks are informative.")
     n_sessions: int
     n_waiting: int = Field(description="Users with sessions who do not count yet.")
     n_users: int = Field(description="Users who count.")
@@ -86,7 +86,7 @@ class InterleavingResponse(BaseModel):
     level: float
     verdict: str = Field(description='The preferred ranker, or "undecided".')
     users_needed: int | None = Field(
-        description="Estimated users, with those at hand, until a preference of this size is found; null if unknown."
+        description="Estimated users, including those at hand, to find a preference of this size; null if unknown."
     )
     sessions_needed: int | None = Field(description="The same in sessions.")
     problem: str | None = Field(description="Why a running test serves no lists.")
@@ -102,7 +102,7 @@ class PreferencePoint(BaseModel):
 
 
 class InterleavingHistory(InterleavingResponse):
-    """A test, and how its preference developed."""
+    """A test, and the history of its preference."""
 
     history: list[PreferencePoint]
 

@@ -20,7 +20,7 @@ class ListRequest(ListOptions):
     @model_validator(mode="after")
     def _check_query(self):
         if (self.query is None) == (self.query_id is None):
-            raise ValueError("give query or query_id, and not both")
+            raise ValueError("give either query or query_id")
         return self
 
 

@@ -43,7 +43,7 @@ class MeasureRequest(RequestModel):
     method: Method = "multiplicative"
     k: int = Field(default=50, ge=1, le=MAX_K)
     click_set: Id | None = Field(
-        default=None, description="A set of judgements from clicks to use, in place of those of people."
+        default=None, description="A set of judgements from clicks to use instead of those of people."
     )
 
 
@@ -131,7 +131,7 @@ class RankedList(BaseModel):
     query_id: int | None = Field(description="Null if the query is not judged yet.")
     shown_id: str | None = Field(default=None, description="The id of a logged list, for its clicks.")
     test: str | None = Field(
-        default=None, description="The interleaved test that mixed the list; scores then only say the order."
+        default=None, description="The interleaved test that mixed the list; its scores only give the order."
     )
     query: str
     base: str

@@ -25,7 +25,7 @@ class QuerySetRequest(RequestModel):
     name: Name
     source: QuerySource = "text"
     text: Annotated[str, StringConstraints(max_length=MAX_IMPORT)] = ""
-    limit: int = Field(default=50, ge=1, le=MAX_SET_QUERIES, description="Queries at most; a text is never cut.")
+    limit: int = Field(default=50, ge=1, le=MAX_SET_QUERIES, description="Maximum queries; a text is never cut.")
     order: Literal["frequent", "sample"] = Field(
         default="frequent",
         description="Of a log: the most frequent queries, or a sample in which frequent ones are more likely.",
@@ -35,9 +35,9 @@ class QuerySetRequest(RequestModel):
     @model_validator(mode="after")
     def _check_text(self):
         if bool(self.text.strip()) != (self.source in ("text", "judged-file")):
-            raise ValueError('the sources "text" and "judged-file" need text, and others exclude it')
+            raise ValueError('the sources "text" and "judged-file" need text, and the others must not have it')
         if self.log_id is not None and self.source != "log":
-            raise ValueError("log_id belongs to the source log")
+            raise ValueError('log_id requires the source "log"')
         return self
 
 

@@ -1,4 +1,4 @@
-"""Judging in flow: queues of queries, information needs and notes, assignments, and settled grades."""
+"""Queues of queries to judge, information needs and notes, assignments, and settled grades."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class QueueRequest(PageRequest):
 
 
 class NextRequest(RequestModel):
-    """Where to go on in a queue."""
+    """Where to continue in a queue."""
 
     queue: QueueName = ""
     base: Base = ""
@@ -66,7 +66,7 @@ class QueueResponse(BaseModel):
 
 
 class NextResponse(BaseModel):
-    """The next query with a result to judge, from the current one on and around; null if all are judged."""
+    """The next query with a result to judge, from the current one on, wrapping around; null if all are judged."""
 
     query: str | None
     place: int = Field(description="Its place in the queue, from 1; 0 for none.")
@@ -100,7 +100,7 @@ class NotesResponse(BaseModel):
 
 
 class AssignRequest(RequestModel):
-    """People for the queries of a queue, each query with as many of them as ``per_query``; none removes them all."""
+    """People for the queries of a queue, ``per_query`` of them for each query; no people removes all assignments."""
 
     queue: QueueName
     users: Annotated[list[Name], Field(max_length=100)]
@@ -127,7 +127,7 @@ class Disagreement(BaseModel):
 
 
 class DisagreementsResponse(BaseModel):
-    """Disagreements, those to settle first, and of these the largest first."""
+    """Disagreements, unsettled ones first, then the largest first."""
 
     total: int
     n_open: int

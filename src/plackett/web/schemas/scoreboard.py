@@ -71,9 +71,8 @@ class RankerTotal(BaseModel):
 class QueryRow(BaseModel):
     """A query; the lists have one entry per ranker.
 
-    ``values`` are null if the query does not count, or is not ranked yet. ``judged`` has the judged ones of the first
-    ten documents, ``shown`` how many there are. ``trends`` has the values in earlier snapshots of the set, oldest
-    first.
+    ``values`` are null if the query does not count, or is not ranked yet. ``judged`` counts the judged ones of the
+    first ten documents, ``shown`` all of them. ``trends`` has the values in earlier snapshots of the set, oldest first.
     """
 
     query: str
@@ -94,7 +93,7 @@ class HistoryPoint(BaseModel):
 
 
 class ScoreboardResponse(BaseModel):
-    """A scoreboard. The background ranks lists and measures snapshots: ``n_ready`` of ``n_needed`` are done."""
+    """A scoreboard. Lists are ranked and snapshots measured in the background: ``n_ready`` of ``n_needed``."""
 
     set: QuerySetResponse
     measure: str

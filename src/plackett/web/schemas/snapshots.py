@@ -53,7 +53,7 @@ class ComparisonRequest(MeasuringRequest):
 
     side: list[Side] = Field(min_length=2, max_length=MAX_BOARD_RANKERS)
     measures: Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=NO_NULL)] = Field(
-        default="ndcg@10,p@10,mrr", description="Measures with commas; the first one orders the queries."
+        default="ndcg@10,p@10,mrr", description="Measures, comma-separated; the first one orders the queries."
     )
     set_id: Id | None = Field(default=None, description="The query set, if no side is a snapshot.")
 
@@ -94,7 +94,7 @@ class ComparedQuery(BaseModel):
 
 
 class ComparisonResponse(BaseModel):
-    """A comparison; rankings that are missing are computed in the background."""
+    """A comparison; missing rankings are computed in the background."""
 
     sides: list[str]
     names: list[str]

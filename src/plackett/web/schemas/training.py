@@ -18,13 +18,13 @@ class TrainRequest(RequestModel):
     name: Name | None = Field(default=None, description='The name of the ranker; null means "trained-" and a number.')
     mine: bool = Field(default=False, description="Whether only this user's judgements count.")
     click_set: Id | None = Field(
-        default=None, description="A set of judgements from clicks to train on, in place of those of people."
+        default=None, description="A set of judgements from clicks to train on instead of those of people."
     )
 
     @model_validator(mode="after")
     def _check_source(self):
         if self.mine and self.click_set is not None:
-            raise ValueError("give mine or click_set, and not both: judgements from clicks belong to no user")
+            raise ValueError("give either mine or click_set: judgements from clicks belong to no user")
         return self
 
 

@@ -1,4 +1,4 @@
-"""Stored click logs, and judgements from them, which have tables of their own."""
+"""Stored click logs, and judgements from them, which have their own tables."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class ClickStore(Database):
         return row.name, bytes(row.data)
 
     def delete_click_log(self, collection: str, log_id: int) -> bool:
-        """Delete a log, but no judgements from it; return False if there was none."""
+        """Delete a log, but not judgements from it; return False if there was none."""
         return self._delete(click_logs, collection, log_id)
 
     # judgements

@@ -101,7 +101,7 @@ class Database:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Wait until no other thread writes to an SQLite file; the block opens transactions of its own."""
+        """Wait until no other thread writes to an SQLite file; the block opens its own transactions."""
         with self._translated_errors():
             if self._writer_lock is not None and not self._writer_lock.acquire(timeout=self.timeout):
                 raise StoreError(self.location, f"is busy: other writers took more than {self.timeout:g} s. Try again.")

@@ -1,6 +1,6 @@
-"""Stored interleaved tests, and who takes no part in them.
+"""Stored interleaved tests, and the users who opted out.
 
-What a test served and counted is kept by ``plackett.clicks.Interleaver`` in tables of its own, in the same database.
+What a test served and counted is kept by ``plackett.clicks.Interleaver`` in its own tables, in the same database.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class InterleavingStore(SearchLogStore):
             return self._interleaver(test).preference(test.first, test.second)
 
     def credits_of_users(self, test: InterleavedTest) -> list[list[float]]:
-        """Return the credits of both rankers by each user who counted, oldest first; who they are is not in it."""
+        """Return the credits of both rankers by each user who counted, oldest first, without naming them."""
         from plackett.clicks.interleaving.sql import read_credits
 
         self._interleaver(test)
@@ -149,14 +149,14 @@ class InterleavingStore(SearchLogStore):
     # who takes part
 
     def takes_part(self, name: str) -> bool:
-        """Return whether a user takes part in tests; all do who did not opt out."""
+        """Return whether a user takes part in tests: all who did not opt out."""
         own = clients.c.name == check_text(name, "a user's name", max_length=MAX_NAME)
         wanted = select(opt_outs.c.client_id).join(clients, clients.c.client_id == opt_outs.c.client_id).where(own)
         with self.reading() as connection:
             return connection.execute(wanted).first() is None
 
     def set_takes_part(self, name: str, takes_part: bool) -> None:
-        """Let a user take part in tests, or not."""
+        """Set whether a user takes part in tests."""
         client_id = self.client_id(name)
         with self.writing() as connection:
             if takes_part:

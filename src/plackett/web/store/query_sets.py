@@ -70,7 +70,7 @@ class QuerySetStore(Database):
             return list(connection.execute(wanted.limit(limit).offset(offset)).scalars())
 
     def delete_query_set(self, collection: str, set_id: int) -> bool:
-        """Delete a query set, but no snapshots of it; return False if there was none."""
+        """Delete a query set, but not its snapshots; return False if there was none."""
         this = (query_sets.c.id == check_id(set_id, "query set")) & (query_sets.c.collection == collection)
         with self.writing() as connection:
             if connection.execute(select(query_sets.c.id).where(this)).first() is None:

@@ -35,7 +35,7 @@ class RankerStore(Database):
                 connection.execute(delete(tables.rankers).where(tables.rankers.c.name == name))
             new = self.insert_new(tables.rankers).values(row).returning(tables.rankers.c.name)
             if connection.execute(new).first() is None:
-                raise ValueError(f'there is a ranker "{name}" already. Choose another name, or replace it.')
+                raise ValueError(f'a ranker "{name}" already exists. Choose another name, or replace it.')
 
     def ranker(self, name: str) -> bytes:
         """Return the bytes saved under ``name``; raise a LookupError if the name is unknown."""

@@ -178,7 +178,7 @@ class Store(RankerStore, JobStore, InterleavingStore, ClickStore, QuerySetStore,
     ) -> int:
         """Write (query, docid, grade) and (query, docid, other) rows for the user, all or nothing; return their number.
 
-        New queries are created with ``base``. Each row is one event, which can be undone by itself.
+        New queries are created with ``base``. Each row is one event, which can be undone individually.
         """
         check_text(base, "a base ranker's name", max_length=MAX_NAME)
         entries: list[tuple[str, dict[str, Any]]] = []  # the text of the query, and the values of the event
@@ -268,7 +268,7 @@ class Store(RankerStore, JobStore, InterleavingStore, ClickStore, QuerySetStore,
     ) -> tuple[tuple[int, int], list[tuple[str, str, ListState]] | None]:
         """Return a mark for the next call, and (user, query, state) of the lists that were judged since ``known``.
 
-        None in place of the lists: start again from (0, 0). In PostgreSQL an event may appear after one of a higher
+        If the lists are None, start again from (0, 0). In PostgreSQL an event may appear after one of a higher
         number; the number of events reveals it.
         """
         last, n_events = known

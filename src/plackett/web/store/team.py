@@ -53,7 +53,7 @@ class TeamStore(Database):
     # assignments
 
     def assign(self, collection: str, query_ids: dict[str, int], users_of: Mapping[str, Iterable[int]]) -> None:
-        """Assign queries to users, which replaces their earlier assignments; without users nobody has a query."""
+        """Assign queries to users, which replaces earlier assignments; without users, queries are unassigned."""
         rows = [
             {"query_id": query_ids[text], "user_id": check_id(one, "user"), "created": datetime.now(UTC)}
             for text, chosen in users_of.items()

@@ -72,7 +72,7 @@ class BackgroundCache:
             self._values.pop(key, None)
 
     def close(self) -> None:
-        """Drop what is waiting; the thread ends after the value that it computes now."""
+        """Drop pending values; the thread ends after the current one."""
         with self._changed:
             self._is_closed = True
             self._waiting.clear()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from plackett.web.workbench.training import Progress
 
 OWN_NAME = "workbench"
-ZSTD = b"\x28\xb5\x2f\xfd"  # recognised without its package, too
+ZSTD = b"\x28\xb5\x2f\xfd"  # recognised even without its package
 NOTHING_LOGGED = "nothing was logged yet. Search for something, and open a result."
 
 
@@ -148,7 +148,7 @@ def describe(log: ClickLog) -> dict[str, Any]:
 
 
 class _Part(io.RawIOBase):
-    """Some bytes of a file as a file of their own."""
+    """Some bytes of a file as a separate file."""
 
     def __init__(self, file: BinaryIO, start: int, end: int, name: str):
         self._file, self._start, self._at, self._end, self.name = file, start, start, max(start, end), name

@@ -165,14 +165,14 @@ class Comparing:
         frozen = {side.snapshot.id: side.snapshot for side in sides if side.snapshot is not None}
         if not frozen:
             if set_id is None:
-                raise RequestError(422, "invalid", "set_id is missing: no side is a snapshot, which has its queries.")
+                raise RequestError(422, "invalid", "set_id is missing: it is required unless a side is a snapshot.")
             return self._query_sets.find(set_id)[1], []
         of_each = [list(self._snapshots.labels(one)) for one in frozen.values()]
         common = [query for query in of_each[0] if all(query in others for others in map(set, of_each[1:]))]
         if not common:
             raise RequestError(422, "invalid", "the snapshots have no query in common.")
         n_all = len({query for queries in of_each for query in queries})
-        left_out = f"{count_of(n_all - len(common), 'query is', 'queries are')} not in all snapshots, and left out."
+        left_out = f"{count_of(n_all - len(common), 'query is', 'queries are')} not in all snapshots and left out."
         return common, [left_out] if n_all > len(common) else []
 
     def _frozen_or_current(

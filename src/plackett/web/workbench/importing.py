@@ -203,7 +203,7 @@ def _read_csv(text: str, notes: list[str]) -> list[tuple[str, str, float]]:
 
 
 def _columns(header: list[str]) -> dict[str, int] | None:
-    """Return the places of the columns by a header; None if the line is none."""
+    """Return the places of the columns by a header; None if the line is not a header."""
     names = [re.sub(r"[\s_-]", "", name).lower() for name in header]
     places = {}
     for column, known in COLUMNS.items():
@@ -231,7 +231,7 @@ def _read_json(text: str) -> tuple[list[tuple[str, str, float]], list[tuple[str,
         content = _json_lines(text, error)
     if isinstance(content, dict):
         if "click_judgements" in content:
-            raise ValueError("these judgements come from clicks; imported, they would count as yours.")
+            raise ValueError("these judgements come from clicks; if imported, they would count as yours.")
         content = content if "judgements" in content or "preferences" in content else [content]
     sections = content if isinstance(content, dict) else {"judgements": content}
     rows = [_fields(entry, n, ("query", "docid", "grade")) for n, entry in _entries(sections, "judgements")]

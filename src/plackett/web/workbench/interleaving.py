@@ -1,9 +1,9 @@
 """Use cases of interleaved tests: start, serve, credit, look, stop.
 
 While a test runs, lists of users who take part mix the results of two rankers, and opened results are credited to the
-ranker that would have shown them. Mixed are lists without judgements in the plain view, by one of the two rankers or
-the default one; a refined list belongs to no test. ``plackett.clicks.Interleaver`` does the arithmetic, with users as
-units: a user is the random id of the log.
+ranker that would have shown them. Only lists without judgements in the plain view, by one of the two rankers or the
+default one, are mixed; a refined list belongs to no test. ``plackett.clicks.Interleaver`` does the arithmetic, with
+users as units: a user is the random id of the log.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ TEST_ID, TEST_LIST = "test_id", "test_list"  # in the attributes of a logged lis
 
 
 class MixedList(NamedTuple):
-    """A list that a test mixed: the hits in the order to show, the name of the test, and what the log says of it."""
+    """A list that a test mixed: the hits in the order to show, the name of the test, and its log attributes."""
 
     hits: Hits
     test: str
@@ -91,7 +91,7 @@ class Interleaving:
         return InterleavingsResponse(tests=[self._response(test) for test in found])
 
     def test(self, test_id: int) -> InterleavingHistory:
-        """Return a test, and how its preference developed."""
+        """Return a test, and the history of its preference."""
         return self._history(self._find(test_id))
 
     def stop(self, test_id: int) -> InterleavingHistory:
@@ -118,7 +118,7 @@ class Interleaving:
         return ParticipationResponse(takes_part=takes_part, running=None if running is None else running.name)
 
     def take_part(self, user: str, takes_part: bool) -> ParticipationResponse:
-        """Let a user take part in tests, or not. What was counted before stays."""
+        """Set whether a user takes part in tests. What was counted before stays."""
         with client_errors():
             self._store.set_takes_part(user, takes_part)
         return self.participation(user)
@@ -126,7 +126,7 @@ class Interleaving:
     # lists and clicks
 
     def mix(self, user: str, text: str, hits: Hits, k: int) -> MixedList | None:
-        """Return the list to show in place of ``hits``: the first documents mixed, then the others of ``hits``.
+        """Return the list to show instead of ``hits``: the first documents mixed, then the others of ``hits``.
 
         None if no test runs, if the user takes no part or chose another ranker, or if a ranker cannot rank the query;
         an error of the store shows the list as it is.
@@ -216,7 +216,7 @@ class Interleaving:
             return "No lists are mixed, because the server was started with --no-log."
         known = self._collection.base_rankers()
         gone = [name for name in test.rankers if name not in known]
-        return f"No lists are mixed, because there is no base ranker {gone[0]!r} any more." if gone else None
+        return f"No lists are mixed, because the base ranker {gone[0]!r} no longer exists." if gone else None
 
     def _history(self, test: InterleavedTest) -> InterleavingHistory:
         response = self._response(test)

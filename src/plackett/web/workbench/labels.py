@@ -115,7 +115,7 @@ class _ClickLabels:
 
 
 class _PooledLabels:
-    """Mean grades over users, unless one is settled, or the grades of one user; preferences are no labels."""
+    """Mean grades over users, unless one is settled, or the grades of one user; preferences are not labels."""
 
     def __init__(
         self, grades: Grades, versions: dict[str, int], settled: dict[str, dict[str, float]], user: str | None

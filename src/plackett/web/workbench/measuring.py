@@ -55,7 +55,7 @@ def measure_list(
     leave_one_out : bool, default=True
         Whether ``left_out`` is computed, which takes one refinement for each of up to 20 judged documents.
     click_grades : dict, default=None
-        Grades from clicks to measure on, in place of those of ``judged``, which only refine the list then. There is no
+        Grades from clicks to measure on instead of those of ``judged``, which only refine the list then. There is no
         ``left_out``: the refinement does not know these grades.
 
     Returns

@@ -32,7 +32,7 @@ def pool_judgements(judgements: Iterable[Judgement], preferences: Iterable[Prefe
 def settled_judgements(
     judgements: Iterable[Judgement], settled: Mapping[tuple[str, str], Settlement]
 ) -> Iterator[Judgement]:
-    """Yield judgements, with one settled grade in place of those that users disagreed about."""
+    """Yield judgements, with one settled grade instead of those that users disagreed about."""
     seen = set()
     for one in judgements:
         key = (one.query, one.docid)

@@ -1,4 +1,4 @@
-"""Use cases of judging in flow: queues of queries, and what is left of them to judge."""
+"""Use cases of queues: the queries to judge, and what is left of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _QUEUE = re.compile(rf"{MINE}|{JUDGED}|{LISTS}|{SET}[1-9][0-9]{{0,17}}")
 
 
 def known_queue(text: str) -> str:
-    """Return the name of a queue in an address, or "" if it is none."""
+    """Return the name of a queue in an address, or "" if it is not one."""
     return text if _QUEUE.fullmatch(text) else ""
 
 

@@ -28,7 +28,7 @@ MAX_RANKINGS = 20_000  # each some kilobytes
 RETRY_AFTER = 20.0  # seconds until a ranking that failed is tried again
 LIVE_SECONDS = 600.0  # seconds until a ranking of a live engine is asked for again
 STRONGEST = 5  # features in the reasons of a document
-MAX_LOADED = 8  # trained rankers that are no base rankers
+MAX_LOADED = 8  # trained rankers that are not base rankers
 
 
 class Found(NamedTuple):
@@ -40,7 +40,7 @@ class Found(NamedTuple):
 
 
 def ranked(found: Mapping[str, Found]) -> tuple[dict[str, Ranking], list[str]]:
-    """Return the rankings by query, and the errors of the others, which have no value: an outage is no bad ranking."""
+    """Return rankings by query, and the errors of the others, which have no value: an outage is not a bad ranking."""
     rankings = {query: one.ranking for query, one in found.items() if one.error is None}
     return rankings, [one.error for one in found.values() if one.error is not None]
 
@@ -54,7 +54,7 @@ def failures_note(name: str, failures: Sequence[str]) -> list[str]:
 
 
 class Rankings:
-    """The rankings of a collection: of its base rankers, and of trained rankers that are none. Threads may share one.
+    """The rankings of a collection: of its base rankers and other trained rankers. Threads may share one.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class Rankings:
             if one.name == name:
                 return name, one.created
         known = ", ".join(self.names()[:12])
-        raise RequestError(404, "not-found", f"there is no ranker {name!r}.", f"There are {known}.")
+        raise RequestError(404, "not-found", f"there is no ranker {name!r}.", f"The rankers are {known}.")
 
     def known(self, name: str, queries: Sequence[str]) -> dict[str, Found]:
         """Return the rankings that are cached, by query; the others are computed in the background."""

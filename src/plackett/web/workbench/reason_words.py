@@ -37,7 +37,7 @@ _DOCUMENT = {
     SCORE: ("the engine scores it higher", "the engine scores it lower"),
 }
 _CONDITION = re.compile(r"(.+) (>|≤|=) (\S+)", re.DOTALL)
-# the longest names first: "covered_terms_ratio_title" is no "covered_terms" of a field "ratio_title"
+# the longest names first: "covered_terms_ratio_title" is not the "covered_terms" of a field "ratio_title"
 _FIELD = re.compile(f"({'|'.join(sorted(FIELD_FEATURES, key=len, reverse=True))})_(.+)", re.DOTALL)
 
 

@@ -65,7 +65,7 @@ class RowFeedback(NamedTuple):
     y : ndarray of shape (n_docs,)
         Labels for a refiner.
     pairs : ndarray of int of shape (n_pairs, 2), or None
-        Preferences, and those that the labels imply, which a refiner takes in place of ``y``.
+        Preferences, and those that the labels imply, which a refiner takes instead of ``y``.
     eta : float
     notes : list of str
     """

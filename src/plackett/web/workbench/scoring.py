@@ -52,7 +52,7 @@ class Rules:
     measure : Measure
     convention : str
     unjudged : "not-relevant" or "left-out"
-        Documents that nobody judged count as not relevant, or are removed from the lists before measuring.
+        Unjudged documents count as not relevant, or are removed from the lists before measuring.
     """
 
     measure: Measure
@@ -77,7 +77,7 @@ class Rules:
 
     @property
     def is_overall(self) -> bool:
-        """Whether the measure has one value for all queries, and none for each."""
+        """Whether the measure has one value for all queries, not one for each."""
         return self.measure.kind.is_overall
 
     def with_largest_label(self, largest: float) -> Rules:
@@ -200,7 +200,7 @@ def _interval(values: tuple[float, ...]) -> tuple[float, float]:
 def _as_trec(
     rules: Rules, queries: Sequence[str], rankings: Mapping[str, Ranking], labels: Mapping[str, dict[str, float]]
 ) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, float]]]:
-    """Return qrels and a run, with numbers in the order of the ids in place of queries and documents.
+    """Return qrels and a run, with queries and documents replaced by numbers in the order of their ids.
 
     Arrays of ids have the width of the longest, and ids may have a thousand characters. Rules for ties compare ids.
     """

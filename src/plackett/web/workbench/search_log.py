@@ -1,7 +1,7 @@
 """The log of searches and clicks, in the schema of OpenSearch's User Behavior Insights (UBI 1.3).
 
-Logged is what a user saw: the documents of a list in their order, the ranker that made it, and the documents that were
-opened from it. A refined list after a judgement is a new list. Users have random ids instead of their names.
+The log has what a user saw: the documents of a list in their order, the ranker that made it, and the documents that
+were opened from it. A refined list after a judgement is a new list. Users have random ids instead of their names.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class SearchLog:
     ) -> RankedList:
         """Log a list that a user is about to see, and return it with the id for its clicks.
 
-        The record is on disk when this returns. If it cannot be written, the list has no id, and is shown all the same.
+        The record is on disk when this returns. If it cannot be written, the list has no id, and is shown anyway.
         ``attributes`` are those of a list that a test mixed.
         """
         is_before = order == "before" and ranked.base_results is not None
@@ -77,7 +77,7 @@ class SearchLog:
         return ClickResponse(shown_id=click.shown_id, docid=click.docid, ordinal=click.ordinal, time=click.time)
 
     def open(self, user: str, shown_id: str, docid: str) -> None:
-        """Log a document that was opened by its address; one from a list that this user was not shown is no click."""
+        """Log a document opened by its address; one from a list that this user was not shown is not a click."""
         if not self.is_on or not shown_id:
             return
         try:

@@ -50,7 +50,7 @@ class Team:
         return self.notes(user, request.query)
 
     def assign(self, user: str, request: AssignRequest) -> AssignResponse:
-        """Deal the queries of a queue to people, in turn; this replaces earlier assignments of these queries."""
+        """Assign the queries of a queue to people, in turn; this replaces earlier assignments of these queries."""
         _, texts = self._queues.queries(user, request.queue)
         names = list(dict.fromkeys(name.strip() for name in request.users))
         if not all(names):
@@ -64,7 +64,7 @@ class Team:
         return AssignResponse(n_queries=len(texts), by_user={name: counts[name] for name in names})
 
     def disagreements(self, limit: int, offset: int) -> DisagreementsResponse:
-        """Return documents that people graded differently, those to settle first."""
+        """Return documents that people graded differently, unsettled ones first."""
         from plackett.web.workbench.measuring import agreement_of, disputes
 
         judgements = list(self._store.judgements(self._collection.key))
@@ -89,7 +89,7 @@ class Team:
         return DisagreementsResponse(total=len(found), n_open=n_open, agreement=agreement_of(judgements), rows=rows)
 
     def settle(self, user: str, request: SettleRequest) -> None:
-        """Settle the grade of a document for everyone; exports and training use it in place of the mean."""
+        """Settle the grade of a document for everyone; exports and training use it instead of the mean."""
         with client_errors():
             query = self._store.find_query(self._collection.key, request.query)
             if query is None:

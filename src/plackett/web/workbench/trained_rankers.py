@@ -26,8 +26,8 @@ LOG = logging.getLogger("plackett.web")
 MAX_TRAINED_ON = 20_000  # queries
 IS_BASE, TRAINED_ON = "is_base", "trained_on"  # in a ranker's summary, not shown
 TRAINED_NOTE = (
-    "trained on judgements of {n} of these queries, so its values are too good there. The page Collection compares it "
-    "on held-out queries."
+    "trained on judgements of {n} of these queries, so its values are optimistic there. The page Collection compares "
+    "it on held-out queries."
 )
 
 
@@ -131,7 +131,7 @@ class TrainedRankers:
     def check_free(self, name: str) -> None:
         """Raise a ``RequestError`` if a ranker has the name already."""
         if name in self._collection.base_rankers() or name in {one.name for one in self._store.rankers()}:
-            raise RequestError(409, "conflict", f"there is a ranker {name!r} already.", "Choose another name.")
+            raise RequestError(409, "conflict", f"a ranker {name!r} already exists.", "Choose another name.")
 
     def file(self, name: str) -> ExportedFile:
         """Return the model file of a ranker, which ``plackett.load`` and the commands read."""
@@ -148,11 +148,11 @@ class TrainedRankers:
         with self._lock:
             summary = self._summary(name)
             if new_name != name and new_name in {one.name for one in self._store.rankers()}:
-                raise RequestError(409, "conflict", f"there is a ranker {new_name!r} already.", "Choose another name.")
+                raise RequestError(409, "conflict", f"a ranker {new_name!r} already exists.", "Choose another name.")
             is_same = new_name == name and bool(summary.get(IS_BASE))
             if is_base and not is_same and new_name in self._collection.base_rankers():
                 raise RequestError(
-                    409, "conflict", f"there is a base ranker {new_name!r} already.", "Choose another name."
+                    409, "conflict", f"a base ranker {new_name!r} already exists.", "Choose another name."
                 )
             was_base = name in self._collection.base_rankers() and bool(summary.get(IS_BASE))
             if is_base:

@@ -80,7 +80,7 @@ class Workbench:
     is_warm : bool
         Whether the modules and the index that requests need are loaded.
     warming : tuple of (float, str), or None
-        While they are being loaded, the progress from 0 to 1 and what is done.
+        While they are being loaded, the progress from 0 to 1 and the current step.
     """
 
     def __init__(self, collection: Collection, store: Store, settings: Settings):

@@ -9,7 +9,7 @@ function follow(id, started = $("#upload button")) {
   return followJob(id, started, words, () => refresh(...changing));
 }
 
-// The two files of UBI are sent one behind the other
+// The two files of UBI are sent one after the other
 $("#upload").addEventListener("submit", inWords(async (event) => {
   event.preventDefault();
   calm();
@@ -17,7 +17,7 @@ $("#upload").addEventListener("submit", inWords(async (event) => {
   const [events] = $("#events-file").files;
   const most = Number($("#log-file").dataset.most);
   const size = first.size + (events?.size ?? 0);
-  if (size > most) throw new Error(`The log has ${size.toLocaleString("en")} bytes; ${most.toLocaleString("en")} are the most that can be uploaded.`);
+  if (size > most) throw new Error(`The log has ${size.toLocaleString("en")} bytes; the limit is ${most.toLocaleString("en")}.`);
   const query = new URLSearchParams({ name: first.name.slice(0, 100), ...(events ? { events_at: first.size } : {}) });
   $("#upload").after($("#progress"));
   $("#progress").hidden = false;

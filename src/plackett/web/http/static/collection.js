@@ -26,7 +26,7 @@ $("#content").addEventListener("click", inWords(async (event) => {
     const isBase = button.dataset.base === "on";
     await patiently(() => post("rankers", { name, is_base: isBase }));
     remember("plackett_base", isBase ? name : "");
-    say(isBase ? `${name} is the base ranker now.` : `${name} is no base ranker any more.`);
+    say(isBase ? `${name} is now the base ranker.` : `${name} is no longer a base ranker.`);
   }
   await refresh("#rankers", "#train-base");
 }));
@@ -37,7 +37,7 @@ $("#content").addEventListener("submit", inWords(async (event) => {
   const card = event.target.closest(".trained");
   const newName = event.target.elements.new_name.value.trim();
   await patiently(() => post("rankers", { name: card.dataset.name, new_name: newName, is_base: $("[data-base=off]", card) !== null }));
-  say(`${card.dataset.name} is called ${newName} now.`);
+  say(`${card.dataset.name} was renamed to ${newName}.`);
   await refresh("#rankers", "#train-base");
 }));
 
@@ -47,7 +47,7 @@ $("#import").addEventListener("submit", inWords(async (event) => {
   event.preventDefault();
   const [file] = $("#file").files;
   const most = Number($("#file").dataset.most);
-  if (file.size > most) throw new Error(`${file.name} has ${counted(file.size, "byte")}; ${most.toLocaleString("en")} are the most that can be imported at once.`);
+  if (file.size > most) throw new Error(`${file.name} has ${counted(file.size, "byte")}; the limit is ${most.toLocaleString("en")}.`);
   const found = await patiently(async () => post("import", { text: await file.text() }));
   $("#imported").replaceChildren(
     make("p", {}, `${counted(found.n_imported, "judgement")} imported.`),

@@ -34,7 +34,7 @@ export const kept = {
     try {
       if (value === null) localStorage.removeItem(`plackett.${name}`);
       else localStorage.setItem(`plackett.${name}`, value);
-    } catch { /* then it is forgotten with the page */ }
+    } catch { /* not stored: the value lasts as long as the page */ }
   },
 };
 
@@ -63,11 +63,11 @@ export async function once(path, options) {
   try {
     answer = await fetch(path, { credentials: "same-origin", cache: "no-store", ...options });
   } catch {
-    throw new Unreachable("The server does not respond.");
+    throw new Unreachable("The server is not responding.");
   }
   if (answer.ok) return answer;
   let problem = {};
-  try { problem = await answer.json(); } catch { /* something between us and the server */ }
+  try { problem = await answer.json(); } catch { /* not JSON, such as the response of a proxy */ }
   const words = [problem.error ?? `The server responded with status ${answer.status}.`, problem.hint].filter(Boolean).join(" ");
   if ([408, 502, 503, 504].includes(answer.status)) throw new Unreachable(words);
   const refusal = new Refusal(words);

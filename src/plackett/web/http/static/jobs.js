@@ -44,7 +44,7 @@ export function offerDownloads() {
     event.preventDefault();
     const asked = new AbortController();
     await patiently(() => once(link.href, { signal: asked.signal }));
-    asked.abort();  // that it can be made is known; the browser keeps what comes now
+    asked.abort();  // the file can be made; the browser downloads it now
     location.assign(link.href);
   }));
 }

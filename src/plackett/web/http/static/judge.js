@@ -18,7 +18,7 @@ $("#assign")?.addEventListener("submit", inWords(async (event) => {
   const users = form.elements.people.value.split(",").map((name) => name.trim()).filter(Boolean);
   const found = await patiently(() => post("assignments", { queue: form.dataset.queue, users, per_query: Number(form.elements.per_query.value) || 1 }));
   const words = Object.entries(found.by_user).map(([name, n]) => `${plain(name, 40)}: ${n}`).join(", ");
-  $("#assigned").replaceChildren(make("p", {}, words ? `${counted(found.n_queries, "query", "queries")} assigned. ${words}.` : "Nobody has these queries any more."));
+  $("#assigned").replaceChildren(make("p", {}, words ? `${counted(found.n_queries, "query", "queries")} assigned. ${words}.` : "These queries are no longer assigned."));
   history.replaceState(null, "", `/judge?${new URLSearchParams({ queue: form.dataset.queue })}`);  // the default may be another one now
   await refresh("#queries");
 }));
@@ -37,7 +37,7 @@ async function settle(row, grade) {
   await patiently(() => post("settlements", { query, docid, grade: isAgain ? null : grade }));
   await refresh("#disagreements");
   mark();
-  say(isAgain ? "The settled grade was withdrawn." : `Settled with ${grade}.`);
+  say(isAgain ? "The settled grade was withdrawn." : `Settled as grade ${grade}.`);
   const open = rows().filter((one) => one.dataset.given === undefined);
   (open[Math.min(place, open.length - 1)] ?? rows()[0])?.focus();
 }

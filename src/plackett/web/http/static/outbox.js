@@ -11,7 +11,7 @@ export class Outbox {
   constructor(user, page) {
     this.#page = page;
     this.#name = `waiting.${user}`;
-    try { this.entries = JSON.parse(kept.get(this.#name, "[]")); } catch { /* not ours */ }
+    try { this.entries = JSON.parse(kept.get(this.#name, "[]")); } catch { /* not written by this page */ }
   }
 
   add(entry) {

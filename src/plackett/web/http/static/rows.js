@@ -63,7 +63,7 @@ function bar(share, isLess) {
   const space = "http://www.w3.org/2000/svg";
   const drawing = document.createElementNS(space, "svg");
   const box = document.createElementNS(space, "rect");
-  drawing.setAttribute("viewBox", "0 0 200 8");  // what pulls down goes to the left
+  drawing.setAttribute("viewBox", "0 0 200 8");  // negative amounts extend to the left
   drawing.setAttribute("preserveAspectRatio", "none");
   const width = Math.round(100 * share);
   box.setAttribute("x", String(isLess ? 100 - width : 100));

@@ -50,7 +50,7 @@ $("#new-set").addEventListener("submit", inWords(async (event) => {
   if (["text", "judged-file"].includes(source)) {
     const [file] = $("#set-file").files;
     const most = Number($("#set-file").dataset.most);
-    if (file && file.size > most) throw new Error(`${file.name} has ${file.size.toLocaleString("en")} bytes; ${most.toLocaleString("en")} are the most that can be read.`);
+    if (file && file.size > most) throw new Error(`${file.name} has ${file.size.toLocaleString("en")} bytes; the limit is ${most.toLocaleString("en")}.`);
     wish.text = file ? await file.text() : form.text.value;
     if (!wish.text.trim()) throw new Error(source === "text" ? "Enter at least one query, or choose a file." : "Choose a file.");
   }

@@ -30,11 +30,11 @@ const data = $("#list-data");
 let list = data ? JSON.parse(data.dataset.list) : null;
 let last = null;  // the results before the last judgement
 let better = null;  // the document that was chosen as the better of two
-let turns = 0;  // lists asked for
-let shows = 0;  // lists that came with what was written
+let turns = 0;  // lists requested
+let shows = 0;  // lists received after judgements were written
 
 const view = () => chosen("order");
-// The order can stay as it is while one judges; in a queue it does by default
+// The order can be kept while judging, which is the default in a queue
 const FREEZE = queues.queue ? "freeze.queue" : "freeze";
 const isFrozen = () => $("#freeze").checked;
 // A list is logged in the order in which it is shown; two lists side by side are not
@@ -95,7 +95,7 @@ function draw() {
 }
 
 function place(ol, results, isMain) {
-  // moves, reasons and refined scores belong to another order than one that is held, and would sway who judges
+  // moves, reasons and refined scores belong to another order than the one that is held, and would bias judgements
   const isQuiet = list.isHeld || (isFrozen() && view() === "before");
   const shared = { list: isQuiet ? { ...list, is_refined: false } : list, view: isQuiet ? "before" : view(), mode: chosen("judging"), better };
   const wantedRows = results.map((result, number) => {

@@ -4,4 +4,4 @@ document.documentElement.classList.add("js");
 try {
   const chosen = localStorage.getItem("plackett.theme");
   if (chosen) document.documentElement.dataset.theme = chosen;
-} catch { /* storage may be forbidden; then the system's colours it is */ }
+} catch { /* storage may be forbidden; the system's colours apply */ }
