@@ -12,6 +12,8 @@ import importlib
 import pkgutil
 import sys
 import traceback
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 from rich.console import Console
@@ -35,17 +37,17 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=TURNS, help=f"repetitions of each case ({TURNS})")
     parser.add_argument("--cases", default=",".join(case_names()), help="modules of native_cases, with commas, or none")
     given = parser.parse_args()
-    peers: list[Result] = []
+    peers: dict[str, list[Result]] = {}
     failed: list[str] = []
     for name in given.names or known:
         print(f"{name} …", file=sys.stderr)
         try:
-            peers.extend(importlib.import_module(f"benchmarks.bench_{name}").run())
+            peers[name] = importlib.import_module(f"benchmarks.bench_{name}").run()
         except Exception:
             traceback.print_exc()
             failed.append(name)
         save(given.output, {}, peers)
-    Console(width=None if sys.stdout.isatty() else 150).print(table_of(peers))
+    Console(width=None if sys.stdout.isatty() else 150).print(table_of(chain(*peers.values())))
     if given.output is not None:
         save(given.output, track([] if given.cases == "none" else given.cases.split(","), given.turns), peers)
         print(
@@ -56,7 +58,7 @@ def main() -> None:
         sys.exit(f"error: failed, with the traceback above: {', '.join(failed)}")
 
 
-def save(folder: Path | None, cases: dict[str, dict[str, list[float]]], peers: list[Result]) -> None:
+def save(folder: Path | None, cases: dict[str, dict[str, list[float]]], peers: dict[str, list[Result]]) -> None:
     """Write the file and the page of what was measured so far."""
     if folder is None:
         return
@@ -66,16 +68,17 @@ def save(folder: Path | None, cases: dict[str, dict[str, list[float]]], peers: l
     (folder / "bench.html").write_text(page(run), encoding="utf-8")
 
 
-def table_of(peers: list[Result]) -> Table:
-    table = Table(title="seconds, and how many times faster than the peer")
-    for heading in ("what", "plackett", "peer", "its time", "ratio", "aim", "note"):
+def table_of(rows: Iterable[Result]) -> Table:
+    table = Table(title="seconds, or the unit that is shown, and the peer's value divided by plackett's")
+    for heading in ("what", "plackett", "peer", "its value", "ratio", "aim", "note"):
         table.add_column(heading, justify="left" if heading in ("what", "peer", "note") else "right")
-    for row in peers:
+    for row in rows:
+        unit = "" if row.unit == "s" else f" {row.unit}"
         table.add_row(
             row.what,
-            f"{row.ours:.4g}",
+            f"{row.ours:.4g}{unit}",
             row.peer_name,
-            "not installed" if row.peer is None else f"{row.peer:.4g}",
+            f"{row.peer:.4g}{unit}" if row.peer is not None else "not installed" if row.peer_name else "",
             "" if row.ratio is None else f"{row.ratio:.3g} ×",
             "" if row.target is None else f"{row.target:g} ×",
             row.note,

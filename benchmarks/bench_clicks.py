@@ -2,8 +2,8 @@
 
 CLAX trains as its manual shows (AdamW, 0.003) until its log-likelihood of held-out sessions is as high as ours, or
 stops rising, or for about ``MAX_SECONDS``. It gets batches that are in memory already. It needs a version of JAX that
-its Flax supports, such as 0.7.2 for Flax 0.11. Our models have their default prior; what ``prior="fitted"`` takes and
-reaches is in the note.
+its Flax supports, such as 0.7.2 for Flax 0.11. Our models have their default prior; the time and the likelihood with
+``prior="fitted"`` are in the note.
 
 Then come fits to logs of 10 million sessions, mapped from a file, with their time and the peak memory of the process.
 PLACKETT_BENCH_SESSIONS sets another number of sessions.
@@ -58,7 +58,7 @@ def run() -> list[Result]:
 
 
 def large_logs(n_sessions: int) -> list[Result]:
-    """Return the time of fits in processes of their own, and their memory."""
+    """Return the time and the memory of fits, each in a separate process."""
     results = []
     lists = make_lists(n_sessions, N_QUERIES * 5)
     for name, limit in LIMITS.items():
@@ -180,7 +180,7 @@ def train_clax(clax, class_name: str, train: ClickLog, test: ClickLog, wanted: f
 
 
 def clax_perplexity(model, test: ClickLog) -> float:
-    """Return the mean over ranks of the perplexity of the chances of clicks, before any was seen."""
+    """Return the mean over ranks of the perplexity of the click probabilities, before any click is observed."""
     chances = np.concatenate([np.exp(model.predict_clicks(b)) for b in batches_of(test, np.arange(len(test)), 8192)])
     is_click = test.click.reshape(-1, N_RANKS)
     p = np.clip(np.where(is_click, chances, 1 - chances), 1e-6, 1)

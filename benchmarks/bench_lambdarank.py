@@ -59,7 +59,7 @@ def slope_of(loss: losses.Loss, lists: QueryLists, scores: np.ndarray):
 def round_of(lightgbm, lists: QueryLists, scores: np.ndarray, feature: np.ndarray, params: dict | None):
     """Return a function that grows one tree of two leaves, from given gradients if ``params`` is None.
 
-    A learning rate of almost 0 keeps the scores, which are what the lists are ranked by.
+    A learning rate of almost 0 keeps the scores, by which the lists are ranked.
     """
     params = {
         "objective": "none" if params is None else "lambdarank", "num_leaves": 2, "learning_rate": 1e-12,

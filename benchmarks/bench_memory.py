@@ -81,8 +81,8 @@ def _child(
 def _in_memory() -> Result:
     before, peak, n_iter = _child("", "VmRSS", N_DOCS)
     size = N_DOCS * N_FEATURES * 4
-    note = f"GB, not seconds: growth against 20 % of X ({size / 1e9:.2f} GB), {n_iter} iterations"
-    return judged(Result("memory that a fit takes", (peak - before) / 1e9, "allowed", 0.2 * size / 1e9, 1, note))
+    note = f"growth against 20 % of X ({size / 1e9:.2f} GB), {n_iter} iterations"
+    return judged(Result("memory that a fit takes", (peak - before) / 1e9, "allowed", 0.2 * size / 1e9, 1, note, "GB"))
 
 
 def _mapped(gigabytes: float) -> list[Result]:
@@ -102,10 +102,10 @@ def _mapped(gigabytes: float) -> list[Result]:
         del X
         before, peak, n_iter = _child(str(path), "RssAnon", n_docs)
     note = (
-        f"GB, not seconds: the whole process without the mapped file against 10 % of X ({size / 1e9:.2f} GB); the fit "
+        f"the whole process without the mapped file against 10 % of X ({size / 1e9:.2f} GB); the fit "
         f"added {(peak - before) / size:.1%} of X in {n_iter} iterations, the rest was allocated before"
     )
-    return [judged(Result("memory, X mapped from a file", peak / 1e9, "allowed", 0.1 * size / 1e9, 1, note))]
+    return [judged(Result("memory, X mapped from a file", peak / 1e9, "allowed", 0.1 * size / 1e9, 1, note, "GB"))]
 
 
 def _ranksvm() -> Result:
@@ -117,6 +117,6 @@ def _ranksvm() -> Result:
             "", "VmRSS", n_docs, n_features=46, loss="squared-hinge", solver="newton", list_length=length
         )
         per_doc[length] = (peak - before) / n_docs
-    note = f"bytes per document, not seconds, in addition to X; {long // short} times as many pairs per document"
+    note = f"in addition to X; {long // short} times as many pairs per document"
     what = f"RankSVM, memory, lists of {long:,}"
-    return judged(Result(what, per_doc[long], f"lists of {short}", per_doc[short], 0.5, note))
+    return judged(Result(what, per_doc[long], f"lists of {short}", per_doc[short], 0.5, note, "bytes per document"))

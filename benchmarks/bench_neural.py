@@ -118,7 +118,7 @@ class FlatEpochs:
 
 
 class _Given:
-    """Return an advanced random generator, so that both forms use the same batches."""
+    """A random generator that returns a given permutation, so that both forms use the same batches."""
 
     def __init__(self, order: np.ndarray):
         self._order = order

@@ -23,11 +23,11 @@ from benchmarks.turns import judged
 N_FEATURES = 136
 AT_ONCE = 500_000  # rows generated and written at a time
 
-# what is done, and the share of X that it may take
+# tasks, and the share of X that each may take
 TASKS = {
     "read Parquet into a cache": 0.1,
     "read LETOR text into a cache": 0.1,
-    "put torn queries in order": 0.1,
+    "sort rows by query": 0.1,
     "fit": 0.1,
     "fit, query-zscore": 0.1,
     "fit, zscore": 0.1,
@@ -36,7 +36,7 @@ TASKS = {
     "compare, 2 folds, 2 rankers": 0.15,
 }
 PARSE_BYTES = 150e6  # additional memory of reading text, for any length
-SOURCES = {"read LETOR text into a cache": "whole.txt", "put torn queries in order": "torn"}  # others: "whole"
+SOURCES = {"read LETOR text into a cache": "whole.txt", "sort rows by query": "torn"}  # others: "whole"
 TIMED = ("fit", "fit, query-zscore", "predict and evaluate", "predict, query-zscore")  # also with X in memory
 
 # The child process samples its own memory, as in bench_memory. A small run comes first, so that imports do not count.
@@ -73,7 +73,7 @@ few = pk.read_parquet(small)
 works = {
     "read Parquet into a cache": lambda source: pk.read_parquet(source, cache=folder).n_docs,
     "read LETOR text into a cache": lambda source: pk.read_letor(source, cache=folder).n_docs,
-    "put torn queries in order": lambda source: pk.write_parquet(source, f"{folder}/arranged", partitions=2,
+    "sort rows by query": lambda source: pk.write_parquet(source, f"{folder}/arranged", partitions=2,
                                                                  memory=int(sys.argv[6])),
     "fit": fit(None),
     "fit, query-zscore": fit("query-zscore"),
@@ -87,10 +87,10 @@ if task == "read LETOR text into a cache":
     pk.write_letor(few, f"{folder}/few.txt")
     work(f"{folder}/few.txt")
     source = path
-elif task in ("read Parquet into a cache", "put torn queries in order"):
+elif task in ("read Parquet into a cache", "sort rows by query"):
     work(small)
     source = path
-    if task == "put torn queries in order":
+    if task == "sort rows by query":
         import shutil; shutil.rmtree(f"{folder}/arranged")
 else:
     work(few)
@@ -169,7 +169,7 @@ def _measure(task: str, share: float, folder: str, size: int) -> list[Result]:
         judged(
             Result(
                 f"memory: {task}", found["grown"] / 1e9, "allowed", allowed / 1e9, 1,
-                f"GB, not seconds: {found['grown'] / size:.1%} of X ({size / 1e9:.2f} GB) in {found['seconds']:.0f} s",
+                f"{found['grown'] / size:.1%} of X ({size / 1e9:.2f} GB) in {found['seconds']:.0f} s", "GB",
             )
         )
     ]  # fmt: skip

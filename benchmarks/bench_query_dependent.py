@@ -182,5 +182,5 @@ def _memory() -> list[Result]:
         print("query_dependent: memory skipped, this system has no /proc", file=sys.stderr)
         return []
     output = subprocess.run([sys.executable, "-c", CHILD], check=True, capture_output=True, text=True).stdout
-    note = "GB, not seconds: growth during the fit"
-    return [judged(Result(f"memory of q-SVM, {SIZE}", int(output) / 1e9, "allowed", MOST_BYTES / 1e9, 1, note))]
+    note = "growth during the fit"
+    return [judged(Result(f"memory of q-SVM, {SIZE}", int(output) / 1e9, "allowed", MOST_BYTES / 1e9, 1, note, "GB"))]

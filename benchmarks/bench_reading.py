@@ -111,11 +111,11 @@ def run() -> list[Result]:
     speed = f"{size / 1e6:.0f} MB, {size / ours / 1e6:.0f} MB/s; best of {ROUNDS} each, in turns"
     sliced = f"{speed}; scikit-learn read {part_size / 1e6:.0f} MB, scaled to all"
     allowed = 1.3 * dense + size
-    memory = f"GB, not seconds: the whole process against 1.3 × X ({dense / 1e6:.0f} MB) plus the file"
+    memory = f"the whole process against 1.3 × X ({dense / 1e6:.0f} MB) plus the file"
     return [
         Result("read LETOR text", ours, "scikit-learn", sklearn, 45, sliced),
         Result("read LETOR text", ours, "XGBoost", xgboost, 4, speed),
         Result("read it again, from the cache", cached, "first read", ours, 10, checked),
         Result("the same with PLACKETT_VERIFY=0", unverified, "first read", ours, 100),
-        Result("peak memory of reading", peak / 1e9, "allowed", allowed / 1e9, 1, memory),
+        Result("peak memory of reading", peak / 1e9, "allowed", allowed / 1e9, 1, memory, "GB"),
     ]

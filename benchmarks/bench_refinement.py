@@ -124,10 +124,10 @@ def _memory() -> list[Result]:
         output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         per_doc[n_docs] = int(output) / n_docs
     of_x = 8 * N_FEATURES
-    note = f"bytes per document, not seconds, in addition to X, which has {of_x}; rounds add nothing"
+    note = f"in addition to X, which has {of_x}; rounds add nothing"
     what = f"MultiplicativeRefiner, memory, {LONG:,} × {N_FEATURES}"
     half = LONG // 2
-    return [judged(Result(what, per_doc[LONG], f"{half:,} documents", per_doc[half], 0.9, note))]
+    return [judged(Result(what, per_doc[LONG], f"{half:,} documents", per_doc[half], 0.9, note, "bytes per document"))]
 
 
 def _ratings() -> Result:

@@ -1,4 +1,4 @@
-"""The report: its size for 1,000 queries and 12 rankers, and the time of clicks on it in Chromium.
+"""Measure the report: its size for 1,000 queries and 12 rankers, and the time of clicks on it in Chromium.
 
 The rankers are linear, with different penalties, so that the fits take little time. With ``PLACKETT_DATA``
 the report of MQ2008 with 12 rankers is measured as well.

@@ -1,4 +1,4 @@
-"""The scoring service under an open-loop load on 2 cores, which the client shares: rates, swaps and kills.
+"""Measure the scoring service under an open-loop load on 2 cores, which the client shares: rates, swaps and kills.
 
 - The highest rate with a 99th percentile below 3 ms, and below 10 ms, of 100 documents with 136 features and 500 trees
   of 31 leaves: scores of plackett, LightGBM and onnxruntime behind the same application, measured in turns.
@@ -54,7 +54,7 @@ def _write_models(folder: Path) -> None:
 
 
 class Server:
-    """A process with the service, of which a line names the port."""
+    """A process with the service, whose output names the port."""
 
     def __init__(self, *words: str | Path, cwd: Path | None = None):
         command = [sys.executable, *map(str, words)]

@@ -1,4 +1,4 @@
-"""The workbench: start-up time, 50 users for 30 s with the scoreboard open, and 20 kills at random moments.
+"""Measure the workbench: start-up time, 50 users for 30 s with the scoreboard open, and 20 kills at random moments.
 
 A simulated user searches, judges two results, compares side by side, undoes one judgement, and opens the scoreboard of
 200 queries × 4 rankers, which includes the queries that all users judge; one request per second on average. Users and

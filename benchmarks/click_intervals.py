@@ -1,4 +1,4 @@
-"""Measure how often intervals of attractiveness hold the truth: python -m benchmarks.click_intervals.
+"""Measure how often intervals of attractiveness contain the true value: python -m benchmarks.click_intervals.
 
 Clicks are simulated by each model itself, with attractiveness drawn from Beta(1, 4), and from two values (0.1 and 0.6),
 which no Beta distribution describes. The prior is fitted, as always for intervals.
@@ -23,7 +23,7 @@ LEVEL = 0.95
 
 
 def coverage(name: str, is_beta: bool) -> list[float]:
-    """Return the share of pairs whose interval holds their attractiveness: all, and by impressions."""
+    """Return the share of pairs whose interval contains their attractiveness: all, and by impressions."""
     lists = make_lists(N_SESSIONS, N_QUERIES)
     user: Any = user_of(name, lists)
     rng = np.random.default_rng(2)

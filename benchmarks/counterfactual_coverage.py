@@ -34,7 +34,7 @@ class Case(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What was found in all runs with one estimator and one number of sessions."""
+    """The results of all runs with one estimator and one number of sessions."""
 
     case: str
     estimator: str
@@ -123,7 +123,7 @@ def slate_cases(n_queries: int = 50, k: int = 4) -> Iterator[Case]:
 
 
 def click_chances(relevance: np.ndarray, looks: np.ndarray, user: str) -> np.ndarray:
-    """Return the chance of a click at each rank of a list; a cascade user looks down to the first click."""
+    """Return the click probability at each rank of a list; a cascade user looks down to the first click."""
     if user == "pbm":
         return relevance * looks
     return relevance * np.append(1.0, np.cumprod(1 - relevance)[:-1])
@@ -165,7 +165,7 @@ def sampled_cases(n_queries: int = 50, n_docs: int = 6, k: int = 3) -> Iterator[
 
 
 def measure(case: Case, n_sessions: int, n_runs: int, n_draws: int = 2_000) -> list[Counts]:
-    """Return what each estimator found in logs of the seeds from 0."""
+    """Return the results of each estimator on the logs of the seeds from 0."""
     found: dict[str, list[tuple[float, ...]]] = {name: [] for name in case.estimators}
     for seed in range(n_runs):
         log = case.simulate(n_sessions, seed + 1)

@@ -1,10 +1,10 @@
 """Measure ListMLE and its gradient on a GPU, for 1.2 million documents: ``python -m benchmarks.gpu_losses``.
 
 The peer is the padded form in its fastest shape: lists are sorted by label and padded before the measurement. Times are
-medians, from a launch on an idle device until value and gradient by the scores are complete, launched from Python and
-as a CUDA graph, which is the time of the device alone. The padded form uses autograd; plackett computes the gradient
-with the value. The times of plackett with autograd, and of autograd of a plain sum, are printed too. Needs PyTorch and
-the compiled kernels.
+medians, from a launch on an idle device until value and gradient are complete, launched from Python and as a CUDA
+graph, which is the time of the device alone. The padded form uses autograd; plackett computes the gradient with the
+value. The times of plackett with autograd, and of autograd of a plain sum, are printed too. Needs PyTorch and the
+compiled kernels.
 """
 
 from __future__ import annotations

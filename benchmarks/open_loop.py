@@ -1,4 +1,4 @@
-"""An open-loop client: sends requests at times that are fixed in advance, whether earlier ones were answered or not.
+"""Send requests at times that are fixed in advance, whether earlier ones were answered or not (an open-loop client).
 
     python benchmarks/open_loop.py PORT RATE SECONDS WARM_UP SEED < BODY
 
@@ -45,7 +45,7 @@ class Connection(asyncio.Protocol):
 
 
 class Client:
-    """All connections, the schedule, and what came of it."""
+    """All connections, the schedule, and the results."""
 
     def __init__(self, body: bytes):
         head = f"POST /rank HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n\r\n"

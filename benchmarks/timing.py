@@ -12,7 +12,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Result:
-    """One comparison: seconds of plackett and of the peer (None if it is not installed), and the target ratio."""
+    """One comparison: seconds of plackett and of the peer (None if it is not installed), and the target ratio.
+
+    Other quantities than times, such as memory, have another ``unit``.
+    """
 
     what: str
     ours: float
@@ -20,6 +23,7 @@ class Result:
     peer: float | None
     target: float | None = None
     note: str = ""
+    unit: str = "s"
 
     @property
     def ratio(self) -> float | None:

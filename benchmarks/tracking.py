@@ -6,6 +6,7 @@ workload is measured: its time tells how fast the machine was at that moment.
 
 from __future__ import annotations
 
+import functools
 import gc
 import importlib
 import json
@@ -17,8 +18,9 @@ import sys
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -87,6 +89,7 @@ def _processor() -> str:
         return platform.processor()
 
 
+@functools.cache  # of the start: files may change while a long run goes on
 def _commit(folder: Path) -> str:
     words = ["git", "describe", "--always", "--dirty"]
     try:
@@ -97,12 +100,15 @@ def _commit(folder: Path) -> str:
 
 def as_run(
     cases: dict[str, dict[str, list[float]]],
-    peers: Iterable[Result] = (),
+    peers: Mapping[str, Iterable[Result]] = MappingProxyType({}),
     *,
     session: str | None = None,
     checkout: Path = Path(__file__).parent,
 ) -> dict[str, Any]:
-    """Return the content of a file of results. Runs of one ``session`` were measured alternately."""
+    """Return the content of a file of results, those with ``peers`` by benchmark.
+
+    Runs of one ``session`` were measured alternately.
+    """
     return {
         "format": FORMAT,
         "session": session or uuid.uuid4().hex,
@@ -113,14 +119,17 @@ def as_run(
         "cases": cases,
         "peers": [
             {
+                "benchmark": name,
                 "what": row.what,
                 "seconds": row.ours,
                 "peer": row.peer_name,
                 # infinite where the peer missed a limit at every rate; the note says so
                 "peer_seconds": row.peer if row.peer is not None and np.isfinite(row.peer) else None,
+                "unit": row.unit,
                 "note": row.note,
             }
-            for row in peers
+            for name, rows in peers.items()
+            for row in rows
             if np.isfinite(row.ours)  # otherwise ours needs the peer, which is not installed, or missed the limit too
         ],
     }

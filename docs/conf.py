@@ -26,7 +26,7 @@ extensions = [
     "formulas",
     "mathml",
     "live_report",
-    "peers",
+    "measured",
     "pictures",
     "reference",
 ]

@@ -56,7 +56,7 @@ def blocks_of(page: Path) -> Iterator[Block]:
     lines = page.read_text(encoding="utf-8").splitlines()
     place = 0
     while place < len(lines):
-        fence = re.fullmatch(r"(`{3,})\s*(?:\{code-block\}\s*)?([\w{}-]*)\s*", lines[place])
+        fence = re.fullmatch(r"(`{3,})\s*(?:\{code-block\}\s*)?([\w{}-]*)[^`]*", lines[place])
         place += 1
         if fence is None:
             continue
@@ -405,14 +405,37 @@ def test_every_loss_is_on_its_page():
     assert not [name for name in plackett.losses.loss_names() if f"`{name}`" not in text]
 
 
-def test_the_chart_of_ratios_has_the_numbers_of_the_page_on_speed():
-    text = (DOCS / "speed.md").read_text(encoding="utf-8")
-    rows = json.loads((DOCS / "figures" / "peers.json").read_text(encoding="utf-8"))["rows"]
-    for row in rows:
-        low, high = row["faster"]
-        shown = f"{low:g}" if low == high else f"{low:g}–{high:g}"
-        assert re.search(rf"(?<![\d.]){re.escape(shown)}(?![\d.]*\d)", text), (
-            f"docs/speed.md does not give {shown}: {row['what']}"
-        )
-        name = row["command"].removeprefix("python -m benchmarks ")
-        assert (ROOT / "benchmarks" / f"bench_{name}.py").is_file()
+def recorded():
+    """Return the module of the site that shows recorded benchmarks, and the recorded results."""
+    spec = importlib.util.spec_from_file_location("recorded", DOCS / "_ext" / "recorded.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module, module.rows_of(json.loads((DOCS / module.RECORD).read_text(encoding="utf-8")))
+
+
+def test_the_page_on_speed_shows_every_benchmark():
+    module, rows = recorded()
+    shown = re.findall(r"```\{measured\} (\w+)", (DOCS / "speed.md").read_text(encoding="utf-8"))
+    known = sorted(path.stem.removeprefix("bench_") for path in (ROOT / "benchmarks").glob("bench_*.py"))
+    assert sorted(shown) == known
+    for name in shown:
+        assert module.table(rows, name).count("<tr>") > 1
+
+
+def test_the_chart_of_the_landing_page_has_recorded_ratios():
+    module, rows = recorded()
+    selection = json.loads((DOCS / "figures" / "peers.json").read_text(encoding="utf-8"))["rows"]
+    shown = module.chosen(rows, selection)
+    assert len(shown) == len(selection)
+    for ratio, _, row in shown:
+        assert f"{ratio:.3g} ×</td>" in module.chart(rows, selection)
+        assert row["unit"] == "s"
+
+
+def test_quantities_have_readable_units():
+    module, _ = recorded()
+    quantities = [(12_345.6, "s"), (61.0, "s"), (1.5, "s"), (0.9996, "s"), (0.0123, "s"), (4.2e-6, "s"), (3e-8, "s")]
+    expected = ["12,346 s", "61 s", "1.5 s", "1 s", "12.3 ms", "4.2 µs", "30 ns"]
+    assert [module.quantity(*one) for one in quantities] == expected
+    assert module.quantity(878.1, "bytes per document") == "878 bytes per document"
+    assert module.quantity(1234.5, "passes") == "1,234 passes"

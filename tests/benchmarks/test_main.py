@@ -50,8 +50,8 @@ def test_results_without_a_number_do_not_stop_the_file(tmp_path):
         Result("only the peer missed it", 0.01, "other", infinite, note="100 requests/s against 0"),
         Result("needs the peer", nan, "other", None),
     ]
-    command.save(tmp_path, {}, rows)
+    command.save(tmp_path, {}, {"serving": rows})
     (row,) = read_run(tmp_path / "bench.json")["peers"]
-    assert row["what"] == "only the peer missed it"
+    assert (row["benchmark"], row["what"], row["unit"]) == ("serving", "only the peer missed it", "s")
     assert row["peer_seconds"] is None
     assert row["note"] == "100 requests/s against 0"
