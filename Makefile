@@ -1,11 +1,12 @@
 # Targets. They need only python3 with its headers, a package index for pip, and make:
 #   make demo      train, compare and explain rankers on built-in data; ends with a report
 #   make test      the whole test suite
+#   make check     ruff, mypy, and the schemas of workflows, issue forms and CITATION.cff
 #   make checked   the kernel tests with bounds checks of every index
 #   make sanitize  the kernel tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #   make portable  the kernels compiled for arm64 and macOS
 #   make docs      the site; make docs-check also checks its links, sizes and accessibility
-#   make engines   exports against packages that cannot be installed beside those of the other tests
+#   make engines   tests of exports with packages that conflict with those of the other tests
 #   make dist      sdist and wheels, tested without a compiler: minimal, each extra alone, oldest and newest dependencies
 #   make api       rewrite tests/api.txt, the public names and signatures
 #   make bench     the benchmarks: a table, a file and a page with charts; make bench-compare A=OLD.json B=NEW.json
@@ -22,7 +23,7 @@ demo: .venv/installed
 test: .venv/installed-test .venv/installed-axe
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal
 
-# eland wants an older pandas; what it does here needs none of its other dependencies.
+# eland requires an older pandas; the functions used here need none of its other dependencies.
 engines: .venv/installed-test
 	$(PIP) --no-deps --upgrade --target .venv/engines eland elasticsearch elastic-transport
 	$(BIN)/python -m pytest -n 2 tests/exports
@@ -39,7 +40,7 @@ check: .venv/installed-check
 KERNEL_TESTS := tests/_native tests/data tests/losses tests/metrics tests/scorers tests/solvers tests/text \
     tests/objective tests/storage/test_mapped.py tests/evaluation/test_significance.py tests/rankers/test_read_only.py \
     $(addprefix tests/rankers/,linear boosting trees query_dependent refinement recommendation)
-# only the instruction set that this processor loads
+# only the build that this processor loads
 WITH_BUILD = $(BUILD) $(BIN)/cmake -G Ninja -S . -B build/$@ $(ZIG_OPTIONS) -DCMAKE_BUILD_TYPE=Release -DPython_EXECUTABLE=$(abspath $(BIN)/python) \
     -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DPLACKETT_BUILDS=$$($(BIN)/python -c 'from plackett import _native; print(_native.build)')
 # worker processes load the installed build, whose results differ by rounding
@@ -50,9 +51,9 @@ checked: .venv/installed-test
 	$(WITH_BUILD) -DPLACKETT_CHECKED=ON && $(BIN)/cmake --build build/$@
 	$(TEST_BUILD)
 
-# Python is not instrumented, so the library of the sanitizer is preloaded, and that of C++, without which exceptions abort
-# the process. Leaks are not checked because Python keeps objects until it exits; another package mixes free and delete; one
-# test measures memory, which the sanitizer changes.
+# Python is not instrumented, so the sanitizer's library is preloaded, and the C++ library, without which exceptions abort the
+# process. Leaks are not checked because Python keeps objects until it exits, nor is mixing free and delete, which
+# another package does. One test measures memory, which the sanitizer changes.
 SANITIZER = LD_PRELOAD="$$($(COMPILER) -print-file-name=libasan.so) $$($(COMPILER) -print-file-name=libstdc++.so)" \
     ASAN_OPTIONS=detect_leaks=0:alloc_dealloc_mismatch=0
 sanitize: .venv/installed-test

@@ -1,9 +1,9 @@
-"""Cranfield from text to a refined ranking: BM25, a ranker learned on text features, and ten judgements a query.
+"""Cranfield from text to a refined ranking: BM25, a ranker learned on text features, and ten judgements per query.
 
     python examples/cranfield.py FOLDER_OF_CRANFIELD
 
 The folder has cran.all.1400, cran.qry and cran.qrels, compressed or not. Words are stemmed if PyStemmer is installed.
-The candidates of each query are the first 100 of BM25; all relevant documents count, also those not among them.
+The candidates of each query are the first 100 of BM25; relevant documents count even if they are not among these.
 Tests are two-sided paired t-tests over queries.
 """
 

@@ -3,9 +3,9 @@
     pip install 'plackett[neural]' 'sentence-transformers[train]'
     python examples/cross_encoder.py
 
-The encoder is a tiny BERT with random weights whose vocabulary are the words of the documents. For a real one replace
-``tiny_encoder`` by ``CrossEncoder("microsoft/mpnet-base", num_labels=1)``; the rest stays the same. The texts are made
-up: a document is the better, the more words of the query it has, and many documents are equally good.
+The encoder is a tiny BERT with random weights, whose vocabulary consists of the words of the documents. For a real one
+replace ``tiny_encoder`` by ``CrossEncoder("microsoft/mpnet-base", num_labels=1)``; the rest stays the same. The texts
+are synthetic: a document that has more words of the query is better, and many documents are equally good.
 """
 
 import sys

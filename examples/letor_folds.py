@@ -73,7 +73,7 @@ def main(folders):
 
 
 def print_differences(precisions, set_names):
-    """Paired test over queries, which removes the variance between queries."""
+    """Print paired tests over queries, which remove the variance between queries."""
     print(f"\nAverage precision minus that of {LEADER}, and p of a paired t-test over the queries.\n")
     print("| ranker | " + " | ".join(set_names) + " |")
     print("|---|" + "---|" * len(set_names))

@@ -110,4 +110,4 @@ def test_without_any_build_the_set_up_goes_on_and_says_so(monkeypatch, capsys):
     failed = tool.subprocess.CompletedProcess([], 1, stdout="", stderr="")
     monkeypatch.setattr(tool.subprocess, "run", lambda *_, **__: failed)
     tool.main()
-    assert "tests of neural rankers will skip" in capsys.readouterr().err
+    assert "tests of neural rankers will be skipped" in capsys.readouterr().err

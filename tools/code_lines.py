@@ -15,7 +15,7 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def code_lines(path: Path) -> int:
-    """Lines of a file that hold code."""
+    """Return the number of lines of a file that hold code."""
     text = path.read_text(encoding="utf-8")
     found: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):

@@ -44,7 +44,7 @@ EXTRAS = {
     "neural": "pk.NeuralRanker(n_epochs=2).fit(data).predict(data)",
     "dask": "import dask.distributed, plackett.distributed",
 }
-# quick tests of all parts that meet other packages
+# quick tests of all parts that use other packages
 TESTS = (
     "tests/metrics",
     "tests/losses/test_base.py",
@@ -86,7 +86,7 @@ def check_extras(make: Make, wheel: Path, version: str) -> None:
             trial = make(extra, str(wheel))
             _run(trial, str(ROOT / "tools" / "torch_cpu.py"))
             if not _has(trial, "torch"):
-                print(f"  {version}, [{extra}]: skipped, no processor build of torch here")
+                print(f"  {version}, [{extra}]: skipped, no CPU build of torch was found")
                 continue
         trial = make(extra, f"{wheel}[{extra}]")
         _run(trial, "-c", DATA + code)

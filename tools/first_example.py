@@ -52,7 +52,7 @@ def seconds_of(command: list[str]) -> float:
 
 
 def _processor_seconds() -> float:
-    """Return the processor time of finished child processes; 0 where the system does not tell."""
+    """Return the processor time of finished child processes; 0 where the system does not report it."""
     times = os.times()
     return times.children_user + times.children_system
 

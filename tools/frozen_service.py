@@ -1,10 +1,10 @@
-"""Run an installed ``plackett serve`` in a namespace in which nothing can be written, and check what it answers.
+"""Run an installed ``plackett serve`` in a namespace in which nothing can be written, and check its responses.
 
     python tools/frozen_service.py ENVIRONMENT MODEL OTHER_MODEL
 
 ENVIRONMENT is a virtual environment with plackett and its ``web`` extra. All file systems are read-only, there is no
-HOME, no other program on the PATH and no right of root. The service ranks a list, swaps MODEL for OTHER_MODEL, which is
-renamed outside of the namespace, and stops. Prints JSON; exits with status 77 if this machine has no namespaces.
+HOME, no other program on the PATH, and no root privileges. The service ranks a list, swaps MODEL for OTHER_MODEL, which
+is renamed outside of the namespace, and stops. Prints JSON; exits with status 77 if this machine has no namespaces.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 NO_NAMESPACES = 77
 SECONDS = 60.0  # until an answer, or a swap
 USER = 10001
-# everything is read-only but the file systems of the kernel; then the rights of root are given up
+# everything is read-only except for the file systems of the kernel; then root privileges are dropped
 FREEZE = f"""
 set -e
 mount --make-rprivate /
@@ -45,7 +45,7 @@ def frozen(folder: Path, *command: str) -> list[str]:
 
 
 def why_not(folder: Path) -> str | None:
-    """Return why this machine cannot do that, or None."""
+    """Return why this machine cannot run such a command, or None."""
     if shutil.which("unshare") is None:
         return "there is no unshare (Debian: util-linux)"
     tried = subprocess.run(frozen(folder, "true"), capture_output=True, text=True)

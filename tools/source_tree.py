@@ -8,7 +8,7 @@ WIDTH = 26
 
 
 def lines(folder: Path = PACKAGE, depth: int = 0) -> list[str]:
-    """One line for each package below ``folder``."""
+    """Return one line for each package below ``folder``."""
     answer = []
     for path in sorted(folder.glob("*/__init__.py")):
         text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""

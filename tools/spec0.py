@@ -49,7 +49,7 @@ def first_releases(index: str, name: str) -> dict[str, date]:
 
 
 def oldest_supported(releases: dict[str, date], today: date, years: int) -> str:
-    """Return the lowest minor version whose first release is at most so many years old."""
+    """Return the lowest minor version whose first release is at most ``years`` years old."""
     limit = today.replace(year=today.year - years)
     return min((minor for minor, day in releases.items() if day >= limit), key=Version)
 
@@ -67,7 +67,7 @@ def main() -> None:
         is_fine &= bounds[name] <= Version(wanted)
         print(f"| {name} | {wanted} | {bounds[name]} |")
     if not is_fine:
-        sys.exit("a lower bound in pyproject.toml is above what SPEC 0 asks for.")
+        sys.exit("a lower bound in pyproject.toml is above the oldest version that SPEC 0 supports.")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Install a processor (CPU) build of PyTorch for the tests of neural rankers, wherever one is found.
+"""Install a CPU build of PyTorch for the tests of neural rankers, from the first source that has one.
 
     python tools/torch_cpu.py
 
-The first that works: an installed PyTorch, of whatever build; the index in the variable TORCH_INDEX; a ``+cpu`` build
-in pip's own indexes; on macOS, Windows and ARM the ordinary build, which is for processors; uv, which knows where
-PyTorch keeps its processor builds. The ordinary build for Linux on x86-64 is not tried: it has gigabytes of CUDA. If
-none is found, the tests of neural rankers skip; the command still succeeds.
+The sources, in this order: an installed PyTorch, of any build; the index in the variable TORCH_INDEX; a ``+cpu`` build
+in pip's own indexes; on macOS, Windows and ARM the ordinary build, which is for CPUs; uv, which knows the index of
+PyTorch's CPU builds. The ordinary build for Linux on x86-64 is not tried: it has gigabytes of CUDA. If none is found,
+the tests of neural rankers are skipped, and the command still succeeds.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def main() -> None:
             return
         print(f"no torch: {name} failed", file=sys.stderr)
     print(
-        "no processor build of torch was found: tests of neural rankers will skip. Install any build of torch, or set "
+        "no CPU build of torch was found: tests of neural rankers will be skipped. Install any build of torch, or set "
         "TORCH_INDEX to the address of an index that has one.",
         file=sys.stderr,
     )

@@ -14,7 +14,7 @@ PACKAGE = str(Path(pk.__file__).parent)
 
 
 def files_of(work: Callable[[], object]) -> list[str]:
-    """Files with functions that were called, in the order of their first call."""
+    """Return the files whose functions were called, in the order of their first call."""
     found: dict[str, None] = {}
 
     def note(frame, event, argument):

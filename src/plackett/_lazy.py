@@ -20,9 +20,9 @@ def attach(
     package : str
         Its ``__name__``.
     names : dict of str to str
-        By module, the public names that it holds, separated by blanks.
+        Public names of each module, separated by spaces.
     modules : str, default=""
-        Modules that are public under their last name, separated by blanks.
+        Modules that are public under their last name, separated by spaces.
     """
     homes = {name: home for home, words in names.items() for name in words.split()}
     homes |= {module.rpartition(".")[2]: module for module in modules.split()}

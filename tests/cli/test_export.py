@@ -66,7 +66,7 @@ def test_a_file_that_leaves_out_zeros_may_have_fewer_columns(run, model, lists_f
         ((), "Missing option '--to'"),
         (("--to", "lucene"), "'lucene' is not known; choose one of"),
         (("--to", "ranklib", "--name", "x"), "ranklib has no name"),
-        (("--to", "json", "--dtype", "float64"), "json has no dtype; it is for onnx"),
+        (("--to", "json", "--dtype", "float64"), "json has no dtype; only onnx"),
         (("--to", "onnx", "--dtype", "half"), "dtype='half' is not known"),
         (("--to", "json", "--features", "-"), "only --check can be standard input"),
     ],

@@ -85,7 +85,7 @@ def test_a_name_that_no_run_can_hold_is_named_with_its_query(run, model, lists_f
     (lists_folder / "named.txt").write_text("\n".join([*named[:-1], f"{named[-1]} or so"]) + "\n")
     done = run("rank", "model.plackett", "named.txt", "--run", "mine")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "the document id 'd71 or so' of query '30' is empty or contains a blank" in done.stderr
+    assert "the document id 'd71 or so' of query '30' is empty or contains whitespace" in done.stderr
 
 
 def test_measures_are_the_result_where_scores_go_to_a_file(run, model, lists):

@@ -183,10 +183,10 @@ def test_several_files_of_feedback_are_joined_and_what_is_odd_is_counted(run, na
     eta = (4 * 0.02 + 4 * 0.2) / 8
     np.testing.assert_allclose(numbers(done.stdout), refined_by_pairs(named, pairs, eta), rtol=1e-9)
     assert done.stderr.splitlines()[:5] == [
-        "1 statement repeated others and counted once",
-        "1 document was judged with different labels; their mean counts",
-        "1 pair of documents is contradictory: each document is preferred by some; both preferences count",
-        "1 judgement or preference is not in the data and ignored",
+        "1 duplicate statement was merged",
+        "1 document was judged with different labels; the mean of these labels is used",
+        "1 pair of documents is contradictory: each document is preferred in some statements; both preferences count",
+        "1 judgement or preference ignored: not in the data",
         "2 preferences between documents, eta 0.11",
     ]
     told = json.loads(run(*words, "--json").stdout)
@@ -350,8 +350,8 @@ def test_wrong_usage_ends_with_2(run, named, words):
             ["--ratings", "u.data", "--items", "u.item", "--pin-judged"],
             "--pin-judged requires --feedback or --judge-first; it",
         ),
-        (["--ratings", "u.data", "--items", "u.item", "--given", "0"], "--given 0: at least 1 is needed."),
-        (["--ratings", "u.data", "--items", "u.item", "--seed", "-1"], "--seed -1: at least 0 is needed."),
+        (["--ratings", "u.data", "--items", "u.item", "--given", "0"], "--given 0: it must be at least 1."),
+        (["--ratings", "u.data", "--items", "u.item", "--seed", "-1"], "--seed -1: it must be at least 0."),
         (["--ratings", "a", "--items", "b", "--user", "3", "--method", "mrr,lrr"], "--user takes one --method;"),
         (["--ratings", "u.data", "--items", "u.item", "--user", "ann"], "Invalid value for '--user'"),
     ],
@@ -405,4 +405,4 @@ def test_judgements_that_fit_nothing_are_counted(run, named, lists_folder):
     with open(lists_folder / "qrels.txt", "a") as file:
         file.write(f"{named.ids[0]} 0 gone 1\n")
     done = run("refine", "named.txt", "-b", "1", "-f", "qrels.txt")
-    assert done.stderr.splitlines()[0] == "1 judged document is not in the data and ignored"
+    assert done.stderr.splitlines()[0] == "1 judged document ignored: not in the data"

@@ -227,7 +227,7 @@ def test_columns_that_one_file_leaves_out_count_as_zero(run, lists_folder, lists
         (["-o", "model.gz"], "model.gz: models are not compressed"),
         (["--set", "kk=1"], "the ranker 'listmle' has no parameter 'kk'"),
         (["-m", "ndgc"], "ndgc"),
-        (["-m", "map", "-m", "MAP"], "--metric names no measure, or one twice."),
+        (["-m", "map", "-m", "MAP"], "--metric: give at least one measure, and each one once."),
         (["--l2", "-1"], "Invalid value for '--l2'"),
         (["--max-iter", "0"], "Invalid value for '--max-iter'"),
         (["--tune-l2"], "--tune-l2 and --l2-path need a --validation set."),
@@ -260,7 +260,7 @@ def test_a_model_needs_a_name(run):
         (["train.txt", "-o", "nowhere/model"], "there is no folder"),
         (["train.txt", "-o", "."], "is a folder; give the name of a file for the model."),
         (["nan.txt", "-o", "model"], "X has a NaN in row 2, feature 1"),  # of the file, whose queries are torn apart
-        (["bare.txt", "-o", "model"], 'bare.txt has 2 rows but no features; rows like "label qid:ID 1:value'),
+        (["bare.txt", "-o", "model"], 'bare.txt has 2 rows but no features; expected rows like "label qid:ID 1:value'),
         (["train.txt", "--validation", "bare.txt", "-o", "model"], "bare.txt has 2 rows but no features"),
     ],
 )

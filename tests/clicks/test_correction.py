@@ -188,7 +188,7 @@ def test_mistakes_are_named(log):
         labels(log, THETA, "ips", regression=np.zeros(log.n_pairs))
     with pytest.raises(ValueError, match=r"regression has shape \(3,\)"):
         labels(log, THETA, "dr", regression=np.zeros(3))
-    with pytest.raises(ValueError, match=r"the propensity at ranks 2 to 3 is 0\. Give clip above 0"):
+    with pytest.raises(ValueError, match=r"the propensity at ranks 2 to 3 is 0\. Set clip above 0"):
         labels(log, [1.0, 0, 0, 0.5, 0.5], "ips")
     assert np.isfinite(labels(log, [1.0, 0, 0, 0.5, 0.5], "ips", clip=0.1).relevance).all()
     with pytest.raises(ValueError, match="clip=2; propensities are at most 1"):

@@ -413,9 +413,9 @@ def test_options_belong_to_targets(lists):
     model = json.loads(pk.export(ranker, "solr", feature_names=NAMES, name="mine", store="shop"))
     assert (model["name"], model["store"]) == ("mine", "shop")
     assert "store" not in json.loads(pk.export(ranker, "solr", feature_names=NAMES))
-    with pytest.raises(ValueError, match="ranklib has no name; it is for elasticsearch and"):
+    with pytest.raises(ValueError, match="ranklib has no name; only elasticsearch and"):
         pk.export(ranker, "ranklib", name="mine")
-    with pytest.raises(ValueError, match="json has no dtype; it is for onnx"):
+    with pytest.raises(ValueError, match="json has no dtype; only onnx"):
         pk.export(ranker, "json", dtype="float64")
     with pytest.raises(ValueError, match="dtype='float16' is not known"):
         pk.export(ranker, "onnx", dtype="float16")

@@ -68,7 +68,7 @@ def test_parameters_can_be_checked_before_there_are_data(ranker):
 
 @of_every_ranker
 def test_patience_needs_an_eval_set(ranker):
-    with pytest.raises(ValueError, match="patience=3 needs an eval_set, which fit was not given"):
+    with pytest.raises(ValueError, match="patience=3 needs an eval_set, but fit got none"):
         clone(ranker).set_params(patience=3).fit(DATA)
 
 

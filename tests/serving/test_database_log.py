@@ -114,7 +114,7 @@ def test_databases_that_cannot_be_used_are_refused_without_the_password(postgres
     closed = postgresql_url.rpartition("@")[0] + f"@127.0.0.1:{free_port()}/none"
     twice = postgresql_url.replace("s3cret%2Fwith%40", "s3cret@")
     for url, kind, message in (
-        (postgresql_url, StoreError, "other tables of the names ubi_queries and ubi_events: column .* does not exist"),
+        (postgresql_url, StoreError, "other tables named ubi_queries and ubi_events: column .* does not exist"),
         (f"{postgresql_server}/nothing", StoreError, "no such database"),
         (
             postgresql_server.replace("plackett:", "plackett:s3cret-wrong") + "/postgres",

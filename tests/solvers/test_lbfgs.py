@@ -135,7 +135,7 @@ def test_a_start_at_the_minimum_costs_one_evaluation(solver):
 
 @exact
 def test_a_start_that_is_not_finite_is_refused(solver):
-    with pytest.raises(ValueError, match="objective is not finite at the start; use smaller coefficients or scaled"):
+    with pytest.raises(ValueError, match="objective is not finite at the start; use smaller coefficients, or scale"):
         minimize(solver, Exponential(differences()), start=np.full(8, 1e4))
 
 

@@ -353,9 +353,9 @@ def test_what_cannot_be_indexed_is_refused():
         (["a", "b"], {"links": "citation"}, "names a kind of link"),
         (["a"], {"fields": ["title"]}, "fields='title' is not known"),
         (["a", "b"], {"docid": "xy"}, "docid is the string 'xy'"),
-        (["a", "b"], {"docid": ["x\0", "x"]}, r"the id 'x\\x00' holds a null character"),
+        (["a", "b"], {"docid": ["x\0", "x"]}, r"the id 'x\\x00' contains a null character"),
         ({"t": ["a"]}, {"fields": "t"}, "fields is the string 't'"),
-        (["a", "half \ud83d"], {}, "body of document '1' holds half a surrogate pair at character 5"),
+        (["a", "half \ud83d"], {}, "body of document '1' contains a lone surrogate at character 5"),
     ]:
         with pytest.raises(ValueError, match=message):
             build_index(documents, **options)

@@ -22,14 +22,14 @@ STOPPED = 130  # the exit status that shells expect after Ctrl-C
 UsageError: Any = typer.BadParameter.__base__  # click's; recent versions of typer have a copy of click inside
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 OPTIONS = [
-    ("VERB --help", "The usual options of a verb; --help-all explains all."),
+    ("VERB --help", "Show the usual options of a verb; --help-all explains all."),
     ("--install-completion", "Install completion for this shell."),
-    ("--version", "The version."),
+    ("--version", "Show the version."),
 ]
 
 
 class Verbs(TyperGroup):
-    """The verbs; the module of one is imported when it is used."""
+    """The verbs; the module of a verb is imported when the verb is used."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the verbs."""
@@ -63,7 +63,7 @@ class Verbs(TyperGroup):
 
 
 def load_verb(name: str) -> Any:
-    """Return the command of a verb, whose module is imported now."""
+    """Import the module of a verb, and return its command."""
     verb = typer.Typer(add_completion=False, context_settings=SETTINGS, pretty_exceptions_enable=False)
     function = getattr(import_module(f"plackett.cli.{name}"), name)
     examples = "\n".join(f"plackett {words}" for words in VERBS[name].examples)
@@ -146,9 +146,9 @@ def _message(error: Exception) -> str:
 
 
 def _hint(error: Exception) -> str | None:
-    """Return what to do if the message of the error does not say it."""
+    """Return a hint for an error whose message does not say what to do, or None."""
     if notes := getattr(error, "__notes__", None):
         return " ".join(notes)
     if isinstance(error, (ValueError, OSError, KeyError, ModuleNotFoundError, MemoryError)):
         return None
-    return f"this is a {type(error).__name__}; PLACKETT_DEBUG=1 shows where it comes from."
+    return f"this is a {type(error).__name__}; set PLACKETT_DEBUG=1 to see the traceback."

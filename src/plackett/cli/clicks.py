@@ -65,10 +65,10 @@ def clicks(
         int | None, typer.Option(min=0, help="Minimum impressions (10).", rich_help_panel=JUDGING)
     ] = None,
     min_evidence: Annotated[
-        float | None, typer.Option(min=0, help="Minimum evidence, in looks (1).", rich_help_panel=JUDGING)
+        float | None, typer.Option(min=0, help="Minimum evidence, in examinations (1).", rich_help_panel=JUDGING)
     ] = None,
     lower: Annotated[
-        bool | None, typer.Option("--lower", help="Grade the interval's low end.", rich_help_panel=JUDGING)
+        bool | None, typer.Option("--lower", help="Grade the interval's lower end.", rich_help_panel=JUDGING)
     ] = None,
     prior: Annotated[str | None, typer.Option(help="fitted (default), or a,b.", rich_help_panel=JUDGING)] = None,
     cv: Annotated[int | None, typer.Option(min=2, help="Folds (5).", rich_help_panel=COMPARING)] = None,
@@ -98,7 +98,7 @@ def clicks(
     convert       write the cleaned log to a file that the other tasks load quickly
     judge         grades of documents by a click model, as qrels or CSV
     compare       click models on held-out sessions
-    propensities  how much less each rank is looked at than rank 1
+    propensities  how often each rank is examined, relative to rank 1
     report        everything, as one HTML page
     """
     from plackett.cli.shared import output as out
@@ -201,7 +201,7 @@ def _report(log: ClickLog, path: str, models: str | None, method: str | None, le
     for name in (method or "harvesting").split(","):
         try:
             found.append(_propensities(log, name, level, seed))
-        except ValueError as error:  # the rest of the page is still of use, unless the method was asked for
+        except ValueError as error:  # the rest of the page is still useful, unless the user chose the method
             if method is not None:
                 raise
             out.note(f"no propensities: {error}")

@@ -137,7 +137,7 @@ def evaluate(
     is_comparison = len(scores) > 1
     if is_comparison:
         if every_convention or reference_scores:
-            raise typer.BadParameter("--every-convention and --reference-scores are for one run.")
+            raise typer.BadParameter("--every-convention and --reference-scores require a single run.")
         comparisons.check_per_query(form, per_query)
         comparisons.check_report(report)
     elif baseline is not None or report is not None:

@@ -27,7 +27,7 @@ def info(
     zero_based: ZeroBased = False,
     relevant_from: Annotated[float, typer.Option(help="Smallest label that counts as relevant.")] = 1.0,
     cache: Cache = False,
-    columns: Annotated[bool, typer.Option("--columns", help="A table of the columns instead.")] = False,
+    columns: Annotated[bool, typer.Option("--columns", help="Print a table of the columns.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Describe judged lists (sizes, labels, columns, and what to look at before a fit) or a trained model."""

@@ -166,5 +166,5 @@ def _use_of(found: dict[str, Any]) -> str:
     for name in (JUDGE_FIRST, "--top", "--min-ratings", "--train-users", "--given", "--seed"):
         least = 0 if name == "--seed" else 1
         if found.get(name, least) < least:
-            raise typer.BadParameter(f"{name} {found[name]}: at least {least} is needed.")
+            raise typer.BadParameter(f"{name} {found[name]}: it must be at least {least}.")
     return use

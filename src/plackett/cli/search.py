@@ -58,7 +58,7 @@ def search(
     if queries is None and (target != "-" or tag is not None):
         raise typer.BadParameter("--output and --run require --queries.")
     if tag is not None and tag.split() != [tag]:
-        raise typer.BadParameter(f"--run {tag!r}: the name of a run must not contain blanks.")
+        raise typer.BadParameter(f"--run {tag!r}: the name of a run must not contain spaces.")
     if target != "-":
         output.check_target(target, "run")
     inputs.check_exists(folder)
@@ -158,7 +158,7 @@ def _load_queries(source: str) -> dict[str, str]:
     queries: dict[str, str] = {}
     for number, qid, words in read(name, text):
         if qid.split() != [qid]:
-            raise DataFormatError(name, number, f"the query id {qid!r} must not contain blanks.")
+            raise DataFormatError(name, number, f"the query id {qid!r} must not contain spaces.")
         if qid in queries:
             raise DataFormatError(name, number, f"the query id {qid!r} occurs twice.")
         queries[qid] = words

@@ -77,13 +77,13 @@ def serve(
     interleave_k: Annotated[
         int | None,
         typer.Option(
-            "--interleave-k", min=1, rich_help_panel=INTERLEAVING, help="First documents of a list that are mixed (10)."
+            "--interleave-k", min=1, rich_help_panel=INTERLEAVING, help="Documents mixed at the top of a list (10)."
         ),
     ] = None,
     lists_per_user: Annotated[
         int | None,
         typer.Option(
-            "--lists-per-user", min=1, rich_help_panel=INTERLEAVING, help="Clicked lists of a user that count (1)."
+            "--lists-per-user", min=1, rich_help_panel=INTERLEAVING, help="Clicked lists that count per user (1)."
         ),
     ] = None,
     workers: Annotated[int, typer.Option("--workers", min=1, max=256, help="Processes that share the models.")] = 1,

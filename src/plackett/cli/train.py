@@ -197,7 +197,7 @@ def train(
     wanted = measures.parse_measures(metrics or "ndcg@10,map", "--metric")
     if not is_known(name) and own_parts.is_own(name):
         raise typer.BadParameter(
-            f"--ranker {name}: plackett cannot save a ranker of your own. Use it in compare or tune."
+            f"--ranker {name}: plackett cannot save user-defined rankers. Use it in compare or tune."
         )
     _check_options(name, params, is_tuned=is_tuned)
     has_own_path = name in CHOOSE_L2_IN_FIT
@@ -339,7 +339,7 @@ def _build(name: str, params: dict[str, Any]) -> Any:
 
 
 def _fit(job: _Job) -> Any:
-    """Return the fitted ranker. After Ctrl-C, save what was found so far."""
+    """Return the fitted ranker. After Ctrl-C, save the best model found so far."""
     arguments = {} if job.held_back is None else {"eval_set": job.held_back, "eval_metric": job.metrics[0]}
     if job.weights is not None:
         arguments["sample_weight"] = job.weights

@@ -90,9 +90,9 @@ def tune(
     if validation is not None and folds is not None:
         raise typer.BadParameter("give either --validation or --folds.")
     if folds is not None and folds < 2:
-        raise typer.BadParameter(f"--folds {folds}: at least 2 are needed.")
+        raise typer.BadParameter(f"--folds {folds}: it must be at least 2.")
     if trials is not None and trials < 1:
-        raise typer.BadParameter(f"--trials {trials}: at least 1 is needed.")
+        raise typer.BadParameter(f"--trials {trials}: it must be at least 1.")
     if data.count("-") + (validation == "-") > 1:
         raise typer.BadParameter("standard input (-) can be used for one file only.")
 

@@ -1,4 +1,4 @@
-"""The verbs of the command: what each does, in a line, and examples."""
+"""The verbs of the command, each with a one-line summary and examples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Verb(NamedTuple):
     panel : str
         The heading of ``plackett --help`` under which it is listed.
     summary : str
-        What it does, in a line.
+        One line that says what the verb does.
     examples : tuple of str
         The last lines of its help.
     """

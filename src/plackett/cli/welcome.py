@@ -17,7 +17,7 @@ NEEDS = {"report": "matplotlib", "web": "fastapi"}
 
 
 def show_welcome() -> None:
-    """Print what can be done now, with a command for each."""
+    """Print a first command for each kind of data."""
     output.write(f"plackett {__version__}: learning to rank. You have …")
     for what, command, extra in STARTS:
         lacks = extra is not None and not is_installed(NEEDS[extra])

@@ -105,7 +105,7 @@ def workbench(
     inputs.check_exists(*([] if source is None else [source]), *(models or []), *(engines or []))
     live = _engines(engines or [], {"elasticsearch": elasticsearch, "opensearch": opensearch, "solr": solr})
     if live and letor:
-        raise typer.BadParameter("a live engine needs no --letor; give SOURCE, or neither.")
+        raise typer.BadParameter("--letor cannot be combined with a live engine; give SOURCE, or neither.")
     settings = replace(_settings(host, port, token, origin, grades), is_logging=not no_log)
     from plackett.http.server import address_of, open_port, serve
 

@@ -1,6 +1,7 @@
 """Clicks: logs of ranked lists and clicks, click models, propensities and judgements from them.
 
-``plackett.Feedback.from_clicks`` is something else: it makes preferences for ``refine`` from a few clicks of one user.
+Not to be confused with ``plackett.Feedback.from_clicks``, which makes preferences for ``refine`` from a few clicks of
+one user.
 """
 
 from plackett._lazy import attach

@@ -45,11 +45,11 @@ class Judgements:
     grade : ndarray of int64 of shape (n_rows,)
         Number of cut points below the value, or below the lower end of its interval.
     value, low, high : ndarray of shape (n_rows,)
-        Posterior mean of the chance, and the ends of its interval.
+        Posterior mean of the probability, and the ends of its interval.
     impressions : ndarray of int64 of shape (n_rows,)
         How often the pair was shown in the log of the fit.
     evidence : ndarray of shape (n_rows,)
-        Information about the attractiveness, as an equivalent number of looks.
+        Information about the attractiveness, as an equivalent number of examined impressions.
     cuts : ndarray of shape (n_grades - 1,)
         Cut points, the same for all queries.
     by : str
@@ -106,8 +106,8 @@ class Judgements:
         Parameters
         ----------
         encode : bool, default=False
-            Whether blanks and percent signs in names are percent-encoded ("red%20shoes"): files of qrels cannot hold
-            blanks. ``urllib.parse.unquote`` restores the names.
+            Whether spaces and percent signs in names are percent-encoded ("red%20shoes"): qrels files cannot hold
+            spaces. ``urllib.parse.unquote`` restores the names.
 
         Returns
         -------
@@ -144,7 +144,7 @@ class Judgements:
         if features is None:
             if self.features is None:
                 raise ValueError(
-                    "the pairs have no features. Use model.judgements(log.with_features(...)), or give features."
+                    "the pairs have no features. Use model.judgements(log.with_features(...)), or pass features."
                 )
             features, feature_names = self.features, self.feature_names if feature_names is None else feature_names
         return Queries(features, self.grade, self.query, docid=self.docid, feature_names=feature_names)
@@ -233,7 +233,7 @@ def judge(
     if len(mean) > 1 and given is None and not cuts.size:
         warn(
             f"no quantile separates the values of the pairs ({mean.min():.3g} to {mean.max():.3g}): all have grade 0. "
-            "Give cut points, such as grades=[0.1, 0.3].",
+            "Pass cut points, such as grades=[0.1, 0.3].",
             DataWarning,
         )
     features, feature_names = (None, None) if log is None else (log.features, log.feature_names)

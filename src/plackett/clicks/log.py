@@ -69,7 +69,7 @@ class ClickLog:
     feature_names : list of str or None
         Their names.
     cleaning : Cleaning or None
-        What ``read_clicks`` found damaged, and what it did about it.
+        The damage that ``read_clicks`` found, and how it was treated.
 
     Examples
     --------

@@ -44,19 +44,20 @@ def simulate_clicks(
     the seed and of the number of the session: the first 1,000 sessions of a log of 10 million are those of a log of
     1,000, for any number of threads.
 
-    * "pbm": looks at rank r with chance (.68 .61 .48 .34 .28 .20 .11 .10 .08 .06) to the power ``eta`` (the last one
-      for lower ranks), and then clicks with chance ε + (1 - ε) (2^y - 1) / (2^y_max - 1).
-    * "cascade": looks at all ranks down to the first click, and clicks with the same chance.
-    * "ubm": looks at a rank with a chance that depends on the last click above, a table to the power ``eta``.
-    * "trust": looks at r with chance .35 / r + .65 / (1 + .05 (r - 1)), and then clicks on a relevant document with
-      chance 1 / (1 + .005 (r - 1)), on another with .65 / r; it is relevant with chance y / y_max (oosterhuis2023).
+    * "pbm": examines rank r with probability (.68 .61 .48 .34 .28 .20 .11 .10 .08 .06) to the power ``eta`` (the last
+      one for lower ranks), and then clicks with probability ε + (1 - ε) (2^y - 1) / (2^y_max - 1).
+    * "cascade": examines all ranks down to the first click, and clicks with the same probability.
+    * "ubm": examines a rank with a probability that depends on the last click above, a table to the power ``eta``.
+    * "trust": examines rank r with probability .35 / r + .65 / (1 + .05 (r - 1)), and then clicks on a relevant
+      document with probability 1 / (1 + .005 (r - 1)), on another with .65 / r; a document is relevant with probability
+      y / y_max (oosterhuis2023).
 
     Parameters
     ----------
     queries : Queries
         With labels. Documents without a name are named by their row.
     ranker : fitted ranker, array-like of scores, or a mapping of names to these
-        What makes the lists; with several, each session draws one.
+        The rankers that produce the lists; with several, each session draws one.
     n_sessions : int
     user : {"pbm", "cascade", "ubm", "trust"}, default="pbm"
     k : int, default=10
@@ -64,7 +65,7 @@ def simulate_clicks(
     eta : float, default=1.0
         How much the position matters, 0 for not at all ("pbm", "ubm").
     epsilon : float, default=0.1
-        Chance of a click on a document with label 0 that is looked at; ignored by "trust".
+        Probability of a click on an examined document with label 0; ignored by "trust".
     random_share : float, default=0.0
         Share of the sessions whose list is shuffled.
     max_label : float, default=None

@@ -1,4 +1,4 @@
-"""Simulated users: the chance that a shown document is looked at and clicked."""
+"""Simulated users: the probability that a shown document is examined and clicked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from plackett.validation import check_choice, check_number
 USERS = ("pbm", "cascade", "ubm", "trust")
 INDEPENDENT, CASCADE, BROWSING = 0, 1, 2  # as in _native/clicks/log/simulate.hpp
 LOOKED_AT = (0.68, 0.61, 0.48, 0.34, 0.28, 0.20, 0.11, 0.10, 0.08, 0.06)  # joachims2005, as in ULTRA
-# chance to look at a rank (rows) by the distance to the last click above (the last column: no click), as in ULTRA
+# probability of examining a rank (rows) by the distance to the last click above (last column: no click), as in ULTRA
 BROWSED = (
     (1.0,),
     (0.98, 1.0),
@@ -27,9 +27,9 @@ BROWSED = (
 
 
 class User(NamedTuple):
-    """A user: a document of relevance x at rank r is clicked with chance ``slope[r] * x + offset[r]`` if looked at.
+    """A user: P(click) of an examined document of relevance x at rank r is ``slope[r] * x + offset[r]``.
 
-    With the kind CASCADE nothing is looked at after a click; with BROWSING rank r is looked at with chance
+    With the kind CASCADE nothing is examined after a click; with BROWSING rank r is examined with probability
     ``browse[r, last]``, where ``last`` is the rank of the last click above, 0 for none. Ranks of arrays begin at 0.
     """
 
@@ -45,7 +45,7 @@ def get_user(name: str, labels: np.ndarray, k: int, *, eta: float, epsilon: floa
     check_choice(name, "user", USERS)
     eta, epsilon = check_number(eta, "eta", least=0), check_number(epsilon, "epsilon", least=0)
     if epsilon > 1:
-        raise ValueError(f"epsilon={epsilon:g}; it is a chance, at most 1.")
+        raise ValueError(f"epsilon={epsilon:g}; it is a probability and must be at most 1.")
     judged = np.nan_to_num(labels, nan=0.0)
     largest = float(judged.max(initial=0.0)) if max_label is None else check_number(max_label, "max_label", above=0)
     if largest <= 0 or judged.min(initial=0.0) < 0 or judged.max(initial=0.0) > largest:

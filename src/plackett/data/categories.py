@@ -1,4 +1,4 @@
-"""Categories: columns of X that hold codes, and the names that the codes stand for.
+"""Categories: columns of X that hold codes, and the names of these codes.
 
 ``Queries.categories`` is a dictionary from the position of a column to the array of its names, or None. The column
 holds the position of the name, 0, 1, ..., and NaN where the value is missing, so that X stays numeric.

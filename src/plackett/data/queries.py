@@ -294,7 +294,7 @@ class Queries:
 
     @property
     def judged(self) -> np.ndarray:
-        """Whether each row is judged: not if its label is NaN or negative, as in trec_eval."""
+        """Whether each row is judged; rows with a NaN or negative label are not, as in trec_eval."""
         return self.labels >= 0.0
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Text tables of words between blanks, split by numpy without a Python object per word; score files."""
+"""Text tables of whitespace-separated words, split by numpy without a Python object per word; score files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether an exported model gives the scores of its ranker."""
+"""Check that an exported model gives the scores of its ranker."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def check_parity(score: Callable[[np.ndarray], np.ndarray], ranker: Any, form: F
     if not found.relative <= TOLERANCE:
         place = row if queries.row_order is None else int(queries.row_order[row])
         raise ValueError(
-            f"{target} would score row {place} {theirs[row]:.9g} instead of {ours[row]:.9g}; the difference is "
+            f"{target} would score row {place} as {theirs[row]:.9g} instead of {ours[row]:.9g}; the difference is "
             f"{found.relative:.1e} of the scores' spread, above {TOLERANCE:g}. {_reason(form, rows)}"
             "Nothing was written."
         )

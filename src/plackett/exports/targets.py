@@ -188,7 +188,7 @@ def checked_options(target: str, options: dict[str, Any]) -> dict[str, Any]:
     for key, value in options.items():
         if value is not None and key not in OPTIONS[target]:
             others = " and ".join(other for other, known in OPTIONS.items() if key in known)
-            raise ValueError(f"{target} has no {key}; it is for {others}.")
+            raise ValueError(f"{target} has no {key}; only {others} can have one.")
     defaults = {"name": DEFAULT_NAME, "store": None, "dtype": "float32"}
     checked = {key: defaults[key] if options.get(key) is None else options[key] for key in OPTIONS[target]}
     for key in ("name", "store"):

@@ -24,7 +24,7 @@ from plackett.http.errors import RequestError
 from plackett.http.request_body import BodyReader, replay, too_large
 from plackett.http.settings import ServerSettings, is_loopback
 
-OWN_SITES = (None, "same-origin", "none")  # of Sec-Fetch-Site
+OWN_SITES = (None, "same-origin", "none")  # values of Sec-Fetch-Site
 SEND_TIMEOUT = 60.0  # seconds between two parts of a response
 MAX_RESPONSE_TIME = 3600.0  # seconds
 UNREAD_TIMEOUT = 1.0  # seconds after which an unread response is dropped if other requests wait

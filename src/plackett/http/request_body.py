@@ -41,7 +41,7 @@ class BodyReader:
 
     def __init__(self, max_body: int, max_unfinished: int, max_bytes: int):
         self._max_body, self._max_unfinished, self._max_bytes = max_body, max_unfinished, max_bytes
-        self._n_bytes: dict[asyncio.Timeout, int] = {}  # by deadline
+        self._n_bytes: dict[asyncio.Timeout, int] = {}  # bytes in memory, by deadline
 
     async def read(self, receive: Receive) -> bytes | None:
         """Return the body, or None if the client disconnected; raise a `RequestError` if it is too large or slow."""

@@ -46,7 +46,7 @@ class ServerSettings:
         if self.token is None and not is_loopback(self.host):
             raise ValueError(f"other machines can reach {self.host}, so a token is needed; 127.0.0.1 needs none.")
         if self.token is not None and not re.fullmatch(rf"[!-~]{{{MIN_TOKEN},}}", self.token):
-            raise ValueError(f"a token must have {MIN_TOKEN} characters or more, all printable ASCII and no blanks.")
+            raise ValueError(f"a token must have {MIN_TOKEN} characters or more, all printable ASCII and no spaces.")
 
     @property
     def is_local(self) -> bool:

@@ -81,7 +81,9 @@ Loss.backends.update({"torch": _torch_form, "cross encoder": _cross_encoder_form
 
 
 def loss_names() -> list[str]:
-    """Return the names of the losses, for ``loss=``: ours, and those of installed packages (``plackett.losses``).
+    """Return the names that ``loss=`` takes.
+
+    Installed packages add names through the entry points ``plackett.losses``.
 
     Returns
     -------
@@ -96,7 +98,7 @@ def loss_names() -> list[str]:
 
 
 def get_loss(loss: Any) -> Loss:
-    """Return the loss of a name, with its default parameters, or a loss object.
+    """Return the loss with this name and default parameters, or the given object as a ``Loss``.
 
     Parameters
     ----------
@@ -129,8 +131,8 @@ def get_loss(loss: Any) -> Loss:
 def linear_form(loss: Any) -> Loss:
     """Return the form of a loss that is linear in the labels, for labels that were estimated from clicks.
 
-    Gains are the labels, and not divided by an ideal DCG. Pairs count by the label of their first document
-    alone: ``Σ_i y_i Σ_{j ≠ i} ℓ(s_i − s_j)``, which with the hinge is the propensity SVM (joachims2017).
+    Gains are the labels themselves, not divided by an ideal DCG. Pairs are weighted by the label of their first
+    document alone: ``Σ_i y_i Σ_{j ≠ i} ℓ(s_i − s_j)``, which with the hinge is the propensity SVM (joachims2017).
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""The base class of losses: value and slope by the scores, and curvature if the loss has any.
+"""The base class of losses: value and slope with respect to the scores, and curvature if the loss has any.
 
 A loss uses scores and labels, not X. It works on ``QueryLists``: flat arrays with query bounds and the label order.
-What depends on the labels alone is cached on the lists (``lists.keep``) and computed once per fit.
+Values that depend on the labels alone are cached on the lists (``lists.keep``) and computed once per fit.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from plackett._parameters import Parameters
 from plackett.data.queries import Queries, QueryLists
 from plackett.validation import count_of
 
-CHECKED_QUERIES = 5  # those with the widest labels
+CHECKED_QUERIES = 5  # those with the widest range of labels
 STEP = 1e-6  # of a score, for differences
 
 NOT_LINEAR = (
     "cannot learn from labels that were estimated from clicks: it is not linear in the labels, so that their noise "
-    'would become bias. Use "softmax", "squared", "binary-cross-entropy", or what plackett.losses.linear_form returns '
-    'for "hinge", "logistic", "ndcg-loss1", "approx-ndcg", "neural-ndcg" or "pl-rank". To use estimates as ordinary '
-    "labels, pass arrays: fit(queries.X, queries.y, qid=queries.qid)."
+    'would become bias. Use "softmax", "squared", "binary-cross-entropy", or the loss that plackett.losses.linear_form '
+    'returns for "hinge", "logistic", "ndcg-loss1", "approx-ndcg", "neural-ndcg" or "pl-rank". To use estimates as '
+    "ordinary labels, pass arrays: fit(queries.X, queries.y, qid=queries.qid)."
 )
 
 CurvatureProduct = Callable[[np.ndarray], np.ndarray]
@@ -40,9 +40,9 @@ def lists_of(queries: Any) -> QueryLists:
 
 
 class Loss(Parameters, ABC):
-    """Base of the losses.
+    """Base class of the losses.
 
-    A loss of your own derives from this class and has ``value_and_slope``, or ``query_values`` if it is vectorised over
+    Derive your own loss from this class and define ``value_and_slope``, or ``query_values`` if it is vectorised over
     queries. Every ranker with the parameter ``loss`` accepts it; ``plackett.testing.check_loss`` tests it.
 
     Attributes
@@ -53,7 +53,7 @@ class Loss(Parameters, ABC):
         Whether the loss is invariant to a constant added to all scores of a query. If not, linear rankers fit an
         intercept.
     is_convex, is_smooth : bool
-        As a function of the scores; ``is_smooth`` means that the slope is continuous.
+        Whether the loss is convex or smooth as a function of the scores. Smooth means that the slope is continuous.
     is_random : bool
         Whether two calls with the same scores may differ.
     is_pointwise : bool
@@ -67,9 +67,8 @@ class Loss(Parameters, ABC):
         Whether the loss is linear in the labels, up to a constant, so that labels may be any real numbers, such as
         relevance that was estimated from clicks without bias.
     has_moving_weights : bool
-        Whether pairs are weighted by the ranks of the current scores, and the slope is the derivative only with these
-        weights held, as in LambdaRank. Other attributes and the curvature are then those with the weights held.
-        ``held_at`` returns that loss.
+        Whether pairs are weighted by the ranks of the current scores, as in LambdaRank. The slope, the curvature and
+        the other attributes are then those of the loss with these weights held fixed, which ``held_at`` returns.
     """
 
     name: ClassVar[str]
@@ -225,7 +224,7 @@ class Loss(Parameters, ABC):
         raise self._lacks("smoothed")
 
     def held_at(self, scores: np.ndarray, lists: QueryLists) -> Loss:
-        """Return the loss with its weights held at the ranks of ``scores``, for these ``lists`` only.
+        """Return the loss with its weights held fixed at the ranks of ``scores``, for these ``lists`` only.
 
         Its slope is the derivative of its value. A loss without moving weights is returned unchanged.
         """
@@ -257,7 +256,7 @@ class Loss(Parameters, ABC):
         return type(self).bound_at is not Loss.bound_at
 
     def value_and_slope(self, scores: Any, queries: Queries | QueryLists) -> tuple[float, np.ndarray]:
-        """Return the loss summed over all queries, and its slope by each score.
+        """Return the loss summed over all queries, and its derivative with respect to each score.
 
         Parameters
         ----------
@@ -277,7 +276,7 @@ class Loss(Parameters, ABC):
         return value, in_row_order(slope, queries)
 
     def curvature_diagonal(self, scores: Any, queries: Queries | QueryLists) -> np.ndarray:
-        """Return the diagonal of the second derivative by the scores, which boosted trees use.
+        """Return the diagonal of the second derivative with respect to the scores, which boosted trees use.
 
         It is exact for convex losses. Others may have a positive estimate (``has_positive_diagonal``).
 
@@ -326,7 +325,7 @@ class Loss(Parameters, ABC):
         """Return the loss as ``params["objective"]`` of ``lightgbm.train``.
 
         ``LGBMRanker(objective=…)`` takes it as well. LightGBM's trees start at a score of 0. A loss that does not
-        ignore shifts may need another start: give the Dataset an ``init_score``, and add it to what the trees predict.
+        ignore shifts may need another start: give the Dataset an ``init_score``, and add it to the trees' predictions.
 
         Parameters
         ----------
@@ -342,9 +341,9 @@ class Loss(Parameters, ABC):
     def as_xgboost(self, queries: Queries | QueryLists) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
         """Return the loss as ``obj`` of ``xgboost.train``.
 
-        ``XGBRegressor(objective=…)`` takes it as well. XGBoost adds 1 to the curvature of a leaf (``reg_lambda``) and
-        requires at least 1 of it (``min_child_weight``), which is a lot for losses that are means over pairs: lower
-        both.
+        ``XGBRegressor(objective=…)`` takes it as well. By default XGBoost adds 1 to the curvature of a leaf
+        (``reg_lambda``) and requires a curvature of at least 1 (``min_child_weight``). This is a lot for losses that
+        are means over pairs: lower both.
 
         Parameters
         ----------
@@ -358,7 +357,7 @@ class Loss(Parameters, ABC):
         return self.backends["trees"](self, queries)
 
     def as_torch(self) -> Any:
-        """Return the loss as a function of PyTorch: ``f(scores, queries)`` is a tensor that can be differentiated.
+        """Return the loss as a function of PyTorch tensors: ``f(scores, queries)`` can be differentiated.
 
         Returns
         -------

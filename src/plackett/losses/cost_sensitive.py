@@ -31,10 +31,10 @@ class _Weights(NamedTuple):
 class CSListMLE(CompiledCurvature):
     """Cost-sensitive ListMLE (Lu et al. 2010): smooth, convex, and up to a constant a bound on 1 − NDCG@k.
 
-    ``(1 / DCG) Σ_j β_j log2(1 + Σ_{t: y_t < y_j} α_jt exp(f_t − f_j))``. The weight of a pair is about what NDCG@k
-    loses when its documents are swapped: ``w_jt = A_j + A_t``, ``A_j`` being the gain ``2**y_j − 1`` times the slope of
-    the discount at the best position of j, 0 beyond position k. ``β_j = Σ_t w_jt``, ``α_jt = w_jt / β_j``, and DCG is
-    that of the labels with every document at its best position.
+    ``(1 / DCG) Σ_j β_j log2(1 + Σ_{t: y_t < y_j} α_jt exp(f_t − f_j))``. The weight of a pair is about
+    the drop in NDCG@k when its documents are swapped: ``w_jt = A_j + A_t``, ``A_j`` being the gain ``2**y_j − 1`` times
+    the slope of the discount at the best position of j, 0 beyond position k. ``β_j = Σ_t w_jt``,
+    ``α_jt = w_jt / β_j``, and DCG is that of the labels with every document at its best position.
 
     As in the metrics, labels of 0 and below have gain 0, and gains are relative to the largest of the query, so that
     large labels do not overflow. Documents with ``β_j = 0`` have no term; queries with one label, or without a label

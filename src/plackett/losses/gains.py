@@ -1,4 +1,4 @@
-"""The gains of documents, as the losses that follow NDCG weigh them."""
+"""Gains of documents, for losses that are related to NDCG."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plackett.validation import check_choice
 
 
 def gains_of(gain: Any, lists: QueryLists, k: int | None = None, *, normalize: bool = True) -> np.ndarray:
-    """Return the gain of each document; with ``normalize`` over the ideal DCG of its query, cached on the lists.
+    """Return the gain of each document, with ``normalize`` divided by the ideal DCG of its query; cached on the lists.
 
     A label of 0 or less has gain 0, and a query without gains keeps 0, as in the metrics. The exception is
     ``gain="linear"`` with ``normalize=False``: labels as they are, of any sign.
@@ -45,7 +45,7 @@ def gains_of(gain: Any, lists: QueryLists, k: int | None = None, *, normalize: b
 
 
 def gain_key(gain: Any) -> Hashable:
-    """Return the gain as a key for what is cached on lists."""
+    """Return the gain as a cache key."""
     return gain if isinstance(gain, str) or callable(gain) else tuple(np.ravel(gain).tolist())
 
 
@@ -90,7 +90,7 @@ def _checked(gains: Any, lists: QueryLists, name: str) -> np.ndarray:
 
 
 def _ideal_shares(gain: Any, lists: QueryLists, k: int | None) -> np.ndarray:
-    """Return gains over the ideal DCG; those of a name are relative to the largest first, so that none overflows."""
+    """Return gains divided by the ideal DCG; named gains are divided by the largest first, so that none overflows."""
     sizes = np.diff(lists.indptr)
     queries = np.repeat(np.arange(lists.n_queries), sizes)
     if isinstance(gain, str):
@@ -105,9 +105,9 @@ def _ideal_shares(gain: Any, lists: QueryLists, k: int | None) -> np.ndarray:
         if gains.min(initial=0.0) < 0.0:
             row = int(np.argmin(gains))
             raise ValueError(
-                f"the gain of the label {lists.labels[row]:g} in row {row} is {gains[row]:g}, but gains over the ideal "
-                'DCG must be at least 0. Set normalize="none" of Pairwise, normalize=False of other losses, or pass '
-                "other gains."
+                f"the gain of the label {lists.labels[row]:g} in row {row} is {gains[row]:g}, but gains that are "
+                'divided by the ideal DCG must be at least 0. Set normalize="none" of Pairwise, normalize=False of '
+                "other losses, or pass other gains."
             )
         order = np.lexsort((-gains, queries))
         ranked = gains[order]

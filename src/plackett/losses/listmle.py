@@ -30,7 +30,7 @@ class WeightedLevels(NamedTuple):
 class ListMLE(TransformedLoss):
     """Negative log-likelihood of the true order (Xia et al., 2008).
 
-    ``Σ_i [−f_i + log Σ_{j ≥ i} exp f_j]`` over documents in true order. ``ties`` says what equal labels mean.
+    ``Σ_i [−f_i + log Σ_{j ≥ i} exp f_j]`` over documents in true order. ``ties`` sets how equal labels are treated.
 
     Parameters
     ----------

@@ -19,8 +19,8 @@ class NeuralNDCG(CompiledLoss):
 
     Row i of P says which document takes position i. By NeuralSort it is the softmax over the documents j of
     ``((n + 1 − 2i) f_j − Σ_l |f_j − f_l|) / temperature``; Sinkhorn's iterations scale columns and rows in turn until
-    both sum to 1. G are the gains over the ideal DCG. The slope is exact for the iterations that were made. The loss is
-    not convex. Reference: key ``pobrotyn2021``.
+    both sum to 1. G are the gains divided by the ideal DCG. The slope is exact for the iterations that were made. The
+    loss is not convex. Reference: key ``pobrotyn2021``.
 
     A pass takes time O(n b max_iter), where b is the number of entries of a row of P above ``exp(-50)`` of its largest:
     n for scores that are nearly tied, and about the square root of ``temperature * n`` for scores that are not. Memory

@@ -1,4 +1,4 @@
-"""User-defined losses: any object with ``value_and_slope``, and what replaces it in a model file."""
+"""User-defined losses: any object with ``value_and_slope``, and its placeholder in model files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class OwnLoss(Loss):
 
 
 class AbsentLoss(Loss):
-    """Replaces a user's loss in a model file: the ranker predicts, but cannot be fitted again without it.
+    """Placeholder for a user-defined loss in a model file: the ranker predicts, but cannot be fitted without the loss.
 
     Parameters
     ----------

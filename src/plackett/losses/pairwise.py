@@ -108,8 +108,8 @@ class Pairwise(CompiledCurvature):
       ``|G_i - G_j| (|1/D(r_i) - 1/D(r_j)| + mu δ)`` (LambdaLoss, wang2018).
     - ``"precision"``: 1 if exactly one of the two is among the first k, else 0.
 
-    Weights that depend on ranks, on a cut ``k`` or on ``score_norm`` are constants for slope and curvature
-    (``has_moving_weights``): the slope is the derivative of the loss with its weights held, which ``held_at`` returns.
+    Weights that depend on ranks, on a cut ``k`` or on ``score_norm`` are treated as constants (``has_moving_weights``):
+    the slope is the derivative of the loss with its weights held fixed, which ``held_at`` returns.
     For tied scores a weight is its expectation over all orders of the tied documents, so that the order of rows has no
     effect. ``"lambdarank"`` with ``k`` and ``score_norm=True`` is LightGBM's objective of that name, and XGBoost's
     ``rank:ndcg`` with its pair method ``topk``, if no scores tie.
@@ -137,9 +137,9 @@ class Pairwise(CompiledCurvature):
         Gain of a label, for the weights with gains: ``2**label - 1``, the label, the gains of the labels 0, 1, 2, …, or
         a function of an array of labels.
     normalize : {"pairs", "all", "ideal", "none"}, default=None
-        Divisor of the sum of a query: the number of its pairs in the sum, cut or not; the number of all pairs,
-        ``n (n - 1) / 2``; its ideal DCG, for weights with gains; or 1. None means ``"ideal"`` for weights with gains,
-        ``"pairs"`` for others. A query without pairs counts 0.
+        Divisor of the sum of a query: the number of its pairs, including those that ``k`` cuts off; the number of all
+        pairs, ``n (n - 1) / 2``; its ideal DCG, for weights with gains; or 1. None means ``"ideal"`` for weights with
+        gains, ``"pairs"`` for others. A query without pairs counts 0.
     score_norm : bool, default=False
         Whether weights are divided by ``.01 + |s_i - s_j|`` unless all scores of the query are equal, and the query is
         then multiplied by ``log2(1 + S) / S``, S being twice the sum of the absolute slopes of its pairs: the norm of

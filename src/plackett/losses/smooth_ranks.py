@@ -18,7 +18,7 @@ from plackett.validation import check_number
 
 
 class _ApproximateRanks(CompiledLoss):
-    """Base of the losses of approximate ranks; ``curvature_diagonal`` is an estimate that is never negative."""
+    """Base class of the losses of approximate ranks; ``curvature_diagonal`` is an estimate that is never negative."""
 
     is_convex = False
     has_positive_diagonal = True
@@ -42,11 +42,11 @@ class _ApproximateRanks(CompiledLoss):
 class ApproxNDCG(_ApproximateRanks):
     """``−Σ G_i / log2(1 + r_i)``: minus NDCG, with ranks that are smooth functions of the scores (Qin et al. 2010).
 
-    ``r_i = 1 + Σ_{j ≠ i} 1 / (1 + exp(alpha (f_i − f_j)))``; G are the gains over the ideal DCG. The value of a query
-    is between −1 and 0, and approaches minus its NDCG for scores that are far apart, or for a large ``alpha``. Tied
-    documents share their mean rank. It is not convex. For boosted trees it has an estimate of its curvature, with which
-    ``alpha`` changes only the scale of their scores. A pass takes time O(m n) for n documents of which m have a gain,
-    and memory O(n).
+    ``r_i = 1 + Σ_{j ≠ i} 1 / (1 + exp(alpha (f_i − f_j)))``; G are the gains divided by the ideal DCG. The value of a
+    query is between −1 and 0, and approaches minus its NDCG for scores that are far apart, or for a large ``alpha``.
+    Tied documents share their mean rank. The loss is not convex. For boosted trees it has an estimate of its curvature,
+    with which ``alpha`` changes only the scale of their scores. A pass takes time O(m n) for n documents of which m
+    have a gain, and memory O(n).
 
     Parameters
     ----------

@@ -21,11 +21,11 @@ _LIMIT = 1e150  # its square does not overflow
 
 
 class NotPositiveError(ValueError):
-    """Raised for scores at which a loss is not defined because φ is not positive; solvers take shorter steps."""
+    """Raised for scores at which a loss is undefined because φ is not positive; solvers then take shorter steps."""
 
 
 class Transform(Parameters, ABC):
-    """Base of the transforms: φ by its logarithm and the first two derivatives of that."""
+    """Base class of the transforms φ, which are given by ``log φ`` and its first two derivatives."""
 
     name: ClassVar[str]
 
@@ -33,13 +33,13 @@ class Transform(Parameters, ABC):
         """Raise for parameters for which φ does not increase."""
 
     def log_and_slope(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``log φ`` of each score, and its derivative by the score."""
+        """Return ``log φ`` of each score, and its derivative."""
         log, slope, _ = self.log_and_derivatives(scores)
         return log, slope
 
     @abstractmethod
     def log_and_derivatives(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return ``log φ`` of each score, and its first and second derivative by the score."""
+        """Return ``log φ`` of each score, and its first and second derivative."""
 
 
 class Exponential(Transform):
@@ -132,7 +132,7 @@ _BY_NAME = {transform.name: transform for transform in _CLASSES}
 
 
 def get_transform(transform: Any) -> Transform:
-    """Return the transform of a name, or a Transform itself after a check.
+    """Return the transform with this name, or the given Transform after a check.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def get_transform(transform: Any) -> Transform:
 
 
 class TransformedLoss(CompiledCurvature):
-    """Base of the losses that depend on the scores only through ``log φ``.
+    """Base class of the losses that depend on the scores only through ``log φ``.
 
     With φ = exp they are convex, ignore shifts of the scores and have curvature products, unless ties are broken at
     random. None of this holds for another φ.

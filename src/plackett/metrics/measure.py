@@ -291,8 +291,8 @@ def make_measure(
         gets the labels of all documents, and ``ideal_indptr`` their bounds.
     higher_is_better : bool, default=True
     expectation : callable, default=None
-        Gets the same arguments as the function, labels in any order, and returns the mean over all orders: for the
-        exact value of a random order. Without it that value is the mean of sampled orders.
+        Gets the same arguments as the function, labels in any order, and returns the mean over all orders, which is
+        the exact value of a random order. Without it, that value is the mean over sampled orders.
     empty : {0, 1, "skip"}, default="skip"
         The value of NaN in means; "skip" leaves the query out.
     bounds : tuple of two floats, default=(-inf, inf)

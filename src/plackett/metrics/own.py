@@ -253,7 +253,7 @@ def own_kind(
             f"{title!r} is the name of a measure of plackett. Choose another name: make_measure(..., name=...)."
         )
     if any(sign in title for sign in "@(),= \t\n"):
-        raise ValueError(f"the name of a measure cannot have blanks, commas, @, = or brackets: {title!r}.")
+        raise ValueError(f"the name of a measure cannot contain whitespace, commas, @, = or brackets: {title!r}.")
     check_empty(empty)
     n_given = 2 if is_vectorized else 1
     given = _parameters(function, title, n_given)

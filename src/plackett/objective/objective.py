@@ -358,7 +358,7 @@ class Objective(LossTraits):
 
 
 class GapParts(NamedTuple):
-    """The mean loss, the mean of the dual variables, and their gradient by the coefficients."""
+    """The mean loss, the mean of the dual variables, and their gradient with respect to the coefficients."""
 
     loss: float
     dual: float

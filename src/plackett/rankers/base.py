@@ -171,7 +171,7 @@ class Ranker(QueryInputs, ABC):
         patience = getattr(self, "patience", None)
         if patience is not None and eval_set is None and patience != _default_patience(type(self)):
             raise ValueError(
-                f"patience={patience} needs an eval_set, which fit was not given. Pass eval_set, or leave patience out."
+                f"patience={patience} needs an eval_set, but fit got none. Pass eval_set, or leave patience out."
             )
 
     def _prepare_fit(

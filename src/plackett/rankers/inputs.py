@@ -75,7 +75,7 @@ class QueryInputs(BaseEstimator):
         ----------
         X, y, qid : as in ``score``
         needs_labels : bool, default=False
-            Whether missing labels are an error; without it labels are ignored.
+            Whether missing labels are an error; if False, labels are ignored.
 
         Returns
         -------
@@ -198,9 +198,9 @@ class QueryInputs(BaseEstimator):
         if n_queries > 1 and self.depends_on_list:
             raise ValueError(
                 f"qid is missing. This {type(self).__name__} was fitted on {n_queries:,} queries and scores a document "
-                f"by its list. Pass one id per row, in score and explain as in predict(X, qid=qid). Are all rows one "
-                f"list? predict(X, qid={self._id_for_one_list}). Pipelines pass qid on: pipeline.predict(X, qid=qid); "
-                "so do searches: search.best_estimator_.predict(X, qid=qid)."
+                f"by its list. Pass one id per row to predict, score and explain: predict(X, qid=qid). If all rows are "
+                f"one list: predict(X, qid={self._id_for_one_list}). Pipelines pass qid on: "
+                "pipeline.predict(X, qid=qid); so do searches: search.best_estimator_.predict(X, qid=qid)."
             )
 
     def _check_names(self, names: list[str]) -> None:

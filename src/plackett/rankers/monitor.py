@@ -64,7 +64,7 @@ class FitMonitor:
         One entry per iteration for each name, and for the validation measure.
     best_iteration, best_score : int and float, or None without a value of the validation set
     best_state : object
-        What ``record`` was given as ``state`` in the best iteration.
+        The ``state`` that was passed to ``record`` in the best iteration.
     stop_reason : str
     is_interrupted : bool
         Whether Ctrl-C ended the fit.
@@ -102,16 +102,16 @@ class FitMonitor:
     def run(
         self, budget: str, total: int, names: Sequence[str] = (), *, shown: Sequence[str] | None = None
     ) -> Iterator[None]:
-        """Run the iterations of a fit inside this context, which ends at Ctrl-C and keeps what was recorded.
+        """Run the iterations of a fit inside this context, which ends at Ctrl-C and keeps the recorded iterations.
 
         Parameters
         ----------
         budget : str
             Parameter that limits the iterations: ``max_iter``, ``n_rounds`` or ``n_epochs``.
         total : int
-            Its value, or the number that it stands for.
+            The maximum number of iterations that it sets.
         names : sequence of str
-            What is recorded in every iteration, besides the validation measure.
+            Names of the values that are recorded in every iteration, besides the validation measure.
         shown : sequence of str, default=None
             Which of them the progress bar shows; None shows all.
         """
@@ -147,7 +147,7 @@ class FitMonitor:
         scores : callable, default=None
             Returns the scores of the validation queries; called only if there are some.
         state : object, default=None
-            What restores this iteration; a copy is kept if it is the best so far.
+            An object that restores this iteration; a copy is kept if it is the best so far.
         may_be_best : bool, default=True
             Whether the iteration is a model that may be kept.
         **values : float
@@ -168,7 +168,7 @@ class FitMonitor:
         return self.stop(NO_IMPROVEMENT)
 
     def stop(self, reason: str) -> str:
-        """Note why the fit ends, and return it."""
+        """Record why the fit ends, and return the reason."""
         self.stop_reason, self.is_interrupted = reason, reason == INTERRUPTED
         return reason
 

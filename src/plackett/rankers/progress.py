@@ -32,7 +32,7 @@ class Progress:
         return self
 
     def show(self, text: str) -> None:
-        """Show a short text about what is going on."""
+        """Show a short text about the current step."""
         if self._bar is not None:
             self._bar.update(0, text)
 

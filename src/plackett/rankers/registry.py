@@ -72,9 +72,7 @@ ENTRIES: dict[str, Entry] = {
     "p-listmle": Entry("LinearRanker", "ListMLE with weights that fall with the position", {"loss": "p-listmle"}),
     "listnet": Entry("LinearRanker", "cross entropy of the top-one probabilities", {"loss": "listnet"}),
     "rankcosine": Entry("LinearRanker", "cosine between the scores and the labels of a list", {"loss": "rankcosine"}),
-    "cs-listmle": Entry(
-        "LinearRanker", "ListMLE of the top k, weighted by what NDCG would lose", {"loss": "cs-listmle"}
-    ),
+    "cs-listmle": Entry("LinearRanker", "ListMLE of the top k, weighted by the drop in NDCG", {"loss": "cs-listmle"}),
     "ranksvm": Entry("LinearRanker", "hinge over pairs, as in SVMrank", {"loss": "hinge"}),
     "ranknet": Entry("LinearRanker", "logistic loss over pairs, with linear scores", {"loss": "logistic"}),
     "regression": Entry("LinearRanker", "least squares on the labels", {"loss": "squared"}),
@@ -155,7 +153,7 @@ def ranker(name: str, **params: Any) -> Any:
     Returns
     -------
     Ranker
-        A ``LinearRanker`` for most names; the class of ``pk`` for those of other methods.
+        A ``LinearRanker`` for most names; for others the class of the method, such as ``AdaRank``.
 
     Examples
     --------
@@ -201,7 +199,7 @@ def parameters(name: str) -> dict[str, Any]:
 def load(path: str | os.PathLike | IO[bytes]) -> Any:
     """Return the ranker that ``ranker.save(path)`` wrote, or a model of another tool as a ranker.
 
-    Loading never runs code from the file. Models of other tools need nothing but their file: text files of LightGBM,
+    Loading never runs code from the file. Models of other tools are read without those tools: text files of LightGBM,
     JSON and UBJSON of XGBoost, JSON of CatBoost (numeric features), and RankLib's ensembles of trees, linear models and
     RankBoost. They predict the raw scores of the tool, and can be explained, exported, saved and compared, not fitted.
 

@@ -122,7 +122,8 @@ def click_rates(about: ClickDescription) -> Plot:
     with drawing(*WIDE) as (figure, axes):
         axes.bar(ranks, rates, color=SERIES[0], width=0.7)
         _label(axes, "click rate")
-        return Plot(inline_svg(figure, "rates", alt), "Click rate by rank", caption="Position and documents combined.")
+        caption = "Combines the effects of position and documents."
+        return Plot(inline_svg(figure, "rates", alt), "Click rate by rank", caption=caption)
 
 
 def propensities_by_rank(estimates: Sequence[Propensities]) -> Plot:

@@ -20,7 +20,7 @@ from plackett.validation import count_of
 
 CUTOFFS = range(1, 11)
 MOST_PANELS = 12  # contestants with a panel: the best by the first measure
-MOST_POINTS = 200  # of a line
+MOST_POINTS = 200  # points of a line
 MOST_BINS = 48
 WIDE, PANEL = (400, 280), (300, 190)
 # offsets of the number of a point, in pixels, the preferred one first

@@ -21,7 +21,7 @@ from plackett.validation import plain
 MOST_FOR_ALL_PAIRS = 12  # contestants; for more, only the pairs with the baseline are shown
 MOST_COLUMNS = 12  # contestants side by side
 HARDEST = 10
-MOST_FEATURES = 10  # of each contestant
+MOST_FEATURES = 10  # features of each contestant
 INTERVALS = "bootstrap intervals (level 0.95) are not corrected; colours follow the corrected p (randomisation test)"
 
 
@@ -272,7 +272,7 @@ def data_table(comparison: Comparison) -> Table:
 
 
 def settings_table(comparison: Comparison) -> Table:
-    """Return how the comparison was run."""
+    """Return the settings of the comparison."""
     rows = [("convention", convention_text(comparison.convention)), ("baseline", comparison.baseline)]
     settings = {key: value for key, value in comparison.settings.items() if key not in ("versions", "convention")}
     return _pairs("settings", "Settings", [*rows, *_flat(settings)])

@@ -58,7 +58,7 @@ def _lead(comparison: Comparison) -> list[Card]:
 
 
 def _floor(comparison: Comparison, best: str) -> list[Card]:
-    """Return what a ranking without learning reaches."""
+    """Return the difference of the best contestant from a ranking without learning."""
     metric = comparison.metrics[0]
     means = {name: table.mean()[metric] for name, table in comparison.reference_scores.items()}
     name = BEST_FEATURE if BEST_FEATURE in means else RANDOM_ORDER if RANDOM_ORDER in means else ""

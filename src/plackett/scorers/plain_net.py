@@ -67,7 +67,7 @@ class PlainNet:
         return self._sums(X)[-1][:, 0]
 
     def gradient(self, X: np.ndarray) -> np.ndarray:
-        """Return the gradient of each score by its features; at the corner of ReLU, the slope of the lower side."""
+        """Return the gradient of each score with respect to its features; at the kink of ReLU, the lower slope."""
         *hidden, _ = self._sums(X)
         slope = _SLOPES[self.activation]
         back = np.broadcast_to(self.weights[-1], (X.shape[0], self.weights[-1].shape[1]))

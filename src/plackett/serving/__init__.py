@@ -1,1 +1,1 @@
-"""The scoring service: models behind an address, which rank lists of documents over HTTP."""
+"""The scoring service, which ranks lists of documents over HTTP."""

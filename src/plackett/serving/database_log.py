@@ -1,7 +1,7 @@
 """The log of lists and clicks in PostgreSQL: tables ``ubi_queries`` and ``ubi_events``, shared by all workers.
 
-One thread writes all records that wait in one transaction, which is committed before any of them is acknowledged. A
-connection that was lost is opened again; what cannot be written meanwhile fails at once.
+One thread writes all pending records in one transaction, which is committed before any of them is acknowledged. A lost
+connection is opened again; until then, records fail at once.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ QUERIES = (
 EVENTS = ("application", "action_name", "query_id", "client_id", "timestamp", "event_attributes")
 FOUND = ("query_id", "client_id", "user_query", "query_attributes", "query_response_hit_ids")
 FIND = f"SELECT {', '.join(FOUND)} FROM ubi_queries WHERE query_id = ANY(%s)"
-Item = tuple[str, Any]  # what to do, and a record or an id
+Item = tuple[str, Any]  # an operation, and a record or an id
 
 
 def _insert(table: str, columns: tuple[str, ...]) -> str:
@@ -82,7 +82,7 @@ def create_tables(url: str, timeout: float = PATIENCE) -> None:
             connection.commit()
         except psycopg.errors.UndefinedColumn as error:
             message = (
-                f"it has other tables of the names ubi_queries and ubi_events: {error.diag.message_primary}. "
+                f"it has other tables named ubi_queries and ubi_events: {error.diag.message_primary}. "
                 "Use another database or search_path."
             )
             raise StoreError(location_of(url, NEEDED_FOR), message) from None
@@ -91,7 +91,7 @@ def create_tables(url: str, timeout: float = PATIENCE) -> None:
 
 
 class DatabaseLog(GroupWriter):
-    """The log of one worker, whose tables exist; threads may share one.
+    """The log of one worker, whose tables exist; thread-safe.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ class FeatureSchema:
             self.names = tuple(str(number) for number in range(scorer.first_index, scorer.first_index + self.n))
         self._column = None if self.names is None else {name: column for column, name in enumerate(self.names)}
         self.labels = feature_labels(self.n, scorer.feature_names, scorer.first_index)
-        self._row = f"{self.n}d"  # of a packed row
+        self._row = f"{self.n}d"  # struct format of a packed row
         self.takes_missing = [scorer.takes_missing or column in scorer.category_columns for column in range(self.n)]
 
     def is_same(self, other: FeatureSchema) -> bool:
@@ -135,6 +135,6 @@ _KINDS = {dict: "an object", list: "an array", str: "a string", bool: "a Boolean
 
 
 def _shown(value: Any) -> str:
-    """Return what a JSON value is, in words."""
+    """Return a description of a JSON value for messages."""
     kind = _KINDS.get(type(value), "a number")
     return f"the string {value[:40]!r}" if type(value) is str else kind

@@ -24,7 +24,7 @@ _BLOCK = 1 << 16
 
 
 class FileLog:
-    """The files of one worker; threads may share one.
+    """The files of one worker; thread-safe.
 
     Parameters
     ----------

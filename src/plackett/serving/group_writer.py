@@ -18,7 +18,7 @@ class GroupWriter:
     Parameters
     ----------
     name : str
-        Of the thread.
+        The name of the thread.
     patience : float
         If a group takes more seconds than this, new items are refused until it is done, so that they do not pile up.
     """
@@ -26,7 +26,7 @@ class GroupWriter:
     def __init__(self, name: str, patience: float = PATIENCE):
         self._patience = patience
         self._waiting: queue.SimpleQueue[tuple[Any, Future[Any]] | None] = queue.SimpleQueue()
-        self._began: float | None = None  # when the group that is being written was begun
+        self._began: float | None = None  # start time of the group that is being written
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 

@@ -1,9 +1,9 @@
 """Interleaved tests of models: lists that mix their results, credit for clicks, and the running verdict.
 
-What a list shows is a function of the test's seed, the user, the query and the rankings, so workers need no common
-state to show it. The log has what credit needs; lists and units with clicks are also in a database beside the log,
-from which the verdict is read at any time. A test is named after the checksums of its models: a swapped model starts a
-new one.
+The documents of a list are a function of the test's seed, the user, the query and the rankings, so workers need no
+shared state. The log has all data for crediting clicks; lists and units with clicks are also in a database beside the
+log, from which the verdict can be read at any time. A test is named after the checksums of its models: a swapped model
+starts a new test.
 """
 
 from __future__ import annotations

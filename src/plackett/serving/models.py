@@ -25,7 +25,7 @@ from plackett.rankers.scoring.scorer import Scorer
 from plackett.serving.features import FeatureSchema
 from plackett.serving.settings import ModelSpec
 
-DIGITS = 12  # of a checksum as a version
+DIGITS = 12  # digits of the checksum that are used as the version
 Signature = tuple[int, int, int] | None
 
 
@@ -110,7 +110,7 @@ def load_model(spec: ModelSpec) -> ServedModel:
 
 
 def signature_of(path: str) -> Signature:
-    """Return what changes whenever a file is written or replaced; None if it is missing."""
+    """Return a value that changes whenever the file is written or replaced; None if it is missing."""
     try:
         status = os.stat(path)
     except OSError:
@@ -130,7 +130,10 @@ def check_same_features(new: ServedModel, old: ServedModel) -> None:
         ]
         if not missing:
             return
-        raise ValueError(f"{new.spec.path}: {missing[0]} may no longer be missing. Restart the service to serve it.")
+        raise ValueError(
+            f"{new.spec.path} does not accept missing values of {missing[0]}, but the served model does, so requests "
+            "could fail. Restart the service to serve it."
+        )
     raise ValueError(
         f"{new.spec.path} has different features ({new.schema.n:,}) than the served model ({old.schema.n:,}), so "
         "requests would fail. Restart the service to serve it."
@@ -138,7 +141,7 @@ def check_same_features(new: ServedModel, old: ServedModel) -> None:
 
 
 class ModelTable:
-    """The current models, by name and version; the first one is the default. Threads may share one."""
+    """The current models, by name and version; the first one is the default. Thread-safe."""
 
     def __init__(self, models: Iterable[ServedModel]):
         self._models: dict[str, ServedModel] = {}

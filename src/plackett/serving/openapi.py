@@ -20,7 +20,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": schemas.ErrorResponse, "description": "The request has an error."},
     "5XX": {"model": schemas.ErrorResponse, "description": "The server cannot process the request now."},
 }
-# what FastAPI cannot see in the handler of a route
+# parts of the description that FastAPI cannot derive from the handler of a route
 DETAILS: dict[str, dict[str, Any]] = {
     "/rank": {"response_model": schemas.RankResponse, "openapi_extra": schemas.RANK_BODY},
     "/click": {"response_model": schemas.ClickResponse, "openapi_extra": schemas.CLICK_BODY},

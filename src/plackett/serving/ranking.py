@@ -93,7 +93,7 @@ def rank(body: bytes, table: ModelTable, settings: ServingSettings) -> Ranked:
         documents = _documents(one, where, is_single)
         n_docs += len(documents)
         if n_docs > settings.max_docs:
-            hint = f"A request has at most {settings.max_docs:,} documents; send several."
+            hint = f"A request has at most {settings.max_docs:,} documents; send several requests."
             raise RequestError(413, "too-large", f"the request has more than {settings.max_docs:,} documents.", hint)
         X = model.schema.rows(documents, where)
         lists.append(AskedList(documents, X, _ids(one, len(documents), where), _text(one, "query", where)))
@@ -153,7 +153,7 @@ def answer(ranked: Ranked, request_id: str, query_ids: list[str | None] | None =
 
 
 def _contributions(ranked: Ranked, X: np.ndarray, places: list[int]) -> list[list[dict[str, Any]]]:
-    """Return what changes the score of each document most, relative to the mean of its list."""
+    """Return the largest contributions to the score of each document, relative to the mean of its list."""
     try:
         explained = ranked.model.ranker.explain(X, qid=np.zeros(X.shape[0], dtype=np.int64), rows=places)
     except (AttributeError, NotImplementedError) as error:

@@ -96,7 +96,7 @@ class InterleavedModel(BaseModel):
 
 
 class PreferenceInfo(BaseModel):
-    """How much clicks prefer the first model over the second, with an interval that holds at all times."""
+    """The preference of clicks for the first model over the second, with an interval that is valid at any time."""
 
     first: str
     second: str

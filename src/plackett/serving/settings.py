@@ -14,7 +14,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 class ModelSpec(NamedTuple):
-    """A model to serve: its name, the version that the user gave it, and its file."""
+    """A model to serve: its name, the version that the user gave, and its file."""
 
     name: str
     version: str | None

@@ -23,7 +23,7 @@ _CLICK_FIELDS = frozenset(("query_id", "id", "position", "user"))
 
 
 class RecordLog(Protocol):
-    """Where records are written; futures are done when a record is durable, or fail with an OSError."""
+    """Writes records; futures are done when a record is durable, or fail with an OSError."""
 
     def add_lists(self, records: list[dict[str, Any]]) -> tuple[list[str], Future[None]]: ...
     def add_event(self, record: dict[str, Any]) -> Future[None]: ...

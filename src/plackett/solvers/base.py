@@ -1,6 +1,6 @@
 """The interface of solvers, and the parts that they share: objective, search, result and stop reasons.
 
-A solver does not depend on queries or measures. It minimises an objective: a value and a gradient by the
+A solver does not depend on queries or measures. It minimises an objective: a value and a gradient with respect to the
 coefficients, and curvature if the objective has it.
 """
 
@@ -275,7 +275,7 @@ class Search:
 def require_finite(value: float, gradient: np.ndarray) -> None:
     """Raise a ValueError if the objective is not finite at the start."""
     if not is_finite(value, gradient):
-        raise ValueError("the objective is not finite at the start; use smaller coefficients or scaled columns.")
+        raise ValueError("the objective is not finite at the start; use smaller coefficients, or scale the columns.")
 
 
 def is_finite(value: float, gradient: np.ndarray) -> bool:

@@ -36,7 +36,7 @@ class Scaling:
         return stretched if self._root is None else self._root.T @ stretched
 
     def pull(self, gradient: np.ndarray) -> np.ndarray:
-        """Return the gradient by the scaled variables.
+        """Return the gradient with respect to the scaled variables.
 
         Its squared norm is about twice the distance of the value from the minimum, for any scale of the columns.
         """
@@ -44,7 +44,7 @@ class Scaling:
         return shrunk if self._root is None else _solve(self._root, shrunk, transposed=False)
 
     def is_converged(self, gradient: np.ndarray, tol: float) -> bool:
-        """Return whether the gradient is at most ``tol``, by the coefficients and by the scaled variables."""
+        """Return whether both gradients are at most ``tol``: by the coefficients and by the scaled variables."""
         return float(np.linalg.norm(gradient)) <= tol and float(np.linalg.norm(self.pull(gradient))) <= tol
 
     def is_near(self, gradient: np.ndarray, tol: float) -> bool:

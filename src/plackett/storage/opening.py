@@ -117,7 +117,7 @@ def rereadable(source: Any) -> Any:
 
 @contextmanager
 def open_to_examine(source: Any) -> Iterator[BinaryIO]:
-    """``open_bytes`` for a look at the content; later readers still see every byte."""
+    """``open_bytes`` to examine the content; later readers still see every byte."""
     if is_stream(source):
         raise ValueError(f"{name_of(source)} can be read only once; pass it through rereadable() first.")
     with source.examined() if isinstance(source, Stream) else nullcontext(), open_bytes(source) as file:

@@ -34,15 +34,15 @@ class Analyser:
 
     A word is a run of letters, digits and the marks that belong to them, of any script; ``_`` and ``-`` separate words.
     Text beyond ASCII is normalised to NFKC first, so that equal letters have equal codes, and invisible characters such
-    as soft hyphens are removed. Scripts without blanks between words give long terms: segment such texts first.
+    as soft hyphens are removed. Scripts without spaces between words give long terms: segment such texts first.
 
     Calling it returns the list of terms. It can be the ``analyzer=`` of scikit-learn's vectorizers.
 
     Parameters
     ----------
     stop_words : "english", None or iterable of str, default="english"
-        Words that are dropped, in upper or lower case, before stemming. "english" are the 33 words of Lucene's English
-        analyser.
+        Words that are dropped, in upper or lower case, before stemming. "english" means the 33 words of Lucene's
+        English analyser.
     stemmer : str, default=None
         Language of a Snowball stemmer such as "english" or "german", which needs the extra ``text``; None does not
         stem.

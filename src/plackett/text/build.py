@@ -189,7 +189,7 @@ def _store_column(arrays: dict[str, np.ndarray], name: str, texts: list[str], do
     except UnicodeEncodeError as error:
         place = next(place for place, text in enumerate(texts) if text == error.object)
         raise ValueError(
-            f"{name} of document {docid[place]!r} holds half a surrogate pair at character {error.start}, "
+            f"{name} of document {docid[place]!r} contains a lone surrogate at character {error.start}, "
             "which cannot be encoded. Decode the source again."
         ) from error
     arrays[f"{name}.bytes"], arrays[f"{name}.bounds"] = column.buffer, column.bounds
@@ -230,7 +230,7 @@ def _check_docid(docid: Sequence[Any] | None, n_docs: int) -> list[str]:
         raise ValueError(f"docid has {len(names)} ids but there are {n_docs} documents.")
     for name in names:
         if "\0" in name:
-            raise ValueError(f"the id {name!r} holds a null character, which NumPy drops. Use another id.")
+            raise ValueError(f"the id {name!r} contains a null character, which NumPy drops. Use another id.")
     if len(set(names)) < n_docs:
         seen: set[str] = set()
         twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]

@@ -46,7 +46,8 @@ _FACTORS_KEPT = 64  # each has some numbers per document and term
 class TextIndex:
     """Searchable documents with fields; created by :func:`build_index` or :func:`open_index`.
 
-    The field ``"whole"`` is the text of all others. Users name documents by id; arrays by position, 0 to n_docs − 1.
+    The field ``"whole"`` is the text of all others. Documents have ids; in arrays they are identified by position,
+    0 to n_docs − 1.
 
     Attributes
     ----------

@@ -328,7 +328,7 @@ def run(
 def snippet_of(text: str, terms: Set[str], analyser: Analyser, width: int) -> str:
     """Return the ``width`` characters of ``text`` with the most different ``terms``, the first such part.
 
-    It is cut between words; white space becomes one blank, and dots mark omissions.
+    It is cut between words; runs of whitespace become one space, and dots mark omissions.
     """
     width = check_positive_int(width, "width")
     text = " ".join(text.split())

@@ -80,14 +80,14 @@ _NOTHING = np.zeros(0)
 
 @dataclass(frozen=True)
 class BM25:
-    """``Σ idf · tf (k1 + 1) / (tf + k1 (1 − b + b dl / mean dl))``.
+    """BM25: ``Σ idf · tf (k1 + 1) / (tf + k1 (1 − b + b dl / mean dl))``.
 
     Lucene and ``bm25s`` leave out the factor ``k1 + 1``, which does not change the order.
 
     Parameters
     ----------
     k1 : float, default=1.2
-        Saturation: the higher, the more further occurrences of a term count; 0 counts presence only.
+        Saturation of the term frequency: the higher, the more further occurrences add; 0 counts presence only.
     b : float, default=0.75
         Length normalisation, from 0 to 1.
     idf : {"lucene", "robertson"}, default="lucene"
@@ -159,7 +159,9 @@ class VectorSpace:
 
 @dataclass(frozen=True)
 class JelinekMercer:
-    """Language model with Jelinek-Mercer smoothing: ``Σ log((1 − λ) tf / dl + λ p)``; empty: ``Σ log p``.
+    """Language model with Jelinek-Mercer smoothing: ``Σ log((1 − λ) tf / dl + λ p)``.
+
+    An empty document scores ``Σ log p``.
 
     Parameters
     ----------
@@ -227,7 +229,9 @@ class Dirichlet:
 
 @dataclass(frozen=True)
 class AbsoluteDiscounting:
-    """Language model with absolute discounting: ``Σ log(max(tf − δ, 0) / dl + δ u p / dl)``; empty: ``Σ log p``.
+    """Language model with absolute discounting: ``Σ log(max(tf − δ, 0) / dl + δ u p / dl)``.
+
+    An empty document scores ``Σ log p``.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ class QuerySet(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """Frozen rankings without their lists; ``summary`` says of which queries, and on which judgements."""
+    """Frozen rankings without their lists; ``summary`` describes their queries and judgements."""
 
     id: int
     name: str

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class QueryNotes(NamedTuple):
-    """What a query is looking for, and a user's own note on it; "" for none."""
+    """The information need of a query, and a user's note on it; "" for none."""
 
     need: str
     note: str

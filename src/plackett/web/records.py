@@ -189,8 +189,8 @@ class Job(NamedTuple):
 class ShownList(NamedTuple):
     """A list that a user saw, as it is logged.
 
-    ``shown_id`` is its public id, ``client_id`` stands for the user, ``hits`` has the documents in the order shown, and
-    ``attributes`` says which ranker made the list.
+    ``shown_id`` is its public id, ``client_id`` is the random id of the user, ``hits`` has the documents in the order
+    shown, and ``attributes`` says which ranker made the list.
     """
 
     id: int

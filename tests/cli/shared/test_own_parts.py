@@ -55,7 +55,7 @@ def test_own_rankers_and_losses_take_part(run, own):
         (["--loss", "own_parts_here:Cubed"], "own_parts_here has no Cubed; it has BaseEstimator, Squared"),
         (["--loss", "broken_here:Loss"], "importing broken_here failed with ZeroDivisionError"),
         (["--loss", "own_parts_here:ByFeature"], "is not known; choose one of"),
-        (["--ranker", "own_parts_here:ByFeature"], "cannot save a ranker of your own"),
+        (["--ranker", "own_parts_here:ByFeature"], "cannot save user-defined rankers"),
     ],
 )
 def test_what_is_missing_is_named(run, own, words, message):

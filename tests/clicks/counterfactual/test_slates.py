@@ -337,7 +337,7 @@ MISTAKES = [
     ({"estimator": "cascade-dr", "normalise": True}, "normalise=True is for list, item-position and rips"),
     ({"estimator": "cascade-dr", "interval": "bernstein"}, "needs a mean of bounded values, which cascade-dr is not"),
     ({"logging": LoggingPolicy.plackett_luce([1.0])}, "the policy has 1 score but the log has 12 pairs"),
-    ({"logging": LoggingPolicy.from_probabilities(step=[0.5])}, "step has 1 chance but the log has 1,200 shown"),
+    ({"logging": LoggingPolicy.from_probabilities(step=[0.5])}, "step has 1 probability but the log has 1,200 shown"),
 ]
 
 
@@ -350,7 +350,7 @@ def test_mistakes_are_explained(scores, given, message):
 
 
 def test_policies_are_checked():
-    with pytest.raises(ValueError, match="step is 0 in row 1; shown documents have a chance above 0, at most 1"):
+    with pytest.raises(ValueError, match="step is 0 in row 1; probabilities must be above 0 and at most 1"):
         LoggingPolicy.from_probabilities(step=[0.5, 0.0])
     with pytest.raises(ValueError, match="step or marginal is needed"):
         LoggingPolicy.from_probabilities()
@@ -364,7 +364,7 @@ def test_pseudo_inverse_says_what_it_cannot_do(scores):
     old, new = scores
     log = sampled(old)
     given = LoggingPolicy.from_probabilities(step=np.full(log.n_shown, 0.5))
-    with pytest.raises(ValueError, match="needs the joint chances of documents at two ranks"):
+    with pytest.raises(ValueError, match="needs the joint probabilities of documents at two ranks"):
         evaluate(log, new.reshape(-1), logging=given, estimator="pseudo-inverse")
     lists = [np.arange(12)]
     wide = log_of(lists, [np.zeros(12, dtype=bool)], ["q"])

@@ -170,7 +170,7 @@ def test_adarank_of_constant_features_under_a_distance_is_empty():
 def test_adarank_without_a_relevant_document_learns_nothing():
     X, y, qid = lists()
     ranker = AdaRank().fit(X, np.zeros_like(y), qid=qid)
-    assert ranker.stop_reason_ == "no query has orders of different values"
+    assert ranker.stop_reason_ == "all orders of every query have the same value"
     assert not ranker.coef_.any()
 
 

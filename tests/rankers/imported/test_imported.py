@@ -272,7 +272,7 @@ def test_ranklib_s_thresholds_are_double_in_rankboost_and_single_in_trees():
         (TREES.replace("<ensemble>", "<forest>").replace("</ensemble>", "</forest>"), "<forest> is not expected"),
         ("<ensemble><tree>" + '<split pos="left">' * 20_000, "nested more than 10,000 deep"),
         ("<ensemble></ensemble>", "it has no trees"),
-        ("## Coordinate Ascent\n1:2:3\n", "has numbers such as 1:0.5"),
+        ("## Coordinate Ascent\n1:2:3\n", "must hold numbers such as 1:0.5"),
         ("## Coordinate Ascent\n999999999:1\n", "at most 16,777,216 are supported"),
     ],
 )

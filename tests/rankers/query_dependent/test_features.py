@@ -249,7 +249,7 @@ def test_kernels_of_columns_go_by_their_place_in_x():
     ("setting", "options", "message"),
     [
         ("first", {}, 'query_features=\'first\'; it must be "auto", "mean", a list of columns'),
-        (3, {}, r"query_features=3; .* One column\? \[3\]"),
+        (3, {}, r"query_features=3; .* For one column: \[3\]"),
         ([], {}, "empty list"),
         ([6], {}, "has column 6, but X has 6 columns"),
         (["title"], {}, "names column 'title', which X does not have"),
@@ -296,13 +296,13 @@ def test_transform_wants_what_fit_had():
         ValueError, match=r"new queries need theirs too: pass query_features with one row per query \(9\)"
     ):
         by_matrix.transform(queries)
-    with pytest.raises(ValueError, match="have 3 columns, but 2 in fit"):
+    with pytest.raises(ValueError, match="have 3 columns, but had 2 in fit"):
         by_matrix.transform(queries, np.ones((9, 3)))
-    with pytest.raises(ValueError, match=r"one per document\? Keep the first of each query"):
+    with pytest.raises(ValueError, match=r"the first of each query, not one per document"):
         by_matrix.transform(queries, np.ones((queries.n_docs, 2)))
     with pytest.raises(ValueError, match=r"fit took columns of X\. Leave it out"):
         by_columns.transform(queries, np.ones((9, 2)))
-    with pytest.raises(ValueError, match="X has 2 columns, but 6 in fit"):
+    with pytest.raises(ValueError, match="X has 2 columns, but had 6 in fit"):
         by_columns.transform(Queries(queries.X[:, :2], qid=queries.qid))
 
 

@@ -342,7 +342,7 @@ def test_missing_wrong_and_undefined_query_features_are_refused():
         ranker.predict(NEW_ROWS, qid=NEW_QID)
     with pytest.raises(ValueError, match=r"3 rows, but there are 5 queries"):
         ranker.predict(NEW_ROWS, qid=NEW_QID, query_features=NEW_FEATURES[:3])
-    with pytest.raises(ValueError, match=r"1 column, but 2 in fit"):
+    with pytest.raises(ValueError, match=r"1 column, but had 2 in fit"):
         ranker.predict(NEW_ROWS, qid=NEW_QID, query_features=NEW_FEATURES[:, :1])
     hole = NEW_FEATURES.copy()
     hole[2, 1] = np.nan

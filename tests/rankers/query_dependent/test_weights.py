@@ -366,7 +366,7 @@ def test_errors_say_what_came_and_what_to_do(options, features, message):
 
 def test_errors_about_targets(monkeypatch):
     fitted = QueryWeights("gaussian").fit([[1.0, 2.0], [3.0, 4.0]])
-    with pytest.raises(ValueError, match="have 1 column, but 2 in fit"):
+    with pytest.raises(ValueError, match="have 1 column, but had 2 in fit"):
         fitted.of_new([[1.0]])
     with pytest.raises(ValueError, match="a NaN for query 0 in column 1"):
         fitted.of_new([[1.0, np.nan]])
@@ -380,7 +380,7 @@ def test_errors_about_targets(monkeypatch):
         with pytest.raises(ValueError, match="overflow"):
             many.of_new([[1e300, 1e300]])
     ranked = QueryWeights("gaussian", kernels={0: "mallows"}).fit([[(1, 2, 3)]])
-    with pytest.raises(ValueError, match="ranks 2 items, but 3 in fit"):
+    with pytest.raises(ValueError, match="ranks 2 items, but ranked 3 in fit"):
         ranked.of_new([[(1, 2)]])
 
 

@@ -168,7 +168,7 @@ def test_an_engine_stands_beside_an_index(server):
     ("mode", "words"),
     [
         ("slow", "did not answer within 0.2 s"),
-        ("redirect", r"redirects \(status 302\), which is not followed"),
+        ("redirect", r"redirects \(status 302\); redirects are not followed"),
         ("large", "sent more than 16 MB"),
         ("page", "did not return JSON"),
         ("other", "has no list at 'hits.hits'"),

@@ -50,7 +50,7 @@ def test_a_file_without_permission_to_write(tmp_path):
     path = tmp_path / "store.db"
     Store.open(path).close()
     path.chmod(0o400)
-    assert_refused(lambda: Store.open(path), match="may not be read and written by this user")
+    assert_refused(lambda: Store.open(path), match="cannot be read and written by this user")
 
 
 def test_passwords_are_not_shown(postgresql_url):

@@ -40,7 +40,7 @@ def test_a_query_set_that_breaks_a_rule_is_not_saved(store, monkeypatch):
         ([], "a query set needs a query"),
         (list("abcd"), "the set has 4 queries; the limit is 3"),
         (list("aba"), "the query 'a' is in the set twice"),
-        (["a\x00b"], "holds a null character"),
+        (["a\x00b"], "contains a null character"),
     ):
         with pytest.raises(ValueError, match=message):
             store.save_query_set("pages", "wrong", "pasted", queries)

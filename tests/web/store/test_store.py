@@ -190,7 +190,7 @@ def check_a_text(store, text):
 
 BAD_TEXTS = [
     ("a\x00b", "null character"),
-    ("a\ud800b", "surrogate pair"),
+    ("a\ud800b", "lone surrogate"),
     ("", "is empty"),
     ("x" * 1_000_000, "1,000,000 characters; the store keeps up to"),
 ]

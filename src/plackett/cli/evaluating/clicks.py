@@ -37,7 +37,7 @@ TAKEN = ("log", "propensities")
 
 
 def options_of(clicks: str | None, others: dict[str, Any]) -> Options | None:
-    """Return the options about clicks, or None; raise for those that lack a log."""
+    """Return the options about clicks, or None; raise if an option needs a log."""
     if clicks is None:
         for name, value in others.items():
             if value is not None:
@@ -96,7 +96,7 @@ def evaluate_clicks(options: Options, words: list[str], metrics: list[str] | Non
 
 
 def _is_data(word: str) -> bool:
-    """Whether a word names rows with features rather than a ranking."""
+    """Whether an argument names rows with features rather than a ranking."""
     from plackett.cli.shared import inputs, models
     from plackett.exceptions import DataFormatError
 
@@ -111,7 +111,7 @@ def _is_data(word: str) -> bool:
 
 
 def _ranking(word: str, features: Queries | None, log: ClickLog) -> Any:
-    """Return what a word stands for."""
+    """Return the ranking that an argument names: LOGGED, a run, or a ranker."""
     from plackett.cli.shared import models
     from plackett.data.text_table import read_scores
     from plackett.data.trec.files import read_trec_run

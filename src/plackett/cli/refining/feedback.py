@@ -27,7 +27,7 @@ def read(paths: list[str], strategy: str | None) -> Feedback:
 
 
 def on_rows(feedback: Feedback, queries: Queries, name: str) -> FeedbackRows:
-    """Match the feedback to the documents of the data; note what was merged, contradictory or ignored."""
+    """Match the feedback to the documents of the data; print notes on merged, contradictory and ignored feedback."""
     if queries.docid is None:
         raise ValueError("the data have no document names (# docid = NAME) to match feedback with.")
     rows = feedback.for_queries(queries)
@@ -89,15 +89,16 @@ def _notes(feedback: Feedback, rows: FeedbackRows) -> list[str]:
 
     notes = []
     if feedback.n_duplicates:
-        notes.append(f"{count_of(feedback.n_duplicates, 'statement')} repeated others and counted once")
+        merged = count_of(feedback.n_duplicates, "duplicate statement was", "duplicate statements were")
+        notes.append(f"{merged} merged")
     if feedback.n_disputed:
         judged = count_of(feedback.n_disputed, "document was", "documents were")
-        notes.append(f"{judged} judged with different labels; their mean counts")
+        notes.append(f"{judged} judged with different labels; the mean of these labels is used")
     if feedback.n_contradictory:
         pairs = count_of(feedback.n_contradictory, "pair of documents is", "pairs of documents are")
-        notes.append(f"{pairs} contradictory: each document is preferred by some; both preferences count")
+        notes.append(f"{pairs} contradictory: each document is preferred in some statements; both preferences count")
     if rows.n_unmatched:
         what = "judged document" if not feedback.preferences.qid.size else "judgement or preference"
         many = what + "s" if what.endswith("document") else "judgements or preferences"
-        notes.append(f"{count_of(rows.n_unmatched, what + ' is', many + ' are')} not in the data and ignored")
+        notes.append(f"{count_of(rows.n_unmatched, what, many)} ignored: not in the data")
     return notes

@@ -44,7 +44,7 @@ class Methods:
             if not set(having) & set(self.names):
                 raise typer.BadParameter(f"--{name} is a parameter of {' and '.join(having)}, not of {text}.")
             if not value >= (1 if name == "rounds" else 0) or value == float("inf"):
-                raise typer.BadParameter(f"--{name} {value:g}: at least {1 if name == 'rounds' else 0} is needed.")
+                raise typer.BadParameter(f"--{name} {value:g}: it must be at least {1 if name == 'rounds' else 0}.")
         if self.options.get("eta", 0) > 1:
             raise typer.BadParameter(f"--eta {self.options['eta']:g}: it must be between 0 and 1.")
 

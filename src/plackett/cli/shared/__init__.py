@@ -1,1 +1,1 @@
-"""What several verbs share: inputs, options, tables and files."""
+"""Code shared by several verbs: inputs, options, tables and files."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def check_per_query(form: str, per_query: bool) -> None:
-    """Raise for ``--per-query`` with a format that has no place for every query."""
+    """Raise for ``--per-query`` with a format that has no rows for single queries."""
     if per_query and form not in ("json", "csv"):
         raise typer.BadParameter("--per-query requires --json or --csv.")
 
@@ -127,7 +127,7 @@ def _csv(result: Comparison, *, per_query: bool) -> str:
 
 
 def show(result: Comparison, form: str, *, per_query: bool, quiet: bool) -> None:
-    """Print the result in a format, and its remarks if the format has no place for them."""
+    """Print the result in a format, and its remarks if the format cannot contain them."""
     from plackett.cli.shared import output
 
     if form == "json":

@@ -15,7 +15,7 @@ from plackett.cli.shared.parameters import usage_errors
 def parse_measures(texts: str | Sequence[str], option: str = "--metrics") -> list[str]:
     """Return the names of the measures, comma-separated or repeated; raise for unknown ones and duplicates.
 
-    A name ``module:name`` is a measure of the user.
+    A name ``module:name`` is a user-defined measure.
     """
     from plackett.metrics.measure import Measure, split_measures
 
@@ -25,12 +25,12 @@ def parse_measures(texts: str | Sequence[str], option: str = "--metrics") -> lis
     with usage_errors():
         measures = {Measure.parse(name) for name in names}
     if not names or len(measures) < len(names):
-        raise typer.BadParameter(f"{option} names no measure, or one twice.")
+        raise typer.BadParameter(f"{option}: give at least one measure, and each one once.")
     return names
 
 
 def _register_own(text: str, option: str) -> None:
-    """Make the measure of ``module:name``, with or without a cut-off and parameters, known by that name."""
+    """Register the measure ``module:name``, with or without a cut-off and parameters, under that name."""
     from plackett.cli.shared import own_parts
 
     name = re.split(r"[@(]", text, maxsplit=1)[0].strip()

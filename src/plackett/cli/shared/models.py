@@ -48,7 +48,7 @@ def check_features(queries: Queries, name: str) -> None:
     if queries.n_features == 0:
         from plackett.validation import count_of
 
-        needed = 'rows like "label qid:ID 1:value 2:value ..." are needed.'
+        needed = 'expected rows like "label qid:ID 1:value 2:value ...".'
         raise ValueError(f"{name} has {count_of(queries.n_docs, 'row')} but no features; {needed}")
 
 

@@ -31,7 +31,7 @@ Convention = Annotated[
         "--convention",
         "-c",
         metavar="NAME",
-        help="standard, letor3, letor4, trec, sklearn, lightgbm, xgboost, gdeval, ranx.",
+        help="standard, paper, letor3, letor4, trec, sklearn, lightgbm, xgboost, gdeval, ranx.",
         rich_help_panel=METHOD,
         autocompletion=completion.conventions,
     ),

@@ -1,4 +1,4 @@
-"""How results and notes look. Only here, and in the verbs, does anything print."""
+"""Printing of results and notes. Only this module and the verbs print."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def is_terminal(stream: StreamName = "stderr") -> bool:
 
 
 def is_coloured(stream: StreamName = "stdout") -> bool:
-    """Whether a stream takes colours and bold text: a terminal, unless ``NO_COLOR`` is set."""
+    """Whether a stream supports colours and bold text: a terminal, unless ``NO_COLOR`` is set."""
     return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def styled(text: str, style: str, *, stream: StreamName = "stdout") -> str:
-    """Return the text in bold or a colour if the stream takes it."""
+    """Return the text in bold or a colour if the stream supports it."""
     return f"\033[{_STYLES[style]}m{text}\033[0m" if is_coloured(stream) else text
 
 

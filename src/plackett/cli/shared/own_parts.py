@@ -21,7 +21,7 @@ def is_own(text: str) -> bool:
 
 
 def load(text: str, option: str) -> Any:
-    """Return the object ``module:name``; an error says what is missing."""
+    """Return the object ``module:name``; raise an error that says what is missing."""
     module, _, name = text.partition(":")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())

@@ -18,7 +18,7 @@ TAKES_FEATURES = ("query_features", "base_column")
 
 @contextlib.contextmanager
 def usage_errors() -> Iterator[None]:
-    """Turn errors about values of options into errors of usage, with their message."""
+    """Turn errors about values of options into usage errors with the same message."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -46,7 +46,7 @@ def settings_of(words: list[str], option: str = "--set") -> dict[str, Any]:
 
 
 def _as_parameter(name: str, value: Any, option: str) -> Any:
-    """Convert what a user writes for some parameters: features by number, a loss as ``module:name``."""
+    """Convert values that have a special form on the command line: feature numbers, a loss as ``module:name``."""
     from plackett.cli.shared import own_parts
 
     return own_parts.loss(value, option) if name == "loss" else as_features(name, value)

@@ -17,7 +17,7 @@ def check_target(target: str, tag: str | None) -> None:
     from plackett.cli.shared import output
 
     if tag is not None and tag.split() != [tag]:
-        raise typer.BadParameter(f"--run {tag!r}: the name of a run must not contain blanks.")
+        raise typer.BadParameter(f"--run {tag!r}: the name of a run must not contain spaces.")
     if target != "-":
         output.check_target(target, "scores" if tag is None else "run")
 

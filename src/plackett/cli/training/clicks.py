@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from plackett.data.queries import Queries
 
 DEFAULT_LOSS, DEFAULT_METHOD = "softmax", "policy-aware"
-ANY_LOSS = ("linear", "trees", "neural", "kernel")  # rankers without a loss of their own
+ANY_LOSS = ("linear", "trees", "neural", "kernel")  # rankers that take any loss
 
 
 class Options(NamedTuple):
@@ -26,7 +26,7 @@ class Options(NamedTuple):
 
 
 class ClickLabels(NamedTuple):
-    """Queries with labels from clicks, their weights, and what is known about them."""
+    """Queries with labels from clicks, their weights, and a diagnosis of the labels."""
 
     queries: Queries
     weights: Any
@@ -36,7 +36,7 @@ class ClickLabels(NamedTuple):
 def options_of(
     clicks: str | None, correct: str | None, propensities: str | None, clip: float | None, data: list[str]
 ) -> Options | None:
-    """Return the options about clicks, or None; raise for those that lack a log, and for data that are missing."""
+    """Return the options about clicks, or None; raise if an option needs a log, or if there are no data."""
     from plackett.clicks.correction.correct import METHODS
 
     if clicks is None:
@@ -55,7 +55,7 @@ def options_of(
 
 
 def take_linear_loss(estimator: Any, name: str, *, has_loss: bool) -> str | None:
-    """Give a ranker a loss that is linear in the labels; return a note if it is not the one asked for."""
+    """Set a loss that is linear in the labels; return a note if it replaces the requested loss."""
     from plackett.losses import get_loss, linear_form
 
     if not getattr(estimator, "takes_loss_objects", False):

@@ -36,7 +36,7 @@ def check_options(address: str | None, n_local: int | None, data: list[str], *, 
         return
     option = "--cluster" if address is not None else "--local-cluster"
     if address is not None and not address.startswith(SCHEMES):
-        raise typer.BadParameter(f"--cluster {address}: an address such as tcp://scheduler:8786 is needed.")
+        raise typer.BadParameter(f"--cluster {address}: expected an address such as tcp://scheduler:8786.")
     if cache:
         raise typer.BadParameter(f"--cache keeps a copy on this machine, which {option} does not read.")
     from plackett.cli.shared.inputs import is_known_name
@@ -48,7 +48,7 @@ def check_options(address: str | None, n_local: int | None, data: list[str], *, 
 
 @contextlib.contextmanager
 def connection(address: str | None, n_local: int | None) -> Iterator[Any]:
-    """Yield a Dask client, the default one meanwhile; None without a cluster."""
+    """Yield a Dask client, which is the default client inside the block; None without a cluster."""
     if address is None and n_local is None:
         yield None
         return

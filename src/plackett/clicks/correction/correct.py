@@ -37,10 +37,10 @@ def corrected_labels(
 ) -> CorrectedLabels:
     """Estimate the relevance of every shown pair of query and document from its clicks.
 
-    A click at rank r has the chance ``a_r R + b_r``, R being the relevance: the chance of a click at rank 1 if
-    propensities are relative to rank 1 (those of ``estimate_propensities``), the chance of a click on a document that
-    is looked at if they are absolute chances of a look, or P(relevant) with trust bias. Without trust bias ``a`` are
-    the propensities θ, and ``b`` is 0. τ is the clip.
+    A click at rank r has probability ``a_r R + b_r``, where R is the relevance. R is the probability of a click at rank
+    1 if the propensities are relative to rank 1 (those of ``estimate_propensities``), the probability of a click on an
+    examined document if they are absolute examination probabilities, and P(relevant) with trust bias. Without trust
+    bias ``a`` are the propensities θ, and ``b`` is 0. τ is ``clip``.
 
     * "naive": the mean of c, the click rate. It mistakes a high rank for relevance.
     * "ips": the mean of ``c / max(θ_r, τ)`` (joachims2017).
@@ -51,9 +51,9 @@ def corrected_labels(
     * "dr": doubly robust (oosterhuis2023), ``R̂ + mean of (c - b_r - a_r R̂) / ρ``, where R̂ is a regression on features.
       It differs from "policy-aware" where ρ is clipped: there it uses R̂ instead of 0.
 
-    Estimates are unbiased if the propensities are right, users click as above, and nothing is clipped. They may be
-    negative or above 1. Clipping trades variance for bias. Losses that are linear in the labels take estimates as they
-    are; ``plackett.losses.linear_form`` returns them. The results do not depend on the order of the sessions.
+    Estimates are unbiased if the propensities are correct, users click as described above, and nothing is clipped. They
+    may be negative or above 1. Clipping trades variance for bias. Losses that are linear in the labels accept such
+    estimates; ``plackett.losses.linear_form`` returns such a loss. Results do not depend on the order of the sessions.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def corrected_labels(
     regression : regressor, or array-like of shape (n_pairs,), default=None
         R̂ of "dr": a regressor with ``fit(X, y, sample_weight=)`` and ``predict(X)``, or R̂ for all pairs of the log.
         None means ridge regression on standardised columns. It is fitted to minimise ``Σ (c - b_r - a_r R̂)²`` over the
-        impressions, each pair being one weighted row. (Rankers do not take weights of rows.)
+        impressions, each pair being one weighted row. (Rankers do not accept row weights.)
     folds : int or None, default=5
         Cross-fitting: R̂ of a query comes from a fit on the queries of the other folds, so that it does not depend on
         the clicks that it is compared with. None fits once on all queries.
@@ -192,7 +192,7 @@ def _check_divisors(bias: Bias, clip: float) -> None:
     lost = np.flatnonzero(np.maximum(bias.a, clip) <= 0) + 1
     if lost.size:
         ranks = named_ranks(lost.tolist())
-        raise ValueError(f"the propensity at {ranks} is {bias.a[lost[0] - 1]:g}. Give clip above 0, such as 0.05.")
+        raise ValueError(f"the propensity at {ranks} is {bias.a[lost[0] - 1]:g}. Set clip above 0, such as 0.05.")
 
 
 def _at_known_ranks(counts: Counts, bias: Bias) -> Counts:
@@ -218,7 +218,7 @@ def _features(log: ClickLog, given: Queries | None, kept: np.ndarray, rows: np.n
         return take_rows(given.grouped.X, rows)
     if log.features is None:
         raise ValueError(
-            'method="dr" needs features: give features=Queries, use log.with_features(...), or give an array as '
+            'method="dr" needs features: pass features=Queries, use log.with_features(...), or pass an array as '
             "regression."
         )
     return take_rows(log.features, kept)

@@ -1,4 +1,4 @@
-"""Diagnosis of corrected labels: what they can teach, and what a better log would hold."""
+"""Diagnosis of corrected labels: how informative they are, and what a better log would contain."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class CorrectionDiagnosis:
     """The result of ``CorrectedLabels.diagnose()``.
 
     Correlations are those of labels with the true relevance within queries, 1 for labels without error. They are
-    estimated from the variance of the corrected labels, and from how naive labels differ from them; with
-    ``has_features``, only what a linear model of the features can learn counts. They are None if they cannot be
-    estimated. Clipping and errors of the propensities are ignored.
+    estimated from the variance of the corrected labels and from the difference between naive and corrected labels; with
+    ``has_features``, only the part that a linear model of the features can learn counts. They are None if they cannot
+    be estimated. Clipping and errors of the propensities are ignored.
 
     Attributes
     ----------
@@ -47,8 +47,8 @@ class CorrectionDiagnosis:
     n_queries_negative : int
         Queries whose labels sum to less than 0, for which softmax is not convex.
     rank_groups : list of lists of int
-        Ranks that share clicked pairs, directly or through others. With more than one group, the log does not
-        tell how much less the others are looked at.
+        Ranks that share clicked pairs, directly or through others. With more than one group, the log does not show how
+        much less often the other ranks are examined.
     correlation_naive, correlation_corrected : float or None
     is_naive_preferred : bool or None
         Whether naive labels are closer to the relevance.
@@ -321,7 +321,7 @@ def _wide_ranks(labels: CorrectedLabels) -> list[int]:
 
 
 def _advice(found: CorrectionDiagnosis, labels: CorrectedLabels) -> list[str]:
-    """Return what to log so that the next log teaches more."""
+    """Return what to log so that the next log is more informative."""
     assert labels.evidence is not None
     advice, is_noisy = [], bool(found.is_naive_preferred) or found.correlation_corrected == 0
     if not found.is_connected or _wide_ranks(labels):

@@ -12,7 +12,7 @@ BY_IMPRESSION, BY_SESSION = ("naive", "ips", "affine"), ("policy-aware", "dr")
 
 
 class Bias(NamedTuple):
-    """Chance of a click at each rank: ``a`` times the relevance plus ``b``."""
+    """Click probability at each rank: ``a`` times the relevance plus ``b``."""
 
     a: np.ndarray
     b: np.ndarray

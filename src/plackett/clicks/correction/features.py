@@ -96,7 +96,7 @@ def warn_of_missing(rows: np.ndarray, what: str) -> None:
 
 def _nothing_found(pairs: Pairs, known: Pairs, is_numbered: bool) -> str:
     (qid, docid), (own_qid, own_docid) = pairs[0], known[0]
-    names = "documents without names are named by their row. Give docid" if is_numbered else "check qid and docid"
+    names = "documents without names are named by their row. Pass docid" if is_numbered else "check qid and docid"
     return (
         f"no shown pair of the log is in the features: the log has query {qid!r} with document {docid!r}, the features "
         f"query {own_qid!r} with document {own_docid!r}; {names}."

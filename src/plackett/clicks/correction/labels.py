@@ -139,7 +139,7 @@ class CorrectedLabels:
         rows, names = (self.features, self.feature_names) if features is None else (features, feature_names)
         if rows is None:
             raise ValueError(
-                "the pairs have no features. Give Queries that hold them, or use a log with features: "
+                "the pairs have no features. Pass Queries that hold them, or use a log with features: "
                 "log.with_features(...)."
             )
         queries = Queries(rows, self.relevance, self.query, docid=self.docid, feature_names=names)
@@ -173,11 +173,11 @@ class CorrectedLabels:
         return self.n_sessions[place].astype(np.float64)
 
     def diagnose(self, features: Any = None) -> CorrectionDiagnosis:
-        """Return what these labels can teach: whether the log identifies the bias, what clipping does, what to log.
+        """Return a diagnosis: whether the log identifies the bias, what clipping changes, and what to log next time.
 
-        The error of naive labels, by their bias, is compared with that of corrected ones, by their variance. With
-        features, errors are those that a linear model of the features would learn: it averages noise over documents,
-        but not bias.
+        The error of naive labels, from their bias, is compared with that of corrected ones, from their variance. With
+        features, errors are those that a linear model of the features would learn: it averages out noise over
+        documents, but not bias.
 
         Parameters
         ----------

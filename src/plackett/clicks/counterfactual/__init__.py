@@ -1,1 +1,1 @@
-"""Counterfactual evaluation: what a new ranking would be worth, estimated from the clicks on another one."""
+"""Counterfactual evaluation: the value of a new ranking, estimated from the clicks on another one."""

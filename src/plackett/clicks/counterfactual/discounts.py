@@ -39,8 +39,8 @@ class Discount(NamedTuple):
 def get_discount(metric: Metric, n_ranks: int, bias: Bias | None) -> Discount:
     """Return the discount of a metric for lists of up to ``n_ranks`` documents.
 
-    "clicks" weights a rank by the chance of a look (``bias``), so that the sum is the expected number of clicks. Where
-    clicks are weighted and not relevance, ``bias`` is None, and its weights are 1.
+    "clicks" weights a rank by its examination probability (``bias``), so that the sum is the expected number of clicks.
+    Where clicks are weighted and not relevance, ``bias`` is None, and its weights are 1.
     """
     rank, nothing = np.arange(1, n_ranks + 1), np.zeros(n_ranks)
     if callable(metric):
@@ -50,7 +50,7 @@ def get_discount(metric: Metric, n_ranks: int, bias: Bias | None) -> Discount:
         return Discount(getattr(metric, "__name__", "metric"), weights, nothing)
     found = _NAME.fullmatch(metric) if isinstance(metric, str) else None
     if found is None or (found[1] in ("precision", "p")) > (found[2] is not None):
-        raise ValueError(f"metric={metric!r} is not known; choose {KNOWN}, or give a function of the ranks.")
+        raise ValueError(f"metric={metric!r} is not known; choose {KNOWN}, or pass a function of the ranks.")
     kind, k = found[1], int(found[2]) if found[2] else n_ranks
     if kind == AVERAGE_RANK:
         if found[2]:

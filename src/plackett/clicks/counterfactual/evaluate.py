@@ -64,18 +64,18 @@ def evaluate_from_clicks(
     """Estimate the value of a ranking from the clicks of users who saw others.
 
     By position, with ``propensities`` of the ranks: the value is the sum over documents of relevance times the
-    discount of the new rank, averaged over sessions. Relevance is the chance of a click at rank 1 if propensities are
-    relative to rank 1, the chance of a click on a document that is looked at if they are absolute chances of a look,
-    or P(relevant) if they have trust bias.
+    discount of the new rank, averaged over sessions. Relevance is the probability of a click at rank 1 if propensities
+    are relative to rank 1, the probability of a click on an examined document if they are absolute examination
+    probabilities, or P(relevant) if they have trust bias.
 
     * "ips": a click counts 1 / propensity of its rank; (c - b) / a with trust bias. Unbiased.
     * "snips": the same over the sum of clicks / propensity: the mean discount of a relevant document.
     * "clipped": divisors are at least ``clip``. Less variance, and a bias that is reported.
-    * "dr": doubly robust. What clipping takes away is replaced by a regression on features (oosterhuis2023). Without
+    * "dr": doubly robust. A regression on features replaces what clipping removes (oosterhuis2023). Without
       clipping it is "ips".
 
-    By ``logging`` probabilities of sampled lists: the value is the sum of discounts of the clicks that users would give
-    the new ranking. Users need not follow the position-based model; a click at a rank may depend on
+    By ``logging`` probabilities of sampled lists: the value is the sum of discounts of the clicks that users would make
+    on the new ranking. Users need not follow the position-based model; a click at a rank may depend on
 
     * "list": the whole list.
     * "item-position": its document and rank alone (li2018).
@@ -104,7 +104,7 @@ def evaluate_from_clicks(
         that returns their weights.
     estimator : str, default="ips"
     candidates : {"session", "query"}, default=None
-        What the new ranking orders: the documents of each list, or all documents of the query. None means "session", or
+        The documents that the new ranking orders: those of each list, or all of the query. None means "session", or
         "query" with a logging policy that is not "shuffled". With "query" and propensities, a click counts 1 / mean
         propensity of the document over all sessions of the query, 0 where it was not shown (oosterhuis2020).
     clip : float, default=None
@@ -295,7 +295,7 @@ def _bias(
     if wrong.size:
         raise ValueError(
             f"the propensity of {named_ranks(wrong.tolist())} is not above 0, but documents were shown or clicked "
-            "there; a click without a look cannot be weighted."
+            "there; a click at a rank that is never examined cannot be weighted."
         )
     return bias, notes
 

@@ -62,7 +62,7 @@ def bootstrap_intervals(values: np.ndarray, level: float, n_draws: int, seed: in
 def bernstein_interval(values: np.ndarray, width: float, level: float) -> Interval:
     """Return the interval of a mean of independent values in a range of this width (maurer2009).
 
-    Both ends together miss with a chance of at most 1 - level, for any distribution and any number of values.
+    Both ends together miss with a probability of at most 1 - level, for any distribution and any number of values.
     """
     n = values.size
     if n < 2:

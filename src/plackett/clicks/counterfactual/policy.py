@@ -1,4 +1,4 @@
-"""Logging policies: the chance that the log shows a document at a rank."""
+"""Logging policies: the probability that the log shows a document at a rank."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plackett.clicks.log import ClickLog
 from plackett.clicks.models.collapse import session_blocks
 from plackett.validation import check_number, check_scores, count_of
 
-MOST_DOCS = 10  # of a query whose joint chances are computed over all sets of documents
+MOST_DOCS = 10  # of a query whose joint probabilities are computed over all sets of documents
 STEP = 0.2  # of the trapezoid rule over the logarithm of time; the error falls exponentially with 1 / STEP
 SHUFFLED, SCORES, GIVEN = "shuffled", "plackett-luce", "given"
 
@@ -23,8 +23,8 @@ class LoggingPolicy:
     Use ``shuffled``, ``plackett_luce`` or ``from_probabilities``.
 
     * A service that shuffles the list of some sessions marks these sessions (``ClickLog.is_random``): "shuffled".
-    * A service that samples lists logs the chance of each draw next to the document, and these chances are all that
-      most estimators need: ``from_probabilities(step=...)``.
+    * A service that samples lists logs the probability of each draw next to the document, and these probabilities are
+      all that most estimators need: ``from_probabilities(step=...)``.
     * A service that samples by the Plackett–Luce model may log its scores instead, if the log shows all candidates.
 
     Examples
@@ -55,10 +55,10 @@ class LoggingPolicy:
 
     @classmethod
     def plackett_luce(cls, scores: Any, *, temperature: float = 1.0) -> LoggingPolicy:
-        """Return the policy that draws one document after the other, with chances proportional to exp(score / T).
+        """Return the policy that draws one document after the other, with probabilities proportional to exp(score / T).
 
         Candidates are all pairs of the query in ``log.pairs``. If there were others, which were never shown, log the
-        chance of each draw instead.
+        probability of each draw instead.
 
         Parameters
         ----------
@@ -72,7 +72,7 @@ class LoggingPolicy:
         """
         values = check_scores(scores).astype(np.float64)
         if not np.isfinite(values).all():
-            raise ValueError("scores holds an infinite number; the chance of such a document is undefined.")
+            raise ValueError("scores holds an infinite number; the probability of such a document is undefined.")
         return cls(SCORES, scores=values, temperature=check_number(temperature, "temperature", above=0))
 
     @classmethod
@@ -82,46 +82,46 @@ class LoggingPolicy:
         Parameters
         ----------
         step : array-like of shape (n_shown,), default=None
-            Chance of the document at its rank, given the documents above it. For "list", "rips" and "cascade-dr".
+            Probability of the document at its rank, given the documents above it. For "list", "rips" and "cascade-dr".
         marginal : array-like of shape (n_shown,), default=None
-            Chance of the document at its rank, regardless of the documents above it. For "item-position".
+            Probability of the document at its rank, regardless of the documents above it. For "item-position".
 
         Returns
         -------
         LoggingPolicy
         """
         if step is None and marginal is None:
-            raise ValueError("step or marginal is needed: the chance of each shown document, as logged.")
+            raise ValueError("step or marginal is needed: the probability of each shown document, as logged.")
         return cls(GIVEN, step=_chances(step, "step"), marginal=_chances(marginal, "marginal"))
 
     def check(self, log: ClickLog) -> None:
         """Raise an error if the policy does not belong to a log."""
         for name, values in (("step", self._step), ("marginal", self._marginal)):
             if values is not None and values.size != log.n_shown:
-                found = f"{name} has {count_of(values.size, 'chance')}"
+                found = f"{name} has {count_of(values.size, 'probability', 'probabilities')}"
                 raise ValueError(f"{found} but the log has {log.n_shown:,} shown documents; one for each is needed.")
         if self.scores is not None and self.scores.size != log.n_pairs:
             found = f"the policy has {count_of(self.scores.size, 'score')}"
             raise ValueError(f"{found} but the log has {count_of(log.n_pairs, 'pair')}; one for each is needed.")
 
     def step(self, log: ClickLog) -> np.ndarray:
-        """Return the chance of each row given the rows above it."""
+        """Return the probability of each row given the rows above it."""
         if self.kind == SHUFFLED:
             return 1.0 / (np.repeat(np.diff(log.indptr), np.diff(log.indptr)) - log.rank + 1)
         if self.kind == SCORES:
             return np.concatenate([self._steps(log[first:last]) for first, last, _ in session_blocks(log)])
         if self._step is None:
-            raise ValueError(_need("step", "the chance of each document given those above it"))
+            raise ValueError(_need("step", "the probability of each document given those above it"))
         return self._step
 
     def marginal(self, log: ClickLog) -> np.ndarray:
-        """Return the chance of each row at its rank."""
+        """Return the probability of each row at its rank."""
         if self.kind == SHUFFLED:
             return 1.0 / np.repeat(np.diff(log.indptr), np.diff(log.indptr))
         if self.kind == SCORES:
             return self._rank_chances(log)[log.pair, log.rank - 1]
         if self._marginal is None:
-            raise ValueError(_need("marginal", "the chance of each document at its rank, for any documents above it"))
+            raise ValueError(_need("marginal", "the probability of each document at its rank, for any documents above"))
         return self._marginal
 
     def weights_of(self, log: ClickLog, query: int) -> np.ndarray:
@@ -135,7 +135,7 @@ class LoggingPolicy:
         return {}
 
     def _steps(self, part: ClickLog) -> np.ndarray:
-        """Return the chances of draws: own weight over that of all documents that are not above."""
+        """Return the probabilities of draws: own weight over that of all documents that are not above."""
         assert self.scores is not None
         scaled = self.scores / self.temperature
         bounds = np.searchsorted(part.pair_query, np.arange(len(part.queries)))
@@ -148,7 +148,7 @@ class LoggingPolicy:
         return own / (sums_below(part, own) + np.repeat(hidden, np.diff(part.indptr)))
 
     def _rank_chances(self, log: ClickLog) -> np.ndarray:
-        """Return the chance of each pair at each rank, of shape (n_pairs, longest)."""
+        """Return the probability of each pair at each rank, of shape (n_pairs, longest)."""
         n_ranks = log.longest
         if n_ranks not in self._cache:
             bounds = np.searchsorted(log.pair_query, np.arange(len(log.queries) + 1))
@@ -166,17 +166,17 @@ class LoggingPolicy:
 
 
 def race_chances(weights: np.ndarray, n_ranks: int) -> np.ndarray:
-    """Return the chance of each document at each rank under the Plackett–Luce model.
+    """Return the probability of each document at each rank under the Plackett–Luce model.
 
     Document i arrives after an exponential time of rate w_i, and the order of arrival is the ranking. So d has rank k
-    with the chance that k - 1 others arrived before it: an integral over its time, by the trapezoid rule over the
+    with the probability that k - 1 others arrived before it: an integral over its time, by the trapezoid rule over the
     logarithm of time.
     """
     n = weights.size
     time = np.exp(np.arange(-38.0 - np.log(weights.max()), 4.0 - np.log(weights.min()), STEP))
-    late = np.exp(-np.outer(time, weights))  # chance not to have arrived
+    late = np.exp(-np.outer(time, weights))  # probability not to have arrived
     early = -np.expm1(-np.outer(time, weights))
-    before = np.zeros((time.size, n, n_ranks))  # chance that 0, 1, 2, … others arrived before, for each document
+    before = np.zeros((time.size, n, n_ranks))  # probability that 0, 1, 2, … others arrived before, for each document
     before[:, :, 0] = 1.0
     for other in range(n):
         others = np.arange(n) != other
@@ -188,9 +188,9 @@ def race_chances(weights: np.ndarray, n_ranks: int) -> np.ndarray:
 
 
 def joint_chances(weights: np.ndarray, n_ranks: int) -> np.ndarray:
-    """Return the chances that one document is at a rank and another at another, of shape (n, n_ranks, n, n_ranks).
+    """Return the joint probabilities of two documents at two ranks, of shape (n, n_ranks, n, n_ranks).
 
-    By the sets of documents that may stand above a rank: 2**n of them.
+    Computed by the sets of documents that may be above a rank: 2**n of them.
     """
     n = weights.size
     sets = np.arange(1 << n)
@@ -210,7 +210,7 @@ def joint_chances(weights: np.ndarray, n_ranks: int) -> np.ndarray:
     above[0] = 1.0
     for rank in range(n_ranks):
         joint[np.arange(n), rank, np.arange(n), rank] = above @ step
-        after = np.zeros((n, sets.size))  # chance of each set if doc was drawn at this rank
+        after = np.zeros((n, sets.size))  # probability of each set if doc was drawn at this rank
         for doc in range(n):
             free = sets[~is_in[:, doc]]
             after[doc, free | 1 << doc] = above[free] * step[free, doc]
@@ -229,7 +229,7 @@ def _chances(values: Any, name: str) -> np.ndarray | None:
     is_wrong = ~((chances > 0) & (chances <= 1))
     if is_wrong.any():
         row = int(np.argmax(is_wrong))
-        raise ValueError(f"{name} is {chances[row]:g} in row {row}; shown documents have a chance above 0, at most 1.")
+        raise ValueError(f"{name} is {chances[row]:g} in row {row}; probabilities must be above 0 and at most 1.")
     return chances
 
 

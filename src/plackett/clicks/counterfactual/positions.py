@@ -1,11 +1,11 @@
 """Estimates from clicks over propensities: plain, self-normalised, clipped and doubly robust.
 
-The relevance of a document is the chance of a click at rank 1, or P(relevant) with trust bias. The value of a ranking
-is the sum of relevance times discount over the documents, averaged over sessions. With candidates "session" the new
-ranking orders the documents of each list, and a click counts 1 / a of its rank. With "query" it orders all documents of
-the query, and a click counts 1 / ρ, where ρ is the mean of a over all sessions of the query, 0 where the document was
-not shown (oosterhuis2020). That ρ comes from the log: the terms of sessions are then the pseudo-values of a jackknife,
-with the mean of the estimate.
+The relevance of a document is the probability of a click at rank 1, or P(relevant) with trust bias. The value of a
+ranking is the sum of relevance times discount over the documents, averaged over sessions. With candidates "session" the
+new ranking orders the documents of each list, and a click counts 1 / a of its rank. With "query" it orders all
+documents of the query, and a click counts 1 / ρ, where ρ is the mean of a over all sessions of the query, 0 where the
+document was not shown (oosterhuis2020). That ρ comes from the log: the terms of sessions are then the pseudo-values of
+a jackknife, with the mean of the estimate.
 """
 
 from __future__ import annotations

@@ -40,12 +40,12 @@ class Places(NamedTuple):
         return np.where(size > 0, (sums[self.stop] - sums[self.start]) / np.maximum(size, 1), 0.0)
 
     def chance(self, place: np.ndarray) -> np.ndarray:
-        """Return the chance that each row stands at a place (from 0), all orders of equal scores equally likely."""
+        """Return the probability of each row at a place (from 0), all orders of equal scores equally likely."""
         is_there = (self.start <= place) & (place < self.stop)
         return is_there / np.maximum(self.stop - self.start, 1)
 
     def next_chance(self, place: np.ndarray) -> np.ndarray:
-        """Return the chance that each row stands at a place if the places above hold what the ranking allows."""
+        """Return the probability of each row at a place if the places above hold documents that the ranking allows."""
         is_there = (self.start <= place) & (place < self.stop)
         return is_there / np.maximum(self.stop - place, 1)
 
@@ -101,7 +101,7 @@ def get_ranking(ranker: Any, log: ClickLog, name: str, *, of_lists: bool) -> Ran
         if log.features is None:
             raise ValueError(
                 f"{name} is a {type(ranker).__name__}, which scores features, but the log has none. Use "
-                "log.with_features(...), or give one score for each pair of log.pairs."
+                "log.with_features(...), or pass one score for each pair of log.pairs."
             )
         names = log.feature_names
         scores = predict(ranker, Queries(log.features, qid=log.pair_query, feature_names=names))
@@ -145,7 +145,7 @@ def _ranking_of_run(run: Run, log: ClickLog, name: str, of_lists: bool) -> Ranki
 def _names_in(known: TextColumn, given: Any, what: str) -> tuple[TextColumn, np.ndarray]:
     """Return the names of ``code_names``, decoded where only the decoded name is known.
 
-    Files of runs cannot hold blanks: "red%20shoes" stands for "red shoes".
+    Files of runs cannot hold spaces: "red%20shoes" means "red shoes".
     """
     names, codes = code_names(given, what)
     is_encoded = (match_names(names, known) < 0) & np.fromiter(("%" in name for name in names), bool, len(names))

@@ -29,18 +29,18 @@ class ClickEvaluation:
     n_sessions, n_clicks : int
         Sessions and clicks that were used.
     effective_sample_size : float
-        How many clicks of equal weight the clicks are worth: (Σ w)² / Σ w².
+        Number of equally weighted clicks with the same variance: (Σ w)² / Σ w².
     coverage : float
-        Share of the new ranking, weighted by discount, that the log can say something about; NaN for estimators that
-        use logging probabilities. With candidates="session", the share of the new ranking of all documents of the query
-        that was in the list of a session.
+        Share of the new ranking, weighted by discount, that the log covers; NaN for estimators that use logging
+        probabilities. With candidates="session", the share of the new ranking of all documents of the query that was in
+        the list of a session.
     mean_weight : float
-        Of estimators that use logging probabilities: about 1 if these are right, and the log can show what the new
-        ranking shows. NaN for others.
+        For estimators that use logging probabilities: about 1 if these are correct and the log can show the documents
+        of the new ranking. NaN for others.
     clip : float or None
         Smallest divisor of clicks.
     bias : float or None
-        What clipping changed: the clipped estimate less the unclipped one.
+        The clipped estimate minus the unclipped one.
     bias_bound : float or None
         The true value is above the expectation of the estimator by at most this much ("dr": above or below), if the
         propensities are right: because of clipping, and of documents that were never shown. None for "snips".

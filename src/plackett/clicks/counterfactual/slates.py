@@ -1,7 +1,7 @@
 """Estimates from clicks over logging probabilities: whole lists, documents at ranks, prefixes, linear rewards.
 
-The value is the expected sum of discounts of the clicks that users would give the new ranking: nothing is assumed about
-how they look at a list, except what the estimator says about the documents that a click depends on.
+The value is the expected sum of discounts of the clicks that users would make on the new ranking: nothing is assumed
+about how they examine a list, except the assumption of the estimator about the documents that a click depends on.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _weights(
     is_logged: bool,
     tables: np.ndarray | None,
 ) -> np.ndarray:
-    """Return the weight of each row: its chance under the new ranking over that under the logging policy."""
+    """Return the weight of each row: its probability under the new ranking over that under the logging policy."""
     if is_logged:
         return np.ones(place.size)
     if estimator == ITEM_POSITION:
@@ -107,7 +107,7 @@ def _weights(
 def _bounds(
     part: ClickLog, chance: np.ndarray, estimator: str, own: np.ndarray, is_logged: bool, tables: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least and the largest weight that each row may have, by the smallest chances of the log."""
+    """Return the least and the largest weight that each row may have, by the smallest probabilities of the log."""
     nothing = np.zeros_like(own)
     if is_logged:
         return nothing, own
@@ -193,12 +193,12 @@ def _click_rates(counts: Counts) -> tuple[np.ndarray, np.ndarray]:
 def _inverse_tables(log: ClickLog, ranking: Ranking, policy: LoggingPolicy, n_ranks: int) -> np.ndarray:
     """Return, for each pair and rank, what it adds to the weight of a session (swaminathan2017).
 
-    The weight of a list is the new ranking's vector of chances times the pseudo-inverse of the second moments of the
-    logged lists, times the vector of the list.
+    The weight of a list is the new ranking's vector of probabilities times the pseudo-inverse of the second moments of
+    the logged lists, times the vector of the list.
     """
     if policy.kind != SCORES:
         raise ValueError(
-            'estimator="pseudo-inverse" needs the joint chances of documents at two ranks: logging="shuffled", or '
+            'estimator="pseudo-inverse" needs the joint probabilities of documents at two ranks: logging="shuffled" or '
             "LoggingPolicy.plackett_luce(...)."
         )
     bounds = np.searchsorted(log.pair_query, np.arange(len(log.queries) + 1))

@@ -13,9 +13,9 @@ MISSING = 0.0  # instead of a rank
 class Balanced(Method):
     """Two rankers whose best documents are always shown to the same depth. Biased; kept for comparison.
 
-    List: a coin decides who begins; then the ranker whose list was used less deeply is next. Credit: let ``d`` be
-    the lowest clicked document and ``j`` its better rank; the ranker with more clicks in its first ``j`` wins the
-    list. Test: the mean of wins less losses per unit.
+    List: a coin flip decides which ranker begins; then the ranker whose list was used less deeply is next. Credit: let
+    ``d`` be the lowest clicked document and ``j`` its better rank; the ranker with more clicks in its first ``j`` wins
+    the list. Test: the mean of wins less losses per unit.
 
     Random clicks prefer the ranker that has more documents above their places in the other list: on abc against bca
     the second one wins by 1/3.

@@ -1,4 +1,4 @@
-"""Means of bounded values by betting: intervals and tests that hold whenever they are looked at (waudby2023)."""
+"""Means of bounded values by betting: intervals and tests that hold whenever they are inspected (waudby2023)."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def first_decisions(values: np.ndarray, level: float) -> tuple[np.ndarray, np.nd
     Parameters
     ----------
     values : ndarray of shape (n_runs, n_values)
-        Looked at after every value.
+        Inspected after every value.
     level : float
     """
     bar = math.log(2 / (1 - level)) + math.log(FRACTIONS.size)
@@ -132,7 +132,7 @@ def values_needed(values: np.ndarray, shares: np.ndarray, *, level: float, power
         The distribution of a value.
     level, power : float
     anytime : bool, default=True
-        Looked at after every value; otherwise once, by the normal approximation.
+        Whether they are inspected after every value; otherwise once, by the normal approximation.
     """
     from scipy.special import ndtri
 

@@ -18,7 +18,7 @@ class Draws(Protocol):
         ...
 
     def weighted(self, weights: Sequence[float]) -> int:
-        """Return a place with a chance proportional to its weight."""
+        """Return a place with probability proportional to its weight."""
         ...
 
 

@@ -66,13 +66,13 @@ def read_interleaving(source: str | os.PathLike) -> dict[str, Interleaver]:
     Parameters
     ----------
     source : path or URL
-        What ``--log`` was: a folder with files ``ubi_queries*`` and ``ubi_events*``, or a PostgreSQL database.
+        The value of ``--log``: a folder with files ``ubi_queries*`` and ``ubi_events*``, or a PostgreSQL database.
 
     Returns
     -------
     dict of str to Interleaver
         Tests by name, in the order of their first clicks; those without a click come last. ``preference`` has the
-        verdict. If users may count by several lists, ``close`` counts those who have fewer, after the end of a test.
+        verdict. If a user counts by several lists, call ``close`` after the end of a test to count users with fewer.
 
     Examples
     --------

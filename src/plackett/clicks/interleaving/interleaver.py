@@ -33,11 +33,11 @@ class ShownList:
     Attributes
     ----------
     id : str
-        What ``Interleaver.credit`` needs.
+        The id to pass to ``Interleaver.credit``.
     documents : list
         The documents to show, with the ids as given.
     is_contested : bool
-        Whether its clicks can say anything: False if the rankers agree on the first ``k``, or all but one are empty.
+        Whether its clicks are informative: False if the rankers agree on the first ``k``, or all but one are empty.
     basis : list of list of float
         For each document the numbers from which credits follow, to be logged; with "team-draft" the credit of each
         ranker for a click. Empty if the list is not contested.
@@ -71,12 +71,12 @@ class Interleaver:
     """A test of two or more rankers by the clicks on lists that mix their results.
 
     Each request is served one list that mixes those of all rankers, and each click is credited to the rankers that
-    would have shown the document. What is shown is a function of ``random_state``, the key of the request and the
+    would have shown the document. The list shown is a function of ``random_state``, the key of the request and the
     lists, so a repeated request shows the same list, in any process and order.
 
     The preference is a mean over *units*, such as users, so that a user with 100 sessions does not count as 100. Only
     lists with a click count. A unit counts once, by the mean over its first ``lists_per_unit`` clicked lists: values
-    that were looked at may not change afterwards. Later clicks of the unit are kept but do not count.
+    that were inspected must not change afterwards. Later clicks of the unit are kept but do not count.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ class Interleaver:
         ----------
         lists : mapping of ranker to its ranked document ids
             Ids are texts or whole numbers. Of a document that occurs twice in a list the first place counts, with a
-            warning. Give at least ``k`` ids if the ranker has them.
+            warning. Pass at least ``k`` ids if the ranker has them.
         key : str or int, default=None
             Identifies the request, such as the session and the query. The same key, unit and lists give the same list,
             which counts once. None draws a key.
@@ -221,7 +221,7 @@ class Interleaver:
     def credit(self, shown: ShownList | str, clicks: Iterable) -> Credit:
         """Credit the clicks on a shown list, given as a `ShownList` or by its id.
 
-        Give all clicks of a list in one call if ``lists_per_unit`` is 1, as the unit is then closed. Calls may be
+        Pass all clicks of a list in one call if ``lists_per_unit`` is 1, as the unit is then closed. Calls may be
         repeated: a list is counted once.
 
         Parameters

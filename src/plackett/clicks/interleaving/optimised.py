@@ -15,7 +15,7 @@ from plackett.validation import check_choice
 
 CREDITS = ("linear", "inverse")
 LARGEST_K = 10  # up to 2**k lists are allowed
-LEAST_SHOWN = 0.01  # chance of each document to be shown, if the neutral mixtures allow it
+LEAST_SHOWN = 0.01  # probability of each document to be shown, if the neutral mixtures allow it
 PATTERNS = 4096  # kept solutions
 UNEVEN, UNSEEN = 1e4, 1e2  # costs of bias and of documents that are not shown, against a sensitivity of at most 1
 
@@ -29,11 +29,11 @@ class Mixture(NamedTuple):
 
 
 class Optimised(AdditiveMethod):
-    """The most sensitive mixture of lists among those that random clicks cannot sway.
+    """The most sensitive mixture of lists among those that are unbiased under random clicks.
 
-    List: every place continues one of the two rankings, so at most 2**k lists are allowed; their chances maximise the
-    expected sensitivity under the constraint that the expected credit at every place is 0. Each document that such a
-    mixture can show is shown with a chance of at least .01 if possible. Credit: a function of the two ranks,
+    List: every place continues one of the two rankings, so at most 2**k lists are allowed; their probabilities maximise
+    the expected sensitivity under the constraint that the expected credit at every place is 0. Each document that such
+    a mixture can show is shown with a probability of at least .01 if possible. Credit: a function of the two ranks,
     with rank k + 1 for documents that are not among the first k. It is positive if and only if the first ranker ranks
     the document higher:
 

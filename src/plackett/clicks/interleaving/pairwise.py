@@ -15,9 +15,9 @@ class PairwisePreference(Method):
 
     List: place r shows one of the documents that some ranker has among its first r, all equally likely. Credit: a
     clicked document is preferred to each document above it that was not clicked, and to the next one below. Such
-    a pair counts if both documents stand where either could have stood, divided by the chance of that; a ranker
-    gains it if it ranks the clicked document higher and loses it if it ranks it lower. The sum is divided by the number
-    of preferences and by the largest weight. Test: the mean difference of two rankers per unit.
+    a pair counts if each document could have been shown at the place of the other, divided by the probability of that;
+    a ranker gains it if it ranks the clicked document higher and loses it if it ranks it lower. The sum is divided
+    by the number of preferences and by the largest weight. Test: the mean difference of two rankers per unit.
     """
 
     name = "pairwise-preference"
@@ -40,7 +40,7 @@ class PairwisePreference(Method):
             n_choices.append(len(choices))
             shown.append(choices.pop(draws.pick(len(choices)) if len(choices) > 1 else 0))
         rank_of = [{document: float(rank) for rank, document in enumerate(own, start=1)} for own in lists]
-        # chance to be passed over at each place, by which pairs are weighted
+        # probability to be passed over at each place, by which pairs are weighted
         basis = [
             [float(best[document]), 1 - 1 / n_choices[place], *(ranks.get(document, UNRANKED) for ranks in rank_of)]
             for place, document in enumerate(shown)
@@ -68,7 +68,7 @@ class PairwisePreference(Method):
 
 
 def _weight(passed: Sequence[float], first: int, last: int) -> float:
-    """Return 1 over the chance that a document of best rank ``first`` is not shown above rank ``last``."""
+    """Return 1 over the probability that a document of best rank ``first`` is not shown above rank ``last``."""
     chance = 1.0
     for rank in range(first, last):
         chance *= passed[rank - 1]

@@ -20,7 +20,7 @@ POWER = 0.95
 class Preference:
     """How much the clicks prefer the first ranker over the second.
 
-    The interval holds at all times together: it may be looked at after every click, and the test may be stopped as soon
+    The interval holds at all times together: it may be inspected after every click, and the test may be stopped as soon
     as there is a verdict.
 
     Attributes
@@ -127,7 +127,7 @@ def sessions_needed(
     level : float, default=0.95
         Level of the interval.
     anytime : bool, default=True
-        Looked at after every session; False for one look at the end, by the normal approximation.
+        Whether the interval is inspected after every session; False: once at the end, by the normal approximation.
 
     Returns
     -------

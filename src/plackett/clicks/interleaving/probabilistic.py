@@ -7,15 +7,15 @@ from functools import lru_cache
 from plackett.clicks.interleaving.draws import Draws
 from plackett.clicks.interleaving.method import AdditiveMethod, Basis, Lists, fill
 
-DECAY = 3.0  # of the chance by rank, as in the paper
+DECAY = 3.0  # of the probability by rank, as in the paper
 
 
 class Probabilistic(AdditiveMethod):
     """Rankers that draw documents by their ranks, with credit for all assignments that could have made the list.
 
     List: for each place a ranker is drawn, all equally likely, and it draws one of its documents that are not shown
-    yet, with a chance proportional to 1 / rank³. Any document can be shown at any place. Credit: for a click on a
-    document, each ranker gets the chance that the document came from it, given the list, less its share of the
+    yet, with probability proportional to 1 / rank³. Any document can be shown at any place. Credit: for a click on a
+    document, each ranker gets the probability that the document came from it, given the list, less its share of the
     rankers. Test: the mean difference of two rankers per unit.
     """
 

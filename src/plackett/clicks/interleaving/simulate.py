@@ -54,10 +54,10 @@ class InterleavingSimulation:
     preference : Preference
         What the test found. Units are users.
     sessions_needed : float
-        Estimated sessions for a power of 95 %, looked at after every session; NaN if the mean is within two standard
+        Estimated sessions for a power of 95 %, inspected after every session; NaN if the mean is within two standard
         errors of 0 in the sessions of this simulation.
     sessions_needed_fixed : float
-        The same with one look at the end.
+        The same, inspected once at the end.
     ab : tuple of AbTest
         A/B tests, half of the sessions for each ranker, by several measures. Numbers of sessions as above, estimated
         from 200,000 sessions.
@@ -102,7 +102,7 @@ class InterleavingSimulation:
         """Return a table of the sessions needed by the interleaved test and by the A/B tests."""
         first, second = self.preference.first, self.preference.second
         columns = [Column("test", "text"), Column(first), Column(second)]
-        columns += [Column("looked at any time", digits=0), Column("one look", digits=0)]
+        columns += [Column("stop at any time", digits=0), Column("fixed size", digits=0)]
         rows: list[list[Any]] = [
             [self.method, self.preference.mean, -self.preference.mean, self.sessions_needed, self.sessions_needed_fixed]
         ]
@@ -282,7 +282,7 @@ def _ab_tests(user: User, ranked: list[list[list[int]]], k: int, level: float, s
 
 
 def _needed(values: np.ndarray, counts: np.ndarray, sessions: float, level: float) -> tuple[float, float]:
-    """Return the sessions needed if looked at after each, and with one look.
+    """Return the sessions needed if the interval is inspected after each, and if it is inspected once.
 
     ``sessions`` is the number of sessions per value. NaN if the mean does not differ significantly from 0.
     """

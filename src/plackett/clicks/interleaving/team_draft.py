@@ -58,9 +58,9 @@ class TeamDraftMultileave(AdditiveMethod):
 
 
 class TeamDraft(TeamDraftMultileave):
-    """Team draft of two rankers: captains pick in turn, and a coin says who begins each round.
+    """Team draft of two rankers: they pick in turn, and a coin flip decides which one begins each round.
 
-    As ``TeamDraftMultileave``; with two rankers a click counts 1 for the team of the document and nothing else.
+    As ``TeamDraftMultileave``; with two rankers a click counts 1 for the ranker that picked the document.
     """
 
     name = "team-draft"

@@ -1,1 +1,1 @@
-"""Click models: what the users of a log looked at, what attracts them and what satisfies them."""
+"""Click models: examination, attractiveness and satisfaction, estimated from a click log."""

@@ -1,4 +1,4 @@
-"""Base class of the click models: one interface for fits, chances of clicks, measures, simulation and files."""
+"""Base class of the click models: one interface for fits, click probabilities, measures, simulation and files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from plackett.validation import check_number, check_positive_int, check_seed
 if TYPE_CHECKING:
     from plackett.clicks.judgements import Judgements
 
-Filler = Callable[[int, int, bool, np.ndarray], None]  # first session, last session, is_conditional, chances
+Filler = Callable[[int, int, bool, np.ndarray], None]  # first session, last session, is_conditional, probabilities
 Drawer = Callable[[int, int, np.random.Generator, np.ndarray], None]  # first session, last session, draws, clicks
 FIRST_CHANCE = 0.5
 for _home, _names in {"cells": "GCTR RCTR DCTR PBM UBM", "chain": "CM DCM CCM DBN SDBN"}.items():
@@ -43,7 +43,7 @@ class ClickModel(Parameters, ABC):
         Beta prior of the attractiveness by marginal likelihood, "features" one whose mean is a logistic model of the
         features of the log; all other parameters then have the prior (1, 1). In PBM and UBM the mean also depends on
         the ranks at which a pair was shown, because rankers show better documents higher, and the attractiveness is
-        integrated out when the chances of looks are estimated.
+        integrated out when the examination probabilities are estimated.
     max_iter : int, default=200
         Maximum number of steps. Models with a closed form ignore it.
     tol : float, default=1e-6
@@ -154,7 +154,7 @@ class ClickModel(Parameters, ABC):
 
     @abstractmethod
     def _filler(self, log: ClickLog) -> Filler:
-        """Return a function that writes the chances of clicks in some sessions of a log."""
+        """Return a function that writes the click probabilities of some sessions of a log."""
 
     @abstractmethod
     def _drawer(self, log: ClickLog) -> Drawer:
@@ -280,7 +280,7 @@ class ClickModel(Parameters, ABC):
         """Return grades of the pairs, for evaluation and training.
 
         The graded value is the mean of the posterior whose quantiles are the interval. Cut points are the same for all
-        queries, so that a grade stands for the same chance everywhere: a query may have no document of the highest
+        queries, so that a grade means the same probability everywhere: a query may have no document of the highest
         grade, or only such documents.
 
         Parameters
@@ -289,8 +289,8 @@ class ClickModel(Parameters, ABC):
             Grade the pairs that this log shows, and keep its features for ``to_queries``. Pairs are found by their
             names. None grades all pairs of the fit.
         by : {"attractiveness", "satisfaction"}, default="attractiveness"
-            "satisfaction" grades by attractiveness times satisfaction (DBN and SDBN), the chance that a document which
-            is looked at satisfies. It needs the log of the fit.
+            "satisfaction" grades by attractiveness times satisfaction (DBN and SDBN), the probability that an examined
+            document satisfies the user. It needs the log of the fit.
         grades : int or sequence of float, default=5
             Number of grades, or rising cut points between 0 and 1; the grade is the number of cut points below the
             value. The cut points of n grades are the quantiles 1/2, 3/4, 7/8, ... of the values, in which pairs weigh
@@ -299,7 +299,8 @@ class ClickModel(Parameters, ABC):
             Pairs that were shown less often in the fit have no grade.
         min_evidence : float, default=1.0
             Pairs with less evidence have no grade either. Evidence is the information about the attractiveness, as an
-            equivalent number of looks. An impression far down the list, which few users look at, adds little.
+            equivalent number of examined impressions. An impression far down the list, which few users examine, adds
+            little.
         level : float, default=0.95
             Of the intervals.
         lower : bool, default=False
@@ -332,10 +333,10 @@ class ClickModel(Parameters, ABC):
             lower=lower,
         )
 
-    # --- Chances of clicks --------------------------------------------------------------------------------------------
+    # --- Click probabilities ------------------------------------------------------------------------------------------
 
     def predict(self, log: ClickLog) -> np.ndarray:
-        """Return the chance of a click in each row, before any click of the session is known.
+        """Return the click probability of each row, before any click of the session is known.
 
         Parameters
         ----------
@@ -349,7 +350,7 @@ class ClickModel(Parameters, ABC):
         return self._chances(log, is_conditional=False)
 
     def predict_conditional(self, log: ClickLog) -> np.ndarray:
-        """Return the chance of a click in each row, given the clicks and skips above it.
+        """Return the click probability of each row, given the clicks and skips above it.
 
         Parameters
         ----------
@@ -369,7 +370,7 @@ class ClickModel(Parameters, ABC):
         return np.clip(chances, LEAST, 1 - LEAST, out=chances)
 
     def _logarithms(self, log: ClickLog, *, is_conditional: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return, by rank, the sum of the logarithms of the chances of what happened, and the number of rows."""
+        """Return, by rank, the sum of the logarithms of the probabilities of what happened, and the number of rows."""
         fill, longest = self._filler(log), log.longest
 
         def work(first: int, last: int, rows: slice) -> np.ndarray:
@@ -399,13 +400,13 @@ class ClickModel(Parameters, ABC):
         return float(self._logarithms(log, is_conditional=True)[0].sum() / len(log))
 
     def perplexity(self, log: ClickLog, *, conditional: bool = False) -> float:
-        """Return the perplexity of the clicks, the mean over ranks: 1 is perfect, 2 is a coin.
+        """Return the perplexity of the clicks, the mean over ranks: 1 is perfect, 2 is a coin flip.
 
         Parameters
         ----------
         log : ClickLog
         conditional : bool, default=False
-            Whether chances are those given the clicks above.
+            Whether probabilities are conditional on the clicks above.
 
         Returns
         -------
@@ -420,7 +421,7 @@ class ClickModel(Parameters, ABC):
         ----------
         log : ClickLog
         conditional : bool, default=False
-            Whether chances are those given the clicks above.
+            Whether probabilities are conditional on the clicks above.
 
         Returns
         -------

@@ -34,7 +34,7 @@ def mean_with_prior(yes: np.ndarray, total: np.ndarray, a: float, b: float, defa
 
 
 class CellModel(ClickModel):
-    """Base class of models with P(click) = (chance of the cell) · (attractiveness of the pair)."""
+    """Base class of models with P(click) = (probability of the cell) · (attractiveness of the pair)."""
 
     by_last_click: ClassVar[bool] = False
 
@@ -42,7 +42,7 @@ class CellModel(ClickModel):
         return count_cells(log, by_last_click=self.by_last_click)
 
     def _cell_chances(self) -> np.ndarray:
-        """Return the chance of each cell."""
+        """Return the probability of each cell."""
         return np.ones(self.n_ranks_)
 
     def _pair_values(self, log: ClickLog) -> np.ndarray:
@@ -91,7 +91,7 @@ def counts_by_cell(blocks: list[Cells], n_cells: int) -> np.ndarray:
 
 
 class _Rate(CellModel):
-    """Base class of the click-through rates of ranks and of the whole log, which know no pairs."""
+    """Base class of the click-through rates of ranks and of the whole log, which ignore pairs."""
 
     has_attractiveness = False
 
@@ -103,7 +103,7 @@ class _Rate(CellModel):
 
 
 class GCTR(_Rate):
-    """Global click-through rate: one chance of a click for everything. A baseline.
+    """Global click-through rate: one click probability for everything. A baseline.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class GCTR(_Rate):
     Attributes
     ----------
     rate_ : float
-        The chance.
+        The click probability.
 
     Examples
     --------
@@ -144,7 +144,7 @@ class RCTR(_Rate):
     Attributes
     ----------
     rates_ : ndarray of shape (n_ranks,)
-        The chance of a click at each rank. Ranks below the longest list of the fit have that of its last one.
+        The click probability at each rank. Ranks below the longest list of the fit have that of its last one.
 
     Examples
     --------
@@ -210,7 +210,7 @@ def set_rates(model: ClickModel, prior: Prior) -> None:
 
 
 class _Examination(CellModel):
-    """Base class of PBM and UBM: the chance of a cell is that of a look. That of the first rank is 1."""
+    """Base class of PBM and UBM: the probability of a cell is its examination probability, 1 for the first rank."""
 
     def _start(self, log: ClickLog) -> None:
         super()._start(log)
@@ -246,7 +246,7 @@ class _Examination(CellModel):
         self._weigh(counts, prior, *prior.counts(self.attractiveness_.size))
 
     def _warn_of_ranks(self, counts: list[Cells]) -> None:
-        """Warn if ranks share no pair with the first one: their looks cannot be separated from their documents."""
+        """Warn if ranks share no pair with the first one: examination cannot be separated from attractiveness there."""
         n_ranks = min(self.n_ranks_, RANKS)
         rank = (np.repeat(np.arange(self.n_ranks_), np.arange(1, self.n_ranks_ + 1)) if self.by_last_click
                 else np.arange(self.n_ranks_))  # fmt: skip
@@ -273,7 +273,7 @@ class _Examination(CellModel):
         return np.divide(total, shown, out=np.full(shown.size, total.sum() / shown.sum()), where=shown > 0)
 
     def _ascend(self, counts: list[Cells], shown: np.ndarray, prior: Prior) -> tuple[np.ndarray, list[float], bool]:
-        """Return the chances of looks of largest likelihood, its mean after each step, and whether it converged."""
+        """Return the most likely examination probabilities, the mean after each step, and whether it converged."""
         yes, no = prior.counts(self.attractiveness_.size)
 
         def step(looks: np.ndarray) -> tuple[float, np.ndarray]:
@@ -312,7 +312,7 @@ class _Examination(CellModel):
         attraction: np.ndarray,
         moves: bool = True,
     ) -> tuple[float, np.ndarray]:
-        """Set every attractiveness to its best value given the chances, and return the value and expected looks."""
+        """Set every attractiveness to its best value, and return the value and the expected examinations."""
 
         def work(block: Cells) -> tuple[float, np.ndarray]:
             looks, own = np.zeros(chances.size), block.pairs
@@ -325,16 +325,16 @@ class _Examination(CellModel):
         return value, looks
 
     def _n_coupled(self) -> int:
-        """Return the number of free chances of looks if their information is computed, else 0."""
+        """Return the number of free examination probabilities if their information is computed, else 0."""
         n_free = self._looks.size - 1
         return n_free if n_free < MOST_COUPLED else 0
 
     def _information(
         self, blocks: list[Cells], chances: np.ndarray, prior: Prior, yes: np.ndarray, no: np.ndarray
     ) -> tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray]:
-        """Return the information about the log-odds of each attractiveness with its couplings, and about looks.
+        """Return the information about the log-odds of each attractiveness with its couplings, and about examination.
 
-        The information about looks is that which remains when every attractiveness is estimated too.
+        The information about examination is that which remains when every attractiveness is estimated too.
         """
         n_free = self._n_coupled()
 
@@ -355,14 +355,14 @@ class _Examination(CellModel):
         return [part[:2] for part in parts], np.tril(schur) + np.tril(schur, -1).T
 
     def _free(self) -> np.ndarray:
-        """Return the place of each free chance of a look in the matrix of their information, -1 for the others."""
+        """Return the place of each free examination probability in the information matrix, -1 for the others."""
         free = np.full(self._looks.size, -1, dtype=np.int32)
         if self._n_coupled():
             free[1:] = np.arange(free.size - 1)
         return free
 
     def _weigh(self, blocks: list[Cells], prior: Prior, yes: np.ndarray, no: np.ndarray) -> None:
-        """Set ``evidence_`` from the information about the log-odds, less what uncertain looks take away."""
+        """Set ``evidence_`` from the information about the log-odds, less that lost to uncertain examination."""
         attraction, chances = self.attractiveness_, self._looks
         n_free, free = self._n_coupled(), self._free()
         parts, schur = self._information(blocks, chances, prior, yes, no)
@@ -393,10 +393,10 @@ class _Examination(CellModel):
         free: np.ndarray,
         pull: np.ndarray,
     ) -> None:
-        """Warn if the prior of the attractiveness moves the chances of looks far.
+        """Warn if the prior of the attractiveness changes the examination probabilities a lot.
 
-        ``pull`` is the slope of the prior for each pair. What the looks would do without it is computed to first order,
-        which is less than what they do.
+        ``pull`` is the slope of the prior for each pair. The change without the prior is computed to first order, which
+        underestimates it.
         """
         moved = np.zeros(covariance.shape[0])
         for block, (information, coupling) in zip(blocks, parts, strict=True):
@@ -433,9 +433,9 @@ def evidence_of(values: np.ndarray, information: np.ndarray, yes: np.ndarray, no
 
 
 class PBM(_Examination):
-    """Position-based model: a click needs a look at the rank, and an attractive document.
+    """Position-based model: a click requires that the rank is examined and that the document is attractive.
 
-    Only products of the two chances show in a log. The chance of a look at the first rank is therefore fixed at 1.
+    A log shows only the product of the two probabilities. That of examining the first rank is therefore fixed at 1.
 
     Parameters
     ----------
@@ -444,7 +444,7 @@ class PBM(_Examination):
         on the scale of log-odds, under a Beta(a, b) prior. ``(0, 0)`` is maximum likelihood. "fitted" estimates the
         Beta prior of the attractiveness by marginal likelihood, with a mean that depends on the ranks at which a pair
         was shown; "features" one whose mean is a logistic model of the features of the log as well. The attractiveness
-        is then integrated out when the chances of looks are estimated; these have the prior (1, 1).
+        is then integrated out when the examination probabilities are estimated; these have the prior (1, 1).
     max_iter : int, default=200
         Maximum number of steps.
     tol : float, default=1e-6
@@ -454,9 +454,9 @@ class PBM(_Examination):
     Attributes
     ----------
     attractiveness_ : ndarray of shape (n_pairs,)
-        Chance of a click on each pair if it is looked at, in the order of ``pairs``.
+        Probability of a click on each pair if it is examined, in the order of ``pairs``.
     examination_ : ndarray of shape (n_ranks,)
-        Chance of a look at each rank. Ranks below the longest list of the fit have that of its last one.
+        Examination probability of each rank. Ranks below the longest list of the fit have that of its last one.
     examination_error_ : ndarray of shape (n_ranks,)
         Standard errors of their log-odds; NaN for lists of more than 200 documents.
     evidence_ : ndarray of shape (n_pairs, 2)
@@ -477,7 +477,7 @@ class PBM(_Examination):
 
 
 class UBM(_Examination):
-    """User browsing model: the chance of a look depends on the rank and on the rank of the last click above.
+    """User browsing model: the examination probability depends on the rank and on the rank of the last click above.
 
     Parameters
     ----------
@@ -487,10 +487,10 @@ class UBM(_Examination):
     Attributes
     ----------
     attractiveness_ : ndarray of shape (n_pairs,)
-        Chance of a click on each pair if it is looked at, in the order of ``pairs``.
+        Probability of a click on each pair if it is examined, in the order of ``pairs``.
     examination_ : ndarray of shape (n_ranks, n_ranks)
-        Chance of a look at a rank (row ``rank - 1``) by the rank of the last click above (column, 0 for none);
-        NaN where that cannot be.
+        Examination probability of a rank (row ``rank - 1``) by the rank of the last click above (column, 0 for none);
+        NaN for impossible combinations.
     examination_error_ : ndarray of shape (n_ranks, n_ranks)
         Standard errors of their log-odds; NaN for lists of more than 19 documents.
     evidence_ : ndarray of shape (n_pairs, 2)

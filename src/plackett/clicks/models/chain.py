@@ -1,4 +1,4 @@
-"""Models in which users look from the top down and stop at some rank: CM, DCM, CCM, DBN and SDBN."""
+"""Models in which users examine a list from the top down and stop at some rank: CM, DCM, CCM, DBN and SDBN."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _kernels = _native.clicks
 
 
 class ChainModel(ClickModel):
-    """Base class of models with a chance to continue after a skip, and one after a click."""
+    """Base class of models with a probability to continue after a skip, and one after a click."""
 
-    by_rank: ClassVar[bool] = False  # whether the chance after a click depends on the rank, not on the pair
+    by_rank: ClassVar[bool] = False  # whether the probability after a click depends on the rank, not on the pair
 
     def _after_skip(self) -> float:
-        """Return the chance to continue after a skip."""
+        """Return the probability to continue after a skip."""
         return 1.0
 
     def _after_click(self, log: ClickLog, attraction: np.ndarray) -> np.ndarray:
-        """Return the chance to continue after a click, by pair or by rank."""
+        """Return the probability to continue after a click, by pair or by rank."""
         raise NotImplementedError
 
     def _filler(self, log: ClickLog) -> Filler:
@@ -65,7 +65,7 @@ class ChainModel(ClickModel):
 
 
 class CM(ChainModel):
-    """Cascade model: users look until their first click, and stop there.
+    """Cascade model: users examine a list until their first click, and stop there.
 
     It cannot explain a second click. In the fit, sessions end with their first one.
 
@@ -77,9 +77,9 @@ class CM(ChainModel):
     Attributes
     ----------
     attractiveness_ : ndarray of shape (n_pairs,)
-        Chance of a click on each pair if it is looked at, in the order of ``pairs``.
+        Probability of a click on each pair if it is examined, in the order of ``pairs``.
     evidence_ : ndarray of shape (n_pairs, 2)
-        Clicks and skips of looked-at documents.
+        Clicks and skips of examined documents.
     n_cut_ : int
         Number of sessions with a click below their first one.
 
@@ -199,7 +199,7 @@ class TailModel(ChainModel):
         return value, totals
 
     def _looks_below(self, blocks: list[Lists]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the expected looks at each pair below the last click, and the sum of their squared chances."""
+        """Return the expected examinations of each pair below the last click, and the sum of squared probabilities."""
         attraction, after_skip = self.attractiveness_, self._after_skip()
         look_on = self._look_on(attraction, self._satisfaction)
         looks, squares = np.zeros((2, attraction.size))
@@ -225,7 +225,7 @@ class TailModel(ChainModel):
     def satisfaction_posterior(self, log: ClickLog) -> np.ndarray:
         # The information about the log-odds, given the other parameters: that of all clicks as known successes and
         # failures, less what stays hidden. After a click that was not the last one, the user was not satisfied.
-        # The last one satisfied with the chance σ / P(no click below), which has the variance s (1 - s).
+        # The last one satisfied with probability σ / P(no click below), which has the variance s (1 - s).
         if not self.has_satisfaction:
             return super().satisfaction_posterior(log)
         self._check_fitted()
@@ -249,7 +249,7 @@ class TailModel(ChainModel):
         return fitted_posterior(evidence_of(values, total, yes, no))
 
     def _look_on(self, attraction: np.ndarray, satisfaction: np.ndarray) -> np.ndarray:
-        """Return the chance to continue after a click, by pair or by rank."""
+        """Return the probability to continue after a click, by pair or by rank."""
         raise NotImplementedError
 
     def _after_click(self, log: ClickLog, attraction: np.ndarray) -> np.ndarray:
@@ -286,7 +286,7 @@ class _WithClosedForm(TailModel):
             np.concatenate([getattr(block, name) for block in blocks]).astype(np.float64)
             for name in ("clicks", "skips", "passed")
         )
-        for block in blocks:  # without a click, everything counts as looked at
+        for block in blocks:  # without a click, everything counts as examined
             looked = np.repeat(block.n_none, np.diff(block.indptr))
             skips[block.pairs] += np.bincount(block.pair, looked, block.pairs.stop - block.pairs.start)
         self.evidence_ = np.stack([clicks, skips], axis=1)
@@ -301,22 +301,22 @@ class _WithClosedForm(TailModel):
 
 
 class DCM(_WithClosedForm):
-    """Dependent click model: users continue after a skip, and after a click with a chance that depends on the rank.
+    """Dependent click model: users continue after a skip, and after a click with a probability that depends on rank.
 
     Parameters
     ----------
     prior, max_iter, tol
         As in ``PBM``.
     method : {"em", "closed"}, default="em"
-        "closed" takes everything below the last click as not looked at, as the literature does. It is fast, but it
-        does not find the parameters of users who behave as the model says.
+        "closed" treats everything below the last click as not examined, as the literature does. It is fast, but it
+        does not recover the parameters of users who behave as the model assumes.
 
     Attributes
     ----------
     attractiveness_ : ndarray of shape (n_pairs,)
-        Chance of a click on each pair if it is looked at, in the order of ``pairs``.
+        Probability of a click on each pair if it is examined, in the order of ``pairs``.
     continuation_ : ndarray of shape (n_ranks,)
-        Chance to continue after a click at each rank.
+        Probability to continue after a click at each rank.
     evidence_ : ndarray of shape (n_pairs, 2)
         Information about each attractiveness, as equivalent numbers of clicks and skips.
 
@@ -346,7 +346,7 @@ class DCM(_WithClosedForm):
 
 
 class CCM(TailModel):
-    """Click chain model: the chance to continue after a click depends on the attractiveness of the document.
+    """Click chain model: the probability to continue after a click depends on the attractiveness of the document.
 
     After a skip it is τ1, after a click τ2 (1 - α) + τ3 α.
 
@@ -358,7 +358,7 @@ class CCM(TailModel):
     Attributes
     ----------
     attractiveness_ : ndarray of shape (n_pairs,)
-        Chance α of a click on each pair if it is looked at, in the order of ``pairs``.
+        Probability α of a click on each pair if it is examined, in the order of ``pairs``.
     continuation_ : ndarray of shape (3,)
         τ1, τ2 and τ3.
     evidence_ : ndarray of shape (n_pairs, 2)
@@ -394,7 +394,7 @@ class CCM(TailModel):
 class DBN(TailModel):
     """Dynamic Bayesian network model: a clicked document may satisfy; unsatisfied users may continue.
 
-    After a skip users continue with the chance γ, after a click with γ (1 - σ).
+    After a skip users continue with probability γ, after a click with probability γ (1 - σ).
 
     Parameters
     ----------
@@ -404,9 +404,9 @@ class DBN(TailModel):
     Attributes
     ----------
     attractiveness_ : ndarray of shape (n_pairs,)
-        Chance of a click on each pair if it is looked at, in the order of ``pairs``.
+        Probability of a click on each pair if it is examined, in the order of ``pairs``.
     satisfaction_ : ndarray of shape (n_pairs,)
-        Chance σ that a click on the pair satisfies.
+        Probability σ that a click on the pair satisfies the user.
     continuation_ : float
         γ.
     evidence_ : ndarray of shape (n_pairs, 2)
@@ -445,15 +445,15 @@ class SDBN(_WithClosedForm):
     prior, max_iter, tol
         As in ``PBM``.
     method : {"em", "closed"}, default="em"
-        "closed" takes everything below the last click as not looked at, as the literature does. It is fast, but it
-        does not find the parameters of users who behave as the model says.
+        "closed" treats everything below the last click as not examined, as the literature does. It is fast, but it
+        does not recover the parameters of users who behave as the model assumes.
 
     Attributes
     ----------
     attractiveness_ : ndarray of shape (n_pairs,)
-        Chance of a click on each pair if it is looked at, in the order of ``pairs``.
+        Probability of a click on each pair if it is examined, in the order of ``pairs``.
     satisfaction_ : ndarray of shape (n_pairs,)
-        Chance that a click on the pair satisfies.
+        Probability that a click on the pair satisfies the user.
     evidence_ : ndarray of shape (n_pairs, 2)
         Information about each attractiveness, as equivalent numbers of clicks and skips.
 

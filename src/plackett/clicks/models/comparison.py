@@ -225,7 +225,7 @@ def compare_click_models(
 
     n_groups, longest = int(group.max()) + 1, log.longest
     counts = np.zeros((n_groups, longest))
-    logarithms = np.zeros((len(named), 2, n_groups, longest))  # conditional and unconditional chances
+    logarithms = np.zeros((len(named), 2, n_groups, longest))  # conditional and unconditional probabilities
     n_unseen = 0
     for number in range(cv):
         train, test = log[fold != number], log[fold == number]
@@ -260,7 +260,7 @@ def _named(models: Any) -> dict[str, ClickModel]:
 
 
 def _held_out(name: str, model: ClickModel, train: ClickLog, test: ClickLog) -> list[np.ndarray]:
-    """Return the logarithms of the chances of what happened in each row: given the clicks above it, and before them."""
+    """Return the log-probabilities of the events in each row: given the clicks above it, and before them."""
     with recorded() as caught:  # every fold would repeat the warnings about pairs and second clicks
         model.fit(train)
         parts = [np.where(test.click, p, 1 - p) for p in (model.predict_conditional(test), model.predict(test))]

@@ -1,7 +1,7 @@
-"""Chances of looks and the prior of the attractiveness by marginal likelihood, with the attractiveness integrated out.
+"""Examination probabilities and the prior of the attractiveness by marginal likelihood: attractiveness integrated out.
 
-Chances of looks that are estimated together with the attractiveness of many pairs, each with few impressions, are
-biased however long the log is (neyman1948).
+Examination probabilities that are estimated together with the attractiveness of many pairs, each with few impressions,
+are biased however long the log is (neyman1948).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _kernels = _native.clicks
 
 
 class Marginal(NamedTuple):
-    """The result of ``maximise``: chances of looks but the first, and the value after each step."""
+    """The result of ``maximise``: examination probabilities but the first, and the value after each step."""
 
     looks: np.ndarray
     history: list[float]
@@ -39,19 +39,19 @@ def maximise(
     max_iter: int,
     tol: float,
 ) -> Marginal:
-    """Maximise the marginal likelihood over the chances of looks and the prior, which is changed; L-BFGS.
+    """Maximise the marginal likelihood over the examination probabilities and the prior, which is changed; L-BFGS.
 
     Parameters
     ----------
     blocks : list of Cells
     looks : ndarray
-        First chances of looks, without that of the first rank, which is 1.
+        First examination probabilities, without that of the first rank, which is 1.
     shown : ndarray
         Number of impressions in each cell, without the first.
     attraction : ndarray of shape (n_pairs,)
         Set to the modes of the posteriors.
     prior : Prior
-        Its ``a`` and ``b`` are those of the looks.
+        Its ``a`` and ``b`` are those of the examination probabilities.
     n_sessions, max_iter, tol
         The value is a mean over sessions; steps at most; largest slope at the end.
 
@@ -102,7 +102,7 @@ def maximise(
 def _expect(
     blocks: list[Cells], chances: np.ndarray, yes: np.ndarray, no: np.ndarray, attraction: np.ndarray
 ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the value, expected looks in each cell, and expected logarithms of each attractiveness and of the rest."""
+    """Return the value, expected examinations by cell, and expected logarithms of each attractiveness and its rest."""
     nodes, weights = np.polynomial.hermite.hermgauss(N_NODES)
     log_weights = np.log(weights) + nodes**2
     log_yes, log_no = np.zeros((2, attraction.size))

@@ -144,7 +144,7 @@ class Prior:
         return self.scale
 
     def _estimate(self, evidence: np.ndarray) -> None:
-        """Maximise the marginal likelihood of clicks and skips, as if all of them were looked at; of some pairs."""
+        """Maximise the marginal likelihood of clicks and skips, as if all of them were examined; of some pairs."""
         from scipy.optimize import minimize
         from scipy.special import betaln, digamma
 

@@ -1,1 +1,1 @@
-"""Propensities: how much less each rank is looked at than the first, estimated from a click log."""
+"""Propensities: how much less often each rank is examined than the first, estimated from a click log."""

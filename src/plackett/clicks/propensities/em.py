@@ -73,7 +73,7 @@ def classifier_fit(model: Any, features: np.ndarray) -> Fit:
 def regression_em(
     counts: Counts, fit: Fit, start: Start | None, *, max_iter: int, tol: float
 ) -> tuple[Ascent, np.ndarray]:
-    """Return the chance of a look at every rank but the first, and the attractiveness of each pair (wang2018a)."""
+    """Return the examination probabilities of all ranks but the first, and the attractiveness of pairs (wang2018a)."""
     shown, by_rank = counts.by_pair(counts.shown), counts.by_rank(counts.shown)
     rates = np.clip(counts.by_rank(counts.clicks) / np.maximum(1, by_rank), LEAST, 1)
     begin = np.clip(rates[1:] / rates[0], 0.05, 0.95) if start is None else start.globals
@@ -97,10 +97,10 @@ def regression_em(
 
 
 def trust_em(counts: Counts, start: Start | None, *, max_iter: int, tol: float) -> tuple[Ascent, np.ndarray]:
-    """Return the chances of a click on a relevant document at each rank and on another, and P(relevant) of each pair.
+    """Return the click probabilities of relevant and other documents at each rank, and P(relevant) of each pair.
 
     Relevance is a hidden state of each impression (agarwal2019a). The likelihood does not change if P(relevant) is
-    shifted and scaled and the chances accordingly; ``trust_gauge`` chooses one.
+    shifted and scaled and the probabilities accordingly; ``trust_gauge`` chooses one solution.
     """
     by_rank = counts.by_rank(counts.shown)
     rates = np.clip(counts.by_rank(counts.clicks) / np.maximum(1, by_rank), LEAST, 1)
@@ -146,7 +146,7 @@ def _best_relevance(counts: Counts, a: np.ndarray, b: np.ndarray, pairs: np.ndar
 def trust_gauge(trusted: np.ndarray, doubted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return a and b of the solution with a_1 + b_1 = 1 and the least b, which is 0 at one rank.
 
-    With P(relevant) = s + t x the chance a P + b is (a t) x + (b + a s): the same clicks for every s and t.
+    With P(relevant) = s + t x the probability a P + b is (a t) x + (b + a s): the same clicks for every s and t.
     """
     a = trusted - doubted
     if not (a > 0).all():

@@ -42,7 +42,7 @@ def estimate_propensities(
     tol: float = 1e-6,
     random_state: int = 0,
 ) -> Propensities:
-    """Estimate how much less each rank is looked at than rank 1.
+    """Estimate how much less often each rank is examined than rank 1.
 
     * "randomised": the click rate at a rank over that at rank 1, in the sessions with shuffled lists (``is_random``).
       A rank is compared on lists that are long enough for it.
@@ -55,7 +55,7 @@ def estimate_propensities(
     * "regression-em": the position-based model in which the attractiveness is a model of the features of the log
       (wang2018a). Pairs that were shown at one rank only inform each other, so ranks need not share pairs.
     * "trust": documents at high ranks are clicked more readily than their relevance explains (agarwal2019a). A click at
-      r has the chance a_r P(relevant) + b_r. P(relevant) is known only up to a shift and a scale: the result is the
+      r has probability a_r P(relevant) + b_r. P(relevant) is known only up to a shift and a scale: the result is the
       solution with a_1 + b_1 = 1 and the least b_r, which is 0 at one rank. ``values`` are a_r + b_r. Pairs with fewer
       than 50 impressions are left out, because the estimates of their relevance would bias the result.
 
@@ -81,7 +81,7 @@ def estimate_propensities(
     max_iter : int, default=500
         Maximum number of EM steps. This and ``tol`` are ignored with a PBM as ``model``.
     tol : float, default=1e-6
-        Stop when a step moves no chance by more than this, and the likelihood hardly rises.
+        Stop when a step moves no probability by more than this, and the likelihood hardly rises.
     random_state : int, default=0
         Seed of the groups.
 
@@ -92,12 +92,12 @@ def estimate_propensities(
     Raises
     ------
     ValueError
-        If the log has no click at rank 1, or no other rank can be found.
+        If the log has no click at rank 1, or no other rank can be estimated.
 
     Warns
     -----
     DataWarning
-        If some ranks cannot be found.
+        If some ranks cannot be estimated.
     ConvergenceWarning
         If ``max_iter`` steps were not enough.
 
@@ -183,7 +183,7 @@ def _sessions_for(log: ClickLog, method: str) -> ClickLog:
 
 
 def _found_ranks(counts: Counts, method: str) -> tuple[np.ndarray, list[str]]:
-    """Return which ranks can be found, and in words which cannot."""
+    """Return which ranks can be estimated, and in words which cannot."""
     is_found = np.ones(counts.n_ranks, dtype=bool)
     if method in ("randomised", "regression-em") or counts.n_ranks == 1:
         return is_found, []

@@ -24,19 +24,20 @@ class Propensities:
     Parameters
     ----------
     values : array-like of shape (n_ranks,)
-        Chance of a look at each rank over that at rank 1; NaN where it cannot be found. Absolute chances are kept as
-        they are: relevance is then the chance of a click on a document that is looked at, not that at rank 1.
+        Examination probability of each rank relative to that of rank 1; NaN where it cannot be estimated. Absolute
+        probabilities are kept as they are: relevance is then the probability of a click on an examined document, not
+        that of a click at rank 1.
     intervals : array-like of shape (n_ranks, 2), default=None
         Lower and upper ends; NaN where there are none.
     level : float, default=None
         Level of the intervals.
     a, b : array-like of shape (n_ranks,), default=None
-        Trust bias: a document is clicked at rank r with chance ``a[r - 1] * P(relevant) + b[r - 1]``. Without them it
-        is ``values[r - 1] * attractiveness``.
+        Trust bias: a document is clicked at rank r with probability ``a[r - 1] * P(relevant) + b[r - 1]``. Without
+        them it is ``values[r - 1] * attractiveness``.
     method : str, default="given"
         How they were estimated.
     notes : list of str, default=None
-        Which ranks cannot be found, and why.
+        Which ranks cannot be estimated, and why.
 
     Examples
     --------
@@ -64,7 +65,7 @@ class Propensities:
         self.intervals = _of_shape(intervals, "intervals", (n_ranks, 2))
         self.a, self.b = _of_shape(a, "a", (n_ranks,)), _of_shape(b, "b", (n_ranks,))
         if (self.a is None) != (self.b is None):
-            raise ValueError("a and b belong together: give both or neither.")
+            raise ValueError("a and b belong together: pass both or neither.")
         self.level, self.method, self.notes = level, method, list(notes or [])
 
     def __len__(self) -> int:
@@ -87,7 +88,7 @@ class Propensities:
         return Table(columns, [[rank, *map(float, row)] for rank, row in enumerate(zip(*parts, strict=True), start=1)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; None for what cannot be found.
+        """Return plain values for JSON; None for values that cannot be estimated.
 
         Returns
         -------

@@ -30,7 +30,7 @@ RULES = {
     "repeated session": ("session", "merged: the longest list is kept if it begins with the others"),
     "contradictory session": ("session", "dropped: one id with different queries or lists"),
     "copied session": ("session", "dropped: same client, query, list and time as one that is kept"),
-    "bot": ("session", "dropped: the name of the client says so, or it has too many sessions or clicks"),
+    "bot": ("session", "dropped: the client name indicates a bot, or there are too many sessions or clicks"),
     "click in an unknown session": ("click", "dropped"),
     "click on what was not shown": ("click", "dropped"),
     "click below a cut": ("click", "dropped with its document"),
@@ -42,7 +42,7 @@ RULES = {
 
 
 class Cleaning:
-    r"""What ``read_clicks`` found damaged in a log, and what it did about it.
+    r"""Report of the damage that ``read_clicks`` found in a log, and how it was treated.
 
     Attributes
     ----------

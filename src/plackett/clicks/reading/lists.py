@@ -284,7 +284,7 @@ def without_bots(lists: Lists, is_bot_name: np.ndarray, limits: Limits, totals: 
 
 
 def normalized(query: str) -> str:
-    r"""Return a query in one case and Unicode form, with single blanks.
+    r"""Return a query in one case and Unicode form, with single spaces.
 
     Examples
     --------

@@ -73,9 +73,9 @@ def read_clicks(
 ) -> ClickLog:
     r"""Read a click log, and clean it.
 
-    Damaged lines, broken sessions, repetitions and clicks on what was not shown are counted and treated by fixed rules,
-    which ``log.cleaning`` names. Sessions are sorted by id (and time), so that the log does not depend on the order of
-    lines. Only codes and the different names are held in memory, not the text.
+    Damaged lines, broken sessions, repetitions and clicks on documents that were not shown are counted and treated by
+    fixed rules, which ``log.cleaning`` names. Sessions are sorted by id (and time), so that the log does not depend on
+    the order of lines. Only codes and the different names are held in memory, not the text.
 
     Parameters
     ----------
@@ -108,13 +108,13 @@ def read_clicks(
         Longest list; further documents are dropped. Set it to the number of results on a page if hits were logged
         that were not shown.
     max_sessions_per_client : int, default=None
-        Clients with more sessions are bots. Clients whose name says that they are bots are dropped in any case.
+        Clients with more sessions are dropped as bots. Clients whose name indicates a bot are always dropped.
     max_clicks : int, default=None
-        Sessions with more clicks are those of bots.
+        Sessions with more clicks are dropped as those of bots.
     keep_session_ids : bool, default=True
         False saves memory.
     path : path, default=None
-        File for the log, as ``ClickLog.save`` writes it, which is then mapped into memory. Sessions are dealt into
+        File for the log, as ``ClickLog.save`` writes it, which is then mapped into memory. Sessions are distributed to
         temporary files beside it and cleaned part by part: the memory needed is that of the names of queries, documents
         and clients, not of the sessions. The log is the same.
     verbose : bool, default=False

@@ -163,8 +163,9 @@ def load(
     name : str
         One of `names`.
     folder : path, default=None
-        The set's own folder, or one that holds it, laid out as published (``MQ2008/Fold1/train.txt``,
-        ``MQ2008/S1.txt``), file names in any case, compressed or not. None: the environment variable PLACKETT_DATA.
+        The set's own folder, or one that contains it, laid out as published (``MQ2008/Fold1/train.txt``,
+        ``MQ2008/S1.txt``). File names are not case-sensitive; files may be compressed. None takes the folder from the
+        environment variable PLACKETT_DATA.
     part : str, default=None
         One of ``info(name).parts``, e.g. ``"S3"`` or ``"test"``; None reads the whole set.
     version : str, default=None

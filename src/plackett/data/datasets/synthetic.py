@@ -40,11 +40,12 @@ def make_web_like(
 ) -> Queries:
     """Return lists that resemble a web search data set: labels 0..4, mixed columns, skewed list lengths.
 
-    Each document has a latent relevance, standard normal, in part that of its query; about 3 % of the queries have
-    nothing relevant. Labels cut it at the shares of MSLR-WEB30K (52, 32, 13, 2 and 1 %). The columns show it more or
-    less clearly, some inversely: heavy-tailed ``count``, ``ratio`` in [0, 1] with steps, ``tfidf`` sums with
-    many zeros, ``model`` scores, near ``copy`` of another column, ``query`` columns constant within a query, ``noise``,
-    and every 45th ``constant``. The name begins with the kind (``count_0``, ``ratio_1``, ...).
+    Each document has a latent relevance, standard normal and partly shared by the documents of its query; about 3 % of
+    the queries have no relevant document. Labels cut it at the label shares of MSLR-WEB30K (52, 32, 13, 2 and 1 %). The
+    columns reflect it more or less clearly, some inversely: heavy-tailed ``count``, ``ratio`` in [0, 1] with steps,
+    ``tfidf`` sums with many zeros, ``model`` scores, ``copy`` columns that nearly repeat another one, ``query`` columns
+    constant within a query, ``noise``, and every 45th ``constant``. The name begins with the kind (``count_0``,
+    ``ratio_1``, ...).
 
     Parameters
     ----------

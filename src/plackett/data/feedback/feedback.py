@@ -73,11 +73,11 @@ class Feedback:
     """Judgements and preferences from any number of sources; ``+`` combines them.
 
     Created by ``from_judgements``, ``from_clicks``, ``from_click_rows``, ``from_pairs``, or read from a log by
-    ``read_feedback``. Ids become text, as in TREC files. Statements that occur again are merged and counted;
-    contradictory ones are counted and kept.
+    ``read_feedback``. Ids become text, as in TREC files. Repeated statements are merged and counted; contradictory ones
+    are counted and kept.
 
-    ``eta`` is the η of the refiners: a pair of the feedback is right with probability 1 - η/2, so that η is twice the
-    share of wrong ones. Each source has its own, unless it is given:
+    ``eta`` is the η of the refiners: a pair of the feedback is correct with probability 1 - η/2, so η is twice the
+    share of wrong pairs. Each source has its own default:
 
     ========================================  =====  ==============================
     source                                    η      right, measured
@@ -107,7 +107,7 @@ class Feedback:
     n_contradictory : int
         Pairs of documents with preferences in both directions, or with a preference against the labels.
     n_disputed : int
-        Documents that were judged with different labels; their mean counts.
+        Documents that were judged with different labels; the mean of these labels is used.
     eta : float
         Mean over all pairs, including those implied by the labels; at least twice the share of preferences that must be
         wrong, because more preferences have the opposite direction.
@@ -139,7 +139,7 @@ class Feedback:
         ----------
         qid, docid, label : array-like of shape (n_judgements,)
         eta : float in [0, 1], default=None
-            Noise of this source; None means 0.02, as by default in the refiners.
+            Noise of this source; None means 0.02, the default of the refiners.
         """
         qid, docid = as_text_ids(qid, "qid"), as_text_ids(docid, "docid")
         labels = check_labels(label, name="label")
@@ -189,11 +189,12 @@ class Feedback:
         shown : list of lists of document ids
             Each list from the top down; no document twice.
         clicked : list of lists of document ids
-            What was clicked in each list, in order of time; repeated clicks count once.
+            The documents clicked in each list, in chronological order; repeated clicks count once.
         strategy : {"clicked-above-skipped", "last-click-above-skipped", "clicked-above-next"}
-            Each clicked document is preferred to all documents above it that were not clicked; only the one clicked
-            last is; or each clicked document is preferred to the one below it, if that was not clicked. To combine
-            strategies, add them: ``from_clicks(...) + from_clicks(..., strategy="clicked-above-next")``.
+            "clicked-above-skipped" prefers each clicked document to all documents above it that were not clicked.
+            "last-click-above-skipped" does so only for the document clicked last. "clicked-above-next" prefers each
+            clicked document to the one below it, if that one was not clicked. To combine strategies, add them:
+            ``from_clicks(...) + from_clicks(..., strategy="clicked-above-next")``.
         eta : float in [0, 1], default=None
             Noise of this source; None means that of the strategy: 0.4, 0.35 or 0.6.
 

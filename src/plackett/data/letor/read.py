@@ -30,8 +30,8 @@ def read_letor(
 ) -> Queries:
     r"""Read queries from LETOR or SVMlight text with query ids.
 
-    Each line is ``label qid:ID index:value ... #comment``; white space is blanks and tabs. Lines that are blank or hold
-    only a comment are skipped. Anything else is an error that names the file and the line.
+    Each line is ``label qid:ID index:value ... #comment``, separated by spaces or tabs. Lines that are blank or hold
+    only a comment are skipped. A line of any other form raises an error that names the file and the line.
 
     Parameters
     ----------

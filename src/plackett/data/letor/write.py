@@ -50,7 +50,7 @@ def write_letor(
     r"""Write queries as LETOR text from which ``read_letor`` reads the same values, ids and comments.
 
     Numbers are written with the fewest decimals that read back to the same float32 or float64. NaN features are written
-    as ``NULL``. Data that the format cannot hold are rejected: rows without a label, query ids with blanks or ``#``,
+    as ``NULL``. Data that the format cannot hold are rejected: rows without a label, query ids with spaces or ``#``,
     comments with line breaks. Feature names are not kept, nor whether ids that are whole numbers were text.
 
     Parameters
@@ -119,7 +119,7 @@ def _id_texts(ids: np.ndarray) -> list[str]:
         text = str(key)
         if not text or _NOT_IN_ID.search(text):
             raise ValueError(
-                f"query id {text!r} cannot be written: an id has at least one character, no blank and no '#'."
+                f"query id {text!r} cannot be written: an id needs at least one character, and no whitespace or '#'."
             )
         try:
             text.encode()

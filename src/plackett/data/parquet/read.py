@@ -34,7 +34,7 @@ def read_parquet(
     Parameters
     ----------
     source : path, folder, pattern or sequence of these
-        A folder stands for its files ``*.parquet``, in order of their names, and those in its folders
+        A folder means its files ``*.parquet``, in order of their names, and those in its subfolders
         ``column=value``, as partitioned by Spark, Dask and pyarrow. Several files are read as one.
     label : str or None, default="label"
         Column of the labels; a null means "not judged". None: the files have no labels.

@@ -36,8 +36,8 @@ def write_parquet(
     Parameters
     ----------
     data : Queries, or path, folder, pattern or sequence of these
-        Paths are those of Parquet files whose rows are sorted: queries in order of first appearance, the rows of each
-        adjacent. They may be larger than memory.
+        Rows of Parquet files are sorted while they are copied: queries in order of first appearance, the rows of each
+        adjacent. The files may be larger than memory.
     target : path
         The file, or with several partitions the folder, which must be new or empty: its files are
         ``part-00000.parquet``, ... The target appears only after everything has been written.

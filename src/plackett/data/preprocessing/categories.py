@@ -33,8 +33,8 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, ABC):
     """Base of the encoders: columns that hold codes of categories become numbers, all others stay.
 
     ``fit`` takes a data frame, whose columns of text and categories are encoded, or an array with the parameter
-    ``categories``. ``transform`` takes the same columns; categories are found by their names in a data frame, and by
-    their codes of ``fit`` in an array. A column keeps its position; further columns are appended.
+    ``categories``. ``transform`` takes the same columns: in a data frame categories are matched by name, in an array by
+    the codes used in ``fit``. A column keeps its position; further columns are appended.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, ABC):
     n_features_in_, n_columns_out_ : int
         Columns of X, and those that ``transform`` returns.
     feature_names_in_ : ndarray of str
-        Names of the columns of X, if ``fit`` had a data frame.
+        Names of the columns of X, if ``fit`` was given a data frame.
     """
 
     __metadata_request__fit: ClassVar = {"qid": True}
@@ -57,7 +57,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, ABC):
     n_columns_out_: int
 
     def fit(self, X: Any, y: Any = None, *, qid: Any = None) -> Self:
-        """Learn the categories, and what they become.
+        """Learn the categories and their encoding.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _learn(self, queries: Queries) -> None:
-        """Learn what the categories become."""
+        """Learn the encoding of the categories."""
 
     @abstractmethod
     def transform_queries(self, queries: Queries) -> Any:
@@ -260,7 +260,7 @@ class TargetCategories(CategoryEncoder):
     being the mean label of all rows. A missing value, and a category that was not in ``fit``, become the prior. Rows
     without a label (NaN) do not count.
 
-    A mean that includes a row's own label reveals it, most of all for rare categories. ``fit_transform`` is therefore
+    A mean that includes a row's own label leaks it, especially for rare categories. ``fit_transform`` is therefore
     cross-fitted by query: the queries are divided into ``n_folds`` parts, and rows of a part are encoded by the means
     over the other parts, prior included. Parts depend on the query ids, not on the order of rows. ``transform``, for
     other queries, uses the means over all rows of ``fit``.
@@ -277,7 +277,7 @@ class TargetCategories(CategoryEncoder):
     Attributes
     ----------
     means_ : list of ndarray
-        What the categories of each column become in ``transform``.
+        Encoded values of the categories of each column, as ``transform`` uses them.
     prior_ : float
         The mean label of ``fit``.
     columns_, names_, n_features_in_, feature_names_in_, n_columns_out_ : as in ``CategoryEncoder``

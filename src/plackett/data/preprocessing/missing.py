@@ -113,7 +113,7 @@ class MissingValues(TransformerMixin, BaseEstimator):
         ----------
         X : array, data frame or scipy sparse matrix of shape (n_docs, n_features)
         qid : iterable of hashable ids, one per row in any order, or one id for all rows; default=None
-            Needed by ``"query-median"`` if ``fit`` had several queries.
+            Needed by ``"query-median"`` if ``fit`` saw several queries.
 
         Returns
         -------

@@ -109,7 +109,7 @@ def read_columns(
 
 
 def id_columns(qid: str | None = None, docid: str | None = None) -> list[str]:
-    """Return the columns that may hold ids; None stands for the defaults of ``from_frame``."""
+    """Return the columns that may hold ids; None means the defaults of ``from_frame``."""
     return [qid or "qid", *(ID_NAMES if docid in (None, DOCID) else [docid])]
 
 

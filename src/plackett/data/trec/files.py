@@ -27,7 +27,7 @@ _BLANK = re.compile(r"[ \t\r\n\v\f\0]")
 
 
 def read_qrels(source: str | os.PathLike | IO, *, subtopics: bool = False) -> Qrels:
-    r"""Read judgements from a TREC qrels file: ``qid iteration docid label`` between blanks or tabs.
+    r"""Read judgements from a TREC qrels file: ``qid iteration docid label``, separated by spaces or tabs.
 
     Blank lines and lines that begin with ``#`` are skipped. A file that begins with the header
     ``query-id corpus-id score`` is read as BEIR's three columns. A document that is judged twice for a query is an
@@ -87,7 +87,7 @@ def read_qrels(source: str | os.PathLike | IO, *, subtopics: bool = False) -> Qr
 
 
 def read_trec_run(source: str | os.PathLike | IO) -> Run:
-    r"""Read a run from a TREC run file: ``qid Q0 docid rank score tag`` between blanks or tabs.
+    r"""Read a run from a TREC run file: ``qid Q0 docid rank score tag``, separated by spaces or tabs.
 
     As in trec_eval, blank lines and lines that begin with ``#`` are skipped, text after the tag is ignored, the tag of
     the last line is that of the run, and a document that is retrieved twice for a query is an error.
@@ -223,7 +223,7 @@ def _check_writable(qid: np.ndarray, docid: np.ndarray, **others: np.ndarray) ->
         row, word = next((row, word) for row, word in enumerate(words) if not word or _BLANK.search(word))
         where = f" of query {str(qid[row])!r}" if column is docid else ""
         raise ValueError(
-            f"the {what} {word!r}{where} is empty or contains a blank, which TREC files do not allow. Rename it first."
+            f"the {what} {word!r}{where} is empty or contains whitespace, which TREC files do not allow. Rename it."
         )
     for query in dict.fromkeys(qid.tolist()):
         if query.startswith("#"):

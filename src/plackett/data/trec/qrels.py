@@ -63,7 +63,7 @@ class Qrels:
 
     @classmethod
     def from_subtopics(cls, qid: object, subtopic: object, docid: object, labels: object) -> Qrels:
-        """Return judgements of one row per query, subtopic and document; a document has its largest label as a whole.
+        """Return judgements from one row per query, subtopic and document; a document gets the largest of its labels.
 
         Examples
         --------
@@ -92,7 +92,7 @@ class Qrels:
 
     @classmethod
     def of_pool(cls, queries: Queries) -> Qrels:
-        """Return the judgements of queries with document ids, such as those of `pool`; NaN stays: not judged."""
+        """Return the judgements of queries with document ids, such as those of `pool`; NaN (not judged) is kept."""
         qid, docid = as_text_ids(queries.qid, "qid"), as_text_ids(queries.docid, "docid")
         return cls._of_checked(qid, docid, queries.labels, np.full(qid.size, "0"), queries.subtopics)
 

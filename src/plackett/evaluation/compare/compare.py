@@ -105,7 +105,7 @@ def compare(
     baseline : str, default=None
         The contestant that the others are compared with in the summary; None takes the first. ``"best"`` takes the one
         with the best mean of the first measure. It is then chosen on the test queries, so p-values are corrected for
-        all pairs instead of the pairs with it: the level holds, with less power.
+        all pairs instead of only its own; this preserves the significance level, with less power.
     refit : bool, default=False
         Whether to refit the best contestant by the first measure to all queries; ``best_`` of the result is the fitted
         ranker. Its hyperparameters are those that most folds chose; ties go to the best mean on the validation

@@ -105,7 +105,7 @@ class Comparison:
     ----------
     metrics : list of str
     lower_is_better : list of str
-        The measures for which lower values are better; None asks the measures.
+        The measures for which lower values are better; None takes the direction from the measures.
     measures : dict of str to Measure
         The measures by name; empty for a restored comparison. ``measure`` also finds plackett's measures by name.
     convention : str

@@ -24,10 +24,10 @@ _COLUMNS = (
 class CrossEncoderLoss(torch.nn.Module):
     """A loss module for ``CrossEncoderTrainer`` of sentence-transformers: the mean loss of the lists of a batch.
 
-    It takes the batches of its listwise losses: a query, a list of documents and a list of labels per row. Lists may
-    differ in length and may be empty, and documents may be in any order: only the labels count, and equal labels are
-    ties. Scores are concatenated, not padded, so that the loss of a list does not depend on the rest of its batch. An
-    empty list has loss 0 and counts in the mean.
+    It takes the same batches as the listwise losses of sentence-transformers: a query, a list of documents and a list
+    of labels per row. Lists may differ in length and may be empty, and documents may be in any order: only the labels
+    count, and equal labels are ties. Scores are concatenated, not padded, so that the loss of a list does not depend on
+    the rest of its batch. An empty list has loss 0 and counts in the mean.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class CrossEncoderLoss(torch.nn.Module):
 
         Returns
         -------
-        Tensor without dimensions
+        scalar tensor
         """
         queries, documents = _checked(inputs, labels)
         sizes = [len(each) for each in documents]

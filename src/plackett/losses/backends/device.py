@@ -1,10 +1,10 @@
 """Losses as PyTorch operations, for scores on an accelerator.
 
-Each device form returns the loss as one term per document, whose sum over a query is the query's loss, and the slope by
-the scores. It follows the formulas of the compiled kernels. Losses of all pairs of documents, and those whose kernels
-need order statistics, are matrices of pairs here. A loss without a device form is computed on the host. What depends on
-the labels alone is computed once per lists, device and precision. On CUDA, ListMLE and p-ListMLE run as one Triton
-kernel if possible.
+Each device form returns the loss as one term per document, whose sum over a query is the query's loss, and its
+derivative with respect to the scores. It follows the formulas of the compiled kernels. Losses of all pairs of
+documents, and those whose kernels need order statistics, are matrices of pairs here. A loss without a device form is
+computed on the host. Values that depend on the labels alone are computed once per lists, device and precision. On CUDA,
+ListMLE and p-ListMLE run as one Triton kernel if possible.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def has_terms(loss: Loss) -> bool:
 def value_and_slope(
     loss: Any, scores: torch.Tensor, lists: QueryLists, weights: torch.Tensor | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the loss summed over the queries, times their weights, and the slope by each score."""
+    """Return the loss summed over the queries, times their weights, and the slope of each score."""
     by_query = _fused_values_and_slope(loss, scores, lists)
     costs, slope = terms_and_slope(loss, scores, lists) if by_query is None else by_query
     if weights is None:
@@ -78,7 +78,7 @@ def value_and_slope(
 
 
 def terms_and_slope(loss: Any, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
-    """Return one term per document, in any order within its query, and the slope by each score.
+    """Return one term per document, in any order within its query, and the slope of each score.
 
     ``scores`` are float32 or float64. They are not checked, which would wait for the device: scores that are not finite
     give terms that are not finite.
@@ -440,7 +440,7 @@ def _kept_relevance(loss: Any, scores: torch.Tensor, lists: QueryLists) -> torch
 def _fused_values_and_slope(
     loss: Any, scores: torch.Tensor, lists: QueryLists
 ) -> tuple[torch.Tensor, torch.Tensor] | None:
-    """Return the loss of each query and the slope by each score; None if the Triton kernel does not apply.
+    """Return the loss of each query and the slope of each score; None if the Triton kernel does not apply.
 
     The device forms give the same numbers, with about thirty launches instead of one.
     """

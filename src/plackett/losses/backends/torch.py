@@ -46,7 +46,7 @@ class TorchLoss:
     kernel), in float64 for float64 scores and in float32 otherwise. For PLRank and your own losses, scores are copied
     to the CPU and the slope is copied back.
 
-    What depends on the labels (orders, levels, weights) is cached on ``queries.lists``, so pass the same object again.
+    Values that depend on the labels (orders, levels, weights) are cached on ``queries.lists``, so reuse that object.
     Losses with ``curvature_product`` can be differentiated twice, on the CPU; others raise an error. Scores that are
     NaN or infinite raise an error on the CPU, and give a value that is not finite on a device.
 
@@ -83,7 +83,7 @@ class TorchLoss:
 
         Returns
         -------
-        Tensor without dimensions
+        scalar tensor
             With the dtype of the scores, at least float32.
         """
         compute, lists, weights = self._checked(scores, queries, weights)
@@ -96,10 +96,10 @@ class TorchLoss:
     def value_and_slope(
         self, scores: torch.Tensor, queries: Queries | QueryLists, weights: Any = None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the sum and its derivative by each score, both without autograd.
+        """Return the sum and its derivative with respect to each score, both without autograd.
 
-        Faster where launches dominate, as on a GPU: ``scores.backward(slope)`` then does what ``backward`` of the value
-        would do.
+        This is faster where kernel launches dominate, as on a GPU. ``scores.backward(slope)`` is then equivalent to
+        ``backward`` of the value.
 
         Parameters
         ----------
@@ -108,8 +108,8 @@ class TorchLoss:
 
         Returns
         -------
-        value : Tensor without dimensions
-        slope : Tensor of shape (n_docs,)
+        value : scalar tensor
+        slope : tensor of shape (n_docs,)
             With the dtype of the scores; the value is at least float32.
 
         Examples
@@ -147,7 +147,7 @@ class TorchLoss:
 
         Returns
         -------
-        Tensor without dimensions
+        scalar tensor
             With the dtype of the scores, at least float32.
 
         Examples

@@ -98,7 +98,7 @@ class TreeObjective:
             self._check_order(data.get_label() if labels is None else labels, self._mixed.labels)
         if self.loss.is_flat_at_zero and not scores.any():
             raise ValueError(
-                f"{self.loss!r} has slope 0 if all scores are 0. Start from others (init_score of LightGBM's "
+                f"{self.loss!r} has slope 0 if all scores are 0. Start from other scores (init_score of LightGBM's "
                 "Dataset, base_margin of XGBoost's DMatrix), such as 1 for every row."
             )
         _, slope, curvature = self.evaluate(scores if self._mixed is None else self._mixed.in_groups(scores))

@@ -134,7 +134,7 @@ class AdaRank(Boosted, LinearScores):
         steps: list[tuple[int, float]] = []
         best, n_best, risen, n_risen = -np.inf, 0, -np.inf, 0  # the training measure and rounds, of the best and by tol
         with monitor.run("n_rounds", self.n_rounds, ("feature", "alpha", "edge", "train"), shown=("train",)):
-            reason = None if counted.any() else monitor.stop("no query has orders of different values")
+            reason = None if counted.any() else monitor.stop("all orders of every query have the same value")
             while reason is None and monitor.n_iter < self.n_rounds:
                 edges = candidates @ P
                 edges[:, [chosen for chosen, _ in steps[-cooldown:]]] = -np.inf

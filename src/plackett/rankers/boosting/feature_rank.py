@@ -195,7 +195,7 @@ class BLFeatureRank(FeatureRank):
     def check_loaded(self) -> None:
         super().check_loaded()
         if not np.isin(self.steps_["enters"], list(ENTERS)).all():
-            raise ValueError("what enters a step of steps_ must be 0, 1 or 2.")
+            raise ValueError("the field enters of steps_ must be 0, 1 or 2.")
         if (abs(self.steps_["beta"]) > LARGEST_BETA).any():
             raise ValueError(f"beta of steps_ must be at most {LARGEST_BETA:g}.")
 

@@ -50,8 +50,8 @@ class RankBoost(Boosted, Normalized, Encoded):
     n_rounds : int, default=300
         Maximum number of rounds.
     n_thresholds : int or None, default=None
-        Thresholds per feature: the middles between neighbouring values at this many quantiles of the training rows;
-        None takes all of them. Queries in which all labels are equal are ignored.
+        Thresholds per feature: the midpoints between neighbouring values at this many quantiles of the training rows;
+        None takes all midpoints. Queries in which all labels are equal are ignored.
     alpha : {"r", "exact"}, default="r"
         ``"r"``: ``½ ln((1 + r) / (1 - r))``, which minimises a bound of Z; ``"exact"``: ``½ ln(W+ / W-)``, with the
         weights of the pairs ordered correctly and wrongly, which minimises Z itself. At most 7.25 either way.
@@ -326,7 +326,7 @@ class _Stumps:
 
 
 def _middles(values: np.ndarray, n_thresholds: int | None) -> np.ndarray:
-    """Return middles between neighbouring values, all or at quantiles; also LOWEST where values are missing."""
+    """Return midpoints between neighbouring values, all or at quantiles; also LOWEST where values are missing."""
     is_missing = np.isnan(values)
     if is_missing.any():
         known = values[~is_missing]

@@ -21,7 +21,7 @@ class ImportedRanker(Ranker):
     tool_ : str
         ``"LightGBM"``, ``"XGBoost"``, ``"CatBoost"`` or ``"RankLib"``.
     objective_ : str
-        What was minimised, in the tool's words.
+        The training objective, by the tool's own name.
     ignores_further_columns_ : bool
         Whether the file does not say how many features there are, so X may have more than are used.
     """
@@ -39,7 +39,7 @@ class ImportedRanker(Ranker):
         )
 
     def describe(self) -> dict[str, Any]:
-        """Return what the model is, as plain values.
+        """Return a description of the model, as plain values.
 
         Returns
         -------
@@ -124,7 +124,7 @@ class ImportedTrees(ImportedRanker, TreeScores):
 
     @property
     def intercept_(self) -> float:  # type: ignore[override]
-        """What is added to the sum of the scaled trees."""
+        """The constant that is added to the sum of the scaled trees."""
         return self.start_ * self.scale_ + self.bias_
 
     def _predict_grouped(self, queries: Queries) -> np.ndarray:

@@ -161,7 +161,7 @@ def _numbers(content: list[str], n_parts: int, name: str) -> np.ndarray:
     """Return the numbers of ``a:b`` or ``a:b:c`` in lines, one row for each."""
     rows = [pair.split(":") for line in content for pair in line.split()]
     if not rows or any(len(row) != n_parts for row in rows):
-        raise ValueError(f"a model of {name} has numbers such as {'1:0.5' if n_parts == 2 else '1:0.5:0.25'}.")
+        raise ValueError(f"a model of {name} must hold numbers such as {'1:0.5' if n_parts == 2 else '1:0.5:0.25'}.")
     return np.array(rows, dtype=np.float64)
 
 

@@ -34,7 +34,7 @@ def read_model(file: IO[bytes], name: str) -> Any:
     """
     content = file.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
-        raise ModelFormatError(name, f"models of other tools may have up to {LARGEST_FILE:,} bytes.")
+        raise ModelFormatError(name, f"models of other tools may have at most {LARGEST_FILE:,} bytes.")
     try:
         return _READERS[format_of(content) or "json"](content)
     except RecursionError as error:

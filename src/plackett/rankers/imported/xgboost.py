@@ -29,7 +29,7 @@ def read_model(document: dict[str, Any]) -> ImportedTrees:
         raise ValueError(f"it has several scores for a row (objective={objective}), but ranking needs one.")
     n_features = int(params["num_feature"])
     if not 1 <= n_features <= MOST_FEATURES:
-        raise ValueError(f"it has {n_features:,} features.")
+        raise ValueError(f"it has {n_features:,} features; from 1 to {MOST_FEATURES:,} are supported.")
     start = base_score(learner)
     if objective.startswith(LOGISTIC):
         if not 0.0 < start < 1.0:

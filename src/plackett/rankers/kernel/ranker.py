@@ -102,7 +102,7 @@ class KernelRanker(LinearRanker):
         θ. ``n_support`` is the rank of K, as documents with linearly dependent kernel values are left out; with
         landmarks it is their number; under ``scope="position"`` the length of the longest list.
     support_ : ndarray of shape (n_support,) or None
-        Numbers of the training rows of θ, in the order given.
+        Numbers of the training rows that θ belongs to, in the order given.
     X_fit_ : ndarray or CSR matrix of shape (n_support, n_features), or None
         Those rows, scaled by ``normalize``; None for a precomputed kernel and under ``scope="position"``.
     intercept_ : float

@@ -1,4 +1,4 @@
-"""Fits along a grid of penalties, each started from the last one."""
+"""Fits along a grid of penalties, each started from the previous one."""
 
 from __future__ import annotations
 

@@ -98,8 +98,8 @@ class PRank(LinearScores):
         self.levels_, levels = np.unique(labels, return_inverse=True)
         if self.levels_.size > MAX_LEVELS:
             raise ValueError(
-                f"y has {self.levels_.size:,} different labels; PRank has a threshold between any two and takes at "
-                f"most {MAX_LEVELS:,}. Round the labels to grades, or fit numbers with "
+                f"y has {self.levels_.size:,} different labels; PRank learns a threshold between neighbouring ones and "
+                f"takes at most {MAX_LEVELS:,}. Round the labels to grades, or fit numbers with "
                 'pk.ranker("regression").'
             )
         self.coef_, self.intercept_, self.thresholds_ = np.zeros(X.shape[1]), 0.0, np.zeros(self.levels_.size - 1)

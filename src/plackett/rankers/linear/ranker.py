@@ -30,16 +30,16 @@ class LinearRanker(LinearScores):
     """Ranks by ``X @ coef_``, with the coefficients that minimise a loss over judged lists.
 
     Minimises ``(1 / Σ_q s_q) Σ_q s_q loss_q + (l2 / 2) ‖coef‖²`` over all queries, with query weights s_q. Losses
-    that are not convex start at the minimum of ListMLE. So do losses that weigh pairs by the ranks of the scores
-    (``"lambdarank"``): they are minimised in rounds, each with the weights held at the ranks so far. An
+    that are not convex start at the minimum of ListMLE. So do losses that weight pairs by the ranks of the scores
+    (``"lambdarank"``): they are minimised in rounds, each with the weights held fixed at the current ranks. An
     intercept, which is not penalised, is fitted for losses that depend on a constant added to all scores
     (``"squared"``, ``"rankcosine"``, and φ other than exp); for the others it is 0.
 
     C-ordered float32 and float64 X, and CSR, are not copied, even if memory-mapped. ``fit`` also takes X in parts: a
     path, folder, pattern or list of paths (LETOR or Parquet); a list of ``Queries``; Dask data frames and arrays; a
-    list of Dask's Delayed objects or futures of ``Queries``. Every query must be whole in one part. With an active Dask
-    client, its cluster loads and processes the parts; without one, paths are read one by one in this process. A list of
-    ``Queries`` stays in this process in any case. For Dask data frames and Parquet files, ``y``, ``qid`` and
+    list of Dask's Delayed objects or futures of ``Queries``. All rows of a query must be in one part. With an active
+    Dask client, its cluster loads and processes the parts; without one, paths are read one by one in this process. A
+    list of ``Queries`` stays in this process in any case. For Dask data frames and Parquet files, ``y``, ``qid`` and
     ``sample_weight`` may be column names; for Dask collections ``sample_weight`` is per row.
 
     Parameters
@@ -54,10 +54,11 @@ class LinearRanker(LinearScores):
         takes ``"newton"`` for losses with a curvature product and for the hinge, ``"sgd"`` for losses that are
         random or neither convex nor smooth, ``"lbfgs"`` for the rest.
     max_iter : int, default=500
-        Iterations of the solver, passes over the queries for ``"sgd"``; rounds for losses that follow ranks.
+        Maximum number of iterations of the solver, of passes over the queries for ``"sgd"``, and of rounds for losses
+        that weight pairs by ranks.
     tol : float, default=1e-4
-        The fit ends when the norm of the gradient is at most this, both by the coefficients and relative to the
-        curvature; for the hinge, when the duality gap is at most this share of the objective.
+        The fit ends when the norm of the gradient is at most this, both with respect to the coefficients and relative
+        to the curvature; for the hinge, when the duality gap is at most this share of the objective.
     normalize : str, transformer or None, default=None
         How columns are scaled first. Within queries: ``"query-minmax"``, ``"query-zscore"``, ``"query-unit"``,
         ``"query-rank"``. Over all rows: ``"minmax"``, ``"maxabs"``, ``"zscore"``, ``"quantile"``. ``predict`` applies
@@ -74,14 +75,14 @@ class LinearRanker(LinearScores):
     warm_start : bool, default=False
         Start from the coefficients of the last fit.
     missing : {"error", "zero", "mean", "median", "min", "query-median"} or transformer, default="error"
-        What a missing value, NaN in X, becomes: 0, or the mean, median or minimum of the column over the training rows,
+        Replacement of missing values, NaN in X: 0, or the mean, median or minimum of the column over the training rows,
         or its median within the query (that of training if the query has no value). A transformer, such as
         scikit-learn's ``KNNImputer()``, is fitted to the training rows. By default missing values are an error: which
         number to fill in depends on what the feature means.
     missing_indicator : bool, default=False
         Whether each feature with missing values in training gets a further column, 1 where it is missing.
     encoding : {"error", "one-hot", "target"}, default="error"
-        What text and categories become: a column for each category, or the mean label of a category, cross-fitted by
+        Encoding of text and categories: a column for each category, or the mean label of a category, cross-fitted by
         query in training (:class:`~plackett.preprocessing.TargetCategories`). A category that was not in training is
         0 in all columns, or the mean of all labels. Categories are encoded first, then missing values are filled, then
         columns are scaled.
@@ -102,7 +103,7 @@ class LinearRanker(LinearScores):
         The solver that was used.
     history_ : dict of lists
         ``"objective"``, ``"gradient_norm"`` and the validation measure, one entry per iteration. For the hinge the
-        first two are of a smoothed objective, with less and less smoothing, so they may rise.
+        first two are those of a smoothed objective whose smoothing decreases, so they may rise.
     best_iteration_, best_score_ : int and float, or None without a validation set
     n_evaluations_, n_products_ : int
         Number of evaluations of the objective, and of products of its curvature with a vector.
@@ -116,7 +117,7 @@ class LinearRanker(LinearScores):
     categories_ : dict or None
         Names of the categories of training, by column.
     encoder_, imputer_ : fitted transformers or None
-        What encodes categories and fills missing values, of :mod:`plackett.preprocessing`.
+        The transformers that encode categories and fill missing values, from :mod:`plackett.preprocessing`.
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     Examples
@@ -168,7 +169,7 @@ class LinearRanker(LinearScores):
         eval_set: Any = None,
         eval_metric: str | Measure | None = None,
     ) -> L2Path:
-        """Fit several strengths of the penalty, from strong to weak, each starting from the last one.
+        """Fit several strengths of the penalty, from strong to weak, each starting from the previous one.
 
         Parameters
         ----------

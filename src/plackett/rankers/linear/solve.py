@@ -53,7 +53,7 @@ def minimize(
     solver.check(objective)
     if objective.is_convex and objective.has_smoothing and solver.is_exact and objective.penalty.l2 == 0:
         raise ValueError(
-            f"{objective.name} needs l2 above 0: without a penalty there is no duality gap, by which the fit ends. "
+            f"{objective.name} needs l2 above 0: without a penalty there is no duality gap, which the fit stops by. "
             'Try l2=1e-6, or loss="squared-hinge".'
         )
 

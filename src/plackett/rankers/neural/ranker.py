@@ -136,7 +136,7 @@ class NeuralRanker(Normalized, Prepared):
 
     @classmethod
     def import_package(cls) -> ModuleType:
-        """Return PyTorch; an error says how to install it."""
+        """Import PyTorch and return it; if it is missing, the error says how to install it."""
         return import_optional("torch", extra="neural", needed_for=cls.__name__)
 
     def _learn(self, training: TrainingSet, monitor: FitMonitor) -> None:

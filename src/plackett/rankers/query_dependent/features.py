@@ -204,8 +204,8 @@ class QueryFeatureSource(Parameters):
         if isinstance(setting, str):
             if setting not in ("auto", "mean", "none"):
                 raise ValueError(
-                    f'query_features={setting!r}; it must be "auto", "mean", a list of columns, a matrix or None. One '
-                    f"column? [{setting!r}]."
+                    f'query_features={setting!r}; it must be "auto", "mean", a list of columns, a matrix or None. For '
+                    f"one column: [{setting!r}]."
                 )
             if setting != "auto":
                 return setting, None
@@ -228,7 +228,7 @@ class QueryFeatureSource(Parameters):
 
     def _check_width(self, queries: Queries) -> None:
         if self.kind in ("columns", "mean") and queries.n_features != self.n_columns:
-            raise ValueError(f"X has {count_of(queries.n_features, 'column')}, but {self.n_columns} in fit.")
+            raise ValueError(f"X has {count_of(queries.n_features, 'column')}, but had {self.n_columns} in fit.")
 
     def _features(self, queries: Queries, matrix: Any) -> np.ndarray:
         """Return query features before scaling."""
@@ -241,7 +241,7 @@ class QueryFeatureSource(Parameters):
         table = _check_matrix(matrix, queries)
         if table.n_columns != self.n_columns:
             raise ValueError(
-                f"the query features have {count_of(table.n_columns, 'column')}, but {self.n_columns} in fit."
+                f"the query features have {count_of(table.n_columns, 'column')}, but had {self.n_columns} in fit."
             )
         if table.names is not None and self.names is not None and table.names != self.names:
             raise ValueError(f"the query features have the columns {table.names}, but in fit they were {self.names}.")
@@ -304,7 +304,7 @@ def column_numbers(columns: Iterable[int | str], queries: Queries, what: str) ->
     if not hasattr(columns, "__iter__"):
         raise ValueError(
             f'{what}={plain(columns)!r}; it must be "auto", "mean", a list of columns, a matrix or None.'
-            f" One column? [{plain(columns)!r}]."
+            f" For one column: [{plain(columns)!r}]."
         )
     numbers: list[int] = []
     for column in columns:
@@ -434,7 +434,7 @@ def _check_matrix(matrix: Any, queries: Queries) -> QueryTable:
     table = QueryTable(matrix, queries.ids)
     if table.n_queries != queries.n_queries:
         is_per_document = table.n_queries == queries.n_docs
-        hint = "one per document? Keep the first of each query" if is_per_document else "in order of first appearance"
+        hint = "the first of each query, not one per document" if is_per_document else "in order of first appearance"
         raise ValueError(
             f"the query features have {count_of(table.n_queries, 'row')}, but there are "
             f"{count_of(queries.n_queries, 'query', 'queries')}; one row per query is needed ({hint})."

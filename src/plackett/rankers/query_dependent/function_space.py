@@ -58,7 +58,7 @@ class FunctionSpace(Parameters):
         return Kernel(self.kernel, self.gamma_, self.degree, self.coef0)
 
     def settle(self, X: Any) -> None:
-        """Set the number that gamma stands for."""
+        """Set ``gamma_``, computed from the data unless ``gamma`` is a number."""
         self.gamma_ = median_gamma(X) if self.gamma == "median" else settle_gamma(self.gamma, self.kernel, X)
         self.support_: Any = None
         self.factor_: np.ndarray | None = None

@@ -100,7 +100,7 @@ def _columns_of_rows(rows: Any) -> list:
     if any(isinstance(row, str) or not hasattr(row, "__len__") for row in rows):
         raise ValueError(
             "the query features are a single column; they must have one row per query and one column per feature. "
-            "One column? features.reshape(-1, 1)."
+            "For one feature: features.reshape(-1, 1)."
         )
     lengths = {len(row) for row in rows}
     if len(lengths) > 1:

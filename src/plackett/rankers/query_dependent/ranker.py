@@ -57,7 +57,7 @@ class QueryDependentRanker(QueryModels):
     n_neighbors_new : int or None, default=None
         The same for queries that were not in ``fit``; None takes ``n_neighbors``.
     bandwidth : float or "median", default="median"
-        The unit of distance. ``"median"``: that of the distances between the target and all training queries.
+        The unit of distance. ``"median"`` is the median distance between the target and all training queries.
     query_features : None, "auto", "mean", list of columns, or matrix, default=None
         The features that queries are compared by. A matrix has one row per query of ``fit``, in order of first
         appearance. A list of numbers or names takes columns of X that are constant within queries; ``"auto"`` finds
@@ -69,7 +69,7 @@ class QueryDependentRanker(QueryModels):
         Kernels of query features that are not numbers, by column: ``"overlap"`` for categories, ``"kendall"`` or
         ``"mallows"`` for rankings, or objects of ``plackett.rankers.query_dependent.kernels``.
     query_depth : int, default=None
-        ``"mean"`` is then over this many documents of a query only, the first by ``base_column``.
+        If set, ``"mean"`` is over only this many documents of a query, the first by ``base_column``.
     base_column : int or str, default=None
         Number or name of a column of X, in which higher is better.
     kernel : str or callable, default="linear"
@@ -202,7 +202,7 @@ class QueryDependentRanker(QueryModels):
         n_strengths = self._strengths().size
         if n_strengths > 1 and validation is None:
             raise ValueError(
-                f"l2 holds {n_strengths} strengths, from which a validation set chooses: pass eval_set, or one l2."
+                f"l2 holds {n_strengths} strengths; choosing one needs a validation set: pass eval_set, or a single l2."
             )
         documents = self._learn_queries(training.queries, query_features, has_ids=has_ids)
         return training._replace(queries=self._fit_normalizer(documents)), validation

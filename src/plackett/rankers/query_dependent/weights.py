@@ -196,7 +196,7 @@ class QueryWeights(Parameters):
         table = QueryTable(features)
         if table.n_columns != self.n_columns_:
             raise ValueError(
-                f"the query features have {count_of(table.n_columns, 'column')}, but {self.n_columns_} in fit."
+                f"the query features have {count_of(table.n_columns, 'column')}, but had {self.n_columns_} in fit."
             )
         numeric = [place for place in range(self.n_columns_) if place not in self.kernel_columns_]
         coded = []
@@ -207,7 +207,7 @@ class QueryWeights(Parameters):
             coded.append(kernel.code(table.cells(place), levels, where) if table.n_queries else training[:0])
             if coded[-1].shape[1:] != training.shape[1:]:
                 raise ValueError(
-                    f"{where} ranks {count_of(coded[-1].shape[1], 'item')}, but {training.shape[1]} in fit."
+                    f"{where} ranks {count_of(coded[-1].shape[1], 'item')}, but ranked {training.shape[1]} in fit."
                 )
         features_of_targets = table.numbers(numeric) if numeric else None
         return self._neighbors(_Targets(table.n_queries, features_of_targets, coded, None))

@@ -179,7 +179,7 @@ def levels_of(rating: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     levels, level = np.unique(rating, return_inverse=True)
     if levels.size > MAX_LEVELS:
         raise ValueError(
-            f"there are {count_of(levels.size, 'different rating')}; personality diagnosis is for a scale of at most "
+            f"there are {count_of(levels.size, 'different rating')}; personality diagnosis supports at most "
             f"{MAX_LEVELS:,}. Round them first."
         )
     return levels, level.reshape(-1)

@@ -109,7 +109,7 @@ class PersonalityDiagnosis(BaseEstimator):
         ----------
         user, item : list of ids, or one id, default=None
             With both, one rating per pair; a single id is repeated for all ids of the other. With one or none of them,
-            a table: None stands for all active users, or all items of ``fit``. Unknown ids are users and items without
+            a table: None means all active users, or all items of ``fit``. Unknown ids are users and items without
             ratings.
         ratings : as in ``fit``, default=None
             Ratings of the active users, who need not be in ``fit``. None takes the users of ``fit``. A user with the id
@@ -192,7 +192,7 @@ class PersonalityDiagnosis(BaseEstimator):
             if table.items.size != self.items_.size:
                 raise ValueError(
                     f"ratings has {table.items.size:,} columns, but fit had {self.items_.size:,} items. "
-                    "Other items? Pass the ratings with their ids: (user, item, rating)."
+                    "For other items, pass the ratings with their ids: (user, item, rating)."
                 )
             table = table._replace(items=self.items_)
         return Active.among(fitted, table)
@@ -214,7 +214,7 @@ def _pairs(user: Any, rows: np.ndarray, item: Any, columns: np.ndarray) -> tuple
         columns = np.repeat(columns, rows.size)
     if rows.size != columns.size:
         raise ValueError(
-            f"user has {rows.size:,} ids but item has {columns.size:,}; a pair needs one of each. A table of all items "
-            "for some users: leave item out."
+            f"user has {rows.size:,} ids but item has {columns.size:,}; a pair needs one of each. For a table of all "
+            "items for some users, leave item out."
         )
     return rows, columns

@@ -28,7 +28,7 @@ DOCS_PER_BLOCK = 2048
 
 
 class RefinementSet(NamedTuple):
-    """What a refiner learns from: grouped queries, their base scores, and the feedback on them."""
+    """Training data of a refiner: grouped queries, their base scores, and the feedback on them."""
 
     queries: Queries
     base: np.ndarray
@@ -36,7 +36,7 @@ class RefinementSet(NamedTuple):
 
 
 class Refiner(Prepared):
-    """Base of the refiners: each query is refined on its own, from its base scores and the feedback on it."""
+    """Base class of the refiners: each query is refined separately, from its base scores and the feedback on it."""
 
     __metadata_request__fit: ClassVar = {"qid": True, "base_score": True, "pairs": True}
     __metadata_request__predict: ClassVar = {"qid": True, "base_score": True}
@@ -120,7 +120,7 @@ class Refiner(Prepared):
         if self.has_ids_:
             raise ValueError(
                 "fit had qid, but these rows have none, and a refiner needs the query of each document. Pass one id "
-                "per row, in score and explain as in predict(X, qid=qid); one id applies to all rows."
+                "per row to predict, score and explain: predict(X, qid=qid); a single id applies to all rows."
             )
 
     @abstractmethod

@@ -42,7 +42,7 @@ SHARE_SAMPLED = 5
 
 @dataclass(eq=False, repr=False)
 class BoostedRefiner(Refiner):
-    """Base of the boosted refiners: ``F = Σ α f``, with one weak classifier f per round."""
+    """Base class of the boosted refiners: ``F = Σ α f``, with one weak classifier f per round."""
 
     n_rounds: int = 50
     eta: float = 0.02
@@ -288,10 +288,10 @@ class MultiplicativeRefiner(BoostedRefiner):
     n_rounds : int, default=50
         Maximum number of rounds.
     eta : float, default=0.02
-        η, the share of the feedback that may be wrong, from 0 to 1: larger for clicks than for judgements. It applies
-        to all n² pairs, so it also sets the weight of the few judged pairs of a long list. With the paper's ½, ten
-        judgements change little. On OHSUMED, MQ2008 and MSLR, values from 0.01 to 0.2 rank the documents that were not
-        judged equally well, but documents judged relevant come first only with small values.
+        η, twice the share of wrong pairs in the feedback, from 0 to 1: larger for clicks than for judgements. It
+        applies to all n² pairs, so it also sets the weight of the few judged pairs of a long list. With the paper's ½,
+        ten judgements change little. On OHSUMED, MQ2008 and MSLR, values from 0.01 to 0.2 rank the documents that were
+        not judged equally well, but documents judged relevant come first only with small values.
     confidence : float or None, default=None
         λ, the confidence in the base scores; 0 ignores them. None takes one over the standard deviation of the ten best
         base scores of the query, or 0 if these are equal.

@@ -22,7 +22,8 @@ class RocchioRefiner(Refiner):
 
     ``Q = alpha · mean of the relevant - beta · mean of the not relevant``, and the score of a document is ``x · Q``.
     Columns are scaled to unit length within the query, and the base score is a further column, unless it is a column
-    already. With only relevant or only other judgements, Q is that mean alone; without any, the order stays.
+    already. If all judged documents are relevant, or none is, Q is that mean alone. Without judgements the order of the
+    base ranker is kept.
 
     Parameters
     ----------

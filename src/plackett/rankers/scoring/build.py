@@ -1,4 +1,4 @@
-"""Scorers from the parts of a ranker, live or in a file: one way for both."""
+"""Building scorers from the parts of a ranker, in memory or in a file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BALANCED_STEP = [*STEP, ("enters", np.int64), ("beta", np.float64)]
 REFUSED = {
     "KernelRanker": "its scores are sums of kernel values, which scikit-learn computes",
     "QueryDependentRanker": "it has a model for each query, and a new query needs its query features",
-    "CatBoostRanker": "its trees are kept by catboost, which predicts itself (ranker.model_)",
+    "CatBoostRanker": "its trees are in a model of CatBoost, which computes the scores (ranker.model_)",
     "MultiplicativeRefiner": "it only refines the lists that it was fitted to",
     "LinearRefiner": "it only refines the lists that it was fitted to",
     "RocchioRefiner": "it only refines the lists that it was fitted to",
@@ -142,7 +142,7 @@ def _ranks(state: Any, n: int, fields: list[Any], *, is_sum: bool) -> RankModel:
         discovery = Discovery(centres)
     steps = tuple(Step(*record) for record in state.steps_.tolist())
     if not all(FEATURE <= step.enters <= BEFORE for step in steps):
-        raise ValueError("what enters a step of steps_ must be 0, 1 or 2.")
+        raise ValueError("the field enters of steps_ must be 0, 1 or 2.")
     return RankModel(discovery, steps, is_sum)
 
 

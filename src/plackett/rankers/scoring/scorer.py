@@ -15,12 +15,11 @@ TYPES = (np.dtype(np.float64), np.dtype(np.float32))
 
 @dataclass(frozen=True, repr=False)
 class Scorer:
-    """The scores of a fitted ranker, without what only training needs.
+    """Computes the scores of a fitted ranker, without the parts that only training needs.
 
-    It is made by ``ranker.scorer()`` or ``plackett.load_scorer(path)``. It cannot be changed, may be used by many
-    threads at once, can be pickled, and needs neither scikit-learn nor scipy. Scores are those of ``ranker.predict``:
-    bit-identical for linear models, trees and ranks, to about 1e-12 for thresholds (``RankBoost``), and to the
-    precision of its weights for a net.
+    It is made by ``ranker.scorer()`` or ``plackett.load_scorer(path)``. It is immutable, thread-safe and picklable, and
+    needs neither scikit-learn nor scipy. Scores are those of ``ranker.predict``: bit-identical for linear models, trees
+    and ranks, to about 1e-12 for thresholds (``RankBoost``), and to the precision of its weights for a net.
 
     Attributes
     ----------

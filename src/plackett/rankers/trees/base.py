@@ -211,7 +211,7 @@ class BoostedTrees(PackageParams, Ranker):
 
     @classmethod
     def import_package(cls) -> ModuleType:
-        """Return the package that grows the trees; an error says how to install it."""
+        """Import the package that grows the trees and return it; if it is missing, the error says how to install it."""
         return import_optional(cls.package, extra=cls.extra, needed_for=cls.__name__)
 
     @classmethod
@@ -274,7 +274,7 @@ def whole_labels(labels: np.ndarray, objective: str) -> np.ndarray:
     if is_wrong.any():
         raise ValueError(
             f"{objective} needs labels that are whole numbers of at least 0; found {labels[is_wrong][0]:g}. Change the "
-            "labels, or use a TreeRanker, whose losses take any."
+            "labels, or use a TreeRanker, whose losses accept any labels."
         )
     return labels
 

@@ -14,7 +14,7 @@ from plackett.validation import is_sparse
 
 
 class CatBoostRanker(BoostedTrees):
-    """CatBoost's ``YetiRank``.
+    """Ranks by boosted trees that CatBoost grows with its own objective ``YetiRank``.
 
     Parameters
     ----------

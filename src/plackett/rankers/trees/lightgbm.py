@@ -363,7 +363,7 @@ class LightGBMTrees(FlatBoostedTrees):
 
 
 class LightGBMRanker(LightGBMTrees):
-    """LightGBM's ``lambdarank``.
+    """Ranks by boosted trees that LightGBM grows with its own objective ``lambdarank``.
 
     Parameters
     ----------
@@ -409,8 +409,8 @@ class LightGBMRanker(LightGBMTrees):
         largest = whole_labels(training.queries.labels, "LightGBM's lambdarank").max()
         if largest >= MOST_GAINS:
             raise ValueError(
-                f"LightGBM's lambdarank has a table of gains with at most {MOST_GAINS:,} labels; found "
-                f"{largest:g}. Number the labels from 0, or use a TreeRanker, whose losses take any."
+                f"LightGBM's lambdarank has a table of gains with at most {MOST_GAINS:,} labels; found the label "
+                f"{largest:g}. Number the labels from 0, or use a TreeRanker, whose losses accept any labels."
             )
         labels = range(int(largest) + 1)
         gains = [2.0**label - 1.0 if largest <= LARGEST_LABEL else float(label) for label in labels]

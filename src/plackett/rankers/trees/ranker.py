@@ -22,7 +22,7 @@ LARGEST = float(np.finfo(np.float32).max)  # largest slope and curvature that Li
 class TreeRanker(LightGBMTrees):
     """Ranks by a sum of trees, which LightGBM grows to minimise a loss over judged lists.
 
-    A tree is grown for the slope and the curvature of ``Σ_q s_q loss_q`` by the scores so far, with s_q the weight of a
+    A tree is grown for the slope and the curvature of ``Σ_q s_q loss_q`` at the scores so far, with s_q the weight of a
     query (1 on average): a leaf moves its documents by ``-learning_rate * Σ slope / (Σ curvature + lambda_l2)``. The
     curvature is the exact diagonal of the second derivative, or a constant for losses without one
     (:mod:`plackett.losses.backends.trees`). Trees start at 0, or at the mean label for losses that depend on a constant

@@ -36,7 +36,7 @@ ALIASES = {
 
 
 class XGBoostRanker(FlatBoostedTrees):
-    """XGBoost's ``rank:ndcg``.
+    """Ranks by boosted trees that XGBoost grows with its own objective ``rank:ndcg``.
 
     The trees are kept as arrays: loading and predicting need no XGBoost, and scores are bit-identical to those of its
     ``Booster``, which are sums in single precision. XGBoost treats numbers that a sparse X does not store as missing,
@@ -158,7 +158,7 @@ class XGBoostRanker(FlatBoostedTrees):
         """Return the number of a column given by name or number."""
         names, numbers = self.feature_names_ or [], range(self.n_features_in_)
         if column not in names and column not in numbers:
-            raise ValueError(f"{where} names {plain(column)!r}, which is not a column of X (they count from 0).")
+            raise ValueError(f"{where} names {plain(column)!r}, which is not a column of X (numbered from 0).")
         return names.index(column) if column in names else int(column)
 
     def _keep(self, training: Lists, monitor: FitMonitor) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from plackett._tables import plain_id
 
-DIGITS = 4  # of measures
+DIGITS = 4  # decimals of measures
 
 
 def comparison_payload(
@@ -33,7 +33,7 @@ def comparison_payload(
     note: str = "",
     kind: str = "ranker",
 ) -> dict[str, Any]:
-    """Return what ``mountComparison`` shows.
+    """Return the payload of ``mountComparison``.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Document collections: base rankers, features and texts of what can be searched."""
+"""Document collections: base rankers, features and texts."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from plackett.rankers.base import Ranker
 
 MAX_CACHED_VALUES = 5_000_000  # feature values in all cached lists together
-MIN_CACHED_SIZE = 20_000  # values that a list counts for at least, so that not more than 250 lists are cached
+MIN_CACHED_SIZE = 20_000  # minimum size that a list counts for, so that at most 250 lists are cached
 CANDIDATES = 100  # minimum length of a list that a saved ranker reorders
 RANKERS_SHOWN = 12  # in a message
 
@@ -67,7 +67,7 @@ class Hits(NamedTuple):
 
 
 class Collection(ABC):
-    """Documents that can be searched, and their base rankers. Threads may share one.
+    """Documents that can be searched, and their base rankers. Thread-safe.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Collection(ABC):
 
     def __init__(self) -> None:
         self._saved: dict[str, Callable[[], Ranker]] = {}
-        self._versions: dict[str, int] = {}  # how often the ranker of a name was replaced or removed
+        self._versions: dict[str, int] = {}  # number of times that the ranker of a name was replaced or removed
         self._lists: Cache[tuple[str, str, int], Hits] = LRUCache(MAX_CACHED_VALUES, getsizeof=_cached_size)
         self.is_live = False
         self._lock = threading.Lock()

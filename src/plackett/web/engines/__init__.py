@@ -1,1 +1,1 @@
-"""Live search engines: their settings, requests and answers, and the collection of what they find."""
+"""Live search engines: their settings, requests and responses, and the collection of the documents that they find."""

@@ -1,4 +1,4 @@
-"""Requests that engines understand, and the hits in their documented answers."""
+"""Requests in the formats of the engines, and parsing of the hits in their responses."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class EngineHit(NamedTuple):
 
 
 class Engine:
-    """Searches of one engine. Threads may share one."""
+    """Searches of one engine. Thread-safe."""
 
     def __init__(self, settings: EngineSettings):
         self.settings = settings

@@ -28,7 +28,7 @@ class EngineError(RequestError):
 
 
 class EngineClient:
-    """Requests to the engine of some settings, and to no other host. Threads may share one."""
+    """Requests to the engine of some settings, and to no other host. Thread-safe."""
 
     def __init__(self, settings: EngineSettings):
         self._settings = settings
@@ -104,7 +104,7 @@ class EngineClient:
 
     def _refusal(self, status: int, content: bytes) -> EngineError:
         if 300 <= status < 400:
-            return self._error(f"redirects (status {status}), which is not followed.", "Give its final address.")
+            return self._error(f"redirects (status {status}); redirects are not followed.", "Give its final address.")
         if status in (401, 403):
             return self._error(f"rejects the credentials (status {status}).", "Check the headers of its settings.")
         reason = self._without_secrets(_reason(content))

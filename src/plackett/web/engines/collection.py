@@ -32,7 +32,9 @@ class EngineList(NamedTuple):
 
 
 class EngineCollection(Collection):
-    """What live engines find; each engine is a base ranker, and the first one finds the candidates of saved rankers.
+    """The documents that live engines find.
+
+    Each engine is a base ranker, and the first one finds the candidates of saved rankers.
 
     Features of a document are those of the first engine's list: the engine's score, the text features of the returned
     documents (whose statistics are those of the list), and logged features or numeric fields. A document that the
@@ -154,7 +156,7 @@ class EngineCollection(Collection):
         if missing and base == self.base_name():
             raise EngineError(
                 f"no hit of {base} has the feature {missing[0]!r}.",
-                "Have it logged by the request, or name a numeric field of the documents.",
+                "Change the request so that the engine logs it, or name a numeric field.",
             )
         note = f"{base} does not return {', '.join(missing[:5])}, which count as 0." if missing else ""
         found = EngineList([hit.docid for hit in hits], scores_of(hits), self._features(query, hits), note)

@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, urlsplit
 from plackett.web.limits import MAX_BASE, MAX_K
 
 KINDS = ("elasticsearch", "opensearch", "solr", "json")
-AUTHORIZATION = "PLACKETT_ENGINE_AUTHORIZATION"  # of engines without a file
+AUTHORIZATION = "PLACKETT_ENGINE_AUTHORIZATION"  # variable with the credentials of engines without a file
 MAX_FEATURES, MAX_FIELDS, MAX_EXAMPLES = 500, 50, 50
 MAX_TIMEOUT = 15.0  # seconds, below the time that a request to the workbench may take
 SCORE, TEXT = "score", "text"  # features that every engine has
@@ -28,7 +28,7 @@ _HEADER = re.compile(r"[A-Za-z0-9-]+")
 
 @dataclass(frozen=True)
 class EngineSettings:
-    """How to query an engine, and where its responses have each value.
+    """Settings for querying an engine and for finding the values in its responses.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What the routes of the API share: their router, the values of a request, and responses."""
+"""Shared parts of the API routes: router, values of a request, and responses."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from plackett.web.workbench.scoring import conventions
 
 Wanted = TypeVar("Wanted", bound=BaseModel)
 SIGNIFICANT = 0.05
-PLAIN_ROWS = 200  # of the table without JavaScript
+PLAIN_ROWS = 200  # rows of the table without JavaScript
 _FILES = {name: components.FOLDER / name for name in (*components.SCRIPTS, components.SHEET)}
 
 
@@ -156,7 +156,7 @@ def _checked(model: type[Wanted], values: dict[str, Any]) -> Wanted:
 
 
 def _payload(found: ComparisonResponse) -> dict[str, Any]:
-    """Return what the shared components show: the first measure of every query, and the pairs by it."""
+    """Return the payload of the shared components: the first measure of every query, and the pairs by it."""
     values = np.array([[np.nan if one is None else one for one in row.values] for row in found.queries])
     place = {side: number for number, side in enumerate(found.sides)}
     first = [pair for pair in found.pairs if pair.measure == found.measures[0]]

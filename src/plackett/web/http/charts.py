@@ -8,7 +8,7 @@ from typing import NamedTuple
 from plackett.web.schemas.interleaving import PreferencePoint
 
 WIDTH, HEIGHT = 320, 150
-LEFT, RIGHT, TOP, BOTTOM = 26, 314, 8, 130  # of the area of values
+LEFT, RIGHT, TOP, BOTTOM = 26, 314, 8, 130  # edges of the plot area
 
 
 class PreferenceChart(NamedTuple):

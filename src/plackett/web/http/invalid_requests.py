@@ -9,7 +9,7 @@ from starlette.responses import Response
 from plackett.http.error_responses import error_response
 from plackett.http.errors import RequestError
 
-FAULTS_SHOWN = 5  # of a request, in one message
+FAULTS_SHOWN = 5  # faults of a request in one message
 
 
 async def on_invalid(request: Request, error: RequestValidationError) -> Response:

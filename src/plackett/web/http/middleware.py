@@ -182,12 +182,12 @@ class SafetyMiddleware(RequestGuard):
 
 
 def set_user_cookie(response: Response, user: str) -> None:
-    """Remember the name of a user."""
+    """Store the user name in a cookie."""
     response.set_cookie(USER_COOKIE, quote(user, safe=""), max_age=YEAR, httponly=True, samesite="strict", path="/")
 
 
 def clean_user_name(text: str) -> str:
-    """Return a user's name with single blanks; raise a `RequestError` if it is too long or not printable."""
+    """Return a user's name with single spaces; raise a `RequestError` if it is too long or not printable."""
     name = " ".join(text.split())
     # joiners are not printable, but Persian and Indian languages need them
     if len(name) > MAX_NAME or not name.translate(_JOINERS).isprintable():
@@ -210,7 +210,7 @@ def _user(headers: Headers, cookies: dict[str, str]) -> str:
 
 
 def _warming_page(request: Request) -> Response | None:
-    """Return a page with the progress while the server loads what pages need, which may take long."""
+    """Return a page that shows the progress while the server is loading, which may take long."""
     app = request.scope.get("app")
     warming = None if app is None else app.state.workbench.warming
     if warming is None or request.method != "GET" or request.url.path.startswith(("/api/", "/static/")):

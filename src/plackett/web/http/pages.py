@@ -26,7 +26,7 @@ from plackett.web.workbench.workbench import Workbench
 
 VIEWS = ("refined", "before", "side")
 QUERIES, LISTS = 50, 100  # on a page
-DOCUMENTS = 50  # of a search; lists with labels are shown up to the limit
+DOCUMENTS = 50  # shown for a search; lists with labels are shown up to the limit
 ROWS, FEATURES = 200, 60  # in a table of features
 PUBLIC_ERRORS = (400, 401, 403)  # sent without a token, so these pages show nothing of the collection
 BASE_COOKIE = "plackett_base"  # the last base ranker
@@ -351,7 +351,7 @@ def method_name(name: str) -> str:
 
 
 def interval(grade: ClickChip | ClickGradeResponse) -> str:
-    """Return the interval of the chance that a grade from clicks stands for."""
+    """Return the interval of the estimated chance of a click."""
     return f"{grade.low:.2f}–{grade.high:.2f}"
 
 
@@ -366,7 +366,7 @@ def verdict(test: InterleavingResponse) -> str:
 
 
 def chip_title(grade: ClickChip) -> str:
-    """Return what a grade from clicks stands for."""
+    """Return the explanation of a grade from clicks."""
     shown = count_of(grade.impressions, "impression")
     return f"A click model's grade, not a person's: chance of a click {grade.value:.2f}, from {shown}"
 

@@ -36,8 +36,8 @@ PAGE = """<!DOCTYPE html>
 """
 INDEXING = "Reading and indexing the documents. The index is cached for the next start."
 STATIC = Path(__file__).parent / "static"
-KINDS = {"/static/starting.js": "text/javascript", "/static/workbench.css": "text/css"}  # what the page loads
-HEADERS = {"Retry-After": "1"}  # by which the script tells the starting page from others
+KINDS = {"/static/starting.js": "text/javascript", "/static/workbench.css": "text/css"}  # files that the page loads
+HEADERS = {"Retry-After": "1"}  # the script recognises the starting page by this header
 TIMEOUT = 2.0  # seconds for a browser to send its request
 MAX_REQUEST, BLOCK = 65_536, 8192  # bytes
 OK, UNAVAILABLE = "200 OK", "503 Service Unavailable"

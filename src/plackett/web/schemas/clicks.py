@@ -31,7 +31,7 @@ class ClickResponse(BaseModel):
 
 
 class LogFileRequest(RequestModel):
-    """Which part of the log."""
+    """The part of the log to return."""
 
     until: Id | None = Field(default=None, description="The last list, by its number; null means all.")
 
@@ -88,7 +88,7 @@ CLICK_MODELS: tuple[ClickModelName, ...] = get_args(ClickModelName)
 
 
 class ClickJudgeRequest(LogId):
-    """Which log to grade by which click model."""
+    """The log to grade, and the click model."""
 
     model: ClickModelName = "ubm"
     grades: int = Field(default=5, ge=2, le=10, description="Number of grades, from 0 up.")
@@ -118,7 +118,7 @@ class ClickSetsResponse(BaseModel):
 
 
 class ClickGradesRequest(PageRequest):
-    """Which judgements of a set."""
+    """A page of the judgements of a set."""
 
     set_id: Id
 

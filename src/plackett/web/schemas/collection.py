@@ -15,7 +15,7 @@ from plackett.web.schemas.values import Base, Format
 
 
 class QueriesRequest(PageRequest):
-    """Which judged queries."""
+    """A page of judged queries."""
 
     mine: bool = Field(default=False, description="Whether only this user's judgements count.")
 
@@ -28,7 +28,7 @@ class QueriesResponse(BaseModel):
 
 
 class ListsRequest(PageRequest):
-    """Which lists, and the base ranker to measure on their labels."""
+    """A page of lists, and the base ranker to measure on their labels."""
 
     base: Base = Field(default="", description="As in a search.")
 
@@ -93,7 +93,7 @@ class CollectionResponse(CollectionName):
 
 
 class ExportRequest(MeasureRequest):
-    """Which file; a run uses base, method and k, a LETOR file uses base."""
+    """The file to export; a run uses base, method and k, a LETOR file uses base."""
 
     format: Format
     mine: bool = Field(default=False, description="Whether only this user's judgements count.")
@@ -114,7 +114,7 @@ class ImportRequest(RequestModel):
 
 
 class ImportResponse(BaseModel):
-    """How many judgements were imported."""
+    """The number of imported judgements, and notes."""
 
     n_imported: int
     notes: list[str]

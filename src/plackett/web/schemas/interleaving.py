@@ -17,7 +17,7 @@ RankerChoice = Annotated[str, StringConstraints(min_length=1, max_length=MAX_BAS
 
 
 class InterleavingRequest(RequestModel):
-    """Which two base rankers to test, and how. All users who do not opt out take part."""
+    """A test of two base rankers. All users who do not opt out take part."""
 
     name: Name
     first: RankerChoice
@@ -86,7 +86,7 @@ class InterleavingResponse(BaseModel):
     level: float
     verdict: str = Field(description='The preferred ranker, or "undecided".')
     users_needed: int | None = Field(
-        description="Estimated users, including those at hand, to find a preference of this size; null if unknown."
+        description="Estimated users, including those so far, to detect a preference of this size; null if unknown."
     )
     sessions_needed: int | None = Field(description="The same in sessions.")
     problem: str | None = Field(description="Why a running test serves no lists.")

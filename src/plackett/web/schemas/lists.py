@@ -14,7 +14,7 @@ ShownOrder = Literal["refined", "before"]
 
 
 class ListOptions(RequestModel):
-    """How a list is refined and shown."""
+    """Options for refining and showing a list."""
 
     base: Base = Field(
         default="",
@@ -37,7 +37,7 @@ class SearchRequest(ListOptions):
 
 
 class MeasureRequest(RequestModel):
-    """Which orders are compared."""
+    """The two orders to compare, and the judgements to measure them on."""
 
     base: Base = ""
     method: Method = "multiplicative"
@@ -71,7 +71,7 @@ class Reason(BaseModel):
 
 
 class ClickChip(BaseModel):
-    """A grade from clicks, with the chance that it stands for and its interval."""
+    """A grade from clicks, with the estimated chance of a click and its interval."""
 
     grade: int
     value: float

@@ -64,7 +64,7 @@ class QuerySetsResponse(BaseModel):
 
 
 class SetQueriesRequest(PageRequest):
-    """Which queries of a set."""
+    """A page of the queries of a set."""
 
     set_id: Id
 

@@ -33,7 +33,7 @@ class QueueRequest(PageRequest):
 
 
 class NextRequest(RequestModel):
-    """Where to continue in a queue."""
+    """A queue, and the query to continue after."""
 
     queue: QueueName = ""
     base: Base = ""
@@ -78,7 +78,7 @@ class NextResponse(BaseModel):
 
 
 class NotesRequest(RequestModel):
-    """Which query."""
+    """A query, by its text."""
 
     q: QueryText
 
@@ -92,7 +92,7 @@ class NotesUpdate(RequestModel):
 
 
 class NotesResponse(BaseModel):
-    """What a query is looking for, and this user's note."""
+    """The information need of a query, and this user's note."""
 
     query: str
     need: str

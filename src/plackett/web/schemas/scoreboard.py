@@ -19,7 +19,7 @@ Order = Literal["worst", "best", "given"]
 
 
 class MeasuringRequest(RequestModel):
-    """How rankings are measured."""
+    """The convention and the judgements for measuring rankings."""
 
     convention: str = Field(default="standard", max_length=40, description="The rules of a tool, such as trec.")
     judgements: str = Field(
@@ -36,7 +36,7 @@ class MeasuringRequest(RequestModel):
 
 
 class BoardRequest(MeasuringRequest):
-    """Which queries and rankers, and how they are measured."""
+    """A query set, rankers, and how they are measured."""
 
     set_id: Id
     ranker: list[RankerChoice] = Field(
@@ -46,7 +46,7 @@ class BoardRequest(MeasuringRequest):
 
 
 class ScoreboardRequest(BoardRequest):
-    """Which scoreboard."""
+    """A scoreboard, and the order of its queries."""
 
     order: Order = Field(default="worst", description="The order of the queries, by the first ranker.")
 

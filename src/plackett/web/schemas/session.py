@@ -39,7 +39,7 @@ class CollectionName(BaseModel):
 
 
 class Session(BaseModel):
-    """What a page needs first."""
+    """The user, the CSRF token and the collection, which a page loads first."""
 
     user: str
     csrf: str

@@ -46,7 +46,7 @@ class SnapshotsResponse(BaseModel):
 
 
 class ComparisonRequest(MeasuringRequest):
-    """What is compared: two or more sides, each a ranker now ("now/bm25") or in a snapshot ("12/bm25").
+    """The compared sides: two or more, each a ranker now ("now/bm25") or in a snapshot ("12/bm25").
 
     Judgements may also be "frozen": those of the newest snapshot among the sides.
     """

@@ -12,7 +12,7 @@ from plackett.web.schemas.values import Base, Id, Name
 
 
 class TrainRequest(RequestModel):
-    """Which judgements to train on, and which base ranker to compare with."""
+    """The judgements to train on, and the base ranker to compare with."""
 
     base: Base = Field(default="", description="The base ranker to compare with; empty means the default.")
     name: Name | None = Field(default=None, description='The name of the ranker; null means "trained-" and a number.')

@@ -7,7 +7,7 @@ from sqlalchemy.exc import DBAPIError
 from plackett.storage import postgresql
 from plackett.storage.postgresql import BUSY
 
-# by the beginning of the name of SQLite's error code
+# keys: prefixes of the names of SQLite's error codes
 SQLITE = {
     "SQLITE_BUSY": BUSY,
     "SQLITE_LOCKED": BUSY,
@@ -15,7 +15,7 @@ SQLITE = {
     "SQLITE_FULL": "the disk is full; the last write is not stored. Free some space, then try again.",
     "SQLITE_CORRUPT": "is damaged. Restore a copy, or recover its readable content with: sqlite3 FILE .recover",
     "SQLITE_NOTADB": "is not an SQLite database. Name another file.",
-    "SQLITE_CANTOPEN": "cannot be opened: this user may not read and write the file or the log beside it.",
+    "SQLITE_CANTOPEN": "cannot be opened: this user cannot read and write the file or the log beside it.",
     "SQLITE_IOERR": "the disk failed to read or write; the last write is not stored.",
 }
 

@@ -98,7 +98,7 @@ def _check_path(path: Path) -> None:
     # the write-ahead log and its index are files in the same folder
     for needed in (path, path.parent):
         if needed.exists() and not os.access(needed, os.R_OK | os.W_OK):
-            raise StoreError(str(path), f"{needed} may not be read and written by this user. Change its permissions.")
+            raise StoreError(str(path), f"{needed} cannot be read and written by this user. Change its permissions.")
 
 
 def _enable_wal(path: Path, timeout: float) -> None:

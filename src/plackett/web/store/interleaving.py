@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from plackett.clicks.interleaving.preference import Preference
 
 K = 10  # documents at the top of a list that are mixed, and whose clicks count
-START_LOCK = SCHEMA_LOCK + 2  # of two tests that are started at once, one is refused
+START_LOCK = SCHEMA_LOCK + 2  # advisory lock: of two tests started at the same time, one is refused
 _TEST = [interleavings.c[name] for name in InterleavedTest._fields]
 
 
@@ -146,7 +146,7 @@ class InterleavingStore(SearchLogStore):
             self._interleavers[test.key] = found
         return found
 
-    # who takes part
+    # participation
 
     def takes_part(self, name: str) -> bool:
         """Return whether a user takes part in tests: all who did not opt out."""

@@ -32,7 +32,7 @@ class SearchLogStore(Database):
     """The operations of a store on its log of searches and clicks. Lists and clicks are never deleted."""
 
     def client_id(self, name: str) -> str:
-        """Return the random id that stands for a user in the log, and create it if needed."""
+        """Return the random id of a user in the log, and create it if needed."""
         wanted = select(clients.c.client_id).where(clients.c.name == _name(name))
         with self.reading() as connection:
             found = connection.execute(wanted).scalar()

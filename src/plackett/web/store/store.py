@@ -43,7 +43,7 @@ Found = TypeVar("Found", User, Query)
 
 
 class Store(RankerStore, JobStore, InterleavingStore, ClickStore, QuerySetStore, SnapshotStore, TeamStore):
-    """Judgements of several users, in a database: ``Store.open(url)``. Threads may share one.
+    """Judgements of several users, in a database: ``Store.open(url)``. Thread-safe.
 
     A write is on disk when its method returns. Judgements are an append-only log; ``ListState.from_events`` has its
     rules. Unknown ids raise a ``LookupError``, invalid texts and numbers a ``ValueError`` or a ``TypeError``, and
@@ -380,7 +380,7 @@ def _insert_event(connection: Connection, user_id: int, query_id: int, kind: str
 
 
 def _events(*conditions: ColumnElement[bool]) -> Select:
-    """Return a query for events, oldest first, with whether they were undone."""
+    """Return a statement that selects events, oldest first, and whether they were undone."""
     columns = [EVENTS.c[name] for name in Event._fields[:-1]]
     with_undos = EVENTS.outerjoin(UNDOS, UNDOS.c.target == EVENTS.c.id)
     return select(*columns, UNDOS.c.id.is_not(None)).select_from(with_undos).where(*conditions).order_by(EVENTS.c.id)
@@ -392,7 +392,7 @@ def _state(connection: Connection, user_id: int, query_id: int) -> ListState:
 
 
 def _judged_queries(collection: str, user_id: int | None) -> Select:
-    """Return a query for the queries of a collection with events; the caller adds columns and an order."""
+    """Return a statement that selects the judged queries of a collection; the caller adds columns and an order."""
     chosen = select(QUERIES.c.id).join(EVENTS, EVENTS.c.query_id == QUERIES.c.id).group_by(QUERIES.c.id)
     chosen = chosen.where(QUERIES.c.collection == check_text(collection, "a collection's name"))
     return chosen if user_id is None else chosen.where(EVENTS.c.user_id == check_id(user_id, "user"))

@@ -250,7 +250,7 @@ snapshot_lists = sa.Table(
     sa.Column("scores", sa.Text, nullable=False),
 )
 
-# what a query is looking for, for everyone who judges it
+# information needs of queries, shared by all users
 needs = sa.Table(
     "plackett_needs",
     metadata,

@@ -1,4 +1,4 @@
-"""What people who judge together store besides their judgements: needs, notes, assignments and settled grades."""
+"""Stored information needs, notes, assignments and settled grades of people who judge together."""
 
 from __future__ import annotations
 

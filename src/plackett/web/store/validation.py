@@ -28,13 +28,13 @@ def check_text(value: str, what: str, *, max_length: int = MAX_TEXT, may_be_empt
         raise ValueError(f"{what} has {len(value):,} characters; the store keeps up to {max_length:,}.")
     if "\x00" in value:
         raise ValueError(
-            f"{what} holds a null character: {reprlib.repr(value)}. PostgreSQL cannot store it; remove it."
+            f"{what} contains a null character: {reprlib.repr(value)}. PostgreSQL cannot store it; remove it."
         )
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
         raise ValueError(
-            f"{what} holds half of a surrogate pair: {reprlib.repr(value)}. It is not valid Unicode text."
+            f"{what} contains a lone surrogate: {reprlib.repr(value)}. It is not valid Unicode text."
         ) from None
     return value
 

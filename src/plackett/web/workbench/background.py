@@ -11,12 +11,12 @@ from typing import Any
 from cachetools import LRUCache
 
 LOG = logging.getLogger("plackett.web")
-MAX_WAITING = 20_000  # values to compute; later ones are asked for again by the next request
+MAX_WAITING = 20_000  # values to compute; further ones are requested again by the next request
 IDLE = 5.0  # seconds after which the thread ends
 
 
 class BackgroundCache:
-    """Values by key. Threads may share one.
+    """Values by key. Thread-safe.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ class BackgroundCache:
     def get(self, key: Hashable, compute: Callable[[], Any]) -> Any:
         """Return a cached value, or None if it has to be computed first, which then happens in the background.
 
-        ``compute`` returns errors that users should see as values; any other error is logged, and the value is asked
-        for again by the next call.
+        ``compute`` returns errors that users should see as values; any other error is logged, and the value is computed
+        again by the next call.
         """
         with self._changed:
             if key in self._values:

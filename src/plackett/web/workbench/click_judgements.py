@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class ClickJudgements:
-    """The sets of judgements from clicks of a collection. Threads may share one."""
+    """The sets of judgements from clicks of a collection. Thread-safe."""
 
     def __init__(self, collection: Collection, store: Store, logs: ClickLogs, jobs: JobRunner):
         self._collection, self._store, self._logs, self._jobs = collection, store, logs, jobs
@@ -117,7 +117,7 @@ class ClickJudgements:
             return self._store.click_set(self._collection.key, set_id)
 
     def labels(self, made: ClickSet, query: str) -> dict[str, ClickGrade]:
-        """Return the judgements of a query by document; logs have queries in one case, with single blanks."""
+        """Return the judgements of a query by document; logs have queries in one case, with single spaces."""
         from plackett.clicks.reading.lists import normalized
 
         for text in dict.fromkeys((query, normalized(query))):
@@ -164,7 +164,7 @@ class ClickJudgements:
 
 
 def origin(made: ClickSet) -> str:
-    """Return where judgements come from, in words."""
+    """Return a description of the source of judgements."""
     return f"clicks: {made.origin}, {made.created:%Y-%m-%d}"
 
 

@@ -30,7 +30,7 @@ NOTHING_LOGGED = "nothing was logged yet. Search for something, and open a resul
 
 
 class ClickLogs:
-    """The click logs of a collection. Threads may share one."""
+    """The click logs of a collection. Thread-safe."""
 
     def __init__(self, collection: Collection, store: Store, log: SearchLog, jobs: JobRunner):
         self._collection, self._store, self._log, self._jobs = collection, store, log, jobs
@@ -134,7 +134,7 @@ class ClickLogs:
 
 
 def describe(log: ClickLog) -> dict[str, Any]:
-    """Return what ``plackett clicks info`` says, as plain values: sizes, rows by rank, findings and cleaning."""
+    """Return the output of ``plackett clicks info`` as plain values: sizes, rows by rank, findings and cleaning."""
     found = log.describe()
     return {
         "sizes": [list(row) for row in found.rows()],
@@ -174,7 +174,7 @@ class _Part(io.RawIOBase):
         self._file.seek(self._start)
         head = self._file.read(10)
         if head.startswith((b"PAR1", ZSTD)) or decompressor_of(head, self.name) is not None:
-            message = "Parquet and compressed files are not read; send CSV or NDJSON text."
+            message = "Parquet and compressed files are not supported; send CSV or NDJSON text."
             raise RequestError(422, "invalid", message)
 
 

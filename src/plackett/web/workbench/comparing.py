@@ -50,7 +50,7 @@ class Side(NamedTuple):
 
 
 class Comparing:
-    """Comparisons in a collection. Threads may share one."""
+    """Comparisons in a collection. Thread-safe."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ class Comparing:
     def _frozen_or_current(
         self, user: str, source: str, sides: Sequence[Side], queries: Sequence[str]
     ) -> tuple[dict[str, tuple[Hashable, dict[str, float]]], str]:
-        """Return (key, labels) of each query, the same for all sides, and in words where they come from."""
+        """Return (key, labels) of each query, the same for all sides, and a description of their source."""
         if source != FROZEN:
             labels = self._labels.get(source, user)
             return {query: (labels.key(query), labels.of(query)) for query in queries}, labels.words

@@ -1,6 +1,6 @@
 """Export of judgements as files, written query by query while they are sent.
 
-Ids in TREC and LETOR files have no blanks. ``escape_id`` writes a blank as ``%20`` and the like; ``unescape_id``
+Ids in TREC and LETOR files have no spaces. ``escape_id`` writes a space as ``%20`` and the like; ``unescape_id``
 restores the text, and leaves ids of other tools unchanged.
 """
 
@@ -187,7 +187,7 @@ def _written(write: Callable[[Any, io.BytesIO], None], content: Any) -> bytes:
 
 
 def escape_id(text: str) -> str:
-    """Return an id without blanks, ``#`` and control characters, which ``unescape_id`` turns back into the text."""
+    """Return an id without spaces, ``#`` and control characters, which ``unescape_id`` turns back into the text."""
     return _NOT_IN_ID.sub(lambda found: quote(found[0], safe=""), text) or "%"
 
 

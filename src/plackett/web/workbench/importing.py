@@ -21,7 +21,7 @@ from plackett.web.limits import MAX_GRADE
 from plackett.web.workbench.exporting import unescape_id
 
 FORMATS = ("json", "qrels", "letor", "csv")
-# names of the columns of Quepid's, OpenSearch's and other tools' files, in lower case without blanks and underscores
+# names of the columns of Quepid's, OpenSearch's and other tools' files, in lower case without spaces and underscores
 COLUMNS = {
     "query": ("query", "querytext", "searchterm", "keywords", "q", "qid", "queryid"),
     "document": ("document", "docid", "documentid", "doc", "id"),
@@ -76,9 +76,10 @@ def read_judgements(data: bytes, format: str | None = None, collection: Collecti
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(f"the file is not UTF-8 text (byte {error.start}); compressed files are not read.") from None
+        message = f"the file is not UTF-8 text (byte {error.start}); compressed files are not supported."
+        raise ValueError(message) from None
     if text.startswith("BZh"):
-        raise ValueError("compressed files are not read; send the text.")
+        raise ValueError("compressed files are not supported; send the uncompressed text.")
     format = format or _detect_format(text)
     check_choice(format, "format", FORMATS)
     notes: list[str] = []
@@ -265,6 +266,6 @@ def _fields(entry: Any, number: int, names: tuple[str, str, str]) -> Any:
         else:
             expected, is_valid = "text", isinstance(value, str) and bool(value.strip())
         if not is_valid:
-            raise ValueError(f"entry {number}: {name} is {str(value)[:60]!r}; {expected} is needed.")
+            raise ValueError(f"entry {number}: {name} is {str(value)[:60]!r}; expected {expected}.")
         values.append(value)
     return tuple(values)

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from plackett.web.store import Store
 
 LOG = logging.getLogger("plackett.web")
-DEPTH = 50  # documents of each ranker, whatever the length of the list, so that "show more" shows the same list
-POINTS = 40  # of a history at most
+DEPTH = 50  # documents of each ranker, for any length of the list, so that "show more" shows the same list
+POINTS = 40  # largest number of points in a history
 CACHED_POINTS = 4096
 CACHED_CLIENTS = 1024
-TEST_ID, TEST_LIST = "test_id", "test_list"  # in the attributes of a logged list
+TEST_ID, TEST_LIST = "test_id", "test_list"  # keys in the attributes of a logged list
 
 
 class MixedList(NamedTuple):
@@ -51,7 +51,7 @@ class MixedList(NamedTuple):
 
 
 class Interleaving:
-    """The interleaved tests of a collection. Threads may share one.
+    """The interleaved tests of a collection. Thread-safe.
 
     Attributes
     ----------

@@ -24,7 +24,7 @@ SHUTDOWN_TIMEOUT = 3.0  # seconds for jobs to stop when the server does
 
 
 class JobRunner:
-    """Background jobs of one collection. Threads may share one.
+    """Background jobs of one collection. Thread-safe.
 
     Parameters
     ----------

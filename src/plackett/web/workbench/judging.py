@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Judging:
-    """Judgements of a collection's documents. Threads may share one."""
+    """Judgements of a collection's documents. Thread-safe."""
 
     def __init__(self, collection: Collection, store: Store, searching: Searching):
         self._collection, self._store, self._searching = collection, store, searching

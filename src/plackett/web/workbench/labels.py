@@ -33,7 +33,7 @@ class Labels(Protocol):
 
 
 class LabelSources:
-    """The judgements of a collection by the name of their source. Threads may share one."""
+    """The judgements of a collection by the name of their source. Thread-safe."""
 
     def __init__(self, collection: Collection, store: Store, click_judgements: ClickJudgements):
         self._collection, self._store, self._click_judgements = collection, store, click_judgements
@@ -106,7 +106,7 @@ class _ClickLabels:
         self._set_id, self.words, self._labels = set_id, words, labels
 
     def of(self, query: str) -> dict[str, float]:
-        from plackett.clicks.reading.lists import normalized  # logs have queries in one case, with single blanks
+        from plackett.clicks.reading.lists import normalized  # logs have queries in one case, with single spaces
 
         return self._labels.get(query) or self._labels.get(normalized(query)) or {}
 
@@ -159,7 +159,7 @@ class _PeopleGrades:
             if mark != self._mark:
                 fresh: Grades = {}
                 for user, query, state in lists:
-                    if query not in fresh:  # what was returned before is not changed
+                    if query not in fresh:  # dicts that were returned earlier are not modified
                         fresh[query] = {docid: dict(of) for docid, of in self._grades.get(query, {}).items()}
                     for of in fresh[query].values():
                         of.pop(user, None)

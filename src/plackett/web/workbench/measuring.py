@@ -24,7 +24,7 @@ from plackett.web.workbench.refining import RELEVANT_FROM, refined_scores
 
 CUTOFFS = (1, 3, 5, 10, 20)
 FIRST_PAGE = 10  # documents
-VISIBLE = ("mrr", "ndcg@10")  # of the whole list
+VISIBLE = ("mrr", "ndcg@10")  # measures of the whole list
 MAX_LEFT_OUT = 20  # judged documents that are left out in turn, with a refinement each
 DISPUTES_SHOWN = 20
 TOO_FEW = "Measures need a relevant and a non-relevant judged document in this list."

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class QuerySets:
-    """The query sets of a collection. Threads may share one."""
+    """The query sets of a collection. Thread-safe."""
 
     def __init__(self, collection: Collection, store: Store, logs: ClickLogs):
         self._collection, self._store, self._logs = collection, store, logs
@@ -69,7 +69,7 @@ class QuerySets:
         return self.sets()
 
     def _collect(self, request: QuerySetRequest) -> tuple[list[str], str]:
-        """Return the queries, and in words where they come from."""
+        """Return the queries, and a description of their source."""
         if request.source == "text":
             return _lines(request.text), "pasted text"
         if request.source == "judged-file":

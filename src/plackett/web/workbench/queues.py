@@ -1,4 +1,4 @@
-"""Use cases of queues: the queries to judge, and what is left of them."""
+"""Use cases of queues: the queries to judge, and the progress on them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def known_queue(text: str) -> str:
 
 
 class Queues:
-    """Queues of a collection's queries. Threads may share one."""
+    """Queues of a collection's queries. Thread-safe."""
 
     def __init__(self, collection: Collection, store: Store, searching: Searching):
         self._collection, self._store, self._searching = collection, store, searching
@@ -135,7 +135,7 @@ class Queues:
 
 
 def dealt(texts: Sequence[str], users: Sequence[int], per_query: int) -> dict[str, list[int]]:
-    """Return ``per_query`` users for each query, dealt in turn, so that each gets as many as the others.
+    """Return ``per_query`` users for each query, dealt in turn, so that all users get nearly the same number.
 
     Examples
     --------

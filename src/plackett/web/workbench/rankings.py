@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("plackett.web")
 MAX_RANKINGS = 20_000  # each some kilobytes
 RETRY_AFTER = 20.0  # seconds until a ranking that failed is tried again
-LIVE_SECONDS = 600.0  # seconds until a ranking of a live engine is asked for again
+LIVE_SECONDS = 600.0  # seconds until a ranking of a live engine is requested again
 STRONGEST = 5  # features in the reasons of a document
 MAX_LOADED = 8  # trained rankers that are not base rankers
 
 
 class Found(NamedTuple):
-    """The ranking of a query, or in words why there is none; ``time`` is when, by the monotonic clock."""
+    """The ranking of a query, or a message that says why there is none, and its monotonic ``time``."""
 
     ranking: Ranking
     error: str | None
@@ -54,7 +54,7 @@ def failures_note(name: str, failures: Sequence[str]) -> list[str]:
 
 
 class Rankings:
-    """The rankings of a collection: of its base rankers and other trained rankers. Threads may share one.
+    """The rankings of a collection: of its base rankers and other trained rankers. Thread-safe.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Rankings:
         return [*bases, *(one.name for one in self._trained.rankers().rankers if one.name not in bases)]
 
     def key(self, name: str) -> Hashable:
-        """Return what identifies a ranker: its name, and a version that changes when another one gets the name."""
+        """Return the key of a ranker: its name, and a version that changes when another one gets the name."""
         if name in self._collection.base_rankers():
             return name, self._collection.version(name)
         for one in self._trained.rankers().rankers:
@@ -95,23 +95,23 @@ class Rankings:
         return answer
 
     def versions(self, name: str, found: Mapping[str, Found]) -> dict[str, Hashable]:
-        """Return by query what identifies a ranking, for caches of its scores."""
+        """Return the key of each ranking by query, for caches of its scores."""
         key = self.key(name)
         return {query: (key, one.time) for query, one in found.items()}
 
     def now(self, name: str, query: str) -> Found:
-        """Return a ranking, computed here if it is not cached; that of a live engine is asked for again."""
+        """Return a ranking, computed here if it is not cached; that of a live engine is requested again."""
         key = self.key(name)
         if self._collection.is_live:
             self._cache.drop((key, query))
         return self._cache.now((key, query), partial(self._find, name, key, query))
 
     def can_explain(self, name: str) -> bool:
-        """Return whether a ranker says what each feature adds to a score: a trained one, or a model."""
+        """Return whether a ranker can explain its scores by features: a trained ranker or a model can."""
         return name not in self._collection.own_rankers()
 
     def reasons(self, name: str, query: str, n_docs: int) -> dict[str, list[tuple[str, float | str, float]]]:
-        """Return (feature, value, what it adds) of the strongest features, for the first documents of a ranking."""
+        """Return (feature, value, contribution) of the strongest features, for the first documents of a ranking."""
         if not self.can_explain(name):
             return {}
         ranker = self._collection.ranker(name) if name in self._collection.base_rankers() else None

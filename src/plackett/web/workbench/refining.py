@@ -23,7 +23,7 @@ from plackett.web.workbench.reason_words import reason_words
 
 METHODS = ("multiplicative", "linear", "rocchio")
 RELEVANT_FROM = 1.0  # the smallest relevant grade
-UNJUDGED_LABEL = 0.5  # of documents without a grade if all grades agree; the grades are then labelled 0 or 1
+UNJUDGED_LABEL = 0.5  # label of documents without a grade if all grades agree; graded documents then have 0 or 1
 REASONS = 5  # per document
 PINNED = "pinned by its judgement"
 NO_JUDGEMENTS = "Nothing is judged yet: this is the order of the base ranker."

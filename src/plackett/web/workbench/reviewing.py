@@ -35,7 +35,7 @@ PEOPLE = "judgements of people"
 
 
 class Reviewing:
-    """A collection and its judgements. Threads may share one."""
+    """A collection and its judgements. Thread-safe."""
 
     def __init__(self, collection: Collection, store: Store, searching: Searching, click_judgements: ClickJudgements):
         self._collection, self._store, self._searching = collection, store, searching
@@ -107,7 +107,7 @@ class Reviewing:
     def chosen_judgements(
         self, user: str | None, click_set: int | None
     ) -> tuple[list[Judgement], list[Preference], str]:
-        """Return the judgements of people, or a set from clicks, never both, and in words which they are."""
+        """Return the judgements of people, or a set from clicks, never both, and a description of them."""
         if click_set is None:
             judgements, preferences = self.judgements(user)
             return judgements if user else self._settled(judgements), preferences, PEOPLE

@@ -31,7 +31,7 @@ DEFAULT_RANKERS = 4
 
 
 class Scoreboard:
-    """The scoreboard of a collection. Threads may share one."""
+    """The scoreboard of a collection. Thread-safe."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class Scoreboard:
 
 
 class _Column:
-    """What is known of one ranker."""
+    """The rankings and scores of one ranker that are known so far."""
 
     def __init__(self, found: dict[str, Found], scores: dict[str, Score], trend: dict[int, dict[str, Score] | None]):
         self.found, self.scores, self.trend = found, scores, trend

@@ -45,7 +45,7 @@ class Total(NamedTuple):
 
 @dataclass(frozen=True)
 class Rules:
-    """How rankings are measured.
+    """The rules by which rankings are measured.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Rules:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What identifies the rules in caches."""
+        """The key of the rules in caches."""
         return str(self.measure), self.convention, self.unjudged
 
     @property
@@ -97,7 +97,7 @@ class Rules:
 
 
 class Scoring:
-    """Scores of rankings. Threads may share one."""
+    """Scores of rankings. Thread-safe."""
 
     def __init__(self) -> None:
         self._scores: LRUCache[Hashable, Score] = LRUCache(MAX_SCORES)
@@ -116,7 +116,7 @@ class Scoring:
         ----------
         rules : Rules
         rankers : mapping of query to hashable
-            What identifies each ranking, with the query: a live engine may rank a query differently later.
+            The key of each ranking, together with the query: a live engine may rank a query differently later.
         rankings : mapping of query to Ranking
         labels : mapping of query to (key, labels)
             For all queries of the set; the key identifies the labels, with the query.

@@ -1,7 +1,8 @@
 """The log of searches and clicks, in the schema of OpenSearch's User Behavior Insights (UBI 1.3).
 
-The log has what a user saw: the documents of a list in their order, the ranker that made it, and the documents that
-were opened from it. A refined list after a judgement is a new list. Users have random ids instead of their names.
+The log has the lists that users saw: the documents of a list in their order, the ranker that made it, and the
+documents that were opened from it. A refined list after a judgement is a new list. Users have random ids instead of
+their names.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ BATCH = 500  # lines of a file at a time
 
 
 class SearchLog:
-    """The log of a collection. Threads may share one.
+    """The log of a collection. Thread-safe.
 
     Attributes
     ----------
@@ -106,7 +107,10 @@ class SearchLog:
 
 
 def ranker_attributes(ranked: RankedList, *, is_refined: bool) -> dict[str, str]:
-    """Return which ranker made a list: "bm25", or refined "bm25+multiplicative". UBI's attributes are strings."""
+    """Return the attributes that name the ranker of a list: "bm25", or "bm25+multiplicative" if it is refined.
+
+    UBI's attributes are strings.
+    """
     if not is_refined:
         return {"ranker": ranked.base, "base": ranked.base}
     refiner = ranked.method + ("+pinned" if ranked.pin_judged else "")

@@ -46,7 +46,7 @@ CACHED_DESCRIPTIONS = 8192  # titles and snippets, a kilobyte each
 
 
 class Searching:
-    """Searches of a collection. Threads may share one."""
+    """Searches of a collection. Thread-safe."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class Searching:
     def ranked_list(
         self, user_id: int | None, query_id: int | None, text: str, hits: Hits, options: ListOptions
     ) -> RankedList:
-        """Return a list refined by a user's judgements; None stands for a user or a query that is not stored yet."""
+        """Return a list refined by a user's judgements; None means a user or a query that is not stored yet."""
         from plackett.web.workbench.refining import refine
 
         judged, can_undo = Judged({}, []), False

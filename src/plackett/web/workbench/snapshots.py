@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Snapshots:
-    """The snapshots of a collection. Threads may share one."""
+    """The snapshots of a collection. Thread-safe."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Snapshots:
                 raise LookupError(f"there is no snapshot {snapshot_id}.")
         return self.snapshots()
 
-    # what was frozen
+    # frozen labels and rankings
 
     def labels(self, snapshot: Snapshot) -> dict[str, dict[str, float]]:
         """Return the frozen labels by query."""

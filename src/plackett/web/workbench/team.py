@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Team:
-    """What the people of a workbench share. Threads may share one."""
+    """Information needs, notes, assignments and settled grades of a collection. Thread-safe."""
 
     def __init__(self, collection: Collection, store: Store, searching: Searching, queues: Queues):
         self._collection, self._store, self._searching, self._queues = collection, store, searching, queues

@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("plackett.web")
 MAX_TRAINED_ON = 20_000  # queries
-IS_BASE, TRAINED_ON = "is_base", "trained_on"  # in a ranker's summary, not shown
+IS_BASE, TRAINED_ON = "is_base", "trained_on"  # keys in a ranker's summary that are not shown
 TRAINED_NOTE = (
-    "trained on judgements of {n} of these queries, so its values are optimistic there. The page Collection compares "
+    "trained on judgements of {n} of these queries, so its values are optimistic there. The Collection page compares "
     "it on held-out queries."
 )
 
 
 class TrainedRankers:
-    """The trained rankers of a collection. Threads may share one.
+    """The trained rankers of a collection. Thread-safe.
 
     Attributes
     ----------

@@ -178,7 +178,7 @@ def _check_enough(n_queries: int) -> None:
     if n_queries < MIN_QUERIES:
         raise TooFewJudgements(
             f"there {'is' if n_queries == 1 else 'are'} {count_of(n_queries, 'query', 'queries')} with documents of "
-            f"different grades; training needs {MIN_QUERIES}. Judge a good and a bad result of some more queries."
+            f"different grades; training needs {MIN_QUERIES}. Judge relevant and non-relevant results of more queries."
         )
 
 

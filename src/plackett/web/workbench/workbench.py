@@ -46,7 +46,7 @@ LOG = logging.getLogger("plackett.web")
 
 
 class Workbench:
-    """The use cases of a workbench. Threads may share one.
+    """The use cases of a workbench. Thread-safe.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Workbench:
     Attributes
     ----------
     log : SearchLog
-        What users saw and opened.
+        The lists that users saw, and the documents that they opened.
     searching : Searching
     judging : Judging
     reviewing : Reviewing
@@ -149,7 +149,7 @@ class Workbench:
                     measure_list(hits, judged, method, leave_one_out=False)
 
     def session(self, user: str, csrf: str) -> Session:
-        """Return what a page needs first."""
+        """Return the session: the user, the CSRF token and the collection."""
         return Session(
             user=user,
             csrf=csrf,

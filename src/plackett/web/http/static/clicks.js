@@ -5,7 +5,7 @@ import { cancelJob, followJob, inWords, offerDownloads, resume } from "./jobs.js
 const words = { done: "Done.", interrupted: "The server was stopped. Start again." };
 const changing = ["#own", "#logs", "#sets", "#grades", "#log-choice"];
 function follow(id, started = $("#upload button")) {
-  (started.closest(".card") ?? $("#upload").closest(".card")).append($("#progress"));  // below what was pressed
+  (started.closest(".card") ?? $("#upload").closest(".card")).append($("#progress"));  // below the pressed button
   return followJob(id, started, words, () => refresh(...changing));
 }
 

@@ -3,9 +3,9 @@ import { $, calm, complain, get, pause } from "./common.js";
 import { inWords } from "./jobs.js";
 import { mountComparison } from "./components/comparison.js";
 
-const EVERY = 700;  // milliseconds between two looks at the rankings
+const EVERY = 700;  // polling interval in milliseconds
 
-// What is compared is in the address of the page; empty values mean the defaults
+// The compared sides are in the address of the page; empty values mean the defaults
 function wish() {
   const asked = new URLSearchParams(location.search);
   const kept = [...asked].filter(([, value]) => value !== "");

@@ -2,7 +2,7 @@
 import { $, calm, patiently, post, refresh, remove, say } from "./common.js";
 import { inWords } from "./jobs.js";
 
-const EVERY = 15000;  // milliseconds between two looks at a running test
+const EVERY = 15000;  // polling interval of a running test in milliseconds
 
 $("#content").addEventListener("submit", inWords(async (event) => {
   event.preventDefault();
@@ -33,7 +33,7 @@ $("#content").addEventListener("click", inWords(async (event) => {
   }
 }));
 
-// The buttons are replaced, so the focus goes to the heading of what has changed
+// The buttons are replaced, so the focus moves to the heading of the changed part
 async function shown(words, address) {
   history.replaceState(null, "", address);
   await refresh("#test", "#start", "#tests");

@@ -1,7 +1,7 @@
-// Jobs in the background, with a progress bar, and downloads.
+// Background jobs with a progress bar, and downloads.
 import { $, complain, get, once, patiently, pause, plain, post } from "./common.js";
 
-const EVERY = 400;  // milliseconds between two looks at a job
+const EVERY = 400;  // polling interval in milliseconds
 
 // Shows the progress of a job until it ends; `started` is disabled meanwhile
 export async function followJob(id, started, words, done) {

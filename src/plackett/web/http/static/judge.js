@@ -3,7 +3,7 @@ import { $, $$, calm, counted, get, make, onKey, patiently, plain, post, refresh
 import { inWords } from "./jobs.js";
 
 $("#content").addEventListener("click", inWords(async (event) => {
-  const start = event.target.closest("#start");  // the button is drawn anew with the queue
+  const start = event.target.closest("#start");  // the button is replaced with the queue
   if (!start) return;
   const { queue, base } = start.dataset;
   const { query } = await get(`queue/next?${new URLSearchParams({ queue, base })}`);
@@ -23,7 +23,7 @@ $("#assign")?.addEventListener("submit", inWords(async (event) => {
   await refresh("#queries");
 }));
 
-// Disagreements: the pressed grade settles, the same one again withdraws it
+// Disagreements: pressing a grade settles it, pressing it again withdraws it
 const rows = () => $$(".dispute");
 function mark() {
   for (const row of rows()) {

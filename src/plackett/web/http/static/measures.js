@@ -11,7 +11,7 @@ export async function measure(list) {
   $("#brief").textContent = onLabels ? `, NDCG@10 ${change(onLabels, list.is_refined)} on the labels` : "";
   const clickSet = $("#measure-on")?.value ?? "";  // judgements of people, unless a set from clicks is chosen
   if (list.query_id === null || (list.n_judged < 1 && !clickSet)) {
-    const missing = clickSet ? "Judge a result to measure both orders on clicks." : "Judge a relevant result to see what it gains.";
+    const missing = clickSet ? "Judge a result to measure both orders on clicks." : "Judge a relevant result to see how the measures change.";
     place.replaceChildren(...own, make("p", { class: "quiet" }, missing));
     return;
   }

@@ -77,7 +77,7 @@ async function currentJudgements(query) {
 }
 
 async function isDone({ path, query, body, before }) {
-  if (path === "reset") return false;  // clearing twice clears no more than once
+  if (path === "reset") return false;  // clearing is idempotent
   if (path === "undo") return await currentJudgements(query) !== before;
   const { grades, pairs } = await said(query);
   if (path === "preferences") return pairs.some(({ preferred, other }) => preferred === body.docid && other === body.other);

@@ -1,4 +1,4 @@
-// A queue of queries on the search page: progress, and what comes next.
+// A queue of queries on the search page: the progress and the next query.
 import { $, complain, get, onKey, pause, say } from "./common.js";
 import { inWords } from "./jobs.js";
 

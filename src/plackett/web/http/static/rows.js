@@ -10,7 +10,7 @@ export function fill(row, result, { place, isMain, list, view, mode, better, sen
   part("place").textContent = place;
   part("title").textContent = title;
   part("title").href = `/document?${new URLSearchParams({ docid: result.docid, q: list.query, base: list.base, ...(list.shown_id ? { shown: list.shown_id } : {}), ...(queue ? { queue } : {}) })}`;
-  const snippet = result.label === null ? result.snippet : [];  // of a judged list it would be the label once more
+  const snippet = result.label === null ? result.snippet : [];  // in a judged list it would repeat the label
   part("snippet").replaceChildren(...snippet.map(({ text, is_term }) => (is_term ? make("mark", {}, plain(text)) : plain(text))));
   part("docid").textContent = result.docid === result.title ? "" : plain(result.docid, 120);
   part("score").textContent = list.test ? "" : `score ${short(isMain && view !== "before" ? result.score : result.base_score)}`;

@@ -2,7 +2,7 @@
 import { $, $$, calm, patiently, pause, post, refresh, remove, say } from "./common.js";
 import { cancelJob, followJob, inWords, resume } from "./jobs.js";
 
-const EVERY = 700;  // milliseconds between two looks at the rankings
+const EVERY = 700;  // polling interval in milliseconds
 const words = { done: "The snapshot is saved.", interrupted: "The server was stopped. Take it again." };
 
 // Shows the lists as they are ranked, and the whole board when all are

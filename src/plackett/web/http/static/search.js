@@ -95,7 +95,7 @@ function draw() {
 }
 
 function place(ol, results, isMain) {
-  // moves, reasons and refined scores belong to another order than the one that is held, and would bias judgements
+  // moves, reasons and refined scores belong to an order that is not shown, and would bias judgements
   const isQuiet = list.isHeld || (isFrozen() && view() === "before");
   const shared = { list: isQuiet ? { ...list, is_refined: false } : list, view: isQuiet ? "before" : view(), mode: chosen("judging"), better };
   const wantedRows = results.map((result, number) => {
@@ -120,7 +120,7 @@ function glide(ol, tops) {
 }
 
 function tell() {
-  const judged = [list.n_judged ? `${list.n_judged} judged` : "", list.n_pairs ? counted(list.n_pairs, "pair") : "", list.elsewhere.length ? `${list.elsewhere.length} of them elsewhere` : ""].filter(Boolean);
+  const judged = [list.n_judged ? `${list.n_judged} judged` : "", list.n_pairs ? counted(list.n_pairs, "pair") : "", list.elsewhere.length ? `${list.elsewhere.length} of them not in this list` : ""].filter(Boolean);
   $("#in-test")?.toggleAttribute("hidden", !list.test);
   $("#counts").textContent = [`${counted(list.n_found, "document")} by ${list.test ? "two rankers, mixed for a test" : $("#base").selectedOptions[0]?.textContent ?? list.base}`, ...judged].join(", ");
   const note = [list.list_note, list.is_refined ? list.note : ""].filter(Boolean).join(" ");
@@ -138,7 +138,7 @@ function tell() {
   $("#pair-list").replaceChildren(...list.pairs.map(({ preferred, other }) => make("li", {}, plain(`${preferred} above ${other}`, 200))));
 }
 
-// Writing: rows show queued judgements, and the list shows written ones
+// Writing: rows show queued judgements; the list reflects those that are written
 const outbox = new Outbox(document.body.dataset.user, {
   view: (query) => (list !== null && query === list.query ? wantedAfterJudging() : null),
   async saved(query, answer) {

@@ -15,7 +15,7 @@ async function follow() {
         if (now.hasAttribute("value")) old.setAttribute("value", now.getAttribute("value"));
       }
     }
-  } catch { /* the server restarts */ }
+  } catch { /* the server is restarting */ }
   setTimeout(follow, WAIT);
 }
 setTimeout(follow, WAIT);
