@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -89,7 +90,8 @@ def check_extras(make: Make, wheel: Path, version: str) -> None:
                 print(f"  {version}, [{extra}]: skipped, no CPU build of torch was found")
                 continue
         trial = make(extra, f"{wheel}[{extra}]")
-        _run(trial, "-c", DATA + code)
+        with tempfile.TemporaryDirectory() as folder:
+            _run(trial, "-c", DATA + code, cwd=folder)
         print(f"  {version}, [{extra}] alone: works")
 
 
@@ -107,9 +109,9 @@ def _has(python: Path, module: str) -> bool:
     return subprocess.run([str(python), "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
 
 
-def _run(python: Path, *words: str, **environment: str) -> str:
+def _run(python: Path, *words: str, cwd: Path | str = ROOT, **environment: str) -> str:
     done = subprocess.run(
-        [str(python), *words], cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+        [str(python), *words], cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True, check=False
     )
     if done.returncode:
         sys.exit(f"failed: {python} {' '.join(words)[:200]}\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
