@@ -1,6 +1,8 @@
 """The API reference lists every attribute of the classes by its name, and every listed attribute exists."""
 
 import ast
+import builtins
+import doctest
 import importlib.util
 import inspect
 import re
@@ -193,3 +195,45 @@ def test_every_public_function_documents_parameters_returns_and_an_example(funct
     if signature.return_annotation not in (None, "None"):
         sections.append("Returns")
     assert [section for section in sections if f"{section}\n{'-' * len(section)}\n" not in doc] == []
+
+
+def undefined_names(text, known):
+    """Return the names that examples use before they define or import them; add those that they define to ``known``."""
+    found = []
+    for example in doctest.DocTestParser().get_examples(text):
+        try:
+            nodes = list(ast.walk(ast.parse(example.source)))
+        except SyntaxError:  # an example of an error
+            continue
+        for node in nodes:
+            match node:
+                case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
+                    known.add(name)
+                case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                    known.add(name)
+                case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                    known.update((alias.asname or alias.name).partition(".")[0] for alias in aliases)
+        used = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+        found += [name for name in used if name not in known and not hasattr(builtins, name)]
+    return found
+
+
+def test_the_check_of_examples_finds_names_that_are_not_imported():
+    text = """
+    >>> import numpy as np
+    >>> total = sum(one for one in np.ones(3))
+    >>> def double(x):
+    ...     return 2 * x
+    >>> ndcg(double(total), other)
+    """
+    assert undefined_names(text, {"other"}) == ["ndcg"]
+
+
+@pytest.mark.parametrize("name", listed_names())
+def test_examples_of_a_page_can_be_pasted_into_a_new_session(name):
+    subject, known = resolve_name(name), set()
+    pages = [subject]
+    if inspect.isclass(subject) and not issubclass(subject, BaseException):
+        pages += [inspect.getattr_static(subject, member) for member in extension("reference").members(subject)]
+    for one in pages:
+        assert undefined_names(inspect.getdoc(one) or "", known) == [], one

@@ -223,6 +223,8 @@ class Table:
 
     Examples
     --------
+    >>> from plackett._tables import Column
+    >>> from plackett.report.tables import Table
     >>> table = Table([Column("ranker", "text"), Column("map")], [["listmle", 0.51239], ["adarank", float("nan")]])
     >>> print(table.to_text())
     ranker      map

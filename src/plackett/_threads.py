@@ -49,6 +49,7 @@ def set_n_threads(n: int | None) -> None:
 
     Examples
     --------
+    >>> from plackett import set_n_threads
     >>> set_n_threads(2)
     >>> set_n_threads(None)
     """

@@ -92,6 +92,7 @@ class Queries:
 
     Examples
     --------
+    >>> from plackett import Queries
     >>> data = Queries([[0.2], [0.9], [0.4]], y=[0, 2, 1], qid=["b", "a", "b"])
     >>> data
     Queries(2 queries, 3 documents, 1 feature, labels 0..2)

@@ -42,6 +42,7 @@ class Ranking:
 
     Examples
     --------
+    >>> from plackett.data.ranking import Ranking
     >>> ranking = Ranking([7, 7, 8], [0.2, 0.9, 0.5], docid=["a", "b", "c"])
     >>> ranking
     Ranking(2 queries, 3 documents)

@@ -96,6 +96,7 @@ def read_queries(paths: Any, **options: Any) -> Queries:
 
     Examples
     --------
+    >>> from plackett.data.sources import read_queries
     >>> from pathlib import Path
     >>> size = Path("train.txt").write_text("1 qid:7 1:0.5 2:0.25")
     >>> read_queries("train.txt")

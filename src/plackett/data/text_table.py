@@ -209,6 +209,7 @@ def read_scores(source: str | os.PathLike | IO) -> np.ndarray:
 
     Examples
     --------
+    >>> from plackett.evaluation import read_scores
     >>> import io
     >>> read_scores(io.StringIO("0.5\n-1\n"))
     array([ 0.5, -1. ])

@@ -266,6 +266,7 @@ def evaluate(
 
     Examples
     --------
+    >>> from plackett import evaluate
     >>> result = evaluate([2, 0, 1, 0, 1], [0.9, 0.4, 0.1, 0.7, 0.2], qid=[1, 1, 1, 2, 2], metrics=["ndcg@10", "map"])
     >>> {metric: round(value, 4) for metric, value in result.mean().items()}
     {'ndcg@10': 0.7974, 'map': 0.6667}
@@ -484,6 +485,7 @@ def evaluate_every_convention(labels: Any, scores: Any, **arguments: Any) -> dic
 
     Examples
     --------
+    >>> from plackett.evaluation import evaluate_every_convention
     >>> results = evaluate_every_convention([0, 1], [0.5, 0.5], qid=[7, 7], metrics="mrr")
     >>> results["standard"].mean()  # (1/1 + 1/2) / 2: both orders of the tie
     {'mrr': 0.75}

@@ -61,6 +61,7 @@ def permutation_importance(
 
     Examples
     --------
+    >>> from plackett.evaluation import permutation_importance
     >>> import plackett as pk
     >>> data = pk.datasets.make_web_like(60, 12, 4, random_state=0)
     >>> ranker = pk.ranker("listmle").fit(data[:40])

@@ -52,6 +52,7 @@ def paired_t(a: Any, b: Any) -> float:
 
     Examples
     --------
+    >>> from plackett.evaluation.significance import paired_t
     >>> round(paired_t([0.3, 0.5, 0.9, 0.4], [0.2, 0.5, 0.6, 0.3]), 4)
     0.1411
     """
@@ -78,6 +79,7 @@ def randomisation(a: Any, b: Any, n_draws: int = 100_000, random_state: Any = 0)
 
     Examples
     --------
+    >>> from plackett.evaluation.significance import randomisation
     >>> randomisation([0.3, 0.5, 0.9, 0.4], [0.2, 0.5, 0.6, 0.3])
     0.25
     """
@@ -108,6 +110,7 @@ def bootstrap_interval(difference: Any, level: float = 0.95, n_draws: int = 10_0
 
     Examples
     --------
+    >>> from plackett.evaluation.significance import bootstrap_interval
     >>> low, high = bootstrap_interval([0.1, 0.0, 0.3, 0.1, 0.0, 0.0, 0.2, 0.1])
     >>> round(low, 3), round(high, 3)
     (0.05, 0.188)
@@ -133,6 +136,8 @@ def holm(p_values: Any) -> np.ndarray:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from plackett.evaluation.significance import holm
     >>> holm([0.01, 0.04, 0.03, np.nan])
     array([0.03, 0.06, 0.06,  nan])
     """

@@ -161,6 +161,7 @@ def relevance_feedback(
 
     Examples
     --------
+    >>> from plackett.evaluation import relevance_feedback
     >>> from plackett import MultiplicativeRefiner, datasets
     >>> queries = datasets.make_web_like(40, n_features=10, random_state=0)
     >>> print(relevance_feedback(queries, 0, MultiplicativeRefiner(), relevant_from=2, metrics="p@10,map"))

@@ -70,6 +70,7 @@ def recommendation(
 
     Examples
     --------
+    >>> from plackett.evaluation import recommendation
     >>> import numpy as np
     >>> from plackett import MultiplicativeRefiner
     >>> ratings = np.array([[5, 5, 1, 1], [1, 1, 5, 5], [5, 4, 1, 2], [2, 1, 4, 5]])  # users × items

@@ -58,6 +58,7 @@ def slices(comparison: Comparison, a: str, b: str, *, groups: Mapping[Hashable, 
 
     Examples
     --------
+    >>> from plackett.evaluation import slices
     >>> import plackett as pk
     >>> data = pk.datasets.make_web_like(40, n_features=6, random_state=0)
     >>> result = pk.compare("regression,listmle", data, cv=4, metrics="ndcg@10")

@@ -46,6 +46,8 @@ class QueryKFold(BaseCrossValidator):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from plackett import Queries, QueryKFold
     >>> data = Queries(np.arange(8.0).reshape(-1, 1), y=np.zeros(8), qid=[1, 1, 2, 3, 3, 4, 5, 6])
     >>> for fold in QueryKFold(3).folds(data):
     ...     print(fold.train.ids, fold.validation.ids, fold.test.ids)
@@ -138,6 +140,9 @@ def as_folds(cv: Any, data: Any = None) -> list[Fold]:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from plackett import Queries
+    >>> from plackett.evaluation.splits import as_folds
     >>> data = Queries(np.arange(6.0).reshape(-1, 1), y=np.zeros(6), qid=[1, 2, 3, 4, 5, 6])
     >>> [fold.test.n_queries for fold in as_folds(4, data)]
     [2, 2, 1, 1]
@@ -196,6 +201,10 @@ def with_validation(fold: Fold, *, n_parts: int = 4, random_state: Any = 0) -> F
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from plackett import Queries
+    >>> from plackett.datasets import Fold
+    >>> from plackett.evaluation.splits import with_validation
     >>> data = Queries(np.arange(9.0).reshape(-1, 1), y=np.zeros(9), qid=np.arange(9))
     >>> fold = with_validation(Fold(data[:8], None, data[8:]))
     >>> fold.train.n_queries, fold.validation.n_queries

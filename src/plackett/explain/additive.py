@@ -81,6 +81,7 @@ def explain_linear(
 
     Examples
     --------
+    >>> from plackett.explain.additive import explain_linear
     >>> X = [[3.0, 1.0], [1.0, 1.0], [2.0, 4.0]]
     >>> explanation = explain_linear([2.0, -1.0], X, qid=[7, 7, 7], feature_names=["bm25", "length"])
     >>> explanation.contributions  # the means of the columns are 2 and 2
@@ -150,6 +151,7 @@ def explain_additive(
 
     Examples
     --------
+    >>> from plackett.explain.additive import explain_additive
     >>> parts = [[0.5, 0.0], [0.5, 2.0]]
     >>> explain_additive(parts, X=[[7.0, 1.0], [9.0, 4.0]], feature_names=["bm25", "length"]).top(1)
     [Contribution(feature='length', value=4.0, contribution=1.0)]

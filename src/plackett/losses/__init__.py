@@ -91,6 +91,7 @@ def loss_names() -> list[str]:
 
     Examples
     --------
+    >>> from plackett.losses import loss_names
     >>> "listmle" in loss_names()
     True
     """
@@ -110,6 +111,7 @@ def get_loss(loss: Any) -> Loss:
 
     Examples
     --------
+    >>> from plackett.losses import get_loss
     >>> get_loss("listnet")
     ListNet()
     """
@@ -151,6 +153,7 @@ def linear_form(loss: Any) -> Loss:
 
     Examples
     --------
+    >>> from plackett.losses import linear_form
     >>> linear_form("softmax"), linear_form("hinge")
     (Softmax(), Pairwise(loss='hinge', weight='label'))
     >>> linear_form("approx-ndcg")

@@ -52,6 +52,7 @@ class CSListMLE(CompiledCurvature):
 
     Examples
     --------
+    >>> from plackett.losses import CSListMLE
     >>> import plackett as pk
     >>> value, slope = CSListMLE().value_and_slope([0.0, 0.0], pk.Queries([[1], [2]], y=[1, 0]))
     >>> round(value, 4), slope.round(4)  # DCG = 1, A = (1/(2 ln 2), 0): log2(2)/(2 ln 2); half of β/ln 2

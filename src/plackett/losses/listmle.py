@@ -47,6 +47,7 @@ class ListMLE(TransformedLoss):
 
     Examples
     --------
+    >>> from plackett.losses import ListMLE
     >>> from plackett import Queries
     >>> data = Queries([[0.0]] * 3, y=[2, 1, 0])
     >>> value, slope = ListMLE().value_and_slope([0.0, 0.0, 0.0], data)
@@ -109,6 +110,7 @@ class PListMLE(CompiledCurvature):
 
     Examples
     --------
+    >>> from plackett.losses import PListMLE
     >>> from plackett import Queries
     >>> data = Queries([[0.0]] * 3, y=[2, 1, 0])
     >>> round(PListMLE().value_and_slope([0.0, 0.0, 0.0], data)[0], 4)  # log 3 + log 2 / 3

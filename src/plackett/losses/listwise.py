@@ -27,6 +27,7 @@ class ListNet(TransformedLoss):
 
     Examples
     --------
+    >>> from plackett.losses import ListNet
     >>> import plackett as pk
     >>> value, slope = ListNet().value_and_slope([0.0, 0.0], pk.Queries([[1], [2]], y=[1, 0]))
     >>> round(value, 4), slope.round(4)  # log 2; 1/2 − e/(1 + e) and 1/2 − 1/(1 + e)
@@ -90,6 +91,7 @@ class RankCosine(Loss):
 
     Examples
     --------
+    >>> from plackett.losses import RankCosine
     >>> import plackett as pk
     >>> queries = pk.Queries([[1], [2]], y=[1, 0])
     >>> value, slope = RankCosine().value_and_slope([3.0, 4.0], queries)

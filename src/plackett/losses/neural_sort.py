@@ -48,6 +48,7 @@ class NeuralNDCG(CompiledLoss):
 
     Examples
     --------
+    >>> from plackett.losses import NeuralNDCG
     >>> import plackett as pk
     >>> queries = pk.Queries([[1], [2]], y=[1, 0])
     >>> value, slope = NeuralNDCG().value_and_slope([0.0, 0.0], queries)

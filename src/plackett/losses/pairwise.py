@@ -147,6 +147,7 @@ class Pairwise(CompiledCurvature):
 
     Examples
     --------
+    >>> from plackett.losses import Pairwise
     >>> from plackett import Queries
     >>> data = Queries([[0.0]] * 3, y=[2, 1, 0])
     >>> value, slope = Pairwise("hinge", normalize="none").value_and_slope([3.0, 1.0, 0.25], data)

@@ -40,6 +40,7 @@ class PLRank(CompiledLoss):
 
     Examples
     --------
+    >>> from plackett.losses import PLRank
     >>> import plackett as pk
     >>> value, slope = PLRank(n_samples=10_000).value_and_slope([0.0, 0.0], pk.Queries([[1], [2]], y=[1, 0]))
     >>> round(value, 2), slope.round(2)  # (1 + 1/log2 3) / 2; a quarter of 1 − 1/log2 3

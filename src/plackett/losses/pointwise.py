@@ -21,6 +21,7 @@ class Squared(CompiledCurvature):
 
     Examples
     --------
+    >>> from plackett.losses import Squared
     >>> import plackett as pk
     >>> Squared().value_and_slope([1.0, 3.0], pk.Queries([[1], [2]], y=[2, 0]))  # (1² + 3²) / 2
     (5.0, array([-1.,  3.]))
@@ -50,6 +51,7 @@ class BinaryCrossEntropy(CompiledCurvature):
 
     Examples
     --------
+    >>> from plackett.losses import BinaryCrossEntropy
     >>> import plackett as pk
     >>> value, slope = BinaryCrossEntropy().value_and_slope([0.0, 0.0], pk.Queries([[1], [2]], y=[1, 0]))
     >>> round(value, 4), slope  # 2 log 2

@@ -62,6 +62,7 @@ class ApproxNDCG(_ApproximateRanks):
 
     Examples
     --------
+    >>> from plackett.losses import ApproxNDCG
     >>> import plackett as pk
     >>> queries = pk.Queries([[1], [2]], y=[1, 0])
     >>> value, slope = ApproxNDCG(alpha=1).value_and_slope([0.0, 0.0], queries)
@@ -106,6 +107,7 @@ class ApproxMRR(_ApproximateRanks):
 
     Examples
     --------
+    >>> from plackett.losses import ApproxMRR
     >>> import plackett as pk
     >>> queries = pk.Queries([[1], [2]], y=[1, 0])
     >>> value, slope = ApproxMRR(alpha=1).value_and_slope([0.0, 0.0], queries)
@@ -147,6 +149,7 @@ class ApproxMAP(_ApproximateRanks):
 
     Examples
     --------
+    >>> from plackett.losses import ApproxMAP
     >>> import plackett as pk
     >>> queries = pk.Queries([[1], [2]], y=[1, 0])
     >>> value, slope = ApproxMAP(alpha=1).value_and_slope([0.0, 0.0], queries)

@@ -26,6 +26,7 @@ class Softmax(CompiledCurvature):
 
     Examples
     --------
+    >>> from plackett.losses import Softmax
     >>> import plackett as pk
     >>> value, slope = Softmax().value_and_slope([0.0, 0.0], pk.Queries([[1], [2]], y=[3, 1]))
     >>> round(value, 4), slope  # 4 log 2; 4 / 2 − y
@@ -62,6 +63,7 @@ class UniqueSoftmax(CompiledCurvature):
 
     Examples
     --------
+    >>> from plackett.losses import UniqueSoftmax
     >>> import plackett as pk
     >>> value, slope = UniqueSoftmax().value_and_slope([0.0, 0.0, 0.0], pk.Queries([[1], [2], [3]], y=[2, 1, 0]))
     >>> round(value, 4), slope  # 3 log 3 + log 2
@@ -111,6 +113,7 @@ class Poly1Softmax(CompiledLoss):
 
     Examples
     --------
+    >>> from plackett.losses import Poly1Softmax
     >>> import plackett as pk
     >>> value, slope = Poly1Softmax().value_and_slope([0.0, 0.0], pk.Queries([[1], [2]], y=[1, 0]))
     >>> round(value, 4), slope  # log 2 + 1/2; −1/2 − 1/4
@@ -150,6 +153,7 @@ class XENDCG(CompiledCurvature):
 
     Examples
     --------
+    >>> from plackett.losses import XENDCG
     >>> import plackett as pk
     >>> value, slope = XENDCG().value_and_slope([0.0, 0.0], pk.Queries([[1], [2]], y=[1, 0]))
     >>> round(value, 4), slope.round(4)  # log 2; 1/2 − φ

@@ -62,6 +62,8 @@ class Linear(Transform):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from plackett.losses import Linear
     >>> Linear(2, 1).value(np.array([0.0, 3.0]))
     array([1., 7.])
     """

@@ -55,6 +55,7 @@ def precision(
 
     Examples
     --------
+    >>> from plackett.metrics import precision
     >>> precision([1, 0, 2], [0.9, 0.4, 0.1], qid=[7, 7, 7], k=2)
     array([0.5])
     """
@@ -85,6 +86,7 @@ def recall(labels, scores, *, qid=None, k=None, relevant_from=1, ties="average",
 
     Examples
     --------
+    >>> from plackett.metrics import recall
     >>> recall([1, 0, 2], [0.9, 0.4, 0.1], qid=[7, 7, 7], k=2)
     array([0.5])
     """
@@ -116,6 +118,7 @@ def average_precision(
 
     Examples
     --------
+    >>> from plackett.metrics import average_precision
     >>> average_precision([1, 0, 2], [0.9, 0.4, 0.1], qid=[7, 7, 7]).round(4)  # (1/1 + 2/3) / 2
     array([0.8333])
     """
@@ -150,6 +153,7 @@ def reciprocal_rank(
 
     Examples
     --------
+    >>> from plackett.metrics import reciprocal_rank
     >>> reciprocal_rank([0, 1, 2], [0.9, 0.4, 0.1], qid=[7, 7, 7])
     array([0.5])
     """
@@ -178,6 +182,7 @@ def success(labels, scores, *, qid=None, k=None, relevant_from=1, ties="average"
 
     Examples
     --------
+    >>> from plackett.metrics import success
     >>> success([0, 1, 2], [0.9, 0.4, 0.1], qid=[7, 7, 7], k=2)
     array([1.])
     >>> success([1, 0, 0, 0], [0, 0, 0, 0], k=2)  # all are tied: it is among the first two in half of the orders
@@ -206,6 +211,7 @@ def r_precision(labels, scores, *, qid=None, relevant_from=1, ties="average", em
 
     Examples
     --------
+    >>> from plackett.metrics import r_precision
     >>> r_precision([1, 0, 2], [0.9, 0.4, 0.1], qid=[7, 7, 7])
     array([0.5])
     """
@@ -235,6 +241,7 @@ def rbp(labels, scores, *, qid=None, k=None, p=0.8, relevant_from=1, ties="avera
 
     Examples
     --------
+    >>> from plackett.metrics import rbp
     >>> rbp([1, 0, 2], [0.9, 0.4, 0.1], qid=[7, 7, 7], p=0.5)  # 0.5 · (1 + 0.25)
     array([0.625])
     """

@@ -44,6 +44,7 @@ class Convention:
 
     Examples
     --------
+    >>> from plackett.metrics import Convention
     >>> from plackett.metrics import Measure
     >>> mine = Convention("mine", "gain y; ties stable", ties="stable", rules={"*": {"gain": "linear"}})
     >>> Measure("dcg", convention=mine)([3, 0, 1], [0.9, 0.4, 0.1])  # 3 + 1 / log2(4)

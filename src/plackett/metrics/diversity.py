@@ -80,6 +80,7 @@ def alpha_ndcg(
 
     Examples
     --------
+    >>> from plackett.metrics import alpha_ndcg
     >>> alpha_ndcg([[1, 0], [1, 0], [0, 1]], [3, 2, 1], k=2).round(4)  # (1 + 0.5 / log2(3)) / (1 + 1 / log2(3))
     array([0.8066])
     """
@@ -136,6 +137,7 @@ def err_ia(
 
     Examples
     --------
+    >>> from plackett.metrics import err_ia
     >>> err_ia([[1, 0], [1, 0], [0, 1]], [3, 2, 1], qid=[7, 7, 7])  # ((1/2 + 1/4 · 1/2) + 1/2 · 1/3) / 2
     array([0.39583333])
     """

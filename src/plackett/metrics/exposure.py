@@ -73,6 +73,7 @@ def coverage(docid, scores, *, qid=None, k, catalogue=None, ties="average") -> f
 
     Examples
     --------
+    >>> from plackett.metrics import coverage
     >>> coverage(["a", "b", "c", "a", "c"], [3, 2, 1, 2, 1], qid=[7, 7, 7, 8, 8], k=1)  # a, of a, b and c
     0.3333333333333333
     """
@@ -111,6 +112,7 @@ def exposure_gini(docid, scores, *, qid=None, k=None, catalogue=None, discount="
 
     Examples
     --------
+    >>> from plackett.metrics import exposure_gini
     >>> exposure_gini(["a", "b", "a", "b"], [2, 1, 1, 2], qid=[7, 7, 8, 8])
     0.0
     >>> exposure_gini(["a", "b", "a", "b"], [2, 1, 2, 1], qid=[7, 7, 8, 8], k=1)

@@ -68,6 +68,7 @@ def dcg(
 
     Examples
     --------
+    >>> from plackett.metrics import dcg
     >>> dcg([2, 0, 1], [0.9, 0.4, 0.1], qid=[7, 7, 7])  # 3 + 1 / log2(4)
     array([3.5])
     """
@@ -134,6 +135,7 @@ def ndcg(
 
     Examples
     --------
+    >>> from plackett.metrics import ndcg
     >>> ndcg([2, 0, 1], [0.9, 0.4, 0.1], qid=[7, 7, 7]).round(3)
     array([0.964])
     """
@@ -165,6 +167,7 @@ def mean_ndcg(
 
     Examples
     --------
+    >>> from plackett.metrics import mean_ndcg
     >>> mean_ndcg([1, 0], [0.1, 0.2], qid=[7, 7]).round(3)  # (0 + 1 / log2(3)) / 2
     array([0.315])
     """
@@ -196,6 +199,7 @@ def err(labels, scores, *, qid=None, k=None, max_label=None, ties="average", emp
 
     Examples
     --------
+    >>> from plackett.metrics import err
     >>> err([2, 0, 1], [0.9, 0.4, 0.1], qid=[7, 7, 7]).round(4)  # 3/4 + 1/4 · 1/4 · 1/3
     array([0.7708])
     """
@@ -225,6 +229,7 @@ def sharp_ndcg(labels, scores, *, qid=None, gain="exponential", ties="average", 
 
     Examples
     --------
+    >>> from plackett.metrics import sharp_ndcg
     >>> sharp_ndcg([2, 0, 1], [0.9, 0.4, 0.1], qid=[7, 7, 7]).round(4)  # (2 · 3) / (2 · 3 + 1 · 1)
     array([0.8571])
     """
@@ -269,6 +274,7 @@ def wpd(
 
     Examples
     --------
+    >>> from plackett.metrics import wpd
     >>> wpd([2, 0, 1], [0.9, 0.4, 0.1], qid=[7, 7, 7]).round(4)  # the pair (1, 0): gain (1 − 0) / 3
     array([0.3333])
     """

@@ -51,6 +51,7 @@ def bpref(labels, scores, *, qid=None, relevant_from=1, ties="average", empty=0,
 
     Examples
     --------
+    >>> from plackett.metrics import bpref
     >>> bpref([1, 0, float("nan"), 2, 0], [5, 4, 3, 2, 1], qid=[7] * 5)  # (1 + (1 − 1/2)) / 2
     array([0.75])
     """
@@ -80,6 +81,7 @@ def infap(labels, scores, *, qid=None, relevant_from=1, ties="average", empty=0,
 
     Examples
     --------
+    >>> from plackett.metrics import infap
     >>> infap([0, float("nan"), 1, 0], [4, 3, 2, 1], qid=[7] * 4).round(3)  # 1/3 + 2/3 · (2/2) · (0/1)
     array([0.333])
     """

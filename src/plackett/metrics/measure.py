@@ -49,6 +49,7 @@ class Measure:
 
     Examples
     --------
+    >>> from plackett.metrics import Measure
     >>> Measure.parse("NDCG@10")
     Measure('ndcg@10')
     >>> Measure("err", k=20, max_label=4) == Measure.parse("err@20(max_label=4)")
@@ -312,6 +313,7 @@ def make_measure(
 
     Examples
     --------
+    >>> from plackett.metrics import make_measure
     >>> def first_bad(labels):  # position of the first document that is not relevant
     ...     return int((labels < 1).argmax()) + 1 if (labels < 1).any() else len(labels) + 1
     >>> measure = make_measure(first_bad, name="first-bad")
@@ -345,6 +347,7 @@ def register(measure: Any) -> Any:
 
     Examples
     --------
+    >>> from plackett.metrics import Measure, register
     >>> @register
     ... def top_label(labels, k=1):
     ...     return labels[:k].max()

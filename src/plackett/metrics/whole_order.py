@@ -37,6 +37,7 @@ def kendall(labels, scores, *, qid=None, ties="average", empty=0, docid=None) ->
 
     Examples
     --------
+    >>> from plackett.metrics import kendall
     >>> kendall([3, 2, 1], [0.9, 0.1, 0.4], qid=[7, 7, 7]).round(4)  # one pair of three
     array([0.3333])
     """
@@ -61,6 +62,7 @@ def mre(labels, scores, *, qid=None, ties="average", empty=0, docid=None) -> np.
 
     Examples
     --------
+    >>> from plackett.metrics import mre
     >>> mre([1, 2], [0.5, 0.5], qid=[7, 7])  # in one of two orders
     array([0.5])
     """
@@ -88,6 +90,7 @@ def persistence(labels, scores, *, qid=None, k, ties="average", empty=0, docid=N
 
     Examples
     --------
+    >>> from plackett.metrics import persistence
     >>> persistence([4, 3, 2, 1], [0.9, 0.1, 0.2, 0.8], qid=[7] * 4, k=2)
     array([0.5])
     """
@@ -118,6 +121,7 @@ def exact(labels, scores, *, qid=None, ties="average", empty=0, docid=None) -> n
 
     Examples
     --------
+    >>> from plackett.metrics import exact
     >>> exact([2, 1, 1], [0.9, 0.1, 0.4], qid=[7, 7, 7])
     array([1.])
     """
@@ -146,6 +150,7 @@ def auc(labels, scores, *, qid=None, relevant_from=1, ties="average", empty="ski
 
     Examples
     --------
+    >>> from plackett.metrics import auc
     >>> auc([1, 0, 2, 0], [0.9, 0.4, 0.1, 0.1], qid=[7] * 4)  # 2 + 1/2 of 4 pairs
     array([0.625])
     """
@@ -175,6 +180,7 @@ def average_rank(labels, scores, *, qid=None, relevant_from=1, ties="average", e
 
     Examples
     --------
+    >>> from plackett.metrics import average_rank
     >>> average_rank([1, 0, 2], [0.9, 0.4, 0.1], qid=[7, 7, 7])  # (1 + 3) / 2
     array([2.])
     """

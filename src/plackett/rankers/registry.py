@@ -117,6 +117,7 @@ def ranker_names() -> list[str]:
 
     Examples
     --------
+    >>> from plackett import ranker_names
     >>> ranker_names()[:3]
     ['listmle', 'p-listmle', 'listnet']
     """
@@ -157,6 +158,7 @@ def ranker(name: str, **params: Any) -> Any:
 
     Examples
     --------
+    >>> from plackett import ranker
     >>> ranker("ranksvm", l2=0.01)
     LinearRanker(l2=0.01, loss='hinge')
     >>> ranker("cs-listmle", k=5)
@@ -219,6 +221,7 @@ def load(path: str | os.PathLike | IO[bytes]) -> Any:
 
     Examples
     --------
+    >>> from plackett import load
     >>> import plackett as pk
     >>> data = pk.datasets.make_web_like(10, 5, 3, random_state=0)
     >>> pk.LinearRanker(l2=0.01).fit(data).save("linear.plackett")

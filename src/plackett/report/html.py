@@ -59,6 +59,7 @@ def write_report(
 
     Examples
     --------
+    >>> from plackett import write_report
     >>> import plackett as pk
     >>> data = pk.datasets.make_web_like(10, 5, 3, random_state=0)
     >>> comparison = pk.compare("regression,listmle", data, cv=2, metrics="ndcg@10")

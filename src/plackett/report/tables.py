@@ -43,6 +43,7 @@ def tables(comparison: Comparison, *, groups: Mapping[Hashable, Any] | None = No
 
     Examples
     --------
+    >>> from plackett.report.tables import tables
     >>> import plackett as pk
     >>> data = pk.datasets.make_web_like(10, 5, 3, random_state=0)
     >>> comparison = pk.compare("regression,listmle", data, cv=2, metrics="ndcg@10")

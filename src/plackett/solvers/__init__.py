@@ -38,6 +38,7 @@ def solver_names() -> list[str]:
 
     Examples
     --------
+    >>> from plackett.solvers import solver_names
     >>> solver_names()
     ['lbfgs', 'newton', 'sgd', 'newton-diag']
     """
@@ -58,6 +59,7 @@ def get_solver(solver: Any) -> Solver:
 
     Examples
     --------
+    >>> from plackett.solvers import get_solver
     >>> get_solver("lbfgs")
     LBFGS()
     """

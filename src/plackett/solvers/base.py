@@ -89,6 +89,7 @@ class Step:
 
     Examples
     --------
+    >>> from plackett.solvers import Step
     >>> import numpy as np
     >>> def callback(step):
     ...     return "value below 0.1" if step.value < 0.1 else None

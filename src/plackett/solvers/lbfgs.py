@@ -34,6 +34,7 @@ class LBFGS(Solver):
 
     Examples
     --------
+    >>> from plackett.solvers import LBFGS
     >>> from plackett import LinearRanker
     >>> ranker = LinearRanker("squared-hinge", l2=2.0, solver=LBFGS(memory=5))
     >>> ranker.fit([[1.0], [0.0]], [1, 0], qid=[7, 7]).coef_.round(4)  # (1 - w)² + w² is least at 0.5

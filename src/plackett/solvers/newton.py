@@ -29,6 +29,7 @@ class Newton(Solver):
 
     Examples
     --------
+    >>> from plackett.solvers import Newton
     >>> from plackett import LinearRanker
     >>> ranker = LinearRanker("squared-hinge", l2=2.0, solver=Newton())
     >>> ranker.fit([[1.0], [0.0]], [1, 0], qid=[7, 7]).coef_.round(4)  # (1 - w)² + w² is least at 0.5

@@ -28,6 +28,7 @@ class NewtonDiagonal(Solver):
 
     Examples
     --------
+    >>> from plackett.solvers import NewtonDiagonal
     >>> from plackett import LinearRanker
     >>> ranker = LinearRanker("squared-hinge", l2=2.0, solver=NewtonDiagonal())
     >>> ranker.fit([[1.0], [0.0]], [1, 0], qid=[7, 7]).coef_  # (1 - w)² + w² at unit norm

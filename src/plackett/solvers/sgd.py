@@ -40,6 +40,7 @@ class SGD(Solver):
 
     Examples
     --------
+    >>> from plackett.solvers import SGD
     >>> from plackett import LinearRanker
     >>> ranker = LinearRanker("squared-hinge", l2=2.0, solver=SGD(learning_rate=0.1), random_state=0)
     >>> ranker.fit([[1.0], [0.0]], [1, 0], qid=[7, 7]).coef_.round(1)  # (1 - w)² + w² is least at 0.5

@@ -54,6 +54,7 @@ def check_loss(loss: Any, *, random_state: int = 0) -> None:
 
     Examples
     --------
+    >>> from plackett.testing import check_loss
     >>> import numpy as np
     >>> import plackett as pk
     >>> class Squared(pk.losses.Loss):

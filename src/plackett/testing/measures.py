@@ -57,6 +57,7 @@ def check_measure(measure: Any, *, random_state: int = 0) -> None:
 
     Examples
     --------
+    >>> from plackett.testing import check_measure
     >>> def top_label(labels):
     ...     return labels[0]
     >>> check_measure(top_label)

@@ -40,6 +40,7 @@ def check_ranker(estimator: Any, *, random_state: int = 0) -> None:
 
     Examples
     --------
+    >>> from plackett.testing import check_ranker
     >>> import numpy as np
     >>> from sklearn.base import BaseEstimator
     >>> class ByFeature(BaseEstimator):

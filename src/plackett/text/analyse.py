@@ -52,6 +52,7 @@ class Analyser:
 
     Examples
     --------
+    >>> from plackett.text import Analyser
     >>> Analyser()("The wings of a café: re-entry at Mach 7")
     ['wings', 'café', 're', 'entry', 'mach', '7']
     >>> Analyser(stop_words=["wings"], min_length=2)("The Wings of a bird")

@@ -42,6 +42,7 @@ class BooleanSyntaxError(ValueError):
 
     Examples
     --------
+    >>> from plackett.text import BooleanSyntaxError, parse_boolean
     >>> try:
     ...     parse_boolean("wings AND")
     ... except BooleanSyntaxError as error:
@@ -144,6 +145,7 @@ def parse_boolean(query: str) -> Node:
 
     Examples
     --------
+    >>> from plackett.text import parse_boolean
     >>> print(parse_boolean('wings AND (lift OR drag) AND NOT "heat transfer"'))
     (wings AND (lift OR drag) AND NOT "heat transfer")
     >>> parse_boolean("wings AND OR")

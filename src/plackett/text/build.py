@@ -59,6 +59,7 @@ def build_index(
 
     Examples
     --------
+    >>> from plackett.text import build_index
     >>> index = build_index({"title": ["On wings", "On boats"], "body": ["Wings lift.", "Boats float on water."]})
     >>> index
     TextIndex(2 documents, 5 terms, fields title, body)

@@ -79,6 +79,7 @@ def letor_features(
 
     Examples
     --------
+    >>> from plackett.text import letor_features
     >>> from plackett.text import build_index
     >>> index = build_index({"title": ["On wings", "Boats"], "body": ["Wings lift.", "Boats float, wings do not."]})
     >>> data = letor_features(index, {"q": "wings"}, {"q": ["0", "1"]})

@@ -365,6 +365,7 @@ def open_index(folder: str | os.PathLike, *, verify: bool = True) -> TextIndex:
 
     Examples
     --------
+    >>> from plackett.text import open_index
     >>> import plackett as pk
     >>> pk.text.build_index(["red apples", "green apples and pears"]).save("fruit")
     >>> open_index("fruit")

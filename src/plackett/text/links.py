@@ -77,6 +77,7 @@ def pagerank(links: Any, n_docs: int, *, damping: float = 0.85, tol: float = 1e-
 
     Examples
     --------
+    >>> from plackett.text import pagerank
     >>> pagerank([[0, 2], [1, 2]], 3).round(3)
     array([0.213, 0.213, 0.574])
     """

@@ -96,6 +96,7 @@ class BM25:
 
     Examples
     --------
+    >>> from plackett.text import BM25
     >>> import plackett as pk
     >>> index = pk.text.build_index(["red apples", "green apples and pears"])
     >>> index.search("pears apples", ranker=BM25(k1=0.9)).scores.round(3)
@@ -131,6 +132,7 @@ class VectorSpace:
 
     Examples
     --------
+    >>> from plackett.text import VectorSpace
     >>> import plackett as pk
     >>> index = pk.text.build_index(["red apples", "green apples and pears"])
     >>> index.search("pears apples", ranker=VectorSpace()).scores.round(3)
@@ -170,6 +172,7 @@ class JelinekMercer:
 
     Examples
     --------
+    >>> from plackett.text import JelinekMercer
     >>> import plackett as pk
     >>> index = pk.text.build_index(["red apples", "green apples and pears"])
     >>> index.search("pears apples", ranker=JelinekMercer(lam=0.5)).scores.round(3)
@@ -204,6 +207,7 @@ class Dirichlet:
 
     Examples
     --------
+    >>> from plackett.text import Dirichlet
     >>> import plackett as pk
     >>> index = pk.text.build_index(["red apples", "green apples and pears"])
     >>> index.search("pears apples", ranker=Dirichlet(mu=10)).scores.round(3)
@@ -240,6 +244,7 @@ class AbsoluteDiscounting:
 
     Examples
     --------
+    >>> from plackett.text import AbsoluteDiscounting
     >>> import plackett as pk
     >>> index = pk.text.build_index(["red apples", "green apples and pears"])
     >>> index.search("pears apples", ranker=AbsoluteDiscounting()).scores.round(3)
@@ -286,6 +291,7 @@ def get_ranker(ranker: str | Ranker) -> Ranker:
 
     Examples
     --------
+    >>> from plackett.text import get_ranker
     >>> get_ranker("bm25")
     BM25(k1=1.2, b=0.75, idf='lucene')
     """

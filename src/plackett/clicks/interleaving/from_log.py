@@ -78,6 +78,7 @@ def read_interleaving(source: str | os.PathLike) -> dict[str, Interleaver]:
     --------
     A log with one list, on which a user clicked the document of the second model:
 
+    >>> from plackett.clicks import read_interleaving
     >>> import json, pathlib, tempfile
     >>> about = {"test": "old and new", "method": "team-draft", "k": 2, "lists_per_user": 1, "list": "l1"}
     >>> about |= {"rankers": [{"model": "old"}, {"model": "new"}], "n_mixed": 2, "basis": [[0.5, -0.5], [-0.5, 0.5]]}

@@ -136,6 +136,7 @@ def sessions_needed(
 
     Examples
     --------
+    >>> from plackett.clicks import sessions_needed
     >>> sessions_needed(0.1), sessions_needed(0.1, anytime=False)
     (2539.0, 1287.0)
     """

@@ -28,6 +28,7 @@ def get_click_model(name: str, **parameters: Any) -> ClickModel:
 
     Examples
     --------
+    >>> from plackett.clicks import get_click_model
     >>> get_click_model("dbn", prior="fitted")
     DBN(prior='fitted')
     """

@@ -126,6 +126,7 @@ def read_clicks(
 
     Examples
     --------
+    >>> from plackett.clicks import read_clicks
     >>> import io
     >>> text = "session,query,docid,position,clicked\n7,shoe,b,1,1\n7,shoe,a,0,0\n8,shoe,a,0,1\n"
     >>> log = read_clicks(io.StringIO(text))

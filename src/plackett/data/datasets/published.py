@@ -43,6 +43,7 @@ class FoldParts(NamedTuple):
 
     Examples
     --------
+    >>> from plackett.datasets import fold_parts
     >>> fold_parts(3).train
     ('S3', 'S4', 'S5')
     """
@@ -63,6 +64,7 @@ class Fold(NamedTuple):
 
     Examples
     --------
+    >>> from plackett.datasets import Fold
     >>> import plackett as pk
     >>> lists = pk.datasets.make_web_like(10, 5, 3, random_state=0)
     >>> train, validation, test = Fold(lists[:6], lists[6:8], lists[8:])
@@ -84,6 +86,7 @@ def names() -> list[str]:
 
     Examples
     --------
+    >>> from plackett.datasets import names
     >>> names()[:4]
     ['mq2007', 'mq2008', 'mq2007-list', 'mq2008-list']
     """
@@ -106,6 +109,7 @@ def info(name: str, *, version: str | None = None) -> DatasetInfo:
 
     Examples
     --------
+    >>> from plackett.datasets import info
     >>> dataset = info("mq2008")
     >>> dataset.n_queries, dataset.n_docs, dataset.n_features, dataset.n_folds
     (784, 15211, 46, 5)
@@ -137,6 +141,7 @@ def fold_parts(fold: int) -> FoldParts:
 
     Examples
     --------
+    >>> from plackett.datasets import fold_parts
     >>> fold_parts(1)
     FoldParts(train=('S1', 'S2', 'S3'), validation='S4', test='S5')
     """
@@ -180,6 +185,7 @@ def load(
 
     Examples
     --------
+    >>> from plackett import load
     >>> from pathlib import Path
     >>> Path("MQ2008").mkdir()
     >>> size = Path("MQ2008/S1.txt").write_text("1 qid:10 1:0.5 46:0.2")
@@ -218,6 +224,7 @@ def locate(name: str, folder: str | PathLike | None = None, *, version: str | No
 
     Examples
     --------
+    >>> from plackett.datasets import locate
     >>> from pathlib import Path
     >>> Path("ml-100k").mkdir()
     >>> size = Path("ml-100k/u.data").write_text("")
@@ -249,6 +256,7 @@ def load_fold(
 
     Examples
     --------
+    >>> from plackett.datasets import load_fold
     >>> from pathlib import Path
     >>> Path("MQ2007").mkdir()
     >>> for part in range(1, 6):

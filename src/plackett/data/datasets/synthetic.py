@@ -67,6 +67,7 @@ def make_web_like(
 
     Examples
     --------
+    >>> from plackett.datasets import make_web_like
     >>> data = make_web_like(50, 20, 30, random_state=0)
     >>> data
     Queries(50 queries, 1,000 documents, 30 features, labels 0..4)
@@ -263,6 +264,7 @@ def make_query_dependent(
 
     Examples
     --------
+    >>> from plackett.datasets import make_query_dependent
     >>> data = make_query_dependent(1, "II", gamma=0.1)
     >>> data.queries
     Queries(40 queries, 2,000 documents, 40 features, labels 1..50)
@@ -353,6 +355,8 @@ def make_rankings(queries: Queries, *, noise: float = 1.0, random_state: RandomS
 
     Examples
     --------
+    >>> from plackett import Queries
+    >>> from plackett.datasets import make_rankings
     >>> rankings = make_rankings(Queries([[0.1], [0.2]], y=[0, 1], qid=[7, 7]))
     >>> list(rankings), rankings["perfect"]
     (['random', 'noisy', 'perfect'], array([0., 1.]))

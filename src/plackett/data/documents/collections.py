@@ -63,6 +63,7 @@ class TextCollection:
 
     Examples
     --------
+    >>> from plackett.data.documents.collections import TextCollection
     >>> tiny = TextCollection("tiny", ["7"], {"title": ["On wings"], "body": [""]}, {"1": "wing"})
     >>> tiny
     TextCollection('tiny', 1 document, 1 query, 0 judged pairs)

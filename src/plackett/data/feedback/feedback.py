@@ -36,6 +36,7 @@ class Judgements(NamedTuple):
 
     Examples
     --------
+    >>> from plackett import Feedback
     >>> judged = Feedback.from_judgements([7, 7, 7], ["a", "b", "a"], [1, 0, 1]).judgements
     >>> judged.docid.tolist(), judged.times.tolist()
     (['a', 'b'], [2, 1])
@@ -57,6 +58,7 @@ class Preferences(NamedTuple):
 
     Examples
     --------
+    >>> from plackett import Feedback
     >>> preferred = Feedback.from_pairs([7, 7], ["a", "a"], ["b", "b"]).preferences
     >>> preferred.better.tolist(), preferred.times.tolist()
     (['a'], [2])
@@ -114,6 +116,7 @@ class Feedback:
 
     Examples
     --------
+    >>> from plackett import Feedback, Queries
     >>> judged = Feedback.from_judgements(["q1", "q1"], ["a", "b"], [1, 0])
     >>> clicked = Feedback.from_clicks(["q1", "q1"], shown=[["c", "a", "b"], ["c", "b"]], clicked=[["a"], ["b"]])
     >>> judged + clicked

@@ -58,6 +58,7 @@ def read_feedback(
 
     Examples
     --------
+    >>> from plackett import read_feedback
     >>> import io
     >>> log = io.StringIO('{"qid": 7, "shown": ["b", "a"], "clicked": ["a"]}\n{"qid": 7, "docid": "c", "label": 1}\n')
     >>> read_feedback(log)

@@ -46,6 +46,7 @@ class Ratings:
 
     Examples
     --------
+    >>> from plackett.data.feedback.movielens import Ratings
     >>> ratings = Ratings([1, 1, 7], [10, 20, 10], [5, 3, 4], [0, 0, 0])
     >>> ratings
     Ratings(3 ratings of 2 items by 2 users)
@@ -119,6 +120,7 @@ class Movies:
 
     Examples
     --------
+    >>> from plackett.datasets import read_movies
     >>> import io
     >>> read_movies(io.StringIO("1::Toy Story (1995)::Animation|Comedy")).genres
     array([[ True,  True]])
@@ -149,6 +151,7 @@ def read_movielens(source: str | os.PathLike | IO) -> Ratings:
 
     Examples
     --------
+    >>> from plackett.datasets import read_movielens
     >>> import io
     >>> read_movielens(io.StringIO("196\t242\t3\t881250949\n186\t302\t3\t891717742\n")).user
     array([196, 186])
@@ -191,6 +194,7 @@ def read_movies(source: str | os.PathLike | IO, genre_names: list[str] | None = 
 
     Examples
     --------
+    >>> from plackett.datasets import read_movies
     >>> import io
     >>> movies = read_movies(io.StringIO("movieId,title,genres\n1,Toy Story (1995),Animation|Comedy\n"))
     >>> movies.title.tolist(), movies.genre_names

@@ -76,6 +76,7 @@ def read_letor(
 
     Examples
     --------
+    >>> from plackett import read_letor
     >>> import io
     >>> data = read_letor(io.BytesIO(b"2 qid:7 1:0.5 3:0.25 #docid = GX1\n0 qid:7 2:1 #docid = GX2\n"))
     >>> data.X

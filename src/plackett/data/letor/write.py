@@ -69,6 +69,7 @@ def write_letor(
 
     Examples
     --------
+    >>> from plackett import Queries, write_letor
     >>> import sys
     >>> data = Queries([[0.5, 0.0], [0.1, 7.0]], y=[2, 0], qid=["a", "a"], docid=["GX1", "GX2"])
     >>> write_letor(data, sys.stdout.buffer)  # doctest: +SKIP

@@ -65,6 +65,7 @@ def read_parquet(
 
     Examples
     --------
+    >>> from plackett import Queries, read_parquet
     >>> import tempfile, os
     >>> import plackett as pk
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -56,6 +56,7 @@ def write_parquet(
 
     Examples
     --------
+    >>> from plackett import Queries, write_parquet
     >>> import tempfile, os
     >>> import plackett as pk
     >>> data = Queries([[0.5], [0.1], [0.9]], y=[1, 0, 2], qid=["a", "a", "b"], feature_names=["bm25"])

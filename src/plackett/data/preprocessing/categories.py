@@ -181,6 +181,7 @@ class OneHotCategories(CategoryEncoder):
 
     Examples
     --------
+    >>> from plackett.preprocessing import OneHotCategories
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"price": [5.0, 7.0, 6.0], "brand": ["acme", "zeta", None]})
     >>> encoder = OneHotCategories().fit(frame)
@@ -284,6 +285,7 @@ class TargetCategories(CategoryEncoder):
 
     Examples
     --------
+    >>> from plackett.preprocessing import TargetCategories
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"brand": ["acme", "zeta", "acme", "zeta"]})
     >>> encoder = TargetCategories(smoothing=1.0)

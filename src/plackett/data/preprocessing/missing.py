@@ -70,6 +70,7 @@ class MissingValues(TransformerMixin, BaseEstimator):
 
     Examples
     --------
+    >>> from plackett.preprocessing import MissingValues
     >>> import numpy as np
     >>> X = [[1.0, np.nan], [5.0, 7.0], [np.nan, 8.0]]
     >>> MissingValues("median", indicator=True).fit_transform(X)

@@ -142,6 +142,7 @@ class QueryMinMax(QueryNormalizer):
 
     Examples
     --------
+    >>> from plackett.preprocessing import QueryMinMax
     >>> QueryMinMax().fit_transform([[2.0], [5.0], [4.0], [9.0]], qid=["a", "b", "a", "a"]).ravel().round(3)
     array([0.   , 0.   , 0.286, 1.   ])
     """
@@ -157,6 +158,7 @@ class QueryZScore(QueryNormalizer):
 
     Examples
     --------
+    >>> from plackett.preprocessing import QueryZScore
     >>> QueryZScore().fit_transform([[1.0], [7.0], [3.0]], qid=["a", "b", "a"]).ravel()
     array([-1.,  0.,  1.])
     """
@@ -173,6 +175,7 @@ class QueryUnitLength(QueryNormalizer):
 
     Examples
     --------
+    >>> from plackett.preprocessing import QueryUnitLength
     >>> QueryUnitLength().fit_transform([[3.0], [7.0], [4.0]], qid=["a", "b", "a"]).ravel()
     array([0.6, 1. , 0.8])
     """
@@ -206,6 +209,7 @@ class QueryRank(QueryNormalizer):
 
     Examples
     --------
+    >>> from plackett.preprocessing import QueryRank
     >>> QueryRank().fit_transform([[10.0], [5.0], [30.0], [10.0]]).ravel()
     array([0.5, 0. , 1. , 0.5])
     """
@@ -235,6 +239,7 @@ def get_normalizer(normalizer: Any) -> Any:
 
     Examples
     --------
+    >>> from plackett.data.preprocessing.scaling import get_normalizer
     >>> get_normalizer("query-zscore")
     QueryZScore()
     """

@@ -60,6 +60,7 @@ def read_table(
 
     Examples
     --------
+    >>> from plackett import read_table
     >>> from pathlib import Path
     >>> size = Path("log.csv").write_text("query,grade,price,brand\ncats,2,9.5,acme\ncats,0,,zeta\n")
     >>> data = read_table("log.csv", qid="query", label="grade")

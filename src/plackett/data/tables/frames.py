@@ -83,6 +83,7 @@ def from_frame(
 
     Examples
     --------
+    >>> from plackett import from_frame
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"qid": ["b", "a", "b"], "label": [0, 2, 1], "bm25": [0.2, 0.9, 0.4]})
     >>> data = from_frame(frame)
@@ -175,6 +176,7 @@ def to_frame(
 
     Examples
     --------
+    >>> from plackett import Queries, to_frame
     >>> to_frame(Queries([[0.5], [0.25]], y=[1, 0], qid=[7, 7], feature_names=["bm25"]))
        qid  label  bm25
     0    7    1.0  0.50

@@ -49,6 +49,7 @@ def read_qrels(source: str | os.PathLike | IO, *, subtopics: bool = False) -> Qr
 
     Examples
     --------
+    >>> from plackett import read_qrels
     >>> import io
     >>> read_qrels(io.StringIO("301 0 FT941-7 1\n301 0 FT943-2 0\n")).labels
     array([1., 0.])
@@ -104,6 +105,7 @@ def read_trec_run(source: str | os.PathLike | IO) -> Run:
 
     Examples
     --------
+    >>> from plackett import read_trec_run
     >>> import io
     >>> read_trec_run(io.StringIO("301 Q0 FT941-7 1 2.5 bm25\n301 Q0 FT943-2 2 1.75 bm25\n"))
     Run('bm25', 1 query, 2 documents)
@@ -144,6 +146,7 @@ def write_qrels(qrels: Qrels, target: str | os.PathLike | IO) -> None:
 
     Examples
     --------
+    >>> from plackett import Qrels, write_qrels
     >>> import sys
     >>> write_qrels(Qrels(["301", "301"], ["d7", "d2"], [1, 0]), sys.stdout)
     301 0 d7 1
@@ -177,6 +180,7 @@ def write_trec_run(run: Run, target: str | os.PathLike | IO, *, tag: str | None 
 
     Examples
     --------
+    >>> from plackett import Run, write_trec_run
     >>> import sys
     >>> write_trec_run(Run(["301", "301"], ["d7", "d2"], [0.9, 0.25]), sys.stdout, tag="bm25")
     301 Q0 d7 1 0.9 bm25

@@ -31,6 +31,7 @@ class Qrels:
 
     Examples
     --------
+    >>> from plackett import Qrels
     >>> qrels = Qrels(["301", "301", "302"], ["d7", "d2", "d7"], [1, 0, 2])
     >>> qrels
     Qrels(2 queries, 3 judgements, labels 0..2)

@@ -40,6 +40,7 @@ class Run:
 
     Examples
     --------
+    >>> from plackett import Run
     >>> run = Run(["301", "301", "302"], ["d7", "d2", "d7"], [0.2, 0.9, 0.5])
     >>> run
     Run('plackett', 2 queries, 3 documents)
@@ -76,6 +77,7 @@ class Run:
 
         Examples
         --------
+        >>> from plackett import Queries
         >>> queries = Queries([[1.0], [2.0]], qid=[7, 7], docid=["a", "b"])
         >>> Run.from_scores(queries, [0.1, 0.3]).docid
         array(['b', 'a'], dtype='<U1')

@@ -66,6 +66,7 @@ def as_contestants(rankers: Any) -> list[Contestant]:
 
     Examples
     --------
+    >>> from plackett.evaluation.compare.contestants import as_contestants
     >>> import plackett as pk
     >>> [contestant.name for contestant in as_contestants("listmle, adarank")]
     ['listmle', 'adarank']

@@ -86,6 +86,7 @@ def default_grid(name: str) -> dict[str, list[Any]]:
 
     Examples
     --------
+    >>> from plackett.evaluation import default_grid
     >>> default_grid("listmle")
     {'l2': [1.0, 0.1, 0.01, 0.001, 0.0001], 'patience': [None]}
     """

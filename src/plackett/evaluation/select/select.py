@@ -104,6 +104,7 @@ def select(
 
     Examples
     --------
+    >>> from plackett import select
     >>> import plackett as pk
     >>> data = pk.datasets.make_web_like(60, n_features=8, random_state=0)
     >>> found = select("ranksvm", data[:40], {"l2": [1, 0.1, 0.01]}, validation=data[40:])

@@ -119,6 +119,7 @@ def linear_form(ranker: Any, feature_names: Sequence[str] | None = None) -> Line
 
     Examples
     --------
+    >>> from plackett.losses import linear_form
     >>> import plackett as pk
     >>> ranker = pk.LinearRanker("squared", l2=0).fit([[1.0], [2.0], [3.0]], [0, 1, 2])
     >>> form = linear_form(ranker)

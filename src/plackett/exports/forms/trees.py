@@ -238,6 +238,7 @@ def tree_form(ranker: Any, feature_names: Sequence[str] | None = None) -> TreeFo
 
     Examples
     --------
+    >>> from plackett.exports.forms.trees import tree_form
     >>> import plackett as pk
     >>> ranker = pk.RankBoost(n_rounds=1).fit([[1.0], [2.0], [3.0]], [0, 1, 1])
     >>> form = tree_form(ranker)

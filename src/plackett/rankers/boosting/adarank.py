@@ -91,6 +91,7 @@ class AdaRank(Boosted, LinearScores):
 
     Examples
     --------
+    >>> from plackett import AdaRank
     >>> import plackett as pk
     >>> data = pk.datasets.make_web_like(50, n_features=8, random_state=0)
     >>> ranker = AdaRank("ndcg@10", normalize="query-minmax").fit(data.X, data.y, qid=data.qid)

@@ -71,6 +71,7 @@ class DiffRank(FeatureSteps):
 
     Examples
     --------
+    >>> from plackett import DiffRank
     >>> import plackett as pk
     >>> data = pk.datasets.make_web_like(50, n_features=8, random_state=0)
     >>> ranker = DiffRank().fit(data.X, data.y, qid=data.qid)

@@ -68,6 +68,7 @@ class FeatureRank(FeatureSteps):
 
     Examples
     --------
+    >>> from plackett import FeatureRank
     >>> import plackett as pk
     >>> data = pk.datasets.make_web_like(50, n_features=8, random_state=0)
     >>> ranker = FeatureRank().fit(data.X, data.y, qid=data.qid)
@@ -158,6 +159,7 @@ class BLFeatureRank(FeatureRank):
 
     Examples
     --------
+    >>> from plackett import BLFeatureRank
     >>> import plackett as pk
     >>> data = pk.datasets.make_web_like(50, n_features=8, random_state=0)
     >>> ranker = BLFeatureRank().fit(data.X, data.y, qid=data.qid)

@@ -92,6 +92,7 @@ class RankBoost(Boosted, Normalized, Encoded):
 
     Examples
     --------
+    >>> from plackett import RankBoost
     >>> import plackett as pk
     >>> data = pk.datasets.make_web_like(50, n_features=8, random_state=0)
     >>> ranker = RankBoost(n_rounds=50).fit(data.X, data.y, qid=data.qid)

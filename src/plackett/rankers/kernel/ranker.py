@@ -117,6 +117,7 @@ class KernelRanker(LinearRanker):
 
     Examples
     --------
+    >>> from plackett import KernelRanker
     >>> import numpy as np
     >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 5)
     >>> y, qid = X[:, 0] ^ X[:, 1], np.repeat(range(5), 4)  # exclusive or: not linear

@@ -74,6 +74,7 @@ class PRank(LinearScores):
 
     Examples
     --------
+    >>> from plackett import PRank
     >>> ranker = PRank(random_state=0).fit([[-1.0], [0.0], [2.0], [3.0]], [0, 0, 1, 2])
     >>> ranker.predict_level([[-3.0], [9.0]])
     array([0., 2.])

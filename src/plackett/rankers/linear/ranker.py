@@ -122,6 +122,7 @@ class LinearRanker(LinearScores):
 
     Examples
     --------
+    >>> from plackett import LinearRanker
     >>> import plackett as pk
     >>> data = pk.datasets.make_web_like(50, n_features=8, random_state=0)
     >>> ranker = LinearRanker(loss="listmle", normalize="query-zscore").fit(data.X, data.y, qid=data.qid)

@@ -122,6 +122,7 @@ class SVMMap(LinearScores):
 
     Examples
     --------
+    >>> from plackett import SVMMap
     >>> import plackett as pk
     >>> data = pk.datasets.make_web_like(50, n_features=8, random_state=0)
     >>> ranker = SVMMap(normalize="query-zscore", relevant_from=2).fit(data.X, data.y, qid=data.qid)

@@ -146,6 +146,7 @@ class QueryDependentRanker(QueryModels):
 
     Examples
     --------
+    >>> from plackett import QueryDependentRanker
     >>> import plackett as pk
     >>> data = pk.datasets.make_query_dependent(1, "II", random_state=0)  # two kinds of queries
     >>> ranker = QueryDependentRanker(l2=0.01).fit(data.queries[:30], query_features=data.query_features[:30])

@@ -56,6 +56,7 @@ class PersonalityDiagnosis(BaseEstimator):
 
     Examples
     --------
+    >>> from plackett import PersonalityDiagnosis
     >>> user = ["ann", "ann", "ann", "bob", "bob", "bob"]
     >>> item = ["alien", "brazil", "clue", "alien", "brazil", "clue"]
     >>> model = PersonalityDiagnosis(sigma=1.0).fit((user, item, [5, 1, 5, 1, 5, 2]))

@@ -31,6 +31,7 @@ class Recommendations(NamedTuple):
 
     Examples
     --------
+    >>> from plackett import recommend
     >>> ratings = {"ann": {"alien": 5, "brazil": 1, "solaris": 5}, "eve": {"alien": 4, "brazil": 2}}
     >>> found = recommend(ratings, (["alien", "brazil", "solaris"], [[1], [0], [1]]), "eve", min_ratings=1)
     >>> found.item.tolist(), found.base_rank.tolist()
@@ -85,6 +86,7 @@ def recommend(
 
     Examples
     --------
+    >>> from plackett import recommend
     >>> ratings = {
     ...     "ann": {"alien": 5, "brazil": 1, "solaris": 5, "clue": 2},
     ...     "bob": {"alien": 1, "brazil": 5, "solaris": 2, "clue": 5},

@@ -34,6 +34,8 @@ def as_base_score(base: Any, queries: Queries, *, missing: float | None = None) 
 
     Examples
     --------
+    >>> from plackett import Queries
+    >>> from plackett.rankers.refinement.base_score import as_base_score
     >>> queries = Queries([[3.0, 1.0], [2.0, 5.0]], qid=[7, 7], docid=["a", "b"], feature_names=["bm25", "length"])
     >>> as_base_score("bm25", queries)
     array([3., 2.])

@@ -334,6 +334,7 @@ class MultiplicativeRefiner(BoostedRefiner):
 
     Examples
     --------
+    >>> from plackett import MultiplicativeRefiner
     >>> import numpy as np
     >>> X = np.array([[0.0], [1.0], [0.0], [1.0], [0.0]])
     >>> y = [0, 1, np.nan, np.nan, np.nan]  # the first two were judged
@@ -376,6 +377,7 @@ class LinearRefiner(BoostedRefiner):
 
     Examples
     --------
+    >>> from plackett import LinearRefiner
     >>> import numpy as np
     >>> X = np.array([[0.0], [1.0], [0.0], [1.0], [0.0]])
     >>> refiner = LinearRefiner().fit(X, base_score=[9.0, 8.0, 7.0, 6.0, 5.0], pairs=[(1, 0)])

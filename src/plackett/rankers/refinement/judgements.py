@@ -127,6 +127,8 @@ def pin_judged(scores: Any, labels: Any, *, qid: Any = None, relevant_from: floa
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from plackett import pin_judged
     >>> pin_judged([0.7, 0.9, 0.2, 0.4], [np.nan, 0, 1, np.nan])
     array([ 0.7, -0.8,  1.9,  0.4])
     """

@@ -47,6 +47,7 @@ class RocchioRefiner(Refiner):
 
     Examples
     --------
+    >>> from plackett import RocchioRefiner
     >>> import numpy as np
     >>> X = np.array([[9.0, 0.0], [8.0, 1.0], [7.0, 0.0], [6.0, 1.0], [5.0, 0.0]])
     >>> refiner = RocchioRefiner().fit(X, [0, 1, np.nan, np.nan, np.nan], base_score=0)

@@ -40,6 +40,7 @@ def load_scorer(path: str | os.PathLike | IO[bytes]) -> Scorer:
 
     Examples
     --------
+    >>> from plackett import load_scorer
     >>> import plackett as pk
     >>> data = pk.datasets.make_web_like(10, 5, 3, random_state=0)
     >>> pk.LinearRanker().fit(data).save("linear.plackett")

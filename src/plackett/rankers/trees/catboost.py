@@ -38,6 +38,7 @@ class CatBoostRanker(BoostedTrees):
 
     Examples
     --------
+    >>> from plackett import CatBoostRanker
     >>> import plackett as pk
     >>> data = pk.datasets.make_web_like(20, 10, 4, random_state=0)
     >>> ranker = CatBoostRanker(n_rounds=5, depth=3).fit(data)  # doctest: +SKIP

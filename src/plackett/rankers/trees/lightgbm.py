@@ -396,6 +396,7 @@ class LightGBMRanker(LightGBMTrees):
 
     Examples
     --------
+    >>> from plackett import LightGBMRanker
     >>> import plackett as pk
     >>> data = pk.datasets.make_web_like(20, 10, 4, random_state=0)
     >>> ranker = LightGBMRanker(n_rounds=5, num_leaves=4).fit(data)

@@ -81,6 +81,7 @@ class TreeRanker(LightGBMTrees):
 
     Examples
     --------
+    >>> from plackett import TreeRanker
     >>> import plackett as pk
     >>> data = pk.datasets.make_web_like(80, n_features=8, random_state=0)
     >>> ranker = TreeRanker(loss="listmle", n_rounds=20, num_leaves=7, bagging_fraction=0.8, bagging_freq=1)

@@ -69,6 +69,7 @@ class XGBoostRanker(FlatBoostedTrees):
 
     Examples
     --------
+    >>> from plackett import XGBoostRanker
     >>> import plackett as pk
     >>> data = pk.datasets.make_web_like(20, 10, 4, random_state=0)
     >>> ranker = XGBoostRanker(n_rounds=5, max_depth=2).fit(data)
