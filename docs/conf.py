@@ -21,6 +21,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     # the files of _ext
+    "citations",
     "corrections",
     "docstrings",
     "formulas",
@@ -51,6 +52,7 @@ html_title = "plackett"
 html_favicon = html_logo = "../src/plackett/web/http/static/icon.svg"  # of the workbench, too
 html_show_sphinx = False
 html_copy_source = False
+html_show_search_summary = False  # a browser does not fetch other pages of a site that is opened from disk
 html_use_index = False  # the reference lists every name
 html_static_path = ["_static"]
 html_css_files = ["site.css"]

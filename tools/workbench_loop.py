@@ -72,7 +72,7 @@ class Film:
             save_all=True,
             append_images=others,
             duration=self.durations,
-            loop=0,
+            loop=3,
             quality=50,
             method=6,
             minimize_size=True,

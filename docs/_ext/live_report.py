@@ -8,8 +8,8 @@ import plackett as pk
 
 
 def compare():
-    """Return the comparison that the page shows; more rankers would make the page larger than 300 KB."""
-    data = pk.datasets.make_web_like(60, 20, 8, random_state=0)
+    """Return the comparison of the landing page; more rankers would make the report larger than 300 KB."""
+    data = pk.datasets.make_web_like(n_queries=100, random_state=0)
     return pk.compare("listmle,adarank", data, cv=3, metrics="ndcg@10,map")
 
 

@@ -9,6 +9,12 @@ from pkgutil import resolve_name
 
 DOCS = Path(__file__).resolve().parents[1]
 FOLDER = DOCS / "reference"  # generated, and ignored by git
+# methods for other parts of plackett, not for users
+INTERNAL = {
+    "check", "check_fit", "check_loaded", "check_parameters", "fit_queries", "has_native", "import_package", "is_own",
+    "native", "native_curvature", "n_prepared", "predicts_as", "scaled_trees", "takes_param", "transform_queries",
+    "values_and_diagonal_at",
+}  # fmt: skip
 
 
 def sections():
@@ -18,20 +24,36 @@ def sections():
         yield part.partition("\n")[0], re.findall(r"^   (plackett[\w.]+)$", "".join(lists), flags=re.MULTILINE)
 
 
+def function_of(value):
+    """Return the function behind a method, a property or a cached property."""
+    return getattr(value, "__func__", None) or getattr(value, "fget", None) or getattr(value, "func", value)
+
+
 def members(cls):
     """Return the documented public methods and properties, ``[]`` and calls that classes of plackett define."""
     found = {}
     for base in reversed(cls.__mro__):
         for name, value in vars(base).items():
-            function = getattr(value, "__func__", None) or getattr(value, "fget", None) or getattr(value, "func", value)
+            function = function_of(value)
             # the set_..._request of scikit-learn's metaclass are functions of its own
             is_ours = inspect.isfunction(function) and function.__module__.startswith("plackett")
             if is_ours and (not name.startswith("_") or name in ("__call__", "__getitem__")):
                 found[name] = function.__doc__ or found.get(name)
-    return [name for name, text in found.items() if text]
+    return [name for name, text in found.items() if text and name not in INTERNAL]
 
 
-def page(name, section, siblings, formula=None):
+def inherited(cls, documented):
+    """Return the members of a class that the page of a base class describes, with the name of that page."""
+    found = {}
+    for base in cls.__mro__[1:]:
+        if base in documented:
+            found |= {name: documented[base] for name in members(base) if name not in found}
+    others = [base for base in cls.__mro__ if base is cls or base not in documented]
+    own = {name for base in others for name, value in vars(base).items() if function_of(value).__doc__}
+    return {name: page for name, page in found.items() if name not in own}
+
+
+def page(name, section, siblings, formula=None, documented=None):
     """Return the page of a public name.
 
     It is reStructuredText: with MyST's eval-rst each stored page would contain Sphinx's environment, 2 MB.
@@ -45,10 +67,14 @@ def page(name, section, siblings, formula=None):
     if inspect.isclass(subject):
         kind = "autoexception" if issubclass(subject, BaseException) else "autoclass"
         lines += [f".. {kind}:: {name}"]
-        shown = [] if kind == "autoexception" else members(subject)
+        elsewhere = {} if kind == "autoexception" else inherited(subject, documented or {})
+        shown = [] if kind == "autoexception" else [one for one in members(subject) if one not in elsewhere]
         for option, special in (("members", False), ("special-members", True)):
             names = [one for one in shown if one.startswith("__") == special]
             lines += [f"   :{option}: {', '.join(names)}"] if names else []
+        for base in dict.fromkeys(elsewhere.values()):
+            links = ", ".join(f":meth:`~{base}.{one}`" for one, where in elsewhere.items() if where == base)
+            lines += ["", f".. rubric:: As in {base.rpartition('.')[2]}", "", links]
     else:
         lines += [f".. autofunction:: {name}"]
     others = [f":doc:`{one.rpartition('.')[2]} <{one}>`" for one in siblings if one != name]
@@ -89,9 +115,11 @@ def write_pages(app=None):
     """Write the pages that changed, and delete those of names that are gone."""
     FOLDER.mkdir(exist_ok=True)
     known, texts = formulas(), {}
+    listed = [name for _, names in sections() for name in names]
+    documented = {resolve_name(name): name for name in listed if inspect.isclass(resolve_name(name))}
     for section, names in sections():
         for name in names:
-            texts[FOLDER / f"{name}.rst"] = page(name, section, names, known.get(name))
+            texts[FOLDER / f"{name}.rst"] = page(name, section, names, known.get(name), documented)
     for path in set(FOLDER.glob("*.rst")) - set(texts):
         path.unlink()
     for path, text in texts.items():
