@@ -6,7 +6,7 @@ import json
 import math
 import re
 
-from plackett._tables import Column, Estimate, Marked, Table, for_display
+from plackett._tables import Column, Estimate, Marked, Table, for_display, p_value
 
 TABLE = Table(
     [
@@ -117,3 +117,13 @@ def test_bars_lie_where_the_intervals_do():
 def test_texts_are_shown_without_control_characters():
     assert for_display("a\u202eb\x07c") == "a�b�c"
     assert for_display("abcdef", 4) == "abc…"
+
+
+def test_small_p_values_are_not_shown_as_zero():
+    assert [p_value(p) for p in (1.0, 0.03125, 0.0001, 0.00003, 0.0)] == [
+        "1.0000",
+        "0.0312",
+        "0.0001",
+        "< 0.0001",
+        "< 0.0001",
+    ]

@@ -102,6 +102,11 @@ def rounded(value: float, digits: int = 4) -> str:
     return MISSING if math.isnan(value) else f"{value:,.{digits}f}"
 
 
+def p_value(p: float) -> str:
+    """Format a p-value with its sign of comparison: "0.0312", "< 0.0001"."""
+    return "< 0.0001" if p < 0.0001 else f"{p:.4f}"
+
+
 def signed(value: float, digits: int = 4) -> str:
     """Format a number with its sign and a typographic minus."""
     return MISSING if math.isnan(value) else f"{value:+.{digits}f}".replace("-", "−")
@@ -213,13 +218,17 @@ class Table:
     Attributes
     ----------
     columns : list of Column
-    rows : list of lists, one cell for each column
+        Names and kinds of the columns.
+    rows : list of lists
+        Rows with one cell for each column.
     foot : list of lists
         Rows that stay below the others when these are sorted, such as reference scores.
     name : str
         One word, for file names and links.
     title : str
+        Heading above the table; may be empty.
     notes : list of str
+        Remarks below the table.
 
     Examples
     --------

@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 
-from plackett._tables import for_display
+from plackett._tables import for_display, p_value
 from plackett.evaluation.compare.changes import sides
 from plackett.evaluation.compare.comparison import Comparison, difference, is_significant
 from plackett.evaluation.reference_scores import BEST_FEATURE, RANDOM_ORDER
@@ -48,7 +48,7 @@ def _lead(comparison: Comparison) -> list[Card]:
     a, b = sides(comparison)
     pair = difference(comparison, b, a)
     words = "significant" if is_significant(pair) else "not significant"
-    detail = f"interval {_signed(pair.low)} to {_signed(pair.high)}, corrected p {pair.p_random_holm:.4f}"
+    detail = f"interval {_signed(pair.low)} to {_signed(pair.high)}, corrected p {p_value(pair.p_random_holm)}"
     if math.isnan(pair.low):
         words, detail = "not tested", "too few queries"
     who = "the baseline" if a == comparison.baseline else "the runner-up"

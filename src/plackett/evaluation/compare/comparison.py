@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett._optional import import_optional
-from plackett._tables import BETTER, LEVEL, WORSE, Column, Marked, Table, json_value, notebook_html
+from plackett._tables import BETTER, LEVEL, WORSE, Column, Marked, Table, json_value, notebook_html, p_value
 from plackett.data.grouping import as_objects
 from plackett.data.queries import Queries
 from plackett.data.subtopics import Subtopics
@@ -104,11 +104,13 @@ class Comparison:
     Attributes
     ----------
     metrics : list of str
+        Names of the measures, in the order of the call.
     lower_is_better : list of str
         The measures for which lower values are better; None takes the direction from the measures.
     measures : dict of str to Measure
         The measures by name; empty for a restored comparison. ``measure`` also finds plackett's measures by name.
     convention : str
+        The convention of the measures.
     baseline : str
         The contestant that marks refer to; empty if all failed.
     is_baseline_best : bool
@@ -712,7 +714,7 @@ def _lead(comparison: Comparison, best: str) -> list[str]:
         pair = difference(comparison, best, comparison.baseline)
         gap = f"{pair.mean:+.4f}"
         if not math.isnan(pair.low):  # one query has no interval and no p-value
-            gap += f", interval {pair.low:+.4f} to {pair.high:+.4f}, corrected p {pair.p_random_holm:.4f}"
+            gap += f", interval {pair.low:+.4f} to {pair.high:+.4f}, corrected p {p_value(pair.p_random_holm)}"
         sentences.append(f"Against the baseline {_cut(pair.b)}: {gap}.")
     return sentences
 

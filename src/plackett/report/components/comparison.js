@@ -107,7 +107,7 @@ export function mountComparison(element, payload, options = {}) {
     if (isAll && pair) {
       parts.push(` ${payload.metric}, B − A`);
       if (pair.low !== null && pair.low !== undefined) parts.push(`, interval ${signedDecimal(pair.low)} to ${signedDecimal(pair.high)}`);
-      if (pair.p !== null && pair.p !== undefined) parts.push(`, corrected p ${decimal(pair.p, 4)}: ${pair.significant ? "significant" : "not significant"}`);
+      if (pair.p !== null && pair.p !== undefined) parts.push(`, corrected p ${pair.p < 0.0001 ? "< 0.0001" : decimal(pair.p, 4)}: ${pair.significant ? "significant" : "not significant"}`);
     } else {
       parts.push(isAll ? ` ${payload.metric}, B − A` : ` ${payload.metric}, B − A, mean of the ${counted(rows.length, QUERIES)} shown`);
     }
