@@ -4,7 +4,7 @@ Times are compared as logarithms. In runs of one session (``python -m benchmarks
 turns of both were measured alternately and are compared in pairs: signs of the differences are flipped. Other runs are
 compared by each time over the reference workload measured beside it, and turns are exchanged between the runs. p-values
 are exact for few turns, and corrected over all cases (Holm). A case is slower if p ≤ 0.05 and it takes at least 3 %
-more time.
+more time. The exit status is 1 if a case is slower, and 2 if the files do not allow a comparison.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def compare(old: dict[str, Any], new: dict[str, Any]) -> list[Change]:
     """Return the change of each case of both runs, the largest slowdown first."""
     is_paired = old["session"] == new["session"]
     rng = np.random.default_rng(0)
-    names = [name for name in old["cases"] if name in new["cases"]]
+    names = _shared(old, new)
     rows = []
     for name in names:
         before, after = (_logs(run["cases"][name], is_paired) for run in (old, new))
@@ -127,23 +127,41 @@ def _means(before: np.ndarray, after: np.ndarray, rng: np.random.Generator) -> n
 def remarks(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     """Return what limits the comparison: another machine, missing cases, too few turns."""
     found = [
-        f"another {name}: {value} then, {new['machine'].get(name)} now"
-        for name, value in old["machine"].items()
-        if new["machine"].get(name) != value
+        f"{name} differs: {old['machine'].get(name)} then, {new['machine'].get(name)} now"
+        for name in {**old["machine"], **new["machine"]}
+        if old["machine"].get(name) != new["machine"].get(name)
     ]
     for name, run, other in (("old", old, new), ("new", new, old)):
-        n_alone = len(set(run["cases"]) - set(other["cases"]))
-        if n_alone:
-            found.append(f"{n_alone} cases are only in the {name} run")
-    shared = [name for name in old["cases"] if name in new["cases"]]
-    if shared:
-        n, m = (min(len(run["cases"][name]["seconds"]) for name in shared) for run in (old, new))
-        least = 2 / 2**n if old["session"] == new["session"] else 2 / math.comb(n + m, n)
-        if least * len(shared) > LEVEL:
-            found.append(
-                f"{n} and {m} turns are too few for {len(shared)} cases: no change can be significant; use more"
-            )
+        alone = [case for case in run["cases"] if case not in other["cases"]]
+        if alone:
+            some = ", ".join(alone[:3]) + (", …" if len(alone) > 3 else "")
+            found.append(f"{len(alone)} cases are only in the {name} run: {some}")
+    if not (shared := _shared(old, new)):
+        found.append("the runs have no case in common: nothing can be compared")
+    elif not can_tell(old, new):
+        n, m = _turns(old, new)
+        found.append(f"{n} and {m} turns are too few for {len(shared)} cases: no change can be significant; use more")
     return found
+
+
+def can_tell(old: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Return whether a change could be significant: with few turns even the smallest p-value is too large."""
+    shared = _shared(old, new)
+    if not shared:
+        return False
+    n, m = _turns(old, new)
+    least = 2 / 2**n if old["session"] == new["session"] else 2 / math.comb(n + m, n)
+    return least * len(shared) <= LEVEL
+
+
+def _shared(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    return [name for name in old["cases"] if name in new["cases"]]
+
+
+def _turns(old: dict[str, Any], new: dict[str, Any]) -> tuple[int, int]:
+    """Return the fewest turns of any shared case in each run."""
+    n, m = (min(len(run["cases"][name]["seconds"]) for name in _shared(old, new)) for run in (old, new))
+    return n, m
 
 
 def main() -> None:
@@ -154,10 +172,16 @@ def main() -> None:
     parser.add_argument("new")
     parser.add_argument("--all", action="store_true", help="also list cases that did not change")
     given = parser.parse_args()
-    old, new = read_run(given.old), read_run(given.new)
-    changes = compare(old, new)
+    try:
+        old, new = read_run(given.old), read_run(given.new)
+        changes = compare(old, new)
+    except (OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
     for remark in remarks(old, new):
         print(f"note: {remark}", file=sys.stderr)
+    if not can_tell(old, new):
+        sys.exit(2)
     print("| case | new / old | 95 % interval | p (Holm) | |\n|---|---:|---|---:|---|")
     for change in changes:
         if given.all or change.verdict != SAME:

@@ -29,7 +29,10 @@ def page(run: dict[str, Any]) -> str:
     ]
     peers = [row for row in run["peers"] if row["peer_seconds"]]
     if peers:
-        parts += ["<h2>Compared with peers</h2><p>Their time over ours, both measured in this run.</p>", _bars(peers)]
+        parts += [
+            "<h2>Compared with peers</h2><p>Their time (or memory) divided by plackett's, both of this run.</p>",
+            _bars(peers),
+        ]
     if run["cases"]:
         parts += [
             "<h2>Repeated times</h2><p>Every turn of each case, over its shortest: how noisy this run is.</p>",

@@ -57,10 +57,12 @@ def main() -> None:
     given = parser.parse_args()
     try:
         new = sorted((read_run(path) for path in given.runs), key=lambda run: run["time"])
-    except (OSError, ValueError) as error:
+        runs = json.loads(given.record.read_text(encoding="utf-8"))["runs"] if given.record.exists() else []
+    except (OSError, ValueError, KeyError) as error:
         sys.exit(f"error: {error}")
-    runs = json.loads(given.record.read_text(encoding="utf-8"))["runs"] if given.record.exists() else []
     for run in new:
+        if run["commit"].endswith("-dirty"):
+            print(f"note: the run of {run['time']} had changes that are not committed", file=sys.stderr)
         runs = merged(runs, run)
     given.record.write_text(written(runs), encoding="utf-8")
     n_rows = sum(len(run["peers"]) for run in runs)

@@ -29,7 +29,7 @@ import plackett
 from benchmarks.timing import Result, shortest
 
 FORMAT = 1
-TURNS = 8
+TURNS = 12  # fewer could not show a change among more than 200 cases
 SECONDS = 0.1  # a turn repeats a short call for this long
 
 
@@ -136,14 +136,22 @@ def as_run(
 
 
 def read_run(path: str | Path) -> dict[str, Any]:
-    """Read a file of results; raise a ``ValueError`` for another file."""
+    """Read a file of results; raise a ``ValueError`` for another or a damaged file."""
     try:
         run = json.loads(Path(path).read_text(encoding="utf-8"))
-        is_known = run["format"] == FORMAT and isinstance(run["cases"], dict)
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} is not a file of make bench.") from error
-    if not is_known:
-        raise ValueError(f"{path} has format {run['format']}; this version reads format {FORMAT}.")
+        if run["format"] != FORMAT:
+            raise ValueError(f"{path} has format {run['format']}; this version reads format {FORMAT}.")
+        texts = [run["session"], run["time"], run["commit"], *(row["benchmark"] + row["what"] for row in run["peers"])]
+        numbers = [one for row in run["peers"] for one in (row["seconds"], row["peer_seconds"]) if one is not None]
+        is_whole = all(isinstance(text, str) for text in texts) and isinstance(run["machine"], dict)
+        for times in run["cases"].values():
+            numbers += [*times["seconds"], *times["reference"]]
+            is_whole &= len(times["seconds"]) == len(times["reference"]) > 0
+        is_whole &= all(0 < number < np.inf for number in numbers)
+    except (KeyError, TypeError, AttributeError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not a file of make bench, or of an earlier version.") from error
+    if not is_whole:
+        raise ValueError(f"{path} is damaged: all times must be finite and positive. Run make bench again.")
     return run
 
 

@@ -1,5 +1,6 @@
 """What became slower between two benchmark runs, on made times."""
 
+import importlib
 import itertools
 import json
 import math
@@ -9,7 +10,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from benchmarks.changes import FASTER, SAME, SLOWER, compare, holm, main, remarks
+from benchmarks import against, tracking
+from benchmarks.changes import FASTER, SAME, SLOWER, can_tell, compare, holm, main, remarks
 from benchmarks.page import page
 from benchmarks.tracking import as_run, read_run, write_run
 
@@ -110,8 +112,8 @@ def test_remarks_name_another_machine_missing_cases_and_too_few_turns():
     old, new = run({"a": case([1, 2]), "b": case([1, 2])}, "x"), run({"a": case([1, 2])}, "y")
     new["machine"]["processor"] = "other"
     assert remarks(old, new) == [
-        "another processor: made then, other now",
-        "1 cases are only in the old run",
+        "processor differs: made then, other now",
+        "1 cases are only in the old run: b",
         "2 and 2 turns are too few for 1 cases: no change can be significant; use more",
     ]
 
@@ -150,3 +152,47 @@ def test_the_page_has_a_bar_for_each_peer_and_a_dot_for_each_turn():
     assert len(list(turns.iter("circle"))) == 3
     assert "100 ×" in text
     assert "<b>" not in text
+
+
+def test_the_usual_numbers_of_turns_can_show_a_change_in_one_of_all_cases():
+    cases = [f"{name}: {one}" for name in tracking.case_names() for one in native_cases(name)]
+    assert len(cases) > 200
+    for turns, sessions in ((tracking.TURNS, ("a", "b")), (against.TURNS, ("a", "a"))):
+        old, new = (run({name: case([1.0] * turns) for name in cases}, session) for session in sessions)
+        assert can_tell(old, new)
+        for made in (old, new):
+            made["cases"][cases[0]] = case(np.full(turns, 1.0 if made is old else 1.1))
+        assert [change.case for change in compare(old, new) if change.verdict == SLOWER] == cases[:1]
+
+
+def native_cases(name):
+    """Return the names of the cases of a module."""
+    return importlib.import_module(f"benchmarks.native_cases.{name}").CASES
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda made: made["cases"]["a"].update(seconds=[1.0, math.nan]),
+        lambda made: made["cases"]["a"].update(seconds=[1.0, 0.0]),
+        lambda made: made["cases"]["a"].update(seconds=[]),
+        lambda made: made["cases"]["a"].pop("reference"),
+        lambda made: made.pop("machine"),
+        lambda made: made.update(peers=[{"what": "of an earlier version"}]),
+        lambda made: made["cases"].clear(),
+    ],
+)
+def test_damaged_files_and_files_without_common_cases_are_refused(damage, tmp_path, monkeypatch, capsys):
+    paths = tmp_path / "old.json", tmp_path / "new.json"
+    for path in paths:
+        made = {**as_run({"a": case([1.0, 1.0])}), "session": path.name}
+        if path is paths[1]:
+            damage(made)
+        path.write_text(json.dumps(made), encoding="utf-8")
+    monkeypatch.setattr(sys, "argv", ["changes", *map(str, paths)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "new.json is" in printed.err or "no case in common" in printed.err

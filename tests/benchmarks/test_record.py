@@ -17,7 +17,8 @@ OLD, NEW = "2026-02-02T04:05:06Z", "2026-02-03T04:05:06Z"
 def run_file(path, time, rows):
     names = ("benchmark", "what", "peer", "seconds", "peer_seconds")
     peers = [dict(zip(names, row, strict=True)) for row in rows]
-    run = {"format": FORMAT, "time": time, "plackett": "1.0", "commit": "c", "machine": MACHINE, "cases": {}}
+    run = {"format": FORMAT, "time": time, "plackett": "1.0", "commit": "c"}
+    run |= {"session": "s", "machine": MACHINE, "cases": {}}
     path.write_text(json.dumps({**run, "peers": peers}), encoding="utf-8")
     return path
 
