@@ -6,8 +6,8 @@ import io
 import multiprocessing
 import os
 import sys
-from multiprocessing.reduction import DupFd
 from pathlib import Path
+from typing import Any
 
 # What most commands import. Nothing here computes: a fork of a process with OpenMP threads could hang.
 PRELOADED = [
@@ -24,6 +24,8 @@ PRELOADED = [
 
 def run_forked(words: list[str], environment: dict[str, str], timeout: float = 300) -> tuple[int, str]:
     """Run the command in the current folder and return its exit status and its terminal output."""
+    from multiprocessing.reduction import DupFd  # not on Windows, where nothing is forked
+
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
     reader, writer = os.pipe()
@@ -37,7 +39,7 @@ def run_forked(words: list[str], environment: dict[str, str], timeout: float = 3
     return process.exitcode, printed
 
 
-def _main(words: list[str], environment: dict[str, str], folder: Path, writer: DupFd) -> None:
+def _main(words: list[str], environment: dict[str, str], folder: Path, writer: Any) -> None:
     descriptor = writer.detach()
     for standard in (1, 2):
         os.dup2(descriptor, standard)

@@ -9,7 +9,6 @@ that of the README, or if the example takes more than 3 s longer.
 from __future__ import annotations
 
 import doctest
-import math
 import os
 import re
 import subprocess
@@ -36,25 +35,16 @@ def first_example() -> str:
 
 
 def seconds_of(command: list[str]) -> float:
-    """Return the time of a process in an empty folder; raise if it fails.
-
-    It is the shorter of wall time and processor time: other processes add to the first, threads to the second.
-    """
+    """Return the wall time of a process in an empty folder; raise if it fails."""
     with tempfile.TemporaryDirectory() as home:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("PLACKETT", "XDG", "PYTHON"))}
-        start, used = time.perf_counter(), _processor_seconds()
+        start = time.perf_counter()
         done = subprocess.run(
             command, cwd=home, env={**kept, "HOME": home, "USERPROFILE": home}, capture_output=True, text=True
         )
         if done.returncode:
             sys.exit(f"failed: {done.stdout}{done.stderr}")
-        return min(time.perf_counter() - start, _processor_seconds() - used or math.inf)
-
-
-def _processor_seconds() -> float:
-    """Return the processor time of finished child processes; 0 where the system does not report it."""
-    times = os.times()
-    return times.children_user + times.children_system
+        return time.perf_counter() - start
 
 
 def measured(python: list[str], setup: str = "", rounds: int = ROUNDS) -> tuple[float, float]:

@@ -21,7 +21,13 @@ from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parents[1]
 CORE = ("numpy", "scipy", "scikit-learn", "matplotlib", "pandas", "networkx")  # of SPEC 0's core packages, those we use
-PYTHONS = {"3.11": date(2022, 10, 24), "3.12": date(2023, 10, 2), "3.13": date(2024, 10, 7), "3.14": date(2025, 10, 7)}
+PYTHONS = {
+    "3.11": date(2022, 10, 24),
+    "3.12": date(2023, 10, 2),
+    "3.13": date(2024, 10, 7),
+    "3.14": date(2025, 10, 7),
+    "3.15": date(2026, 10, 1),
+}
 
 
 def lower_bounds() -> dict[str, Version]:

@@ -3,8 +3,8 @@
     python tools/torch_cpu.py
 
 The sources, in this order: an installed PyTorch, of any build; the index in the variable TORCH_INDEX; a ``+cpu`` build
-in pip's own indexes; on macOS, Windows and ARM the ordinary build, which is for CPUs; uv, which knows the index of
-PyTorch's CPU builds. The ordinary build for Linux on x86-64 is not tried: it has gigabytes of CUDA. If none is found,
+in pip's own indexes; on macOS and Windows the ordinary build, which is for CPUs; uv, which knows the index of
+PyTorch's CPU builds. The ordinary build for Linux is not tried: it has gigabytes of CUDA. If none is found,
 the tests of neural rankers are skipped, and the command still succeeds.
 """
 
@@ -35,13 +35,13 @@ def newest_cpu_build(listing: str) -> str | None:
     return found and found[0]
 
 
-def ways(system: str, machine: str, index: str | None, listing: str) -> Iterator[tuple[str, list[list[str]]]]:
+def ways(system: str, index: str | None, listing: str) -> Iterator[tuple[str, list[list[str]]]]:
     """Yield what to try, in order: a name and the commands."""
     if index:
         yield "TORCH_INDEX", [[*PIP, "install", *QUIET, "--index-url", index, requirement()]]
     if version := newest_cpu_build(listing):
         yield f"torch {version} of pip's index", [[*PIP, "install", *QUIET, f"torch=={version}"]]
-    if system != "Linux" or machine.lower() not in ("x86_64", "amd64"):
+    if system != "Linux":
         yield "the ordinary build", [[*PIP, "install", *QUIET, requirement()]]
     uv = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", sys.executable]
     yield "uv", [[*PIP, "install", *QUIET, "uv"], [*uv, "--torch-backend", "cpu", requirement()]]
@@ -61,12 +61,17 @@ def main() -> None:
         return
     listed = subprocess.run([*PIP, "index", "versions", "torch"], capture_output=True, text=True, check=False)
     index = os.environ.get("TORCH_INDEX")
-    for name, commands in ways(platform.system(), platform.machine(), index, listed.stdout):
-        is_done = all(subprocess.run(command, capture_output=True, check=False).returncode == 0 for command in commands)
-        if is_done and (version := installed()):
+    for name, commands in ways(platform.system(), index, listed.stdout):
+        reason = ""
+        for command in commands:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+                break
+        if not reason and (version := installed()):
             print(f"torch {version}: {name}", file=sys.stderr)
             return
-        print(f"no torch: {name} failed", file=sys.stderr)
+        print(f"no torch: {name} failed: {reason or 'it cannot be imported'}", file=sys.stderr)
     print(
         "no CPU build of torch was found: tests of neural rankers will be skipped. Install any build of torch, or set "
         "TORCH_INDEX to the address of an index that has one.",

@@ -2,7 +2,6 @@
 
 import json
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -316,6 +315,8 @@ def test_control_c_on_a_path_writes_no_model(run_apart, lists_folder):
 
 @pytest.mark.skipif(os.name != "posix", reason="a terminal as on POSIX systems")
 def test_a_progress_bar_is_drawn_on_a_terminal_only(lists_folder):
+    import pty
+
     ours, theirs = pty.openpty()
     code = "from plackett.cli import main; main()"
     command = [sys.executable, "-c", code, "train", "train.txt", "-o", "model"]

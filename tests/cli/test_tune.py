@@ -2,7 +2,6 @@
 
 import json
 import os
-import pty
 import subprocess
 import sys
 
@@ -118,6 +117,8 @@ def test_finished_trials_are_kept_in_a_folder(run, run_apart):
 
 
 def test_a_terminal_gets_a_progress_bar_and_standard_output_the_table_alone(lists_folder):
+    import pty
+
     outer, inner = pty.openpty()
     command = [sys.executable, "-c", "from plackett.cli import main; main()", "tune", "train.txt", "--folds", "2"]
     done = subprocess.run(command, cwd=lists_folder, stdout=subprocess.PIPE, stderr=inner, timeout=300)
