@@ -192,7 +192,8 @@ def test_no_reading_depends_on_files_pipes_or_compression(tmp_path_factory, list
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # columns of whole numbers may look like ids
         check(pk.from_frame(pk.to_frame(expected)))
-    check(through_a_pipe(b"".join(lines)))
+    if os.path.isdir("/dev/fd"):
+        check(through_a_pipe(b"".join(lines)))
 
 
 def through_a_pipe(text):

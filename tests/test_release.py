@@ -12,7 +12,7 @@ import yaml
 import plackett
 
 ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def load_tool(name):
@@ -25,24 +25,29 @@ def load_tool(name):
 def test_the_version_comes_from_one_place():
     assert "version" in PROJECT["project"]["dynamic"]
     assert PROJECT["tool"]["scikit-build"]["metadata"]["version"]["input"] == "src/plackett/__init__.py"
-    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == plackett.__version__
-    assert re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.M)[1] == plackett.__version__
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"] == plackett.__version__
+    assert re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)[1] == plackett.__version__
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / ".github").rglob("*.yml")), ids=lambda path: path.name)
 def test_files_of_the_forge_are_yaml_with_what_it_needs(path):
-    content = yaml.safe_load(path.read_text())
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
     if path.parent.name == "workflows":
         assert True in content  # YAML 1.1 reads "on" as true
         assert content["permissions"] == {"contents": "read"}
         for job in content["jobs"].values():
+            if "uses" in job:  # another workflow
+                assert (ROOT / job["uses"]).is_file()
+                continue
             assert all(len({"uses", "run"} & set(step)) == 1 for step in job["steps"])
     elif path.name != "config.yml":
         assert {"name", "description", "body"} <= set(content)
 
 
 def test_workflows_run_on_all_systems_and_all_supported_pythons():
-    matrix = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text())["jobs"]["tests"]["strategy"]["matrix"]
+    matrix = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text(encoding="utf-8"))["jobs"]["tests"][
+        "strategy"
+    ]["matrix"]
     assert {name.partition("-")[0] for name in matrix["os"]} == {"ubuntu", "macos", "windows"}
     named = [line.rpartition(" ")[2] for line in PROJECT["project"]["classifiers"] if re.search(r":: 3\.\d+$", line)]
     assert matrix["python"] == named
@@ -50,8 +55,8 @@ def test_workflows_run_on_all_systems_and_all_supported_pythons():
 
 
 def test_targets_of_the_workflows_exist():
-    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M))
-    text = "\n".join(path.read_text() for path in (ROOT / ".github/workflows").glob("*.yml"))
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
+    text = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / ".github/workflows").glob("*.yml"))
     assert {word for words in re.findall(r"run: make (.+)", text) for word in words.split()} <= targets
     for tool in re.findall(r"python (tools/\w+\.py)", text + str(PROJECT["tool"]["cibuildwheel"])):
         assert (ROOT / tool).is_file()
@@ -68,7 +73,9 @@ def test_spec_0_keeps_minor_versions_of_the_last_two_years():
 
 def test_the_page_on_versions_has_the_lower_bounds_of_the_project():
     bounds = load_tool("spec0").lower_bounds()
-    rows = re.findall(r"^\| ([\w-]+) \| [\d.]+ \| ([\d.]+) \|$", (ROOT / "docs/versions.md").read_text(), re.M)
+    rows = re.findall(
+        r"^\| ([\w-]+) \| [\d.]+ \| ([\d.]+) \|$", (ROOT / "docs/versions.md").read_text(encoding="utf-8"), re.M
+    )
     assert len(rows) == 7
     assert {name: str(bounds[name]) for name, _ in rows} == dict(rows)
 

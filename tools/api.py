@@ -1,4 +1,7 @@
-"""Write the public names with their signatures, and the options of the command, to tests/api.txt (``make api``).
+"""Write the public interface to tests/api.txt (``make api``).
+
+It has the public names with their signatures, the names that functions take (rankers, losses, measures, conventions),
+the options of the command with their defaults, and the addresses of the services.
 
 A test compares the file with the code, so that a change of the interface is seen in review.
 """
@@ -7,20 +10,31 @@ from __future__ import annotations
 
 import functools
 import inspect
+import pkgutil
+import re
 import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-FILE = Path(__file__).resolve().parents[1] / "tests" / "api.txt"
+ROOT = Path(__file__).resolve().parents[1]
+FILE = ROOT / "tests" / "api.txt"
 
 
 def lines() -> Iterator[str]:
-    """Yield a line for each public name, method and verb."""
+    """Yield a line for each public name, method, name of a part, verb and address."""
     import plackett
 
-    yield from _of_module(plackett, "plackett")
+    found = list(_of_module(plackett, "plackett"))
+    yield from found
+    seen = {line.partition("(")[0] for line in found}
+    # names of the reference that are public in a module
+    for name in re.findall(r"^   (plackett[\w.]+)$", (ROOT / "docs" / "api.md").read_text(encoding="utf-8"), re.M):
+        if name not in seen:
+            yield from _of_object(pkgutil.resolve_name(name), name)
+    yield from _of_names()
     yield from _of_command()
+    yield from _of_services()
 
 
 def _of_module(module: types.ModuleType, name: str) -> Iterator[str]:
@@ -78,6 +92,31 @@ def _is_plain(value: Any) -> bool:
     return value is None or value is inspect.Parameter.empty or isinstance(value, (bool, int, float, str))
 
 
+def _of_names() -> Iterator[str]:
+    from plackett.losses import get_loss, loss_names
+    from plackett.metrics.conventions import CONVENTIONS
+    from plackett.metrics.registry import ALIASES, KINDS
+    from plackett.rankers.registry import ENTRIES, PEERS
+
+    for name, entry in {**ENTRIES, **PEERS}.items():
+        yield " ".join(["ranker", name, entry.class_name, *(f"{key}={value!r}" for key, value in entry.fixed.items())])
+    for name in loss_names():
+        yield f"loss {name} {get_loss(name)}"
+    yield from (f"measure {name}" for name in sorted({*KINDS, *ALIASES}))
+    yield from (f"convention {name}" for name in CONVENTIONS)
+
+
+def _of_services() -> Iterator[str]:
+    from plackett.serving import app
+    from plackett.web.http import board_routes, queue_routes, routes
+
+    for route in app.ROUTES:
+        yield f"serve {'|'.join(sorted(route.methods - {'HEAD'}))} {route.path}"
+    for router in (routes.router, board_routes.router, queue_routes.router):
+        for route in router.routes:
+            yield f"workbench {'|'.join(sorted(route.methods))} {route.path}"
+
+
 def _of_command() -> Iterator[str]:
     from plackett.cli.app import VERBS, load_verb
 
@@ -85,7 +124,7 @@ def _of_command() -> Iterator[str]:
         params = load_verb(verb).params
         arguments = [param.metavar or param.name.upper() for param in params if param.param_type_name == "argument"]
         options = sorted(
-            name
+            name if param.default is None or not _is_plain(param.default) else f"{name}={param.default}"
             for param in params
             if param.param_type_name == "option" and param.name != "help"
             for name in (*param.opts, *param.secondary_opts)

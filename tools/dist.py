@@ -15,6 +15,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 from dist_checks import check_extras, check_minimal, check_sets
@@ -89,11 +90,24 @@ def build(python: str, sdist: Path) -> Path:
     return Path(shutil.copy(wheel, DIST))
 
 
+def check_contents(sdist: Path) -> None:
+    """Fail if the sdist has a file that is not in the repository, such as one with secrets, or lacks one of src."""
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()} - {"", "PKG-INFO"}
+    known = set(run("git", "-C", ROOT, "ls-files").splitlines())
+    folders = {str(parent) for name in known for parent in Path(name).parents}
+    if foreign := sorted(names - known - folders):
+        sys.exit(f"the sdist has files that are not in the repository: {', '.join(foreign[:5])}")
+    if missing := sorted(name for name in known - names if name.startswith(("src/", "tests/", "docs/"))):
+        sys.exit(f"the sdist lacks {', '.join(missing[:5])}")
+
+
 def main() -> None:
     pythons = sys.argv[1:] or [sys.executable]
     shutil.rmtree(DIST, ignore_errors=True)
     run(environment(sys.executable, "sdist", "build"), "-m", "build", "--sdist", "--outdir", DIST, ROOT)
     (sdist,) = DIST.glob("*.tar.gz")
+    check_contents(sdist)
     print(f"{sdist.relative_to(ROOT)}: {sdist.stat().st_size / 2**20:.2f} MiB")
     wheels: dict[str, Path] = {}
     for python in pythons:

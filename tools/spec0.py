@@ -32,7 +32,7 @@ PYTHONS = {
 
 def lower_bounds() -> dict[str, Version]:
     """Return the lower bound of each dependency in pyproject.toml."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     texts = [*project["dependencies"], *(text for extra in project["optional-dependencies"].values() for text in extra)]
     requirements = [Requirement(text) for text in texts]
     bounds = {one.name.lower(): Version(bound.version) for one in requirements for bound in one.specifier}

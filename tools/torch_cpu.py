@@ -25,7 +25,7 @@ PIP = (sys.executable, "-m", "pip")
 
 def requirement() -> str:
     """Return the requirement of the extra ``neural``."""
-    text = (Path(__file__).resolve().parents[1] / "pyproject.toml").read_text()
+    text = (Path(__file__).resolve().parents[1] / "pyproject.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)["project"]["optional-dependencies"]["neural"][0]
 
 
