@@ -153,7 +153,7 @@ def _within(what: str, seconds: float, name: str, limit: float) -> Result:
 
 
 def _readme_example() -> str:
-    text = (Path(__file__).parents[1] / "README.md").read_text()
+    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
     block = re.findall("```python\n(.*?)```", text, re.DOTALL)[0]
     return "".join(example.source for example in doctest.DocTestParser().get_examples(block))
 

@@ -103,5 +103,9 @@ def test_the_version_is_that_of_the_package():
 
 def test_no_module_of_the_package_names_numba_in_an_import():
     sources = Path(plackett.__file__).parent.rglob("*.py")
-    found = [path for path in sources if re.search(r"^\s*(import|from) (numba|llvmlite)\b", path.read_text(), re.M)]
+    found = [
+        path
+        for path in sources
+        if re.search(r"^\s*(import|from) (numba|llvmlite)\b", path.read_text(encoding="utf-8"), re.M)
+    ]
     assert found == []

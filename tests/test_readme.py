@@ -11,7 +11,9 @@ README = Path(__file__).resolve().parents[1] / "README.md"
 
 
 def test_the_table_of_conventions_is_true():
-    rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \| (0\.\d{4}) \|", README.read_text(), flags=re.MULTILINE)
+    rows = re.findall(
+        r"^\| ((?:`\w+`(?:, )?)+) \| (0\.\d{4}) \|", README.read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
     printed = {name: float(value) for names, value in rows for name in re.findall(r"\w+", names)}
     assert len(printed) == 10
     data = pk.datasets.make_web_like(n_queries=100, random_state=0)
@@ -23,5 +25,5 @@ def test_the_table_of_conventions_is_true():
 
 
 def test_every_file_it_names_is_there():
-    for name in re.findall(r"\]\((\w+\.md)\)", README.read_text()):
+    for name in re.findall(r"\]\((\w+\.md)\)", README.read_text(encoding="utf-8")):
         assert (README.parent / name).is_file(), name

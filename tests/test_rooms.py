@@ -18,6 +18,7 @@ ORDER = [
         "exceptions",
         "validation",
         "_lazy",
+        "_names",
         "_native",
         "_optional",
         "_parameters",
@@ -58,7 +59,7 @@ def room_of(module):
 @cache
 def nodes_of(path):
     """Every node of a file, except those for type checking only."""
-    tree = ast.parse(path.read_text())
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     for_types = {
         node
         for test in ast.walk(tree)

@@ -35,7 +35,7 @@ def test_a_build_that_does_not_exist_is_named():
 def test_sources_without_kernels_say_what_to_do(tmp_path):
     (tmp_path / "plackett" / "_native").mkdir(parents=True)
     (tmp_path / "plackett" / "__init__.py").touch()
-    (tmp_path / "plackett" / "_native" / "__init__.py").write_text(Path(_native.__file__).read_text())
+    (tmp_path / "plackett" / "_native" / "__init__.py").write_text(Path(_native.__file__).read_text(encoding="utf-8"))
     # -S: without the hook of an editable install
     command = [
         sys.executable,

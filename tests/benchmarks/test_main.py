@@ -27,7 +27,7 @@ def test_a_benchmark_that_fails_is_named_and_the_others_are_kept(tmp_path, monke
     assert "no such machine" in printed.err
     assert "sorting" in printed.out
     assert [row["what"] for row in read_run(tmp_path / "out" / "bench.json")["peers"]] == ["sorting"]
-    assert "sorting" in (tmp_path / "out" / "bench.html").read_text()
+    assert "sorting" in (tmp_path / "out" / "bench.html").read_text(encoding="utf-8")
 
 
 def test_a_killed_run_keeps_what_it_measured(tmp_path, monkeypatch):

@@ -263,9 +263,11 @@ def test_scores_and_ids_must_fit_a_run():
 
 def test_files_are_written_as_others_read_them(tmp_path):
     write_trec_run(Run(["301", "301"], ["d7", "d2"], [0.1 + 0.2, 1e-7]), tmp_path / "run")
-    assert (tmp_path / "run").read_text() == "301 Q0 d7 1 0.30000000000000004 plackett\n301 Q0 d2 2 1e-07 plackett\n"
+    assert (tmp_path / "run").read_text(
+        encoding="utf-8"
+    ) == "301 Q0 d7 1 0.30000000000000004 plackett\n301 Q0 d2 2 1e-07 plackett\n"
     write_qrels(Qrels(["301", "302"], ["d7", "d2"], [2, -1], iteration=[0, 3]), tmp_path / "qrels")
-    assert (tmp_path / "qrels").read_text() == "301 0 d7 2\n302 3 d2 -1\n"
+    assert (tmp_path / "qrels").read_text(encoding="utf-8") == "301 0 d7 2\n302 3 d2 -1\n"
 
 
 def test_the_tag_is_the_runs_own_unless_another_is_given():
@@ -414,7 +416,7 @@ def test_the_order_of_scattered_rows_is_kept_within_each_query(order):
 
 def summary(path, query="all"):
     """What trec_eval prints, as numbers."""
-    lines = [line.split() for line in path.read_text().splitlines()]
+    lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
     return {name: value for name, key, value in lines if key == query}
 
 

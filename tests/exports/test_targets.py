@@ -254,10 +254,10 @@ def test_a_check_that_fails_is_an_error_and_writes_nothing(lists, tmp_path):
     path.write_text("before")
     with pytest.raises(ValueError, match=r"above 1e-05.*feature 'body.*Nothing was written"):
         pk.export(ranker, "solr", path, feature_names=NAMES, check=X)
-    assert path.read_text() == "before"
+    assert path.read_text(encoding="utf-8") == "before"
     assert os.listdir(tmp_path) == ["model.json"]
     pk.export(ranker, "json", path, feature_names=NAMES, check=X)  # which keeps all digits
-    assert json.loads(path.read_text())["ranker"] == "LinearRanker"
+    assert json.loads(path.read_text(encoding="utf-8"))["ranker"] == "LinearRanker"
 
 
 def test_the_check_finds_a_model_that_was_written_wrongly(lists, monkeypatch):

@@ -65,7 +65,7 @@ def _limit(what: int, most: int) -> None:
 
 def _status() -> dict[str, int]:
     """Return sizes of this process in bytes."""
-    lines = Path("/proc/self/status").read_text().splitlines()
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return {line.partition(":")[0]: int(line.split()[1]) << 10 for line in lines if line.endswith(" kB")}
 
 

@@ -91,7 +91,7 @@ def test_compare_shows_them_without_tests(data, tmp_path):
     assert str(again) == str(result)
     assert "lower is better: gini@5" in str(result)
     pk.write_report(result, tmp_path / "report.html")
-    assert "coverage@3" in (tmp_path / "report.html").read_text()
+    assert "coverage@3" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_they_cannot_choose_between_rankers(data):

@@ -63,7 +63,9 @@ def test_ranklib_listnet_models_have_their_published_values(shared_data):
 
 def weights_of(path):
     """Linear weights of features 1 to 46 in a RankLib model; the last input is a bias, which orders nothing."""
-    rows = [line.split() for line in path.read_text().splitlines() if line and not line.startswith("##")]
+    rows = [
+        line.split() for line in path.read_text(encoding="utf-8").splitlines() if line and not line.startswith("##")
+    ]
     values = {int(row[1]): float(row[2]) for row in rows if len(row) == 3}
     return np.array([values[place] for place in range(46)])
 
@@ -85,7 +87,7 @@ def our_name(name, relevant_from):
 
 def check_trec(folder, qrels, run, output, *, complete=None, relevant_from=1):
     expected = {}
-    for line in (folder / output).read_text().splitlines():
+    for line in (folder / output).read_text(encoding="utf-8").splitlines():
         name, query, value = line.split()
         ours = our_name(name, relevant_from)
         if ours is not None:

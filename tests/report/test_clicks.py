@@ -52,14 +52,16 @@ def test_the_same_log_gives_the_same_bytes_and_loads_nothing(log, tmp_path):
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_names_are_escaped(log, tmp_path, text):
     found = pk.clicks.Propensities([1.0, 0.5], method=text, notes=[text])
-    page = pk.write_click_report(log, tmp_path / "clicks.html", propensities=found, title=text).read_text()
+    page = pk.write_click_report(log, tmp_path / "clicks.html", propensities=found, title=text).read_text(
+        encoding="utf-8"
+    )
     assert "<script>alert" not in page
     assert "49" not in re.findall(r"<h1>(.*?)</h1>", page, re.S)[0]
 
 
 def test_ranks_that_cannot_be_found_are_left_out_of_the_picture(log, tmp_path):
     found = pk.clicks.Propensities([1.0, np.nan, 0.5], [[1, 1], [np.nan, np.nan], [0.4, 0.6]], level=0.9)
-    page = pk.write_click_report(log, tmp_path / "clicks.html", propensities=found).read_text()
+    page = pk.write_click_report(log, tmp_path / "clicks.html", propensities=found).read_text(encoding="utf-8")
     assert "nan" not in page[page.index("<path") : page.index("</svg>")]
     assert "Vertical lines are 90% intervals." in page
 
@@ -67,6 +69,6 @@ def test_ranks_that_cannot_be_found_are_left_out_of_the_picture(log, tmp_path):
 def test_damage_is_shown_with_its_rule(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("session,query,docid,rank,click\n1,shoe,a,1,0\n1,shoe,b,3,1\nhello\n")
-    page = pk.write_click_report(pk.clicks.read_clicks(path), tmp_path / "clicks.html").read_text()
+    page = pk.write_click_report(pk.clicks.read_clicks(path), tmp_path / "clicks.html").read_text(encoding="utf-8")
     assert "damaged line" in page
     assert "cut before the first missing position" in page

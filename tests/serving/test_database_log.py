@@ -188,7 +188,7 @@ def test_what_was_acknowledged_survives_being_killed(kind, request, tmp_path):
     acknowledged = json.loads(done.stdout)
     assert {int(round) for _, round, _ in acknowledged} == set(range(rounds))
     if kind == "folder":
-        lines = (tmp_path / "ubi_events-0.ndjson").read_text().splitlines()
+        lines = (tmp_path / "ubi_events-0.ndjson").read_text(encoding="utf-8").splitlines()
         events = {(one["query_id"], one["event_attributes"]["of"]) for one in map(json.loads, lines)}
     else:
         with psycopg.connect(where) as connection:

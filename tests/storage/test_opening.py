@@ -132,7 +132,7 @@ def test_an_error_while_writing_leaves_the_old_file_and_no_draft(tmp_path):
     path.write_text("old")
     with pytest.raises(TypeError), write_bytes(path) as file:
         file.writelines([b"new", "not bytes"])
-    assert path.read_text() == "old"
+    assert path.read_text(encoding="utf-8") == "old"
     assert os.listdir(tmp_path) == ["out.txt"]
 
 
@@ -142,7 +142,7 @@ def test_a_link_stays_a_link(tmp_path):
     with write_bytes(tmp_path / "link") as file:
         file.write(b"new")
     assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "real").read_text() == "new"
+    assert (tmp_path / "real").read_text(encoding="utf-8") == "new"
 
 
 def test_file_objects_and_standard_output_are_written(capsysbinary):

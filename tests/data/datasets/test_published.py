@@ -223,7 +223,7 @@ def write_folds(folder: Path, names: tuple[str, str, str], n_features: int) -> N
             text = ""
             for part in parts:
                 write_rows(path, int(part[1]), n_features)
-                text += path.read_text()
+                text += path.read_text(encoding="utf-8")
             path.write_text(text)
 
 
@@ -314,7 +314,7 @@ def test_istella_reads_its_mark_for_missing_values_as_nan(tmp_path):
     for qid, part in enumerate(("train", "vali", "test"), 1):
         write_rows(tmp_path / "sample" / f"{part}.txt", qid, 220)
     train = tmp_path / "sample" / "train.txt"
-    train.write_text(train.read_text().replace(" 7:1.007 ", " 7:1.79769313486231570e+308 "))
+    train.write_text(train.read_text(encoding="utf-8").replace(" 7:1.007 ", " 7:1.79769313486231570e+308 "))
     fold = datasets.load_fold("istella-s", 1, tmp_path)
     assert np.flatnonzero(np.isnan(fold.train.X[0])).tolist() == [6]
     assert fold.train.X.dtype == np.float32

@@ -148,7 +148,7 @@ def test_the_five_test_splits_of_100k_cover_all_ratings_once(shared_data):
 def test_the_films_of_100k_have_the_genres_of_its_list(shared_data):
     folder = shared_data / "movielens-100k"
     movies = read_movies(folder / "u.item.gz")
-    listed = [line.split("|")[0] for line in (folder / "u.genre").read_text().splitlines() if line]
+    listed = [line.split("|")[0] for line in (folder / "u.genre").read_text(encoding="utf-8").splitlines() if line]
     assert listed == list(GENRES) == movies.genre_names
     assert movies.genres.shape == (1_682, 19)
     assert movies.item.tolist() == list(range(1, 1_683))

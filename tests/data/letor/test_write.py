@@ -134,7 +134,7 @@ def test_what_the_format_cannot_hold_is_refused(change, message, tmp_path):
     path.write_text("as it was")
     with pytest.raises(ValueError, match=re.escape(message)):
         write_letor(Queries(np.ones((2, 1)), **parts), path)
-    assert path.read_text() == "as it was"
+    assert path.read_text(encoding="utf-8") == "as it was"
 
 
 def test_arguments_are_checked():

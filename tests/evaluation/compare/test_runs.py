@@ -143,7 +143,7 @@ def test_a_stored_comparison_of_runs_gives_the_same_report(tmp_path):
     pytest.importorskip("matplotlib")
     result = pk.compare_runs(QRELS, {"bm25": BM25, "dense": DENSE}, metrics="ndcg@10,map")
     restored = Comparison.from_dict(json.loads(result.to_json()))
-    pages = [pk.write_report(one, tmp_path / "report.html").read_text() for one in (result, restored)]
+    pages = [pk.write_report(one, tmp_path / "report.html").read_text(encoding="utf-8") for one in (result, restored)]
     assert pages[0] == pages[1]
     assert "Comparison of 2 runs" in pages[0]
     assert "seconds" not in pages[0].split("<main>")[1].split("</main>")[0].lower()
@@ -157,7 +157,7 @@ def test_subtopics_reach_the_report(tmp_path):
     runs = {"one": {"1": {"a": 3.0, "c": 2.0, "u": 1.0}, "2": {"a": 1.0}}, "two": {"1": {"a": 3.0, "b": 2.0}}}
     result = pk.compare_runs(qrels, runs, metrics="alpha-ndcg@5")
     assert result.evaluate("two", "alpha-ndcg@5").mean() == result.mean()["two"]
-    assert "alpha-ndcg@k" in pk.write_report(result, tmp_path / "report.html").read_text()
+    assert "alpha-ndcg@k" in pk.write_report(result, tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.peer

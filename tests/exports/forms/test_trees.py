@@ -281,7 +281,7 @@ def test_values_that_float32_takes_across_a_threshold_are_told(lists, tmp_path):
             ValueError, match=r"in which feature 'trees' crosses thresholds most often.*float32 rows\. Nothing"
         ):
             exported(ranker, target, path=path, feature_names=NAMES, check=X)
-    assert path.read_text() == "before"
+    assert path.read_text(encoding="utf-8") == "before"
     assert os.listdir(tmp_path) == ["model.json"]
     pk.export(ranker, "json", path, check=X)
     exported(ranker, "onnx", dtype="float64", check=X)

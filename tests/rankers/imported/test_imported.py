@@ -20,7 +20,7 @@ from tests.rankers.imported.models import (
     rows,
 )
 
-CATBOOST = json.loads((Path(__file__).parent / "catboost.json").read_text())  # by CatBoost 1.2.10
+CATBOOST = json.loads((Path(__file__).parent / "catboost.json").read_text(encoding="utf-8"))  # by CatBoost 1.2.10
 HELD_BACK = rows(1)
 
 

@@ -300,7 +300,7 @@ def test_import_train_make_it_the_base_ranker_and_export(page, server, tmp_path)
     visit(page, server.url("/collection"))
     one(page, "a[href$='format=qrels&mine=true']").click()
     files = until(lambda: [path for path in downloads.glob("*") if path.suffix == ".qrels"])
-    assert "bread 0 bread-9 1" in files[0].read_text()
+    assert "bread 0 bread-9 1" in files[0].read_text(encoding="utf-8")
     exported = {
         format: fetched(page, f"/api/v1/export?format={format}&mine=true") for format in ("json", "letor", "run")
     }
