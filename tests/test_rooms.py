@@ -29,7 +29,7 @@ ORDER = [
     },
     {"storage"},
     {"data"},
-    {"text", "metrics"},
+    {"text", "metrics", "datasets", "preprocessing"},  # the last two are public names of parts of data
     {"losses"},
     {"scorers"},
     {"objective"},
