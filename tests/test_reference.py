@@ -1,4 +1,4 @@
-"""The API reference lists every attribute of the classes by its name, and every listed attribute exists."""
+"""The reference lists and describes the attributes of every class, and has an example of every class and function."""
 
 import ast
 import builtins
@@ -79,6 +79,26 @@ def test_every_attribute_is_written_under_its_own_name(name, docstrings):
     assert not re.search(r"\w_(?![\w`])", re.sub(r"\\_", "", listed)), "a reference in reStructuredText"
 
 
+@pytest.mark.parametrize("name", [name for name in listed_names() if inspect.isclass(resolve_name(name))])
+def test_every_attribute_is_described_once(name, docstrings):
+    cls = resolve_name(name)
+    entries = docstrings.described(cls)  # raises where "as in" names attributes that the other class does not have
+    undescribed = [names for names, _, text in entries if not any(line.strip() for line in text)]
+    assert undescribed == [], "add a line on what they hold"
+    names = [name for names, *_ in entries for name in names]
+    assert len(names) == len(set(names))
+    members = [] if issubclass(cls, BaseException) else extension("reference").members(cls)
+    assert set(names) & set(members) == set(), "the docstrings of these properties describe them already"
+
+
+def test_attributes_as_in_another_class_have_its_descriptions(docstrings):
+    described = {name: text for names, _, text in docstrings.described(pk.BLFeatureRank) for name in names}
+    assert described["history_"][0].strip().startswith('For every step: ``"E"``')  # of FeatureRank
+    assert described["n_iter_"][0].strip() == "Steps taken."  # of DiffRank
+    with pytest.raises(ValueError, match="best_score_ are not whole entries of DiffRank"):
+        docstrings.described(pk.FeatureRank, [(["best_score_"], "as in ``DiffRank``", [])])
+
+
 @pytest.fixture(scope="module")
 def lists():
     return pk.datasets.make_web_like(6, 8, 4, random_state=0)
@@ -126,8 +146,9 @@ def test_the_reference_lists_what_a_fit_leaves_and_nothing_else(name, docstrings
     cls = getattr(pk, name, None) or getattr(pk.preprocessing, name)
     found = set().union(*(learned(cls, setting, lists) for setting in SETTINGS[name]))
     shown = [resolve_name(one) for one in class_names()]
-    documented = next(filter(None, (attributes_of(base, docstrings) for base in cls.__mro__ if base in shown)))
-    assert set(documented) == found
+    listed = next(filter(None, (attributes_of(base, docstrings) for base in cls.__mro__ if base in shown)))
+    members = {name for name in extension("reference").members(cls) if name.endswith("_")}
+    assert {*listed, *members} == found
 
 
 def test_every_estimator_of_the_reference_is_compared():
@@ -179,6 +200,75 @@ def test_formulas_of_docstrings_become_latex(text, latex):
     assert extension("formulas").as_latex(text) == latex
 
 
+@pytest.mark.parametrize(
+    ("text", "latex"),
+    [
+        ("log(1 + e^(-sigma m))", r"\log (1 + e^{-\sigma  m})"),
+        ("2**y_j − 1", "2^{y_{j}} - 1"),
+        ("(2^y - 1) / 2^y_max", r"(2^{y} - 1) / 2^{y_{\mathrm{max}}}"),
+        ("Σ α [x_feature > t]", r"\sum  α [x_{\mathrm{feature}} \gt  t]"),
+        ("10 / sqrt(n_sessions)", r"10 / \sqrt{n_{\mathrm{sessions}}}"),
+        ("|G_i| |D(r_i)|", r"\vert G_{i}\vert \,\vert D(r_{i})\vert"),
+        ("tf (k1 + 1)", r"\mathrm{tf}\ (\mathrm{k1} + 1)"),
+        ("a_r R\u0302", r"a_{r} \hat{R}"),
+    ],
+)
+def test_powers_subscripts_and_roots_become_latex(text, latex):
+    assert extension("formulas").as_latex(text) == latex
+
+
+def test_formulas_are_told_from_code():
+    is_formula = extension("formulas").is_formula
+    formulas = ["s_q", "2**label - 1", "log2(1 + S) / S", "(r - 1) / (n - 1)", "|r|", "1 / l2", "x ~ N(0, I)"]
+    formulas += ["alpha = 2 beta", "y_max", "p(x | missing) = 1 / #ratings", "f(x, x')"]
+    code = ["X @ coef_", "k=None", "indptr[q]:indptr[q + 1]", "n_docs", "Analyser(**params)", "item|title|year|"]
+    code += ["(0, 0)", "trec_eval -c", "day-*.csv", "objective_ / C", "1 / (n * X.var())", '"ndcg-loss2++"']
+    code += ["docid = NAME", "fit(X, y)"]
+    assert [text for text in formulas if not is_formula(text)] == []
+    assert [text for text in code if is_formula(text)] == []
+
+
+def test_literals_are_paired_from_the_start_of_a_paragraph():
+    with_formulas = extension("formulas").with_formulas
+    # from a closing to an opening pair of backticks there is Σ, which is no literal
+    text = '``"alpha"``, ``"edge"`` (Σ P E of the feature), ``"train"`` and'
+    assert with_formulas([text]) == [text]
+    assert with_formulas(["weights ``w_i =", "Σ_j γ_ij``, ``k`` and s_q."]) == [
+        r"weights :math:`w_{i} = \sum _{j} γ_{ij}`, ``k`` and :math:`s_{q}`."
+    ]
+    kept = ["An odd `` here", "", ">>> ``Σ x``", "``Σ x``", "", "=====  ==", "η      s_q", "=====  =="]
+    assert with_formulas(kept) == kept
+    assert with_formulas(["", "    ``a_i = 1``, a", "    ``b_i = 2``, b"]) == [
+        "", "    :math:`a_{i} = 1`, a", "", "    :math:`b_{i} = 2`, b"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", listed_names())
+def test_no_docstring_has_a_formula_that_is_cut(name):
+    subject, with_formulas = resolve_name(name), extension("formulas").with_formulas
+    lines = with_formulas((inspect.getdoc(subject) or "").splitlines())
+    for formula in re.findall(r":math:`([^`]*)`", "\n".join(lines)):
+        depth = [formula.count(sign) for sign in "(){}[]"]
+        assert depth[::2] == depth[1::2], formula
+        assert "``" not in formula
+
+
+def test_keys_of_citations_are_found_in_text():
+    citations = extension("citations")
+    titles = citations.references()
+    assert titles["burges2006"] == "Learning to Rank with Nonsmooth Cost Functions"
+    parts = list(citations.split_at_keys("LambdaRank (burges2006), not agarwal2019b but agarwal2019a.", titles))
+    assert [part for part, is_key in parts if is_key] == ["burges2006", "agarwal2019a"]
+    assert "".join(part for part, _ in parts).startswith("LambdaRank (burges2006), not")
+
+
+def test_every_key_in_a_docstring_is_in_the_references():
+    titles = extension("citations").references()
+    for name in listed_names():
+        keys = re.findall(r"[(`;, ]([a-z]+(?:19|20)\d\d[a-z]?)[)`;,]", inspect.getdoc(resolve_name(name)) or "")
+        assert [key for key in keys if key not in titles and not key.startswith(("mq", "td", "hp", "np"))] == [], name
+
+
 def public_functions():
     for space in SPACES:
         for name in space.__all__:
@@ -195,6 +285,14 @@ def test_every_public_function_documents_parameters_returns_and_an_example(funct
     if signature.return_annotation not in (None, "None"):
         sections.append("Returns")
     assert [section for section in sections if f"{section}\n{'-' * len(section)}\n" not in doc] == []
+
+
+@pytest.mark.parametrize("name", listed_names())
+def test_every_page_has_an_example(name):
+    subject = resolve_name(name)
+    if inspect.isclass(subject) and issubclass(subject, BaseException):
+        pytest.skip("an exception or a warning")
+    assert "\n>>> " in inspect.getdoc(subject).partition("\nExamples\n--------\n")[2]
 
 
 def undefined_names(text, known):

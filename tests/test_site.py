@@ -95,6 +95,47 @@ def test_no_page_loads_anything_from_elsewhere(pages):
         assert not re.search(r"url\(\s*[\"']?(?:https?:)?//", path.read_text(encoding="utf-8")), path.name
 
 
+class Words(HTMLParser):
+    """The visible text of a page, without code and formulas."""
+
+    HIDDEN = ("script", "style", "pre", "math", "template")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.depth = 0
+        self.parts: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.depth += tag in self.HIDDEN
+
+    def handle_endtag(self, tag: str) -> None:
+        self.depth -= tag in self.HIDDEN
+
+    def handle_data(self, data: str) -> None:
+        if not self.depth:
+            self.parts.append(data)
+
+
+RAW_FORMULA = re.compile(r":math:|\\(?:mathrm|sum|frac|log|cdot|left|lvert)\b")
+
+
+def raw_formulas(text: str) -> list[str]:
+    """Return what a page shows of formulas that were not set."""
+    return RAW_FORMULA.findall(" ".join(Words(text).parts))
+
+
+def test_the_check_of_formulas_finds_those_that_were_not_set():
+    assert raw_formulas(r"<p>a <code>:math:`x`</code> and \mathrm{of}</p>") == [":math:", r"\mathrm"]
+    assert raw_formulas(r"<pre>\sum</pre><math><mo>\sum</mo></math><p>sum</p>") == []
+
+
+@needs_site
+def test_no_page_shows_the_source_of_a_formula(pages):
+    found = {path.relative_to(SITE).as_posix(): raw_formulas(path.read_text(encoding="utf-8")) for path in pages}
+    assert {name: raw for name, raw in found.items() if raw} == {}
+
+
 @needs_site
 def test_no_page_is_large(pages):
     sizes = {path.relative_to(SITE).as_posix(): path.stat().st_size for path in pages}

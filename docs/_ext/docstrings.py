@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+import sys
+
+import plackett
+
+AS_IN = re.compile(r"as in ``(\w+)``")
 
 
 def attributes(lines):
@@ -30,6 +36,29 @@ def attributes(lines):
     return list(lines[:start]), entries, list(lines[end:])
 
 
+def described(cls, entries=None):
+    """Return the entries of a class; those of ``Other`` replace an entry "a_, b_ : as in ``Other``"."""
+    if entries is None:
+        entries = attributes((inspect.getdoc(cls) or "").splitlines())[1]
+    found = []
+    for names, kind, text in entries:
+        other = AS_IN.fullmatch(kind)
+        if other is None:
+            found.append((names, kind, text))
+            continue
+        meant = [one for one in described(_class_named(other[1], cls)) if set(one[0]) & set(names)]
+        if sorted(name for one in meant for name in one[0]) != sorted(names):
+            raise ValueError(f"{cls.__name__}: {', '.join(names)} are not whole entries of {other[1]}.")
+        found += meant
+    return found
+
+
+def _class_named(name, cls):
+    """Return the class that the docstring of ``cls`` calls by its short name."""
+    bases = {base.__name__: base for base in cls.__mro__}
+    return bases.get(name) or getattr(sys.modules[cls.__module__], name, None) or getattr(plackett, name)
+
+
 def list_attributes(app, what, name, obj, options, lines):
     """Write the attributes of a class as a list of literals, before Napoleon reads the docstring.
 
@@ -40,7 +69,7 @@ def list_attributes(app, what, name, obj, options, lines):
     if what not in ("class", "exception") or not entries:
         return
     listed = []
-    for names, kind, text in entries:
+    for names, kind, text in described(obj, entries):
         literals = ", ".join(f"``{one}``" for one in names)
         kind = re.sub(r"_(?!\w)", r"\_", kind)
         listed.append(f"* {literals}" + (f" ({kind})" if kind else ""))

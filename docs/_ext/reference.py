@@ -9,6 +9,10 @@ from pkgutil import resolve_name
 
 DOCS = Path(__file__).resolve().parents[1]
 FOLDER = DOCS / "reference"  # generated, and ignored by git
+PAIRWISE = (
+    r"$\frac{1}{Z} \sum_{i, j} w_{ij} \, L(f_i - f_j)$ over pairs with $y_i \gt y_j$ (some weights: all pairs), with "
+    "the loss $L$ and the weight $w$ of a pair as listed below, and $Z$ as set by `normalize`"
+)
 # methods for other parts of plackett, not for users
 INTERNAL = {
     "check", "check_fit", "check_loaded", "check_parameters", "fit_queries", "has_native", "import_package", "is_own",
@@ -92,7 +96,7 @@ def formulas():
         for loss in re.findall(r"^`([\w-]+)`", row[0]):
             if loss in loss_names() and "$" in row[1]:
                 found.setdefault(f"plackett.losses.{type(get_loss(loss)).__name__}", row[1])
-    found.pop("plackett.losses.Pairwise", None)  # a class with many formulas, which its docstring lists
+    found["plackett.losses.Pairwise"] = PAIRWISE  # a class with many formulas, which its docstring lists
     for row in _rows("metrics.md", "value"):
         found[f"plackett.metrics.{row[1].strip('`')}"] = row[2]
     return found

@@ -28,6 +28,14 @@ class ClickDescription:
     Ranks begin at 1; entry ``i`` of a list is that of rank ``i + 1``. Two ranks are connected if pairs of a query and a
     document were shown at both, directly or through other ranks. Without that, the effect of the position cannot
     be separated from that of the documents.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> log = pk.clicks.ClickLog.from_arrays(["q", "q"], ["a", "b", "b", "a"], [1, 0, 0, 1], indptr=[0, 2, 4])
+    >>> found = log.describe()
+    >>> found.n_sessions, found.n_pairs, found.rank_groups
+    (2, 2, [[1, 2]])
     """
 
     n_sessions: int

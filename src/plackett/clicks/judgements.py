@@ -61,6 +61,7 @@ class Judgements:
     features : ndarray of shape (n_rows, n_features) or None
         Features of the pairs, if the log has them.
     feature_names : list of str or None
+        Names of these features, if known.
 
     Examples
     --------

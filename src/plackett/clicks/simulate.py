@@ -45,12 +45,12 @@ def simulate_clicks(
     1,000, for any number of threads.
 
     * "pbm": examines rank r with probability (.68 .61 .48 .34 .28 .20 .11 .10 .08 .06) to the power ``eta`` (the last
-      one for lower ranks), and then clicks with probability ε + (1 - ε) (2^y - 1) / (2^y_max - 1).
+      one for lower ranks), and then clicks with probability ``ε + (1 - ε) (2^y - 1) / (2^y_max - 1)``.
     * "cascade": examines all ranks down to the first click, and clicks with the same probability.
     * "ubm": examines a rank with a probability that depends on the last click above, a table to the power ``eta``.
-    * "trust": examines rank r with probability .35 / r + .65 / (1 + .05 (r - 1)), and then clicks on a relevant
-      document with probability 1 / (1 + .005 (r - 1)), on another with .65 / r; a document is relevant with probability
-      y / y_max (oosterhuis2023).
+    * "trust": examines rank r with probability ``0.35 / r + 0.65 / (1 + 0.05 (r - 1))``, and then clicks on a relevant
+      document with probability ``1 / (1 + 0.005 (r - 1))``, on another with ``0.65 / r``; a document is relevant with
+      probability ``y / y_max`` (oosterhuis2023).
 
     Parameters
     ----------

@@ -72,7 +72,12 @@ class Queries:
 
     Attributes
     ----------
-    X, y, docid, comments : the rows, in the order of the input
+    X : ndarray or CSR matrix of shape (n_docs, n_features)
+        Features of the rows, in the order of the input.
+    y : ndarray of shape (n_docs,) or None
+        Labels, in the same order; NaN means "not judged".
+    comments : sequence of str or None
+        Comments, in the same order.
     document_ids : ndarray, TextColumn or None
         Document names as they are stored, without those in the comments. ``docid`` decodes them.
     ids : ndarray of shape (n_queries,)
@@ -80,8 +85,12 @@ class Queries:
     indptr : ndarray of shape (n_queries + 1,)
         Query ``q`` owns rows ``indptr[q]:indptr[q + 1]``. Raises ValueError if the rows of a query are not adjacent;
         ``grouped.indptr`` always exists.
-    feature_names, first_index : as given
+    feature_names : list of str or None
+        Column names, as given or of the data frame.
+    first_index : int or None
+        Number of the first column in the file that the rows come from; None for arrays.
     subtopics : Subtopics or None
+        Labels of the documents by subtopic, if given.
     categories : dict of int to ndarray of str, or None
         Names of the categories of each column that holds codes, by its position.
     row_order : ndarray of shape (n_docs,) or None

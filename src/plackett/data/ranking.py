@@ -37,6 +37,7 @@ class Ranking:
     indptr : ndarray of shape (n_queries + 1,)
         The documents of query ``ids[q]`` are ``indptr[q]:indptr[q + 1]`` of the arrays below.
     docid, scores : ndarray
+        Id and score of each document, the best of each query first.
     rows : ndarray of int
         The row of each document in the input.
 

@@ -51,6 +51,7 @@ class Evaluation:
     queries : ndarray of shape (n_queries,)
         Query ids.
     values : ndarray of shape (n_queries, n_metrics)
+        The value of each measure for each query; NaN if the convention skips the query.
     convention : str
         The convention under which the values were computed.
     n_empty : dict of str to int

@@ -34,7 +34,15 @@ TIE = 1e-12  # smaller differences come from the same ranking, summed in another
 
 
 class Interval(NamedTuple):
-    """The bounds of a confidence interval."""
+    """The bounds of a confidence interval.
+
+    Examples
+    --------
+    >>> from plackett.evaluation.significance import bootstrap_interval
+    >>> interval = bootstrap_interval([0.1, 0.0, 0.3, 0.1, 0.0, 0.0, 0.2, 0.1])
+    >>> round(interval.low, 3), round(interval.high, 3)
+    (0.05, 0.188)
+    """
 
     low: float
     high: float
@@ -152,7 +160,16 @@ def holm(p_values: Any) -> np.ndarray:
 
 
 def paired_t_columns(differences: np.ndarray) -> np.ndarray:
-    """`paired_t` of each column of differences, of shape (n_queries, n_pairs)."""
+    """`paired_t` of each column of differences, of shape (n_queries, n_pairs).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plackett.evaluation.significance import paired_t_columns
+    >>> differences = np.array([[0.1, 0.0], [0.0, 0.1], [0.3, -0.1], [0.1, 0.0]])
+    >>> paired_t_columns(differences).round(4)
+    array([0.1411, 1.    ])
+    """
     answer = np.full(differences.shape[1], np.nan)
     for columns, values in _counted(differences):
         n = values.shape[0]
@@ -165,7 +182,16 @@ def paired_t_columns(differences: np.ndarray) -> np.ndarray:
 
 
 def randomisation_columns(differences: np.ndarray, n_draws: int = 100_000, random_state: Any = 0) -> np.ndarray:
-    """`randomisation` of each column of differences, of shape (n_queries, n_pairs)."""
+    """`randomisation` of each column of differences, of shape (n_queries, n_pairs).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plackett.evaluation.significance import randomisation_columns
+    >>> differences = np.array([[0.1, 0.0], [0.0, 0.1], [0.3, -0.1], [0.1, 0.0]])
+    >>> randomisation_columns(differences)
+    array([0.25, 1.  ])
+    """
     n_draws = check_positive_int(n_draws, "n_draws")
     seed = _seed(random_state)
     answer = np.full(differences.shape[1], np.nan)
@@ -182,7 +208,17 @@ def randomisation_columns(differences: np.ndarray, n_draws: int = 100_000, rando
 def bootstrap_columns(
     differences: np.ndarray, level: float = 0.95, n_draws: int = 10_000, random_state: Any = 0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """`bootstrap_interval` of each column of differences, of shape (n_queries, n_pairs): all lows, all highs."""
+    """`bootstrap_interval` of each column of differences, of shape (n_queries, n_pairs): all lows, all highs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plackett.evaluation.significance import bootstrap_columns
+    >>> differences = np.array([[0.1, 0.0], [0.0, 0.1], [0.3, -0.1], [0.1, 0.0]])
+    >>> lows, highs = bootstrap_columns(differences)
+    >>> lows.round(2), highs.round(2)
+    (array([ 0.05, -0.08]), array([0.25, 0.08]))
+    """
     level = check_number(level, "level", above=0.0)
     if level >= 1.0:
         raise ValueError(f"level={level:g}; it must be between 0 and 1, such as 0.95.")
@@ -324,6 +360,7 @@ class Difference:
     Attributes
     ----------
     a, b, metric : str
+        Names of the two contestants and of the measure.
     mean : float
         Mean over the queries of the value of ``a`` minus that of ``b``.
     low, high : float
@@ -334,6 +371,15 @@ class Difference:
         Two-sided p-values of the paired t-test and of Fisher's randomisation test.
     p_t_holm, p_random_holm : float
         The same after Holm's correction for all pairs of one call.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(40, n_features=6, random_state=0)
+    >>> result = pk.compare("regression,listmle", data, cv=4, metrics="ndcg@10")
+    >>> found = result.differences()[0]
+    >>> found.a, found.b, found.low < found.mean < found.high
+    ('regression', 'listmle', True)
     """
 
     a: str

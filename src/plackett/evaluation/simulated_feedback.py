@@ -47,6 +47,15 @@ class FeedbackResult:
         The documents whose labels the refiners were given.
     notes : list of str
         Remarks on the data, such as skipped queries.
+
+    Examples
+    --------
+    >>> from plackett.evaluation import relevance_feedback
+    >>> import plackett as pk
+    >>> lists = pk.datasets.make_web_like(20, n_features=5, random_state=0)
+    >>> result = relevance_feedback(lists, 0, pk.MultiplicativeRefiner(), n_judged=5, relevant_from=2)
+    >>> list(result.tables["residual"]), int(result.judged.sum())
+    (['base', 'refined'], 100)
     """
 
     tables: dict[str, dict[str, Evaluation]]

@@ -25,6 +25,16 @@ class Slice(NamedTuple):
 
     ``difference`` is B minus A; its bootstrap interval (level 0.95) is not corrected for the number of slices.
     ``best`` is the contestant with the best mean in the slice.
+
+    Examples
+    --------
+    >>> from plackett.evaluation import slices
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(40, n_features=6, random_state=0)
+    >>> result = pk.compare("regression,listmle", data, cv=4, metrics="ndcg@10")
+    >>> part = slices(result, "regression", "listmle", groups={7: "long", 8: "long"})[-1]
+    >>> part.by, part.name, part.n_queries
+    ('group', 'no group', 38)
     """
 
     by: str

@@ -203,10 +203,10 @@ def with_validation(fold: Fold, *, n_parts: int = 4, random_state: Any = 0) -> F
     --------
     >>> import numpy as np
     >>> from plackett import Queries
-    >>> from plackett.datasets import Fold
+    >>> from plackett import datasets
     >>> from plackett.evaluation.splits import with_validation
     >>> data = Queries(np.arange(9.0).reshape(-1, 1), y=np.zeros(9), qid=np.arange(9))
-    >>> fold = with_validation(Fold(data[:8], None, data[8:]))
+    >>> fold = with_validation(datasets.Fold(data[:8], None, data[8:]))
     >>> fold.train.n_queries, fold.validation.n_queries
     (6, 2)
     """

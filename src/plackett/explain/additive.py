@@ -188,17 +188,29 @@ class Explanation(ExplainedRows):
     Attributes
     ----------
     contributions : ndarray or CSR matrix of shape (n_rows, n_features)
+        What each feature adds to the score, compared with the mean of the list.
     values : ndarray or CSR matrix of shape (n_rows, n_features)
         The features of the rows.
     scores, baseline : ndarray of shape (n_rows,)
         The score of each document, and the mean score of its list; contributions sum to the first minus the second.
     feature_names : list of str
+        Names of the features, in the order of the columns.
     rows : ndarray of shape (n_rows,)
         The row of X that each line explains.
     qid : ndarray of shape (n_rows,)
+        The query id of each line.
     docid : list or None
+        The document id of each line, if known.
     categories : dict of int to ndarray of str, or None
         Names of the codes of columns that hold categories.
+
+    Examples
+    --------
+    >>> from plackett.explain.additive import explain_linear
+    >>> X = [[3.0, 1.0], [1.0, 1.0], [2.0, 4.0]]
+    >>> explanation = explain_linear([2.0, -1.0], X, feature_names=["bm25", "length"])
+    >>> [(part.feature, part.contribution) for part in explanation.top(0)]
+    [('bm25', 2.0), ('length', 1.0)]
     """
 
     _part = Contribution
@@ -284,13 +296,23 @@ class Comparison(ComparedRows):
     Attributes
     ----------
     row_a, row_b : int
+        The rows of X that are compared.
     name_a, name_b : str or None
         Ids of the documents, if known.
     score_a, score_b : float
+        Their scores.
     total : float
         ``score_a - score_b``, the sum of the differences up to rounding.
     differences : list of (feature, value_a, value_b, difference)
         The largest absolute value first, without features that make no difference.
+
+    Examples
+    --------
+    >>> from plackett.explain.additive import explain_linear
+    >>> X = [[3.0, 1.0], [1.0, 1.0], [2.0, 4.0]]
+    >>> found = explain_linear([2.0, -1.0], X, feature_names=["bm25", "length"]).why(0, 2)
+    >>> found.total, found.differences[0].feature
+    (5.0, 'length')
     """
 
     _part: ClassVar[Any] = Difference

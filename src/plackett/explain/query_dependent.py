@@ -23,13 +23,22 @@ class NeighborTable:
 
     Attributes
     ----------
-    query : id of the query, or None
+    query : hashable or None
+        Id of the query, if known.
     ids : ndarray
         Ids of the training queries.
     weights : ndarray
         Their weights; the weights of all training queries sum to the number of training queries.
     distances : ndarray
         Distances between the query features; NaN if they were not compared.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_query_dependent(2, "II", random_state=0)
+    >>> ranker = pk.QueryDependentRanker(l2=0.01).fit(data.queries, query_features=data.query_features)
+    >>> ranker.neighbors(1).ids[:3]
+    array([ 1,  5, 10])
     """
 
     query: Any
@@ -90,12 +99,25 @@ class QueryExplanation:
 
     Attributes
     ----------
-    query : id of the query
+    query : hashable
+        Id of the query.
     neighbors : NeighborTable
+        The training queries that the model of the query was learned from.
     coef, uniform_coef : ndarrays of shape (n_features,)
+        Coefficients of the query's own model, and of the model in which all queries have the same weight.
     feature_names : list of str
+        Names of the features, in the order of the coefficients.
     documents : Explanation or None
         What each feature adds to the scores of the documents, if there are any.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_query_dependent(2, "II", random_state=0)
+    >>> ranker = pk.QueryDependentRanker(l2=0.01).fit(data.queries, query_features=data.query_features)
+    >>> explanation = ranker.explain(query=1)
+    >>> [one.feature for one in explanation.differences(2)]
+    ['column 1', 'column 2']
     """
 
     query: Any

@@ -54,7 +54,17 @@ class RefinedExplanation(ExplainedRows):
     rows : ndarray of shape (n_rows,)
         The row of X that each line explains.
     qid : ndarray of shape (n_rows,)
+        The query id of each line.
     docid : list or None
+        The document id of each line, if known.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> X, base = [[0.0], [1.0], [0.0], [1.0]], [9.0, 8.0, 7.0, 6.0]
+    >>> refiner = pk.MultiplicativeRefiner().fit(X, [0, 1, float("nan"), float("nan")], base_score=base)
+    >>> refiner.explain(X).top(1)[0].stump
+    'column 0 > 0.5'
     """
 
     _part = StumpMove
@@ -101,13 +111,24 @@ class RefinedComparison(Comparison):
     Attributes
     ----------
     row_a, row_b : int
+        The rows of X that are compared.
     name_a, name_b : str or None
         Ids of the documents, if known.
     score_a, score_b : float
+        Their scores.
     total : float
         ``score_a - score_b``, the sum of the differences.
     differences : list of (stump, value_a, value_b, difference)
         The largest absolute value first, without stumps that make no difference.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> X, base = [[0.0], [1.0], [0.0], [1.0]], [9.0, 8.0, 7.0, 6.0]
+    >>> refiner = pk.MultiplicativeRefiner().fit(X, [0, 1, float("nan"), float("nan")], base_score=base)
+    >>> found = refiner.explain(X).why(1, 0)
+    >>> found.differences[0].stump, found.total > 0
+    ('column 0 > 0.5', True)
     """
 
     _part = StumpDifference

@@ -77,10 +77,23 @@ class RankSteps(ExplainedRows):
     sizes : ndarray of shape (n_rows,)
         The number of documents in the list of each row, which is the top rank.
     feature_names : list of str
+        Names of the features, in the order of the columns.
     rows : ndarray of shape (n_rows,)
         The row of X that each line explains.
     qid : ndarray of shape (n_rows,)
+        The query id of each line.
     docid : list or None
+        The document id of each line, if known.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> X = [[1.0, 0.0], [2.0, 3.0], [3.0, 1.0]]
+    >>> explanation = pk.FeatureRank(discovery="linear").fit(X, [0, 1, 2]).explain(X)
+    >>> explanation.ranks
+    array([[2., 1., 1.],
+           [2., 2., 2.],
+           [2., 3., 3.]])
     """
 
     _part = Move
@@ -173,6 +186,7 @@ class RankComparison(ComparedRows):
     Attributes
     ----------
     row_a, row_b : int
+        The rows of X that are compared.
     name_a, name_b : str or None
         Ids of the documents, if known.
     score_a, score_b : float
@@ -183,6 +197,14 @@ class RankComparison(ComparedRows):
         The number of documents in the list, which is the top rank.
     differences : list of (step, feature, weight, value_a, value_b, lead_before, lead_after, difference)
         The largest absolute value first, without steps that did not change the lead of a over b.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> X = [[1.0, 0.0], [2.0, 3.0], [3.0, 1.0]]
+    >>> found = pk.FeatureRank(discovery="linear").fit(X, [0, 1, 2]).explain(X).why(2, 0)
+    >>> found.score_a, found.score_b, found.total
+    (3.0, 1.0, 2.0)
     """
 
     _part = LeadChange

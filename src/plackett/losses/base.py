@@ -69,6 +69,18 @@ class Loss(Parameters, ABC):
     has_moving_weights : bool
         Whether pairs are weighted by the ranks of the current scores, as in LambdaRank. The slope, the curvature and
         the other attributes are then those of the loss with these weights held fixed, which ``held_at`` returns.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> class Distance(pk.losses.Loss):
+    ...     ignores_shifts, is_pointwise = False, True
+    ...
+    ...     def value_and_slope(self, scores, queries):
+    ...         rest = scores - queries.labels
+    ...         return 0.5 * rest @ rest, rest
+    >>> pk.LinearRanker(Distance(), l2=0.0).fit([[1.0], [2.0], [3.0]], [0, 1, 2]).coef_.round(3)
+    array([1.])
     """
 
     name: ClassVar[str]

@@ -95,7 +95,7 @@ class ListMLE(TransformedLoss):
 
 
 class PListMLE(CompiledCurvature):
-    """Position-aware ListMLE: the i-th term of ListMLE is weighted by a decreasing α(i) (Lan et al., 2014).
+    """Position-aware ListMLE: the i-th term of ListMLE is weighted by a decreasing ``α(i)`` (Lan et al., 2014).
 
     Documents with equal labels share the mean weight of their positions; the lowest level is omitted.
 

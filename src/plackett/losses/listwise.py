@@ -78,7 +78,7 @@ class ListNet(TransformedLoss):
 
 
 class RankCosine(Loss):
-    """``½ (1 − cos(φ(y), φ(f)))``: half of one minus the cosine between labels and scores (Qin et al. 2008).
+    """Half of one minus the cosine between φ of the labels and φ of the scores (Qin et al. 2008).
 
     Between 0 and 1 for lists of any length. Scores (or labels) with φ = 0 everywhere have a loss of ½ and slope 0, so
     that a fit must not start there. With the default φ the loss is scale-invariant, and rankers omit the penalty

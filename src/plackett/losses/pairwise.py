@@ -75,7 +75,7 @@ _HINGES = ("squared-hinge", "smoothed-hinge")  # the active pairs, which alone h
 class Pairwise(CompiledCurvature):
     """A sum over pairs of documents of a query: a loss of the margin times a weight.
 
-    With ``m = s_i - s_j``, the margin by which a document i is above a document j with a lower label, the loss of a
+    With ``m = f_i - f_j``, the margin by which a document i is above a document j with a lower label, the loss of a
     pair is
 
     - ``"hinge"``: ``max(0, 1 - m)`` (RankSVM). It has kinks: at a margin of exactly 1 the slope is 0. It has no
@@ -95,17 +95,19 @@ class Pairwise(CompiledCurvature):
     - ``"squared"``: ``(m - (y_i - y_j))²`` (rax's pairwise MSE). With uniform weights pairs with equal labels count as
       well.
 
-    The weight of a pair, with gains G and 1/D(r) = 1/log2(1 + r), the discount of the rank r by the current scores, is
+    The weight of a pair, with gains G and ``D(r) = 1 / log2(1 + r)``, the discount of the rank r by the current scores,
+    is
 
     - ``"uniform"``: 1.
-    - ``"label-difference"``: ``y_i - y_j``. ``"gain-difference"``: ``|G_i - G_j|``.
+    - ``"label-difference"``: ``y_i - y_j``.
+    - ``"gain-difference"``: ``|G_i - G_j|``.
     - ``"label"``: ``y_i``, over all ordered pairs, with any label of j. The loss is linear in the labels, which
       may be any real numbers. It is convex if none is negative; with ``"logistic"`` also if no two documents of a query
       have labels that sum to less than 0.
-    - ``"lambdarank"``: ``|G_i - G_j| |1/D(r_i) - 1/D(r_j)|`` (burges2006).
-    - ``"ndcg-loss1"``: ``G_i / D(r_i)``, over all ordered pairs. ``"ndcg-loss2"``: ``|G_i - G_j| δ`` with
-      ``δ = |1/D(d) - 1/D(d + 1)|``, d being ``|r_i - r_j|``. ``"ndcg-loss2++"``:
-      ``|G_i - G_j| (|1/D(r_i) - 1/D(r_j)| + mu δ)`` (LambdaLoss, wang2018).
+    - ``"lambdarank"``: ``|G_i - G_j| |D(r_i) - D(r_j)|`` (burges2006).
+    - ``"ndcg-loss1"``: ``G_i D(r_i)``, over all ordered pairs (LambdaLoss, wang2018, as the next two).
+    - ``"ndcg-loss2"``: ``|G_i - G_j| δ`` with ``δ = |D(d) - D(d + 1)|`` and ``d = |r_i - r_j|``.
+    - ``"ndcg-loss2++"``: ``|G_i - G_j| (|D(r_i) - D(r_j)| + mu δ)``.
     - ``"precision"``: 1 if exactly one of the two is among the first k, else 0.
 
     Weights that depend on ranks, on a cut ``k`` or on ``score_norm`` are treated as constants (``has_moving_weights``):
@@ -141,7 +143,7 @@ class Pairwise(CompiledCurvature):
         pairs, ``n (n - 1) / 2``; its ideal DCG, for weights with gains; or 1. None means ``"ideal"`` for weights with
         gains, ``"pairs"`` for others. A query without pairs counts 0.
     score_norm : bool, default=False
-        Whether weights are divided by ``.01 + |s_i - s_j|`` unless all scores of the query are equal, and the query is
+        Whether weights are divided by ``0.01 + |f_i - f_j|`` unless all scores of the query are equal, and the query is
         then multiplied by ``log2(1 + S) / S``, S being twice the sum of the absolute slopes of its pairs: the norm of
         LightGBM and XGBoost.
 

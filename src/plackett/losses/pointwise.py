@@ -40,9 +40,9 @@ class BinaryCrossEntropy(CompiledCurvature):
     """``Σ [log(1 + exp(f)) − y f]``: logistic regression of single documents.
 
     For a label between 0 and 1 this is ``−y log σ(f) − (1 − y) log(1 − σ(f))``, the negative log-likelihood of a
-    document that is relevant with probability σ(f). The slope is ``σ(f) − y``. Labels may be any real numbers, and the
-    loss is convex for all of them, but bounded below only for labels between 0 and 1: for others use ``l2`` above 0, or
-    set a threshold.
+    document that is relevant with probability ``σ(f)``. The slope is ``σ(f) − y``. Labels may be any real numbers, and
+    the loss is convex for all of them, but bounded below only for labels between 0 and 1: for others use ``l2`` above
+    0, or set a threshold.
 
     Parameters
     ----------

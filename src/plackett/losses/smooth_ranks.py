@@ -40,12 +40,12 @@ class _ApproximateRanks(CompiledLoss):
 
 
 class ApproxNDCG(_ApproximateRanks):
-    """``−Σ G_i / log2(1 + r_i)``: minus NDCG, with ranks that are smooth functions of the scores (Qin et al. 2010).
+    """``−Σ_i G_i / log2(1 + r_i)``: minus NDCG, with ranks that are smooth functions of the scores (Qin et al. 2010).
 
     ``r_i = 1 + Σ_{j ≠ i} 1 / (1 + exp(alpha (f_i − f_j)))``; G are the gains divided by the ideal DCG. The value of a
     query is between −1 and 0, and approaches minus its NDCG for scores that are far apart, or for a large ``alpha``.
     Tied documents share their mean rank. The loss is not convex. For boosted trees it has an estimate of its curvature,
-    with which ``alpha`` changes only the scale of their scores. A pass takes time O(m n) for n documents of which m
+    with which ``alpha`` changes only the scale of their scores. A pass takes time O(n R) for n documents of which R
     have a gain, and memory O(n).
 
     Parameters
@@ -135,8 +135,8 @@ class ApproxMRR(_ApproximateRanks):
 class ApproxMAP(_ApproximateRanks):
     """Minus the average precision, with ranks and comparisons of ranks that are smooth (Qin et al. 2010).
 
-    ``−1/m Σ_i (1 + Σ_{j ≠ i} 1 / (1 + exp(beta (r_j − r_i)))) / r_i``, over the m relevant documents. Ranks are those
-    of :class:`ApproxNDCG`. It is not convex. A pass takes time O(m n) and memory O(n).
+    ``−1/R Σ_i (1 + Σ_{j ≠ i} 1 / (1 + exp(beta (r_j − r_i)))) / r_i``, over the R relevant documents. Ranks are those
+    of :class:`ApproxNDCG`. It is not convex. A pass takes time O(n R) and memory O(n).
 
     Parameters
     ----------

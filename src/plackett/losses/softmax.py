@@ -102,8 +102,8 @@ class UniqueSoftmax(CompiledCurvature):
 class Poly1Softmax(CompiledLoss):
     """Softmax cross-entropy plus ``ε (1 − p)``, where ``p = Σ_i y_i softmax(f)_i / Σ_i y_i`` (Leng et al. 2022).
 
-    The second term, the first one of the Taylor series of the cross-entropy in 1 − p, gets its own weight. Labels below
-    0 count as 0. In a query without a label above 0 all count as equal in p, so that the loss is a constant. Not
+    The second term, the first one of the Taylor series of the cross-entropy in ``1 − p``, gets its own weight. Labels
+    below 0 count as 0. In a query without a label above 0 all count as equal in p, so that the loss is a constant. Not
     convex. The cost is O(n).
 
     Parameters

@@ -222,7 +222,7 @@ def r_precision(labels, scores, *, qid=None, relevant_from=1, ties="average", em
 
 @measure_kind("rbp", cutoff="optional")
 def rbp(labels, scores, *, qid=None, k=None, p=0.8, relevant_from=1, ties="average", empty=0, docid=None) -> np.ndarray:
-    """Return the rank-biased precision of each query: (1 − p) · Σ over relevant positions i of p^(i − 1).
+    """Return the rank-biased precision of each query: ``(1 − p) Σ_i p^(i − 1)`` over relevant positions i.
 
     A reader continues from one document to the next with probability p. Documents beyond the ranking, or beyond k,
     count as not relevant: the value is a lower bound, and p to the power of the number of ranked documents is the

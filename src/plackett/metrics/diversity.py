@@ -53,12 +53,12 @@ def _n_topics(lists: JudgedLists) -> int:
 def alpha_ndcg(
     subtopics, scores, *, qid=None, k=None, alpha=0.5, relevant_from=1, ties="average", empty=0, docid=None
 ) -> np.ndarray:
-    """Return α-NDCG of each query: a document gains (1 − α)^c for each of its subtopics that c earlier documents have.
+    """Return α-NDCG of each query: a document gains ``(1 − α)^c`` for each of its subtopics that c earlier ones have.
 
-    Gains are discounted by 1 / log2(i + 1) and divided by the sum for an ideal order. Finding that order is NP-hard:
-    as usual, it is chosen greedily, document by document, so that in rare cases a ranking exceeds 1. Among documents
-    with equal gains, the one whose subtopics come first is chosen, or with ``ties="trec"`` the one with the largest id,
-    as in ndeval.
+    Gains are discounted by ``1 / log2(i + 1)`` and divided by the sum for an ideal order. Finding that order is
+    NP-hard: as usual, it is chosen greedily, document by document, so that in rare cases a ranking exceeds 1. Among
+    documents with equal gains, the one whose subtopics come first is chosen, or with ``ties="trec"`` the one with the
+    largest id, as in ndeval.
 
     Parameters
     ----------

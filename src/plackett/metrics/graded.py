@@ -182,9 +182,10 @@ def mean_ndcg(
 
 @measure_kind("err", cutoff="optional")
 def err(labels, scores, *, qid=None, k=None, max_label=None, ties="average", empty=0, docid=None) -> np.ndarray:
-    """Return the expected reciprocal rank of each query: the reader stops at a document with probability R.
+    """Return the expected reciprocal rank of each query: the reader stops at a document with probability S.
 
-    ``R = (2**label - 1) / 2**max_label``. Under ``ties="average"`` a group of d tied documents costs O(d · min(d, k)).
+    ``S(y) = (2^y − 1) / 2^y_max`` for the label y, and y_max is ``max_label``. Under ``ties="average"`` a group of
+    d tied documents costs O(d · min(d, k)).
 
     Parameters
     ----------
@@ -214,7 +215,7 @@ def err(labels, scores, *, qid=None, k=None, max_label=None, ties="average", emp
 
 @measure_kind("sharp-ndcg", cutoff="none")
 def sharp_ndcg(labels, scores, *, qid=None, gain="exponential", ties="average", empty=0, docid=None) -> np.ndarray:
-    """Return Σ (n − position) · gain of each query over its best possible value: NDCG with a linear discount.
+    """Return the sum of ``(n − i) G(y_i)`` over positions i, divided by its best value: NDCG with a linear discount.
 
     A query with no relevant document, or with a single document, is empty.
 
@@ -250,16 +251,16 @@ def wpd(
     empty=0,
     docid=None,
 ) -> np.ndarray:
-    """Return the weighted pairwise disagreement of each query: Σ of D(i, j) over its misordered pairs.
+    """Return the weighted pairwise disagreement of each query: the sum of the costs of its misordered pairs.
 
-    A pair is misordered if ``y_i > y_j`` but i does not score above j. ``D = gain_i − gain_j``, gains relative to the
-    query's largest. Where i and j have the same score, half of D counts: the expectation over their orders. The paper
-    counts all of it (``ties="worst"``). Lower is better.
+    A pair is misordered if ``y_i > y_j`` but i does not score above j. It costs ``(G(y_i) − G(y_j)) / G(y_max)``, where
+    G is the gain and y_max the largest label of the query. Where i and j have the same score, half of it counts: the
+    expectation over their orders. The paper counts all of it (``ties="worst"``). Lower is better.
 
     Parameters
     ----------
     weights : {"exp2", "dcg", "linear"} or callable(positions, n), default=None
-        Position weights α instead of gains: ``D = α(position of i) − α(position of j)`` in the true order; equal labels
+        Position weights α instead of gains: a pair costs ``α(i) − α(j)`` for positions in the true order; equal labels
         share the mean weight of their positions.
     normalize : bool, default=False
         Divide by the ideal of :func:`sharp_ndcg`: the value is then ``1 - sharp_ndcg``.

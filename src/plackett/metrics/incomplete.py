@@ -35,8 +35,8 @@ def _from_codes(kernel, lists: JudgedLists, relevant_from: float, ties: str) -> 
 def bpref(labels, scores, *, qid=None, relevant_from=1, ties="average", empty=0, docid=None) -> np.ndarray:
     """Return the binary preference of each query, which ignores documents that are not judged.
 
-    (1/R) · Σ over relevant documents of 1 − min(n, R) / min(N, R), where n of the N judged documents that are not
-    relevant are ranked above it, and R documents are relevant.
+    The mean of ``1 − min(m, R) / min(M, R)`` over the R relevant documents, where m of the M documents that were judged
+    not relevant are ranked above it.
 
     Parameters
     ----------
@@ -63,10 +63,10 @@ def bpref(labels, scores, *, qid=None, relevant_from=1, ties="average", empty=0,
 def infap(labels, scores, *, qid=None, relevant_from=1, ties="average", empty=0, docid=None) -> np.ndarray:
     """Return the inferred average precision of each query, if only a random sample of the pool was judged.
 
-    At position i of a relevant document the precision is estimated as 1/i plus (i − 1)/i · (share of pooled documents
-    among those above) · (share of relevant documents among the judged ones above), smoothed as in trec_eval. If all
+    At position i of a relevant document the precision is estimated as ``(1 + p (r + ε) / (j + 2 ε)) / i``: above it are
+    p documents of the pool, j of them judged and r relevant, and ``ε = 0.00001`` is the smoothing of trec_eval. If all
     documents are judged, it is the average precision up to that smoothing. Under ``ties="average"`` a group of d tied
-    documents, j of them judged, costs O(d · j).
+    documents, t of them judged, costs O(d · t).
 
     Parameters
     ----------

@@ -20,8 +20,8 @@ def _misordered(lists: JudgedLists, ties: str) -> np.ndarray:
 def kendall(labels, scores, *, qid=None, ties="average", empty=0, docid=None) -> np.ndarray:
     """Return the Kendall distance of each query: the share of all pairs that labels and scores order oppositely.
 
-    There are n(n − 1)/2 pairs. A pair with equal labels is never discordant; one with equal scores counts half, the
-    expectation over its orders, so that constant scores are as far from the labels as a random order. Kendall's own
+    There are ``n (n − 1) / 2`` pairs. A pair with equal labels is never discordant; one with equal scores counts half,
+    the expectation over its orders, so that constant scores are as far from the labels as a random order. Kendall's own
     distance does not count such pairs (``ties="best"``). 0 is a perfect order; lower is better. O(n log n).
 
     Parameters

@@ -68,6 +68,17 @@ class FlatTrees:
     gains_ : ndarray of shape (n_nodes,)
         Gain of the split, 0 for leaves.
     n_features_ : int
+        Number of columns of the rows that the trees score.
+
+    Examples
+    --------
+    >>> from plackett.exports.forms.trees import tree_form
+    >>> import plackett as pk
+    >>> trees = tree_form(pk.RankBoost(n_rounds=1).fit([[1.0], [2.0], [3.0]], [0, 1, 1])).trees
+    >>> trees
+    FlatTrees(1 trees)
+    >>> trees.features_, trees.thresholds_.tolist()  # a split and two leaves
+    (array([ 0, -1, -1]), [1.5, 0.0, 0.0])
     """
 
     _of_nodes: ClassVar[dict[str, Any]] = {

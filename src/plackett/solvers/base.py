@@ -23,7 +23,24 @@ INTERRUPTED = "interrupted"
 
 
 class Minimizable(Protocol):
-    """An objective as solvers see it: ``Objective``, or a sum over the partitions of a cluster."""
+    """An objective as solvers see it: ``Objective``, or a sum over the partitions of a cluster.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plackett.solvers import LBFGS
+    >>> class Parabola:  # with the members that L-BFGS uses
+    ...     size, name = 1, "parabola"
+    ...     is_smooth, is_random = True, False
+    ...
+    ...     def value_and_gradient(self, coef):
+    ...         return float((coef[0] - 3.0) ** 2), 2.0 * (coef - 3.0)
+    ...
+    ...     def curvature_estimate(self, coef):
+    ...         return None
+    >>> LBFGS().minimize(Parabola(), np.zeros(1), max_iter=20, tol=1e-6).coef.round(4)
+    array([3.])
+    """
 
     size: int  # number of coefficients
     n_terms: int  # the objective is the weighted mean of this many terms, one per query; each includes the penalty
@@ -83,9 +100,11 @@ class Step:
     iteration : int
         Number of the iteration, from 1.
     coef : ndarray of shape (size,)
+        The coefficients after the iteration.
     value : float
         The objective at ``coef``.
     gradient_norm : float
+        Norm of the gradient at ``coef``.
 
     Examples
     --------
@@ -114,20 +133,42 @@ class Result:
     Attributes
     ----------
     coef : ndarray of shape (size,)
+        The coefficients that were found.
     value : float
         The objective at ``coef``.
     gradient_norm : float
+        Norm of the gradient at the end; for the hinge, that of the smoothed objective.
     n_iter : int
+        Number of iterations.
     n_evaluations : int
         Number of evaluations of the objective.
     stop_reason : str
+        Why the solver stopped, such as ``"gradient below tol"`` or ``"max_iter reached"``.
     is_converged : bool
+        Whether it stopped because the tolerance was reached.
     n_products : int
         Number of products of the curvature with a vector.
     is_interrupted : bool
         Whether Ctrl-C stopped the solver; ``coef`` is then the best so far.
     details : dict
         Values of one particular solver, such as ``{"duality_gap": 1e-5}``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plackett.solvers import LBFGS
+    >>> class Parabola:  # with the members that L-BFGS uses
+    ...     size, name = 1, "parabola"
+    ...     is_smooth, is_random = True, False
+    ...
+    ...     def value_and_gradient(self, coef):
+    ...         return float((coef[0] - 3.0) ** 2), 2.0 * (coef - 3.0)
+    ...
+    ...     def curvature_estimate(self, coef):
+    ...         return None
+    >>> result = LBFGS().minimize(Parabola(), np.zeros(1), max_iter=20, tol=1e-6)
+    >>> result.coef.round(4), result.stop_reason, result.is_converged
+    (array([3.]), 'gradient below tol', True)
     """
 
     coef: np.ndarray
@@ -151,6 +192,13 @@ class Solver(Parameters, ABC):
         The string that selects the solver: ``solver="lbfgs"``.
     is_exact : bool
         Whether it reaches the minimum of a convex objective.
+
+    Examples
+    --------
+    >>> from plackett.solvers import Solver, get_solver
+    >>> solver = get_solver("lbfgs")
+    >>> isinstance(solver, Solver), solver.name, solver.is_exact
+    (True, 'lbfgs', True)
     """
 
     name: ClassVar[str]

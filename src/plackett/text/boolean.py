@@ -35,6 +35,7 @@ class BooleanSyntaxError(ValueError):
     Attributes
     ----------
     query : str
+        The query that was parsed.
     position : int
         Where the error is in the query, in characters from 0.
     message : str

@@ -25,6 +25,14 @@ class Postings:
         Number of terms of each document, and of distinct terms.
     df, cf : ndarray of shape (n_terms,)
         Number of documents with a term, and its count in all of them.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> index = pk.text.build_index(["red apples", "green apples", "pears"])
+    >>> postings = index.postings()
+    >>> index.terms, postings.df.tolist(), postings.lengths.tolist()
+    (['apples', 'green', 'pears', 'red'], [2, 1, 1, 1], [2, 2, 1])
     """
 
     def __init__(self, indptr: np.ndarray, docs: np.ndarray, tf: np.ndarray, n_docs: int):

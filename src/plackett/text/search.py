@@ -32,7 +32,9 @@ class Hit(NamedTuple):
     Attributes
     ----------
     docid : str
+        Id of the document.
     score : float
+        Its score; higher is better.
 
     Examples
     --------
@@ -52,7 +54,9 @@ class Hits:
     Attributes
     ----------
     docid : ndarray of str
+        Ids of the documents.
     scores : ndarray of float
+        Their scores; higher is better.
     places : ndarray of int
         Positions of the documents in the index.
 

@@ -50,10 +50,17 @@ class CorrectionDiagnosis:
         Ranks that share clicked pairs, directly or through others. With more than one group, the log does not show how
         much less often the other ranks are examined.
     correlation_naive, correlation_corrected : float or None
-    is_naive_preferred : bool or None
-        Whether naive labels are closer to the relevance.
+        Estimated correlations of naive and of corrected labels with the relevance, as above.
     findings, advice : list of str
         What limits the labels, and what to log instead.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> log = pk.clicks.ClickLog.from_arrays(["shoe"] * 3, ["b", "a"] * 3, [1, 0, 1, 1, 0, 0], indptr=[0, 2, 4, 6])
+    >>> found = pk.clicks.corrected_labels(log, [1.0, 0.5], "ips").diagnose()
+    >>> found.rank_groups, found.share_clipped
+    ([[1], [2]], 0.0)
     """
 
     method: str

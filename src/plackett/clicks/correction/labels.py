@@ -49,17 +49,21 @@ class CorrectedLabels:
         Sample variance of each estimate, for known propensities and a known regression. NaN for a pair with a single
         impression, or a single session of its query ("policy-aware", "dr").
     impressions, clicks : ndarray of int64 of shape (n_rows,)
+        How often each pair was shown, and clicked.
     n_sessions : ndarray of int64 of shape (n_queries,)
         Number of sessions of each query of ``pairs``: the weight of the query.
     method : str
+        The method of the correction.
     clip : float
         Smallest divisor.
     regression : ndarray of shape (n_rows,) or None
         R̂ of method "dr".
     propensities : Propensities or None
+        The examination probabilities that were given; None if there were none ("naive").
     features : ndarray of shape (n_rows, n_features) or None
         Features of the pairs, if they come from the log.
     feature_names : list of str or None
+        Names of these features, if known.
 
     Examples
     --------

@@ -68,7 +68,7 @@ def evaluate_from_clicks(
     are relative to rank 1, the probability of a click on an examined document if they are absolute examination
     probabilities, or P(relevant) if they have trust bias.
 
-    * "ips": a click counts 1 / propensity of its rank; (c - b) / a with trust bias. Unbiased.
+    * "ips": a click counts one over the propensity of its rank; ``(c - b) / a`` with trust bias. Unbiased.
     * "snips": the same over the sum of clicks / propensity: the mean discount of a relevant document.
     * "clipped": divisors are at least ``clip``. Less variance, and a bias that is reported.
     * "dr": doubly robust. A regression on features replaces what clipping removes (oosterhuis2023). Without
@@ -108,7 +108,7 @@ def evaluate_from_clicks(
         "query" with a logging policy that is not "shuffled". With "query" and propensities, a click counts 1 / mean
         propensity of the document over all sessions of the query, 0 where it was not shown (oosterhuis2020).
     clip : float, default=None
-        Smallest divisor of "clipped" and "dr"; None means 10 / √(sessions), at most 0.1.
+        Smallest divisor of "clipped" and "dr"; None means ``10 / sqrt(n_sessions)``, at most 0.1.
     regression : regressor or array-like of shape (n_pairs,), default=None
         For "dr": a regressor with ``fit(X, y, sample_weight=)``, or relevance predicted by other means. None means
         ridge regression on the features of the log, or the mean relevance if it has none. Queries are predicted by fits

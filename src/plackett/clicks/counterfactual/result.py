@@ -17,6 +17,7 @@ class ClickEvaluation:
     Attributes
     ----------
     ranker : str
+        Name of the ranking.
     metric, estimator, candidates : str
         As given, or chosen.
     value : float
@@ -26,10 +27,11 @@ class ClickEvaluation:
     level : float
         Of the interval.
     standard_error : float
+        Standard error of the value.
     n_sessions, n_clicks : int
         Sessions and clicks that were used.
     effective_sample_size : float
-        Number of equally weighted clicks with the same variance: (Σ w)² / Σ w².
+        Number of equally weighted clicks with the same variance: ``(Σ w)² / Σ w²``.
     coverage : float
         Share of the new ranking, weighted by discount, that the log covers; NaN for estimators that use logging
         probabilities. With candidates="session", the share of the new ranking of all documents of the query that was in
@@ -48,6 +50,17 @@ class ClickEvaluation:
         Least and largest values of a session, for ``interval="bernstein"``.
     notes : list of str
         What limits the result.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> lists = pk.datasets.make_web_like(50, 10, 3, random_state=0)
+    >>> log = pk.clicks.simulate_clicks(lists, {"a": lists.X[:, 0], "b": -lists.X[:, 0]}, 5_000)
+    >>> rows = [int(log.pairs[code][1]) for code in range(log.n_pairs)]
+    >>> theta = [0.68, 0.61, 0.48, 0.34, 0.28, 0.20, 0.11, 0.10, 0.08, 0.06]
+    >>> found = pk.clicks.evaluate_from_clicks(log, lists.X[rows, 1], propensities=theta, metric="dcg@5")
+    >>> found.estimator, found.n_sessions, found.interval.low < found.value < found.interval.high
+    ('ips', 5000, True)
     """
 
     ranker: str
@@ -130,10 +143,24 @@ class ClickEvaluations:
     Attributes
     ----------
     results : dict of str to ClickEvaluation
+        The result of each ranking, by its name.
     differences : list of ValueDifference
         Every pair of rankings: the mean difference over sessions with its interval, and a p-value after Holm's
         correction.
     higher_is_better : bool
+        Whether higher values of the measure are better.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> lists = pk.datasets.make_web_like(50, 10, 3, random_state=0)
+    >>> log = pk.clicks.simulate_clicks(lists, {"a": lists.X[:, 0], "b": -lists.X[:, 0]}, 5_000)
+    >>> rows = [int(log.pairs[code][1]) for code in range(log.n_pairs)]
+    >>> theta = [0.68, 0.61, 0.48, 0.34, 0.28, 0.20, 0.11, 0.10, 0.08, 0.06]
+    >>> scores = {"first": lists.X[rows, 0], "second": lists.X[rows, 1]}
+    >>> found = pk.clicks.evaluate_from_clicks(log, scores, propensities=theta, metric="dcg@5")
+    >>> found.best, len(found.differences)
+    ('second', 1)
     """
 
     results: dict[str, ClickEvaluation]

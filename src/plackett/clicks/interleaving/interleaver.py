@@ -41,6 +41,14 @@ class ShownList:
     basis : list of list of float
         For each document the numbers from which credits follow, to be logged; with "team-draft" the credit of each
         ranker for a click. Empty if the list is not contested.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> test = pk.clicks.Interleaver(k=3, random_state=0)
+    >>> shown = test.serve({"bm25": ["a", "b", "c"], "new": ["b", "d", "a"]}, key="session 17", unit="user 4")
+    >>> shown.documents, shown.is_contested
+    (['a', 'b', 'd'], True)
     """
 
     id: str
@@ -61,6 +69,14 @@ class Credit:
         the list; "no clicks" on its documents; "unknown": no such list was shown, or it was forgotten.
     not_shown : tuple of str
         Clicks on documents that the list does not have, which are ignored.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> test = pk.clicks.Interleaver(k=3, random_state=0)
+    >>> shown = test.serve({"bm25": ["a", "b", "c"], "new": ["b", "d", "a"]}, key="session 17", unit="user 4")
+    >>> test.credit(shown.id, ["d", "z"])
+    Credit(status='counted', not_shown=('z',))
     """
 
     status: Status

@@ -43,6 +43,16 @@ class Preference:
     units_needed : float
         Estimated number of units, those at hand included, after which a preference as large as the mean is found with
         a power of 95 %; infinite if the mean is 0.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> test = pk.clicks.Interleaver(k=3, random_state=0)
+    >>> shown = test.serve({"bm25": ["a", "b", "c"], "new": ["b", "d", "a"]}, key="session 17", unit="user 4")
+    >>> credit = test.credit(shown.id, ["d"])
+    >>> found = test.preference()
+    >>> found.first, found.second, found.mean, found.verdict
+    ('bm25', 'new', -1.0, 'undecided')
     """
 
     first: str

@@ -65,6 +65,14 @@ class InterleavingSimulation:
         Mean NDCG at k of both rankers by the labels: the truth.
     values, counts : ndarray
         The values of the units, and how often they occur.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> lists = pk.datasets.make_web_like(20, 15, 3, random_state=0)
+    >>> found = pk.clicks.simulate_interleaving(lists, {"a": lists.X[:, 0], "b": lists.X[:, 1]}, 500)
+    >>> found.method, found.n_sessions, found.preference.n_units <= 500
+    ('team-draft', 500, True)
     """
 
     method: str

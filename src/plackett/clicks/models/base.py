@@ -74,6 +74,14 @@ class ClickModel(Parameters, ABC):
         Number of steps.
     converged_ : bool
         Whether the tolerance was reached.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> log = pk.clicks.ClickLog.from_arrays(["shoe", "shoe"], ["a", "b", "b", "a"], [0, 1, 1, 0], indptr=[0, 2, 4])
+    >>> model = pk.clicks.PBM().fit(log)
+    >>> isinstance(model, pk.clicks.ClickModel), model.n_sessions_, model.impressions_
+    (True, 2, array([2, 2]))
     """
 
     name: ClassVar[str]

@@ -114,6 +114,8 @@ class GCTR(_Rate):
     ----------
     rate_ : float
         The click probability.
+    impressions_, n_sessions_, n_ranks_, prior_mean_, prior_strength_, feature_coef_ : as in ``ClickModel``
+    feature_scale_, pair_arrays_, history_, n_iter_, converged_ : as in ``ClickModel``
 
     Examples
     --------
@@ -145,6 +147,8 @@ class RCTR(_Rate):
     ----------
     rates_ : ndarray of shape (n_ranks,)
         The click probability at each rank. Ranks below the longest list of the fit have that of its last one.
+    impressions_, n_sessions_, n_ranks_, prior_mean_, prior_strength_, feature_coef_ : as in ``ClickModel``
+    feature_scale_, pair_arrays_, history_, n_iter_, converged_ : as in ``ClickModel``
 
     Examples
     --------
@@ -182,6 +186,8 @@ class DCTR(CellModel):
         The rates.
     evidence_ : ndarray of shape (n_pairs, 2)
         Clicks and skips.
+    impressions_, n_sessions_, n_ranks_, prior_mean_, prior_strength_, feature_coef_ : as in ``ClickModel``
+    feature_scale_, pair_arrays_, history_, n_iter_, converged_ : as in ``ClickModel``
 
     Examples
     --------
@@ -461,6 +467,8 @@ class PBM(_Examination):
         Standard errors of their log-odds; NaN for lists of more than 200 documents.
     evidence_ : ndarray of shape (n_pairs, 2)
         Information about each attractiveness, as equivalent numbers of clicks and skips.
+    impressions_, n_sessions_, n_ranks_, prior_mean_, prior_strength_, feature_coef_ : as in ``ClickModel``
+    feature_scale_, pair_arrays_, history_, n_iter_, converged_ : as in ``ClickModel``
 
     Examples
     --------
@@ -495,6 +503,8 @@ class UBM(_Examination):
         Standard errors of their log-odds; NaN for lists of more than 19 documents.
     evidence_ : ndarray of shape (n_pairs, 2)
         Information about each attractiveness, as equivalent numbers of clicks and skips.
+    impressions_, n_sessions_, n_ranks_, prior_mean_, prior_strength_, feature_coef_ : as in ``ClickModel``
+    feature_scale_, pair_arrays_, history_, n_iter_, converged_ : as in ``ClickModel``
 
     Examples
     --------

@@ -82,6 +82,8 @@ class CM(ChainModel):
         Clicks and skips of examined documents.
     n_cut_ : int
         Number of sessions with a click below their first one.
+    impressions_, n_sessions_, n_ranks_, prior_mean_, prior_strength_, feature_coef_ : as in ``ClickModel``
+    feature_scale_, pair_arrays_, history_, n_iter_, converged_ : as in ``ClickModel``
 
     Examples
     --------
@@ -319,6 +321,8 @@ class DCM(_WithClosedForm):
         Probability to continue after a click at each rank.
     evidence_ : ndarray of shape (n_pairs, 2)
         Information about each attractiveness, as equivalent numbers of clicks and skips.
+    impressions_, n_sessions_, n_ranks_, prior_mean_, prior_strength_, feature_coef_ : as in ``ClickModel``
+    feature_scale_, pair_arrays_, history_, n_iter_, converged_ : as in ``ClickModel``
 
     Examples
     --------
@@ -348,7 +352,7 @@ class DCM(_WithClosedForm):
 class CCM(TailModel):
     """Click chain model: the probability to continue after a click depends on the attractiveness of the document.
 
-    After a skip it is τ1, after a click τ2 (1 - α) + τ3 α.
+    After a skip it is τ_1, after a click ``τ_2 (1 - α) + τ_3 α``.
 
     Parameters
     ----------
@@ -360,9 +364,11 @@ class CCM(TailModel):
     attractiveness_ : ndarray of shape (n_pairs,)
         Probability α of a click on each pair if it is examined, in the order of ``pairs``.
     continuation_ : ndarray of shape (3,)
-        τ1, τ2 and τ3.
+        τ_1, τ_2 and τ_3.
     evidence_ : ndarray of shape (n_pairs, 2)
         Information about each attractiveness, as equivalent numbers of clicks and skips.
+    impressions_, n_sessions_, n_ranks_, prior_mean_, prior_strength_, feature_coef_ : as in ``ClickModel``
+    feature_scale_, pair_arrays_, history_, n_iter_, converged_ : as in ``ClickModel``
 
     Examples
     --------
@@ -394,7 +400,7 @@ class CCM(TailModel):
 class DBN(TailModel):
     """Dynamic Bayesian network model: a clicked document may satisfy; unsatisfied users may continue.
 
-    After a skip users continue with probability γ, after a click with probability γ (1 - σ).
+    After a skip users continue with probability γ, after a click with probability ``γ (1 - σ)``.
 
     Parameters
     ----------
@@ -411,6 +417,8 @@ class DBN(TailModel):
         γ.
     evidence_ : ndarray of shape (n_pairs, 2)
         Information about each attractiveness, as equivalent numbers of clicks and skips.
+    impressions_, n_sessions_, n_ranks_, prior_mean_, prior_strength_, feature_coef_ : as in ``ClickModel``
+    feature_scale_, pair_arrays_, history_, n_iter_, converged_ : as in ``ClickModel``
 
     Examples
     --------
@@ -438,7 +446,7 @@ class DBN(TailModel):
 
 
 class SDBN(_WithClosedForm):
-    """Simplified DBN: users who are not satisfied always continue (γ = 1).
+    """Simplified DBN: users who are not satisfied always continue (``γ = 1``).
 
     Parameters
     ----------
@@ -456,6 +464,8 @@ class SDBN(_WithClosedForm):
         Probability that a click on the pair satisfies the user.
     evidence_ : ndarray of shape (n_pairs, 2)
         Information about each attractiveness, as equivalent numbers of clicks and skips.
+    impressions_, n_sessions_, n_ranks_, prior_mean_, prior_strength_, feature_coef_ : as in ``ClickModel``
+    feature_scale_, pair_arrays_, history_, n_iter_, converged_ : as in ``ClickModel``
 
     Examples
     --------

@@ -41,6 +41,7 @@ class ClickComparison:
     Attributes
     ----------
     models : list of str
+        Names of the models.
     log_likelihood, perplexity : dict of str to float
         Mean log-likelihood of a held-out session (higher is better), and perplexity of the clicks, the mean over ranks
         (lower is better; 1 is perfect).
@@ -53,10 +54,20 @@ class ClickComparison:
     differences : list of ClickDifference
         Every pair of models, with the p-value after Holm's correction within each measure.
     n_sessions : int
+        Number of held-out sessions.
     share_unseen : float
         Share of the held-out documents that are pairs without an impression in the sessions of the fit.
     level : float
         Of the intervals; differences with p below 1 - level are significant.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> lists = pk.datasets.make_web_like(20, 10, 3, random_state=0)
+    >>> log = pk.clicks.simulate_clicks(lists, lists.X[:, 0], 2_000)
+    >>> found = pk.clicks.compare_click_models(["gctr", "pbm"], log, cv=2)
+    >>> found.best, found.n_sessions, found.perplexity["pbm"] < found.perplexity["gctr"]
+    ('pbm', 2000, True)
     """
 
     models: list[str]

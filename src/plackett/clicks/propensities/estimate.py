@@ -55,9 +55,9 @@ def estimate_propensities(
     * "regression-em": the position-based model in which the attractiveness is a model of the features of the log
       (wang2018a). Pairs that were shown at one rank only inform each other, so ranks need not share pairs.
     * "trust": documents at high ranks are clicked more readily than their relevance explains (agarwal2019a). A click at
-      r has probability a_r P(relevant) + b_r. P(relevant) is known only up to a shift and a scale: the result is the
-      solution with a_1 + b_1 = 1 and the least b_r, which is 0 at one rank. ``values`` are a_r + b_r. Pairs with fewer
-      than 50 impressions are left out, because the estimates of their relevance would bias the result.
+      r has probability ``a_r P(relevant) + b_r``. P(relevant) is known only up to a shift and a scale: the result is
+      the solution with ``a_1 + b_1 = 1`` and the least b_r, which is 0 at one rank. ``values`` are ``a_r + b_r``. Pairs
+      with fewer than 50 impressions are left out, because the estimates of their relevance would bias the result.
 
     "swap", "harvesting", "em" and "trust" need ranks that share clicked pairs, directly or through other ranks. Ranks
     that are not connected to rank 1 in this way have the propensity NaN.

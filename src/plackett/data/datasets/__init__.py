@@ -10,6 +10,7 @@ FoldParts(train=('S2', 'S3', 'S4'), validation='S5', test='S1')
 from plackett.data.datasets.catalogue import DatasetInfo
 from plackett.data.datasets.published import Fold, FoldParts, fold_parts, info, load, load_fold, locate, names
 from plackett.data.datasets.synthetic import make_query_dependent, make_rankings, make_web_like
+from plackett.data.documents.stdlib_corpus import read_stdlib
 from plackett.data.feedback.movielens import read_movielens, read_movies
 
 __all__ = [
@@ -27,4 +28,5 @@ __all__ = [
     "names",
     "read_movielens",
     "read_movies",
+    "read_stdlib",
 ]

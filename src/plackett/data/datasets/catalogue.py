@@ -25,7 +25,9 @@ class DatasetInfo:
         ``n_docs`` counts rows, that is pairs of query and document; for ratings, ``n_queries`` counts users and
         ``n_docs`` ratings; for text, ``n_docs`` counts documents.
     label_range : tuple of two numbers, or None
-    label_counts : mapping of label to number of rows, or None
+        The lowest and the highest label, where known.
+    label_counts : mapping of int to int, or None
+        Label -> number of its rows, where known.
     feature_names : tuple of str, or None
         In the order of the columns, where all of them are known.
     columns : mapping of str to int

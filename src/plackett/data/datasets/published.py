@@ -39,12 +39,14 @@ class FoldParts(NamedTuple):
     Attributes
     ----------
     train : tuple of str
+        The parts to train on.
     validation, test : str
+        The part to choose hyperparameters on, and the part to measure on.
 
     Examples
     --------
-    >>> from plackett.datasets import fold_parts
-    >>> fold_parts(3).train
+    >>> from plackett import datasets
+    >>> datasets.fold_parts(3).train
     ('S3', 'S4', 'S5')
     """
 
@@ -59,15 +61,18 @@ class Fold(NamedTuple):
     Attributes
     ----------
     train : Queries
+        The queries to train on.
     validation : Queries or None
+        The queries to choose hyperparameters on.
     test : Queries
+        The queries to measure on.
 
     Examples
     --------
-    >>> from plackett.datasets import Fold
+    >>> from plackett import datasets
     >>> import plackett as pk
     >>> lists = pk.datasets.make_web_like(10, 5, 3, random_state=0)
-    >>> train, validation, test = Fold(lists[:6], lists[6:8], lists[8:])
+    >>> train, validation, test = datasets.Fold(lists[:6], lists[6:8], lists[8:])
     >>> test
     Queries(2 queries, 10 documents, 3 features, labels 0..3)
     """
@@ -86,8 +91,8 @@ def names() -> list[str]:
 
     Examples
     --------
-    >>> from plackett.datasets import names
-    >>> names()[:4]
+    >>> from plackett import datasets
+    >>> datasets.names()[:4]
     ['mq2007', 'mq2008', 'mq2007-list', 'mq2008-list']
     """
     return list(dict.fromkeys(dataset.name for dataset in catalogue()))
@@ -109,13 +114,13 @@ def info(name: str, *, version: str | None = None) -> DatasetInfo:
 
     Examples
     --------
-    >>> from plackett.datasets import info
-    >>> dataset = info("mq2008")
+    >>> from plackett import datasets
+    >>> dataset = datasets.info("mq2008")
     >>> dataset.n_queries, dataset.n_docs, dataset.n_features, dataset.n_folds
     (784, 15211, 46, 5)
     >>> dataset.feature_names[20], dataset.columns["pagerank"]
     ('bm25_body', 41)
-    >>> info("ohsumed").versions
+    >>> datasets.info("ohsumed").versions
     ('letor3-querylevelnorm', 'letor3-min', 'letor3-null', 'letor2')
     """
     check_choice(name, "name", names())
@@ -141,8 +146,8 @@ def fold_parts(fold: int) -> FoldParts:
 
     Examples
     --------
-    >>> from plackett.datasets import fold_parts
-    >>> fold_parts(1)
+    >>> from plackett import datasets
+    >>> datasets.fold_parts(1)
     FoldParts(train=('S1', 'S2', 'S3'), validation='S4', test='S5')
     """
     check_choice(fold, "fold", range(1, N_FOLDS + 1))
@@ -185,11 +190,11 @@ def load(
 
     Examples
     --------
-    >>> from plackett import load
+    >>> from plackett import datasets
     >>> from pathlib import Path
     >>> Path("MQ2008").mkdir()
     >>> size = Path("MQ2008/S1.txt").write_text("1 qid:10 1:0.5 46:0.2")
-    >>> load("mq2008", ".", part="S1")
+    >>> datasets.load("mq2008", ".", part="S1")
     Queries(1 query, 1 document, 46 features, labels 1..1)
     """
     dataset = info(name, version=version)
@@ -224,11 +229,11 @@ def locate(name: str, folder: str | PathLike | None = None, *, version: str | No
 
     Examples
     --------
-    >>> from plackett.datasets import locate
+    >>> from plackett import datasets
     >>> from pathlib import Path
     >>> Path("ml-100k").mkdir()
     >>> size = Path("ml-100k/u.data").write_text("")
-    >>> [path.name for path in locate("movielens-100k", ".")]
+    >>> [path.name for path in datasets.locate("movielens-100k", ".")]
     ['u.data']
     """
     return _locate(info(name, version=version), folder)
@@ -256,12 +261,12 @@ def load_fold(
 
     Examples
     --------
-    >>> from plackett.datasets import load_fold
+    >>> from plackett import datasets
     >>> from pathlib import Path
     >>> Path("MQ2007").mkdir()
     >>> for part in range(1, 6):
     ...     size = Path(f"MQ2007/S{part}.txt").write_text(f"1 qid:{part} 1:0.5 46:0.2")
-    >>> fold = load_fold("mq2007", 1, ".")
+    >>> fold = datasets.load_fold("mq2007", 1, ".")
     >>> [queries.ids.tolist() for queries in fold]
     [[1, 2, 3], [4], [5]]
     """

@@ -67,8 +67,8 @@ def make_web_like(
 
     Examples
     --------
-    >>> from plackett.datasets import make_web_like
-    >>> data = make_web_like(50, 20, 30, random_state=0)
+    >>> from plackett import datasets
+    >>> data = datasets.make_web_like(50, 20, 30, random_state=0)
     >>> data
     Queries(50 queries, 1,000 documents, 30 features, labels 0..4)
     >>> data.feature_names[:3]
@@ -191,6 +191,7 @@ class QueryDependentData:
     queries : Queries
         All documents; labels are ranks 1..N within the query, N the best.
     query_features : ndarray of shape (n_queries, b)
+        Features of the queries: their true coefficients, with noise.
     coef : ndarray of shape (n_queries, b)
         The true coefficients of each query.
     scores : ndarray of shape (n_docs,)
@@ -201,6 +202,13 @@ class QueryDependentData:
         Queries whose documents are all in the test set.
     train, validation, test : ndarray of bool, shape (n_docs,)
         The split; each document is in one of them.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_query_dependent(2, "II")
+    >>> data.queries.n_queries, data.coef.shape, data.group[:4]
+    (40, (40, 4), array([0, 0, 0, 0]))
     """
 
     queries: Queries
@@ -234,7 +242,7 @@ def make_query_dependent(
 ) -> QueryDependentData:
     """Return simulated data for query-dependent ranking: queries with their own scoring functions and features.
 
-    Features are ``x ~ N(0, 0.1 I)``, the true score is ``x . beta`` in Example 1 and ``sum of beta_c s_c(x_c)`` in
+    Features are ``x ~ N(0, 0.1 I)``, the true score is ``x · beta`` in Example 1 and ``Σ_c beta_c s_c(x_c)`` in
     Example 2, labels are ranks of the true score, and query features are ``beta + noise * N(0, I)``. One draw
     ``beta = pattern + N(0, 0.1 I)`` serves a whole group of queries. Patterns: all ones (Scenario I); ones in the first
     or second half (II: two groups); ones in one of the four quarters (III: four groups). In Scenario IV every query has
@@ -264,8 +272,8 @@ def make_query_dependent(
 
     Examples
     --------
-    >>> from plackett.datasets import make_query_dependent
-    >>> data = make_query_dependent(1, "II", gamma=0.1)
+    >>> from plackett import datasets
+    >>> data = datasets.make_query_dependent(1, "II", gamma=0.1)
     >>> data.queries
     Queries(40 queries, 2,000 documents, 40 features, labels 1..50)
     >>> data.query_features.shape, int(data.held_out.sum()), int(data.train.sum())
@@ -356,8 +364,8 @@ def make_rankings(queries: Queries, *, noise: float = 1.0, random_state: RandomS
     Examples
     --------
     >>> from plackett import Queries
-    >>> from plackett.datasets import make_rankings
-    >>> rankings = make_rankings(Queries([[0.1], [0.2]], y=[0, 1], qid=[7, 7]))
+    >>> from plackett import datasets
+    >>> rankings = datasets.make_rankings(Queries([[0.1], [0.2]], y=[0, 1], qid=[7, 7]))
     >>> list(rankings), rankings["perfect"]
     (['random', 'noisy', 'perfect'], array([0., 1.]))
     """

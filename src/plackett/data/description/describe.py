@@ -27,6 +27,13 @@ class Description:
 
     Lists of columns hold column numbers of X, from 0. The text shows names if known, otherwise the numbers in the file,
     which begin at ``first_index``; ``to_dict`` has the latter.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> found = pk.datasets.make_web_like(30, 10, 4, random_state=0).describe()
+    >>> found.n_queries, found.list_length_max, found.label_histogram[0.0]
+    (30, 10, 156)
     """
 
     n_queries: int

@@ -44,6 +44,7 @@ class TextCollection:
     Attributes
     ----------
     name : str
+        Name of the collection.
     docid : list of str
         One id per document.
     fields : dict of list of str
@@ -107,7 +108,7 @@ class TextCollection:
 
 
 def read_cranfield(folder: str | PathLike, *, minus_one: float | None = 4.0) -> TextCollection:
-    """Read Cranfield: 1,400 abstracts on aerodynamics, 225 queries, 1,837 graded judgements.
+    r"""Read Cranfield: 1,400 abstracts on aerodynamics, 225 queries, 1,837 graded judgements.
 
     Query ids are positions 1..225 in ``cran.qry``, which is what the judgements use; the numbers after ``.I`` there
     (1, 2, 4, 8, ... 365) are not. Labels are ``5 - code``: code 1, "a complete answer to the question", becomes 4, and
@@ -126,6 +127,21 @@ def read_cranfield(folder: str | PathLike, *, minus_one: float | None = 4.0) -> 
     Returns
     -------
     TextCollection
+
+    Examples
+    --------
+    >>> from plackett.data.documents.collections import read_cranfield
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name, text in {
+    ...         "cran.all.1400": ".I 1\n.T\nOn wings\n.W\nLift of thin wings.\n",
+    ...         "cran.qry": ".I 1\n.W\nlift of wings\n",
+    ...         "cran.qrels": "1 1 2\n",
+    ...     }.items():
+    ...         _ = pathlib.Path(folder, name).write_text(text)
+    ...     collection = read_cranfield(folder)
+    >>> collection.queries, collection.qrels.to_dict()
+    ({'1': 'lift of wings'}, {'1': {'1': 3}})
     """
     files = _Files("cranfield", folder)
     # three records (240, 576, 578) have stray marks in their text: after .W nothing but the next record ends it
@@ -145,7 +161,7 @@ def read_cranfield(folder: str | PathLike, *, minus_one: float | None = 4.0) -> 
 
 
 def read_cisi(folder: str | PathLike) -> TextCollection:
-    """Read CISI: 1,460 abstracts on information science, 112 queries (76 of them judged), 3,114 relevant pairs.
+    r"""Read CISI: 1,460 abstracts on information science, 112 queries (76 of them judged), 3,114 relevant pairs.
 
     ``links["cocitation"]`` holds how often two documents are cited together (``.X`` of the records); ``boolean`` the 35
     Boolean queries of ``CISI.BLN`` if that file exists. Queries 58 to 112 are abstracts themselves, with title,
@@ -159,6 +175,21 @@ def read_cisi(folder: str | PathLike) -> TextCollection:
     Returns
     -------
     TextCollection
+
+    Examples
+    --------
+    >>> from plackett.data.documents.collections import read_cisi
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name, text in {
+    ...         "CISI.ALL": ".I 1\n.T\nOn wings\n.W\nLift of thin wings.\n",
+    ...         "CISI.QRY": ".I 1\n.W\nlift of wings\n",
+    ...         "CISI.REL": "1 1 0 0.0\n",
+    ...     }.items():
+    ...         _ = pathlib.Path(folder, name).write_text(text)
+    ...     collection = read_cisi(folder)
+    >>> collection.queries, collection.qrels.to_dict()
+    ({'1': 'lift of wings'}, {'1': {'1': 1}})
     """
     files = _Files("cisi", folder)
     path = files.path("CISI.ALL")
@@ -176,7 +207,7 @@ def read_cisi(folder: str | PathLike) -> TextCollection:
 
 
 def read_cacm(folder: str | PathLike) -> TextCollection:
-    """Read CACM: 3,204 records of the Communications of the ACM, 64 queries (52 judged), 796 relevant pairs.
+    r"""Read CACM: 3,204 records of the Communications of the ACM, 64 queries (52 judged), 796 relevant pairs.
 
     ``links`` has three kinds, all symmetric: ``citation`` (one cites the other; the file does not say which),
     ``coupling`` (weight: references in common) and ``cocitation`` (weight: documents that cite both).
@@ -189,6 +220,21 @@ def read_cacm(folder: str | PathLike) -> TextCollection:
     Returns
     -------
     TextCollection
+
+    Examples
+    --------
+    >>> from plackett.data.documents.collections import read_cacm
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name, text in {
+    ...         "cacm.all": ".I 1\n.T\nOn wings\n.W\nLift of thin wings.\n",
+    ...         "query.text": ".I 1\n.W\nlift of wings\n",
+    ...         "qrels.text": "1 1 0 0\n",
+    ...     }.items():
+    ...         _ = pathlib.Path(folder, name).write_text(text)
+    ...     collection = read_cacm(folder)
+    >>> collection.queries, collection.qrels.to_dict()
+    ({'1': 'lift of wings'}, {'1': {'1': 1}})
     """
     files = _Files("cacm", folder)
     path = files.path("cacm.all")
@@ -205,7 +251,7 @@ def read_cacm(folder: str | PathLike) -> TextCollection:
 
 
 def read_adi(folder: str | PathLike) -> TextCollection:
-    """Read ADI: 82 short documents on documentation, 35 queries, 170 relevant pairs, and 35 Boolean queries.
+    r"""Read ADI: 82 short documents on documentation, 35 queries, 170 relevant pairs, and 35 Boolean queries.
 
     Parameters
     ----------
@@ -215,6 +261,21 @@ def read_adi(folder: str | PathLike) -> TextCollection:
     Returns
     -------
     TextCollection
+
+    Examples
+    --------
+    >>> from plackett.data.documents.collections import read_adi
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name, text in {
+    ...         "ADI.ALL": ".I 1\n.T\nOn wings\n.W\nLift of thin wings.\n",
+    ...         "ADI.QRY": ".I 1\n.W\nlift of wings\n",
+    ...         "ADI.REL": "1 1 0 0.0\n",
+    ...     }.items():
+    ...         _ = pathlib.Path(folder, name).write_text(text)
+    ...     collection = read_adi(folder)
+    >>> collection.queries, collection.qrels.to_dict()
+    ({'1': 'lift of wings'}, {'1': {'1': 1}})
     """
     files = _Files("adi", folder)
     return _collection(

@@ -88,8 +88,8 @@ def read_stdlib(*, n_queries: int = 200, n_words: int = 4, seed: int = 0) -> Tex
 
     Examples
     --------
-    >>> from plackett.data.documents.stdlib_corpus import read_stdlib
-    >>> collection = read_stdlib()
+    >>> from plackett import datasets
+    >>> collection = datasets.read_stdlib()
     >>> collection.document("heapq.heappush")["signature"]
     '(heap, item, /)'
     >>> len(collection.queries["1"].split())

@@ -33,6 +33,7 @@ class Judgements(NamedTuple):
     Attributes
     ----------
     qid, docid, label, times, eta : ndarray of shape (n_judgements,)
+        Ids of the query and the document, the label, how often it was given, and the η of its source.
 
     Examples
     --------
@@ -55,6 +56,7 @@ class Preferences(NamedTuple):
     Attributes
     ----------
     qid, better, worse, times, eta : ndarray of shape (n_preferences,)
+        Ids of the query and the two documents, how often the preference was given, and the η of its source.
 
     Examples
     --------
@@ -78,8 +80,8 @@ class Feedback:
     ``read_feedback``. Ids become text, as in TREC files. Repeated statements are merged and counted; contradictory ones
     are counted and kept.
 
-    ``eta`` is the η of the refiners: a pair of the feedback is correct with probability 1 - η/2, so η is twice the
-    share of wrong pairs. Each source has its own default:
+    ``eta`` is the η of the refiners: a pair of the feedback is correct with probability ``1 - η/2``, so η is twice
+    the share of wrong pairs. Each source has its own default:
 
     ========================================  =====  ==============================
     source                                    η      right, measured
@@ -102,8 +104,9 @@ class Feedback:
     Attributes
     ----------
     judgements : Judgements
+        The judged documents, in order of first appearance.
     preferences : Preferences
-        Both in order of first appearance.
+        The preferred documents, in order of first appearance.
     n_duplicates : int
         Statements that repeated another one.
     n_contradictory : int
@@ -383,6 +386,14 @@ class FeedbackRows(NamedTuple):
         Judged documents and preferences that are not in the queries.
     query_of_row : ndarray of int of shape (n_docs,)
         The number of the query of each row.
+
+    Examples
+    --------
+    >>> from plackett import Feedback, Queries
+    >>> feedback = Feedback.from_pairs(["q1"], ["a"], ["b"])
+    >>> rows = feedback.for_queries(Queries([[0.0]] * 3, qid=["q1"] * 3, docid=["c", "b", "a"]))
+    >>> rows.pairs, rows.n_unmatched
+    (array([[2, 1]]), 0)
     """
 
     y: np.ndarray

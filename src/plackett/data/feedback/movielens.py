@@ -114,15 +114,19 @@ class Movies:
     Attributes
     ----------
     item : ndarray of int of shape (n_movies,)
+        Number of each film, as in the ratings.
     title : ndarray of str of shape (n_movies,)
+        Title of each film.
     genres : ndarray of bool of shape (n_movies, n_genres)
+        Whether a film has a genre.
     genre_names : list of str
+        Names of the genres, in the order of the columns.
 
     Examples
     --------
-    >>> from plackett.datasets import read_movies
+    >>> from plackett import datasets
     >>> import io
-    >>> read_movies(io.StringIO("1::Toy Story (1995)::Animation|Comedy")).genres
+    >>> datasets.read_movies(io.StringIO("1::Toy Story (1995)::Animation|Comedy")).genres
     array([[ True,  True]])
     """
 
@@ -151,9 +155,9 @@ def read_movielens(source: str | os.PathLike | IO) -> Ratings:
 
     Examples
     --------
-    >>> from plackett.datasets import read_movielens
+    >>> from plackett import datasets
     >>> import io
-    >>> read_movielens(io.StringIO("196\t242\t3\t881250949\n186\t302\t3\t891717742\n")).user
+    >>> datasets.read_movielens(io.StringIO("196\t242\t3\t881250949\n186\t302\t3\t891717742\n")).user
     array([196, 186])
     """
     name = name_of(source)
@@ -194,9 +198,9 @@ def read_movies(source: str | os.PathLike | IO, genre_names: list[str] | None = 
 
     Examples
     --------
-    >>> from plackett.datasets import read_movies
+    >>> from plackett import datasets
     >>> import io
-    >>> movies = read_movies(io.StringIO("movieId,title,genres\n1,Toy Story (1995),Animation|Comedy\n"))
+    >>> movies = datasets.read_movies(io.StringIO("movieId,title,genres\n1,Toy Story (1995),Animation|Comedy\n"))
     >>> movies.title.tolist(), movies.genre_names
     (['Toy Story (1995)'], ['Animation', 'Comedy'])
     """

@@ -45,7 +45,16 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, ABC):
     n_features_in_, n_columns_out_ : int
         Columns of X, and those that ``transform`` returns.
     feature_names_in_ : ndarray of str
-        Names of the columns of X, if ``fit`` was given a data frame.
+        Column names of X. Exists only after a fit to a data frame whose column names are all strings.
+
+    Examples
+    --------
+    >>> from plackett.data.preprocessing.categories import CategoryEncoder
+    >>> from plackett import preprocessing
+    >>> import pandas as pd
+    >>> encoder = preprocessing.OneHotCategories().fit(pd.DataFrame({"price": [5.0, 7.0], "brand": ["acme", "zeta"]}))
+    >>> isinstance(encoder, CategoryEncoder), encoder.columns_, encoder.names_[0].tolist()
+    (True, array([1]), ['acme', 'zeta'])
     """
 
     __metadata_request__fit: ClassVar = {"qid": True}
@@ -181,10 +190,10 @@ class OneHotCategories(CategoryEncoder):
 
     Examples
     --------
-    >>> from plackett.preprocessing import OneHotCategories
+    >>> from plackett import preprocessing
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"price": [5.0, 7.0, 6.0], "brand": ["acme", "zeta", None]})
-    >>> encoder = OneHotCategories().fit(frame)
+    >>> encoder = preprocessing.OneHotCategories().fit(frame)
     >>> encoder.get_feature_names_out(frame.columns).tolist()
     ['price', 'brand=acme', 'brand=zeta']
     >>> encoder.transform(frame)
@@ -285,10 +294,10 @@ class TargetCategories(CategoryEncoder):
 
     Examples
     --------
-    >>> from plackett.preprocessing import TargetCategories
+    >>> from plackett import preprocessing
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"brand": ["acme", "zeta", "acme", "zeta"]})
-    >>> encoder = TargetCategories(smoothing=1.0)
+    >>> encoder = preprocessing.TargetCategories(smoothing=1.0)
     >>> encoder.fit_transform(frame, [2, 0, 1, 0], qid=[7, 7, 8, 8]).ravel()  # query 7 by the labels of query 8
     array([0.75, 0.25, 1.5 , 0.5 ])
     >>> encoder.transform(pd.DataFrame({"brand": ["acme", "new"]})).ravel()

@@ -61,19 +61,23 @@ class MissingValues(TransformerMixin, BaseEstimator):
         The numbers that are filled in; for ``"query-median"`` those of queries without a value.
     indicated_ : ndarray
         Columns with an indicator, in the order of the indicators.
-    transformer_ : the fitted transformer, or None
+    transformer_ : fitted transformer or None
+        The fitted ``rule`` if it is a transformer; None for a named rule.
     n_columns_out_ : int
         Columns that ``transform`` returns.
     n_queries_ : int
         Queries of ``fit``.
-    n_features_in_, feature_names_in_ : as in scikit-learn
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of str
+        Column names of X. Exists only after a fit to a data frame whose column names are all strings.
 
     Examples
     --------
-    >>> from plackett.preprocessing import MissingValues
+    >>> from plackett import preprocessing
     >>> import numpy as np
     >>> X = [[1.0, np.nan], [5.0, 7.0], [np.nan, 8.0]]
-    >>> MissingValues("median", indicator=True).fit_transform(X)
+    >>> preprocessing.MissingValues("median", indicator=True).fit_transform(X)
     array([[1. , 7.5, 0. , 1. ],
            [5. , 7. , 0. , 0. ],
            [3. , 8. , 1. , 0. ]])

@@ -35,7 +35,18 @@ class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC
     ----------
     n_queries_ : int
         Queries of ``fit``.
-    n_features_in_, feature_names_in_ : as in scikit-learn
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of str
+        Column names of X. Exists only after a fit to a data frame whose column names are all strings.
+
+    Examples
+    --------
+    >>> from plackett.data.preprocessing.scaling import QueryNormalizer
+    >>> from plackett import preprocessing
+    >>> scaler = preprocessing.QueryMinMax().fit([[1.0], [3.0], [5.0], [9.0]], qid=[1, 1, 2, 2])
+    >>> isinstance(scaler, QueryNormalizer), scaler.n_queries_
+    (True, 2)
     """
 
     __metadata_request__fit: ClassVar = {"qid": True}
@@ -142,8 +153,9 @@ class QueryMinMax(QueryNormalizer):
 
     Examples
     --------
-    >>> from plackett.preprocessing import QueryMinMax
-    >>> QueryMinMax().fit_transform([[2.0], [5.0], [4.0], [9.0]], qid=["a", "b", "a", "a"]).ravel().round(3)
+    >>> from plackett import preprocessing
+    >>> X, qid = [[2.0], [5.0], [4.0], [9.0]], ["a", "b", "a", "a"]
+    >>> preprocessing.QueryMinMax().fit_transform(X, qid=qid).ravel().round(3)
     array([0.   , 0.   , 0.286, 1.   ])
     """
 
@@ -158,8 +170,8 @@ class QueryZScore(QueryNormalizer):
 
     Examples
     --------
-    >>> from plackett.preprocessing import QueryZScore
-    >>> QueryZScore().fit_transform([[1.0], [7.0], [3.0]], qid=["a", "b", "a"]).ravel()
+    >>> from plackett import preprocessing
+    >>> preprocessing.QueryZScore().fit_transform([[1.0], [7.0], [3.0]], qid=["a", "b", "a"]).ravel()
     array([-1.,  0.,  1.])
     """
 
@@ -175,8 +187,8 @@ class QueryUnitLength(QueryNormalizer):
 
     Examples
     --------
-    >>> from plackett.preprocessing import QueryUnitLength
-    >>> QueryUnitLength().fit_transform([[3.0], [7.0], [4.0]], qid=["a", "b", "a"]).ravel()
+    >>> from plackett import preprocessing
+    >>> preprocessing.QueryUnitLength().fit_transform([[3.0], [7.0], [4.0]], qid=["a", "b", "a"]).ravel()
     array([0.6, 1. , 0.8])
     """
 
@@ -209,8 +221,8 @@ class QueryRank(QueryNormalizer):
 
     Examples
     --------
-    >>> from plackett.preprocessing import QueryRank
-    >>> QueryRank().fit_transform([[10.0], [5.0], [30.0], [10.0]]).ravel()
+    >>> from plackett import preprocessing
+    >>> preprocessing.QueryRank().fit_transform([[10.0], [5.0], [30.0], [10.0]]).ravel()
     array([0.5, 0. , 1. , 0.5])
     """
 

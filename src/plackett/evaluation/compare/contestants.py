@@ -25,9 +25,18 @@ class Contestant:
     Attributes
     ----------
     name : str
-    estimator : ranker, or any estimator that `check_estimator` accepts; not fitted
+        Name in tables.
+    estimator : ranker, or any estimator that `check_estimator` accepts
+        The ranker, not fitted.
     grid : dict of lists, or list of such dicts
         Validation queries choose among its candidates; ``{}`` uses the estimator as given.
+
+    Examples
+    --------
+    >>> from plackett.evaluation.compare.contestants import Contestant
+    >>> import plackett as pk
+    >>> Contestant("hinge", pk.LinearRanker("hinge"), {"l2": [0.1, 0.01]}).candidates()
+    [{'l2': 0.1}, {'l2': 0.01}]
     """
 
     name: str

@@ -42,6 +42,14 @@ class CrossValidation:
     scores : ndarray of shape (n_docs,)
         Their scores.
     notes : list of str
+        Remarks, such as warnings of fits and failed candidates.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(40, n_features=6, random_state=0)
+    >>> pk.cross_validate(pk.ranker("listmle", l2=0.1), data, cv=4, metrics="ndcg@10")
+    CrossValidation(4 folds, ndcg@10 0.3669)
     """
 
     evaluation: Evaluation

@@ -52,6 +52,15 @@ class Insight:
         The number of test queries with shuffled features.
     problem : str
         Why there are no reasons; empty otherwise.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(40, n_features=6, random_state=0)
+    >>> result = pk.compare("regression,listmle", data, cv=4, metrics="ndcg@10", explain=True)
+    >>> insight = result.insights["listmle"]
+    >>> next(iter(insight.explained)), insight.permuted[0].feature
+    ('ratio_5', 'ratio_5')
     """
 
     reasons: dict[int, list[Reason]] = field(default_factory=dict)

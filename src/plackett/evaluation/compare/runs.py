@@ -91,7 +91,7 @@ def compare_runs(
     bm25    0.7732     0.7778
     dense   0.6667     0.6667
     3 queries, convention standard
-    ▲ better, ▼ worse than bm25: p ≤ 0.05, doubled p ≤ 0.01 (randomisation test, Holm over the 1 pair with it)
+    ▲ better, ▼ worse than bm25: p ≤ 0.05, doubled p ≤ 0.01 (randomisation test, Holm over one pair)
     dense does not answer 1 of 3 judged queries (3), which counts with the worst value
     unjudged documents in the top 10, which count as not relevant: bm25 33.3 %, dense 25.0 %
     """

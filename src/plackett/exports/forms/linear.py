@@ -27,6 +27,7 @@ class LinearForm:
     weights, offset, scale : ndarrays of shape (n_features,)
         The offset is 0 and the scale 1 where columns are not scaled; scales are positive.
     intercept : float
+        The constant of the score.
     names : list of str or None
         Of the features, in the order of the columns.
     scaling : {"none", "standard", "minmax"}
@@ -37,6 +38,14 @@ class LinearForm:
         Number of the first feature in the training file; None for arrays.
     inputs : Inputs or None
         How the columns are computed from the features; None if they are the features.
+
+    Examples
+    --------
+    >>> from plackett.exports.forms.linear import linear_form
+    >>> import plackett as pk
+    >>> form = linear_form(pk.LinearRanker("squared", l2=0).fit([[1.0], [2.0], [3.0]], [0, 1, 2]), ["bm25"])
+    >>> form.names, form.weights.round(6), form.scaling
+    (['bm25'], array([1.]), 'none')
     """
 
     weights: np.ndarray
@@ -119,7 +128,7 @@ def linear_form(ranker: Any, feature_names: Sequence[str] | None = None) -> Line
 
     Examples
     --------
-    >>> from plackett.losses import linear_form
+    >>> from plackett.exports.forms.linear import linear_form
     >>> import plackett as pk
     >>> ranker = pk.LinearRanker("squared", l2=0).fit([[1.0], [2.0], [3.0]], [0, 1, 2])
     >>> form = linear_form(ranker)

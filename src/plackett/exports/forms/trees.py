@@ -126,6 +126,7 @@ class TreeForm:
     trees : FlatTrees
         A row goes left where ``x[feature] <= threshold``, in double precision.
     intercept : float
+        The constant of the score.
     names : list of str or None
         Of the features, in the order of the columns.
     ranker : str
@@ -138,6 +139,14 @@ class TreeForm:
         Names of the codes of columns that hold categories.
     inputs : Inputs or None
         As in ``LinearForm``.
+
+    Examples
+    --------
+    >>> from plackett.exports.forms.trees import tree_form
+    >>> import plackett as pk
+    >>> form = tree_form(pk.RankBoost(n_rounds=1).fit([[1.0], [2.0], [3.0]], [0, 1, 1]), ["bm25"])
+    >>> form.names, form.trees.n_trees, form.ranker
+    (['bm25'], 1, 'RankBoost')
     """
 
     trees: FlatTrees

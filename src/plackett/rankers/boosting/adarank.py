@@ -29,9 +29,9 @@ LONGEST_COOLDOWN = 10
 class AdaRank(Boosted, LinearScores):
     """Boosts single features towards a measure: scores are ``X @ coef_`` (Xu and Li 2007).
 
-    Every query has a weight P. A round takes the feature whose rankings have the largest weighted mean Σ P E of the
-    measure, gives it the weight ``α = ½ ln(Σ P (1 + E) / Σ P (1 - E))``, adds α times the feature to the scores, and
-    sets P proportional to ``exp(-E)`` of the scores so far: badly ranked queries count more in the next round.
+    Every query has a weight P. A round takes the feature whose rankings have the largest weighted mean ``Σ P E`` of
+    the measure, gives it the weight ``α = ½ ln(Σ P (1 + E) / Σ P (1 - E))``, adds α times the feature to the scores,
+    and sets P proportional to ``exp(-E)`` of the scores so far: badly ranked queries count more in the next round.
 
     A feature ranks in descending order or, with a negative α, in ascending order. After a feature is chosen, it is left
     out for some rounds. Ties go to the first feature, descending before ascending. E is the measure itself where higher
@@ -71,21 +71,21 @@ class AdaRank(Boosted, LinearScores):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
+        The sum of α over the rounds of each column, after encoding and ``normalize``.
     intercept_ : float
         Always 0.
     steps_ : structured array of shape (n_steps,)
         The rounds that were kept, in order: ``"feature"`` (its column) and ``"weight"`` (α, negative where the feature
         ranks in ascending order).
-    feature_weights_ : ndarray of shape (n_features,)
-        The sum of α for each feature, equal to ``coef_``. If ``normalize`` changes the columns, one value per new
-        column.
     n_iter_ : int
         Rounds run.
     stop_reason_ : str
+        Why no further round was run, such as ``"n_rounds reached"`` or ``"the training measure no longer rises"``.
     history_ : dict of lists
-        For every round ``"feature"``, ``"alpha"``, ``"edge"`` (Σ P E of the feature), ``"train"`` (the mean of the
+        For every round ``"feature"``, ``"alpha"``, ``"edge"`` (``Σ P E`` of the feature), ``"train"`` (the mean of the
         measure on the training set, by the weights of the queries) and the validation measure.
     best_iteration_, best_score_ : int and float, or None without a validation set
+        The round, from 1, with the best value of the validation measure, and that value. Later rounds are not kept.
     n_queries_, normalizer_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
     categories_, encoder_, imputer_ : as in ``LinearRanker``
 

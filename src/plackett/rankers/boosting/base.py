@@ -28,7 +28,10 @@ class Boosted(Ranker):
 
     @property
     def feature_weights_(self) -> np.ndarray:
-        """The weights of the steps of each feature, summed."""
+        """The sum of the weights of the steps of each feature.
+
+        If ``normalize`` changes the columns, one value per new column.
+        """
         check_is_fitted(self)
         return np.bincount(self.steps_["feature"], self.steps_["weight"], self._n_columns)
 

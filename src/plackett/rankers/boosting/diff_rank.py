@@ -54,8 +54,6 @@ class DiffRank(FeatureSteps):
     ----------
     steps_ : structured array of shape (n_steps,)
         The steps that were kept, in order: ``"feature"`` (its column) and ``"weight"`` (α).
-    feature_weights_ : ndarray of shape (n_features,)
-        The sum of α over the steps of each feature.
     centres_ : ndarray of shape (n_features, n_intervals) or None
         The least relevant part first; NaN for parts that are empty in all lists. None for ``discovery="linear"``.
     signs_ : ndarray of shape (n_features,) or None
@@ -65,7 +63,9 @@ class DiffRank(FeatureSteps):
     n_iter_ : int
         Steps taken.
     stop_reason_ : str
+        Why no further step was taken, such as ``"cycles reached"``.
     best_iteration_, best_score_ : int and float, or None without a validation set
+        The step, from 1, with the best value of the validation measure, and that value. Later steps are not kept.
     n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
     categories_, encoder_, imputer_ : as in ``LinearRanker``
 

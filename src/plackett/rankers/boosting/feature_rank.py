@@ -57,12 +57,10 @@ class FeatureRank(FeatureSteps):
     ----------
     steps_ : structured array of shape (n_steps,)
         The steps that were kept, in order: ``"feature"`` (its column) and ``"weight"`` (λ).
-    feature_weights_ : ndarray of shape (n_features,)
-        The sum of λ over the steps of each feature.
     history_ : dict of lists
         For every step: ``"E"``, the mean over the lists; ``"error"``, the share of all pairs in wrong order; and the
         validation measure.
-    centres_, signs_, n_iter_, stop_reason_, best_iteration_, best_score_ : as in :class:`~plackett.DiffRank`
+    centres_, signs_, n_iter_, stop_reason_, best_iteration_, best_score_ : as in ``DiffRank``
     n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
     categories_, encoder_, imputer_ : as in ``LinearRanker``
 
@@ -131,11 +129,12 @@ class FeatureRank(FeatureSteps):
 
 
 class BLFeatureRank(FeatureRank):
-    """FeatureRank with balance control: the best of the feature, a mixture, and the ranking so far enters a step.
+    """FeatureRank with balance control: each step adds the best of three rankings.
 
-    The mixture is ``β H + (1 − β) h`` with ``β = E_H / (E_h + E_H)`` (½ if that sum is not positive). Ties go to the
-    first of feature, mixture, H. New lists have no labels: each step records the choice of most
-    lists, by weight, and the weighted mean of β over the lists that chose the mixture, and ``predict`` applies them.
+    The three are the feature's, h, a mixture, ``β H + (1 − β) h``, and the current one, H; ties go to the first of
+    these. ``β = E_H / (E_h + E_H)`` (½ if that sum is not positive). New lists have no labels: each step records the
+    choice of most lists, by weight, and the weighted mean of β over the lists that chose the mixture, and ``predict``
+    applies them.
 
     Parameters
     ----------
@@ -151,9 +150,8 @@ class BLFeatureRank(FeatureRank):
     steps_ : structured array of shape (n_steps,)
         The steps that were kept, in order: ``"feature"`` (its column), ``"weight"`` (λ), ``"enters"`` (what enters in
         ``predict``: 0 the feature, 1 the mixture, 2 the ranking so far) and ``"beta"`` (β of the mixture, or 0).
-    feature_weights_ : ndarray of shape (n_features,)
-        The sum of λ over the steps of each feature.
-    history_, centres_, signs_, n_iter_, stop_reason_, best_iteration_, best_score_ : as in :class:`FeatureRank`
+    history_ : as in ``FeatureRank``
+    centres_, signs_, n_iter_, stop_reason_, best_iteration_, best_score_ : as in ``DiffRank``
     n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
     categories_, encoder_, imputer_ : as in ``LinearRanker``
 

@@ -53,7 +53,7 @@ class RankBoost(Boosted, Normalized, Encoded):
         Thresholds per feature: the midpoints between neighbouring values at this many quantiles of the training rows;
         None takes all midpoints. Queries in which all labels are equal are ignored.
     alpha : {"r", "exact"}, default="r"
-        ``"r"``: ``½ ln((1 + r) / (1 - r))``, which minimises a bound of Z; ``"exact"``: ``½ ln(W+ / W-)``, with the
+        ``"r"``: ``½ ln((1 + r) / (1 - r))``, which minimises a bound of Z; ``"exact"``: ``½ ln(W_+ / W_-)``, with the
         weights of the pairs ordered correctly and wrongly, which minimises Z itself. At most 7.25 either way.
     pair_weights : {"pairs", "all", "none"}, default="pairs"
         First weight of a pair: ``"pairs"`` one over the query's pairs with different labels, ``"all"`` one over all its
@@ -73,16 +73,15 @@ class RankBoost(Boosted, Normalized, Encoded):
     steps_ : structured array of shape (n_steps,)
         The rounds that were kept, in order: ``"feature"`` (its column), ``"weight"`` (α), ``"threshold"`` and
         ``"default"`` (1 if a missing value counts as above the threshold, else 0).
-    feature_weights_ : ndarray of shape (n_features,)
-        The sum of ``|α|`` over the thresholds of each feature. If ``normalize`` changes the columns, one value per new
-        column.
     n_iter_ : int
         Rounds run.
     stop_reason_ : str
+        Why no further round was run, such as ``"n_rounds reached"`` or ``"one threshold orders every pair"``.
     history_ : dict of lists
         For every round ``"feature"``, ``"threshold"``, ``"alpha"``, ``"r"``, ``"z"``, ``"bound"`` (the product of all Z
         so far), ``"pair_error"`` and the validation measure.
     best_iteration_, best_score_ : int and float, or None without a validation set
+        The round, from 1, with the best value of the validation measure, and that value. Later rounds are not kept.
     has_missing_ : bool
         Whether values were missing in training.
     n_columns_ : int
@@ -116,7 +115,10 @@ class RankBoost(Boosted, Normalized, Encoded):
 
     @property
     def feature_weights_(self) -> np.ndarray:
-        """The absolute weights of the thresholds of each feature, summed."""
+        """The sum of ``|α|`` over the thresholds of each feature.
+
+        If ``normalize`` changes the columns, one value per new column.
+        """
         check_is_fitted(self)
         return np.bincount(self.steps_["feature"], np.abs(self.steps_["weight"]), self._n_columns)
 

@@ -73,7 +73,7 @@ class ImportedRanker(Ranker):
 
 
 class ImportedTrees(ImportedRanker, TreeScores):
-    """Trees that were grown by another tool.
+    r"""Trees that were grown by another tool.
 
     The score is ``(start + Σ_t tree_t(x)) * scale + bias``, the sum in the tool's precision: scores are
     bit-identical to its raw scores, before any transformation such as to probabilities.
@@ -81,13 +81,37 @@ class ImportedTrees(ImportedRanker, TreeScores):
     Attributes
     ----------
     trees_ : FlatTrees
+        The trees, as arrays.
     start_, scale_, bias_ : float
+        The constants of the score above: added to the trees, multiplied with the sum, and added to the product.
     is_single_ : bool
         Whether the tool adds up in single precision.
     has_missing_ : bool
         Whether splits have learned where missing values go.
-    tool_, objective_, ignores_further_columns_ : as in ``ImportedRanker``
-    n_features_in_, feature_names_, first_index_ : as in ``LinearRanker``
+    tool_ : str
+        ``"LightGBM"``, ``"XGBoost"``, ``"CatBoost"`` or ``"RankLib"``.
+    objective_ : str
+        The training objective, by the tool's own name.
+    ignores_further_columns_ : bool
+        Whether the file does not say how many features there are, so X may have more than are used.
+    n_features_in_ : int
+        Number of features: of the training data if the file says it, else the largest that is used.
+    feature_names_ : list of str or None
+        Names of the features, if the file has them.
+    first_index_ : int or None
+        1 if the tool counts features from 1 (RankLib), else None.
+
+    Examples
+    --------
+    >>> import io
+    >>> import plackett as pk
+    >>> low = b"<split pos='left'><output>-1</output></split>"
+    >>> high = b"<split pos='right'><output>1</output></split>"
+    >>> split = b"<split><feature>1</feature><threshold>0.5</threshold>" + low + high + b"</split>"
+    >>> model = b"## LambdaMART\n<ensemble><tree weight='1'>" + split + b"</tree></ensemble>"
+    >>> ranker = pk.load(io.BytesIO(model))
+    >>> ranker.tool_, ranker.predict([[0.2], [0.9]])
+    ('RankLib', array([-1.,  1.]))
     """
 
     start_: float
@@ -155,14 +179,24 @@ class ImportedTrees(ImportedRanker, TreeScores):
 
 
 class ImportedLinear(ImportedRanker, LinearScores):
-    """A linear model of another tool.
+    r"""A linear model of another tool.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
+        Weights of the features.
     intercept_ : float
-    tool_, objective_, ignores_further_columns_ : as in ``ImportedRanker``
-    n_features_in_, feature_names_, first_index_ : as in ``LinearRanker``
+        The constant that is added to all scores.
+    tool_, objective_, ignores_further_columns_ : as in ``ImportedTrees``
+    n_features_in_, feature_names_, first_index_ : as in ``ImportedTrees``
+
+    Examples
+    --------
+    >>> import io
+    >>> import plackett as pk
+    >>> ranker = pk.load(io.BytesIO(b"## Linear Regression\n0:0.5 1:2.0 2:-1.0"))
+    >>> ranker.coef_, ranker.intercept_
+    (array([ 2., -1.]), 0.5)
     """
 
     @classmethod

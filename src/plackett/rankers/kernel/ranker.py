@@ -106,13 +106,14 @@ class KernelRanker(LinearRanker):
     X_fit_ : ndarray or CSR matrix of shape (n_support, n_features), or None
         Those rows, scaled by ``normalize``; None for a precomputed kernel and under ``scope="position"``.
     intercept_ : float
+        The constant that is added to all scores; 0 if the loss does not depend on it.
     penalty_ : "rkhs" or "coefficients"
-        The penalty: θᵀKθ or ‖θ‖².
+        The penalty: ``θᵀKθ`` or ``‖θ‖²``.
     gamma_ : float
         The value that was used.
-    n_iter_, objective_, gradient_norm_, duality_gap_, stop_reason_, solver_, history_ : as in :class:`LinearRanker`
-    best_iteration_, best_score_, n_evaluations_, n_products_, n_queries_ : as in :class:`LinearRanker`
-    normalizer_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in :class:`LinearRanker`
+    n_iter_, objective_, gradient_norm_, duality_gap_, stop_reason_, solver_, history_ : as in ``LinearRanker``
+    best_iteration_, best_score_, n_evaluations_, n_products_, n_queries_ : as in ``LinearRanker``
+    normalizer_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
     categories_, encoder_, imputer_ : as in ``LinearRanker``
 
     Examples

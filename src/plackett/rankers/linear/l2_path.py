@@ -24,13 +24,19 @@ class L2Path:
     Attributes
     ----------
     l2 : ndarray of shape (n,)
+        Strengths of the penalty, the largest first.
     rankers : list of fitted rankers
+        One for each strength.
     coef : ndarray of shape (n, n_features)
-        For kernel rankers, their ``dual_coef_``.
+        Their ``coef_``; for kernel rankers, their ``dual_coef_``.
     objective : ndarray of shape (n,)
+        Their ``objective_``, the value that was reached, including the penalty.
     n_iter : ndarray of shape (n,)
+        Their numbers of iterations; each fit starts at the coefficients of the one before.
     measure : Measure or None
+        The validation measure; None without a validation set.
     validation : ndarray of shape (n,), or None without a validation set
+        Mean of the measure on the validation set, for each ranker.
 
     Examples
     --------

@@ -56,6 +56,7 @@ class PRank(LinearScores):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
+        Weights of the columns, after encoding and ``normalize``.
     intercept_ : float
         Always 0; the thresholds replace it.
     levels_ : ndarray of shape (n_levels,)
@@ -65,10 +66,12 @@ class PRank(LinearScores):
     n_iter_ : int
         Passes made.
     stop_reason_ : str
+        Why no further pass was made, such as ``"n_epochs reached"`` or ``"an epoch without mistakes"``.
     history_ : dict of lists
         One entry per pass: ``"mean_error"``, the mean error of the levels when documents were processed, and the
         validation measure.
     best_iteration_, best_score_ : int and float, or None without a validation set
+        The pass, from 1, with the best value of the validation measure, whose coefficients are kept, and that value.
     n_queries_, normalizer_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
     categories_, encoder_, imputer_ : as in ``LinearRanker``
 

@@ -90,35 +90,47 @@ class LinearRanker(LinearScores):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
+        Weights of the columns, after encoding and ``normalize``.
     intercept_ : float
+        The constant that is added to all scores; 0 if the loss does not depend on it.
     n_iter_ : int
+        Iterations that the solver made.
     objective_ : float
         The value that was reached, including the penalty.
     gradient_norm_ : float
+        Norm of the gradient at the kept coefficients. For the hinge, which has kinks, see ``duality_gap_`` instead.
     duality_gap_ : float
         For the hinge only: the objective is at most this far above its minimum.
     stop_reason_ : str
-        Why the solver stopped.
+        Why the solver stopped, such as ``"gradient below tol"`` or ``"max_iter reached"``.
     solver_ : str
         The solver that was used.
     history_ : dict of lists
         ``"objective"``, ``"gradient_norm"`` and the validation measure, one entry per iteration. For the hinge the
         first two are those of a smoothed objective whose smoothing decreases, so they may rise.
     best_iteration_, best_score_ : int and float, or None without a validation set
+        The iteration, from 1, with the best value of the validation measure, and that value.
     n_evaluations_, n_products_ : int
         Number of evaluations of the objective, and of products of its curvature with a vector.
     n_queries_ : int
         Training queries.
     normalizer_ : fitted transformer or None
+        The transformer of ``normalize``, which scales the columns.
     feature_names_ : list of str or None
         Column names of the data frame or the ``Queries``.
     first_index_ : int or None
         The number of the first feature in the file that the ``Queries`` was read from; None for arrays.
     categories_ : dict or None
         Names of the categories of training, by column.
-    encoder_, imputer_ : fitted transformers or None
-        The transformers that encode categories and fill missing values, from :mod:`plackett.preprocessing`.
-    n_features_in_, feature_names_in_ : as in scikit-learn
+    encoder_ : fitted transformer or None
+        The transformer of :mod:`plackett.preprocessing` that encodes categories; None without categories.
+    imputer_ : fitted transformer or None
+        The transformer of :mod:`plackett.preprocessing` that fills missing values; None for ``missing="error"``.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of str
+        Column names of X. Exists only after a fit to a data frame whose column names are all strings, as in
+        scikit-learn; ``feature_names_`` always exists.
 
     Examples
     --------

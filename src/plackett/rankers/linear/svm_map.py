@@ -104,6 +104,7 @@ class SVMMap(LinearScores):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
+        Weights of the columns, after encoding and ``normalize``.
     intercept_ : float
         Always 0: rankings do not depend on it.
     n_iter_ : int
@@ -114,9 +115,11 @@ class SVMMap(LinearScores):
         ``objective_`` is at most C times this above its minimum: at most ``tol`` where the fit has converged and its
         last coefficients were kept.
     stop_reason_ : str
+        Why no further plane was added, such as ``"violation below tol"`` or ``"max_iter reached"``.
     history_ : dict of lists
         ``"objective"``, the best so far, ``"violation"`` and the validation measure, one entry per iteration.
     best_iteration_, best_score_ : int and float, or None without a validation set
+        The iteration, from 1, with the best value of the validation measure, and that value.
     n_queries_, normalizer_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
     categories_, encoder_, imputer_ : as in ``LinearRanker``
 

@@ -97,9 +97,11 @@ class NeuralRanker(Normalized, Prepared):
     objective_ : float
         Mean over the batches of the last epoch; for L-BFGS, that of the last iteration.
     stop_reason_ : str
+        Why training ended, such as ``"n_epochs reached"`` or ``"no improvement on the validation set"``.
     history_ : dict of lists
         ``"objective"`` and the validation measure, one entry per epoch.
     best_iteration_, best_score_ : int and float, or None without a validation set
+        The epoch, from 1, with the best value of the validation measure, whose weights are kept, and that value.
     n_queries_, normalizer_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
     categories_, encoder_, imputer_ : as in ``LinearRanker``
 

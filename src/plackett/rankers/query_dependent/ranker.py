@@ -29,10 +29,10 @@ class QueryDependentRanker(QueryModels):
 
     For a target query it minimises, over scoring functions s (Dai and Wang 2019),
 
-        (1/n) Σ_i π_i 2 / (N_i (N_i - 1)) Σ L(s(x_ij) - s(x_il)) + (l2 / 2) ‖s‖²
+        ``(1 / n) Σ_i (2 π_i / (N_i (N_i - 1))) Σ_{j, l} L(s(x_ij) - s(x_il)) + (l2 / 2) ‖s‖²``
 
-    where the inner sum is over the pairs of query i in which document j is better than l, and π are the weights of the
-    n training queries, which sum to n. ``weights="uniform"`` is RankSVM,
+    where the inner sum is over the pairs in which document j of the N_i documents of query i is better than l, and π
+    are the weights of the n training queries, which sum to n. ``weights="uniform"`` is RankSVM,
     ``LinearRanker(loss=Pairwise("hinge", normalize="all"))``;
     ``"individual"`` fits each query alone; with the others, queries learn from queries with similar features.
 
@@ -81,8 +81,8 @@ class QueryDependentRanker(QueryModels):
     landmarks : int or None, default=None
         Number of documents of Nyström's approximation of the kernel; None computes it exactly.
     function : {"score", "pair"}, default="score"
-        ``"pair"`` learns preferences f(x, x') between two documents instead. The score of a document is then the mean
-        of ½ (f(x, x') - f(x', x)) over all documents x' of its list, the least squares solution.
+        ``"pair"`` learns preferences ``f(x, x')`` between two documents instead. The score of a document is then the
+        mean of ``½ (f(x, x') - f(x', x))`` over all documents ``x'`` of its list, the least squares solution.
     loss : {"hinge", "logistic", "psi"}, default="hinge"
         psi, ``min(1, hinge)``, is not convex; its solver starts from the solution of the hinge.
     l2 : float, sequence of floats or "grid", default=1e-3
@@ -119,6 +119,7 @@ class QueryDependentRanker(QueryModels):
     uniform_coef_ : ndarray of shape (n_coefs,)
         Coefficients of the model in which all queries have the same weight.
     query_ids_ : ndarray of shape (n_queries,)
+        Ids of the training queries, in the order of the rows of ``coef_``.
     objective_, gap_ : ndarrays of shape (n_queries,)
         The objective of each model, and a bound on its distance from the minimum (NaN for psi).
     l2_ : float
@@ -132,6 +133,7 @@ class QueryDependentRanker(QueryModels):
     n_iter_ : int
         Largest number of steps of a model.
     stop_reason_ : str
+        ``"all models converged"``, or how many did not.
     query_feature_kind_ : str
         Source of the query features: ``"matrix"``, ``"columns"``, ``"mean"`` or ``"none"``.
     training_bytes_ : int
@@ -140,7 +142,8 @@ class QueryDependentRanker(QueryModels):
         Whether ``fit`` had query ids, the source of query features, the kernel's space and the weights of queries.
     training_rows_, training_labels_, training_indptr_, training_shares_ : ndarrays or None
         The training documents that are kept for new queries, and the sample weights of their queries.
-    best_iteration_, best_score_ : int and float, or None without a validation set
+    best_iteration_, best_score_ : None, and float or None
+        The first is always None; the second is the mean of the measure on the validation set, if there is one.
     n_queries_, normalizer_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
     categories_, encoder_, imputer_ : as in ``LinearRanker``
 

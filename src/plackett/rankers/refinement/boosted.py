@@ -267,18 +267,19 @@ class BoostedRefiner(Refiner):
 
 
 class MultiplicativeRefiner(BoostedRefiner):
-    """Refines a ranking with feedback: boosts weak classifiers for the base ranker and the feedback at once (MRR).
+    """Refines a ranking with feedback: boosts weak classifiers for the base ranker and the feedback at once.
 
-    For the documents of a query with base scores g (Jin, Valizadegan and Li 2008),
+    Multiplicative ranking refinement (jin2008; MRR in the paper, which is not the mean reciprocal rank). For the
+    documents i and j of a query with base scores g,
 
-        W_ij = 1 / (1 + exp(-λ (g_i - g_j)))           confidence of the base ranker that i is better than j
-        T_ij = 1 - η/2 for feedback pairs, else η/2    confidence of the feedback
+        ``W_ij = 1 / (1 + exp(-λ (g_i - g_j)))`` is the confidence of the base ranker that i is better than j,
+        ``T_ij = 1 - η/2`` that of the feedback for its pairs, and ``η/2`` for all other pairs,
 
     and the scores ``F = Σ α f`` minimise ``L_p = (Σ W_ij exp(F_j - F_i)) (Σ T_ij exp(F_j - F_i))``. In each round f, 1
-    for some documents and 0 for the others, is the weak classifier that agrees best with the documents' weights ``w_i =
-    Σ_j γ_ij - γ_ji``, where γ are the terms of both sums, each divided by its sum; and ``α = ½ ln(μ/ν)``, with the sums
-    μ and ν of γ over the pairs that f orders right and wrong. The fit ends when no weak classifier lowers the
-    objective.
+    for some documents and 0 for the others, is the weak classifier that agrees best with the documents' weights
+    ``w_i = Σ_j (γ_ij - γ_ji)``, where γ are the terms of both sums, each divided by its sum; and ``α = ½ ln(μ/ν)``,
+    with the sums μ and ν of γ over the pairs that f orders right and wrong. The fit ends when no weak classifier lowers
+    the objective.
 
     Each query is learned separately, so ``predict`` only ranks documents of the queries of ``fit``. Time and memory are
     O(n): no matrix over pairs is built.
@@ -309,10 +310,8 @@ class MultiplicativeRefiner(BoostedRefiner):
     ----------
     scores_ : ndarray of shape (n_docs,)
         Refined scores F of the rows of ``fit``; ties are broken by the base ranker.
-    history_ : dict
-        For each query id the objective ``"L_p"``, its factors ``"err_w"`` and ``"err_t"``, and ``"alpha"``,
-        ``"theta"``, ``"mu"``, ``"nu"``, each an array over the rounds; ``"start"`` is the objective before them.
     query_ids_ : ndarray of shape (n_queries,)
+        Ids of the queries of ``fit``, in order of first appearance.
     confidence_ : ndarray of shape (n_queries,)
         λ of each query.
     steps_ : structured array of shape (n_steps,)
@@ -324,6 +323,7 @@ class MultiplicativeRefiner(BoostedRefiner):
     steps_indptr_, states_ : ndarrays
         Bounds of the steps of each query, and the numbers of ``history_``.
     base_scores_ : ndarray of shape (n_docs,)
+        Scores of the base ranker, with the rows of each query together.
     base_column_ : int or None
         The column of X with the base scores.
     indptr_, row_keys_, has_ids_ : ndarrays and bool
@@ -353,10 +353,10 @@ class MultiplicativeRefiner(BoostedRefiner):
 
 
 class LinearRefiner(BoostedRefiner):
-    """Refines a ranking with feedback by the weighted sum of both errors, ``Σ (γ W_ij + T_ij) exp(F_j - F_i)`` (LRR).
+    """Refines a ranking with feedback by the weighted sum of both errors, ``Σ (γ W_ij + T_ij) exp(F_j - F_i)``.
 
-    The baseline in the paper of :class:`MultiplicativeRefiner`, with the same rounds but a weight γ to choose, which
-    MRR does not need.
+    The baseline in the paper of :class:`MultiplicativeRefiner` (jin2008), with the same rounds but a weight γ to
+    choose, which the product of the errors does not need.
 
     Parameters
     ----------
@@ -372,8 +372,6 @@ class LinearRefiner(BoostedRefiner):
     base_scores_, base_column_, indptr_, row_keys_, has_ids_ : as in ``MultiplicativeRefiner``
     n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
     categories_, encoder_, imputer_ : as in ``LinearRanker``
-    history_ : dict
-        The same, with the objective as ``"L_a"``.
 
     Examples
     --------

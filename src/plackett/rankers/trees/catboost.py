@@ -32,7 +32,9 @@ class CatBoostRanker(BoostedTrees):
     ----------
     model_ : catboost.CatBoost
         All rounds.
-    n_rounds_, n_iter_, stop_reason_, history_, best_iteration_, best_score_ : as in ``TreeRanker``
+    n_rounds_, n_iter_, stop_reason_, best_iteration_, best_score_ : as in ``TreeRanker``
+    history_ : dict of lists
+        The validation measure after every tree; empty without a validation set.
     n_queries_, feature_names_, first_index_, n_features_in_, feature_names_in_ : as in ``LinearRanker``
     categories_ : as in ``LinearRanker``
 

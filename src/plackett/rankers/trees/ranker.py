@@ -68,10 +68,11 @@ class TreeRanker(LightGBMTrees):
     n_iter_ : int
         Trees that were grown.
     stop_reason_ : str
+        Why no further tree was grown, such as ``"n_rounds reached"`` or ``"no split improves the objective"``.
     history_ : dict of lists
         After every tree ``"objective"``, the mean loss of the training queries, and the validation measure.
     best_iteration_, best_score_ : int and float, or None without a validation set
-    feature_importances_ : ndarray of shape (n_features,)
+        The number of trees with the best value of the validation measure, and that value.
     has_missing_ : bool
         Whether values were missing in the rows of ``fit``.
     has_base_, base_column_ : bool, and int or None
