@@ -21,7 +21,8 @@ import pytest
 import typer
 
 import plackett
-from plackett.cli.app import UsageError, load_verb
+from plackett.cli.app import load_verb
+from plackett.cli.errors import UsageError
 from plackett.cli.verbs import VERBS
 from plackett.data import datasets
 from plackett.metrics.conventions import CONVENTIONS
@@ -117,6 +118,9 @@ def shell(tmp_path, monkeypatch):
         nonlocal status
         if line.startswith("plackett serve "):
             return services.start(line)
+        if line == "kill %1":  # a job of the shell that the page's services do not run in
+            services.stop()
+            return ""
         if services.port in line:
             if shutil.which("curl") is None:
                 pytest.skip("the example needs curl")
@@ -328,6 +332,9 @@ def test_table_of_conventions_is_that_of_the_code():
 
 def test_every_convention_is_summed_up_on_its_page():
     text = (DOCS / "conventions.md").read_text(encoding="utf-8")
+    for formula in re.findall(r"\$([^$]+)\$", text):
+        plain = formula.replace(" / ", "/").replace("\\log_", "log").replace(" - ", " − ")
+        text = text.replace(f"${formula}$", plain)
     for name, rules in CONVENTIONS.items():
         assert f"`{name}`\n: {rules.summary}\n" in text, f"docs/conventions.md needs\n`{name}`\n: {rules.summary}"
 

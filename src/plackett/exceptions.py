@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Sequence
 
 
 class DataFormatError(ValueError):
@@ -27,6 +28,20 @@ class ModelFormatError(ValueError):
 
     def __reduce__(self):
         return type(self), (self.path, self.message)
+
+
+class UnknownNameError(ValueError):
+    """A name is not known; ``reason`` says which, ``known`` are the names to choose from, ``similar`` the likely ones.
+
+    ``advice`` is the rest of the message.
+    """
+
+    def __init__(self, reason: str, advice: str, known: Sequence[str], similar: Sequence[str]):
+        self.reason, self.advice, self.known, self.similar = reason, advice, known, similar
+        super().__init__(reason + advice)
+
+    def __reduce__(self):
+        return type(self), (self.reason, self.advice, self.known, self.similar)
 
 
 class DatasetNotFoundError(FileNotFoundError):

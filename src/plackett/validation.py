@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from plackett._names import unknown_name
+
 LARGEST_SEED = 2**32 - 1  # accepted by numpy's RandomState
 INDICES_PER_BLOCK = 1 << 20  # per thread
 ROWS_PER_CHECK = 1 << 16  # finite checks run over blocks of rows, so that they need no second copy of X
@@ -367,7 +369,7 @@ def check_choice(value: object, name: str, choices: Sequence[object]) -> object:
         if type(given) is type(choice) and given == choice:
             return choice
     known = ", ".join(repr(choice) for choice in choices)
-    raise ValueError(f"{name}={given!r} is not known; choose one of {known}.")
+    raise unknown_name(f"{name}={given!r} is not known", f"; choose one of {known}.", given, choices)
 
 
 def check_number(value: object, name: str, *, least: float | None = None, above: float | None = None) -> float:

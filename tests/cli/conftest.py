@@ -11,6 +11,12 @@ import pytest
 import plackett as pk
 
 
+def is_one_line(stderr):
+    """Whether an error is one line, with or without a hint on a second line."""
+    lines = stderr.splitlines()
+    return len(lines) == 1 or (len(lines) == 2 and lines[1].startswith("  hint: "))
+
+
 class Done(NamedTuple):
     returncode: int
     stdout: str

@@ -40,9 +40,21 @@ def test_convert_writes_a_log_that_the_others_open(run, tmp_path):
 
 
 def test_wrong_words_are_explained(run):
-    done = run("clicks", "describe", "log.csv")
+    done = run("clicks", "info")
     assert done.returncode == 2
     assert "plackett clicks TASK LOG" in done.stderr
+    for words, message in [
+        (["inof", "log.csv"], "there is no task 'inof'. Did you mean info?"),
+        (["judge", "log.csv", "-m", "upm"], "--model upm is not known. Did you mean ubm"),
+        (["judge", "log.csv", "--by", "clicks"], "--by clicks is not known."),
+        (
+            ["propensities", "log.csv", "--method", "harvestin"],
+            "--method harvestin is not known. Did you mean harvesting?",
+        ),
+    ]:
+        done = run("clicks", *words)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert message in done.stderr
 
 
 def test_judge_writes_qrels_or_a_table(run, tmp_path):
@@ -50,12 +62,12 @@ def test_judge_writes_qrels_or_a_table(run, tmp_path):
     (tmp_path / "log.csv").write_text("session,query,docid,position,clicked\n" + "\n".join([*rows, "99,hat,c,1,1", ""]))
     done = run("clicks", "judge", "log.csv", "-m", "dctr", "--cuts", "0.3,0.6", "-o", "out.qrels")
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "out.qrels").read_text() == "red%20shoes 0 a 2\nred%20shoes 0 b 0\n"
+    assert (tmp_path / "out.qrels").read_text(encoding="utf-8") == "red%20shoes 0 a 2\nred%20shoes 0 b 0\n"
     assert "2 pairs of 1 query graded by dctr, attractiveness (pairs by grade 0: 1, 1: 0, 2: 1)" in done.stderr
     assert "1 pair left out: too few impressions." in done.stderr
     done = run("clicks", "judge", "log.csv", "-m", "dctr", "--min-impressions", "1", "-o", "out.csv")
     assert done.returncode == 0, done.stderr
-    lines = (tmp_path / "out.csv").read_text().splitlines()
+    lines = (tmp_path / "out.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0] == "query,docid,grade,value,low,high,impressions,evidence"
     assert [line.split(",")[:2] for line in lines[1:]] == [["hat", "c"], ["red shoes", "a"], ["red shoes", "b"]]
 
@@ -94,10 +106,8 @@ def test_propensities_are_printed_and_saved(run, saved_log, tmp_path):
 
 def test_a_report_is_one_page(run, saved_log, tmp_path):
     done = run("clicks", "report", "log.plackett", "-m", "pbm,dctr", "-o", "page.html")
-    assert done.returncode == 0
-    assert "page.html" in done.stderr
-    assert not done.stdout
-    page = (tmp_path / "page.html").read_text()
+    assert (done.returncode, done.stdout) == (0, "")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert '<section id="propensities"' in page
     assert '<section id="models"' in page
 
@@ -106,4 +116,8 @@ def test_judgements_need_no_task(run, saved_log, tmp_path):
     done = run("clicks", "log.plackett", "--model", "pbm", "--judgements", "one.qrels")
     assert done.returncode == 0, done.stderr
     run("clicks", "judge", "log.plackett", "--model", "pbm", "-o", "other.qrels")
-    assert (tmp_path / "one.qrels").read_text() == (tmp_path / "other.qrels").read_text() != ""
+    assert (
+        (tmp_path / "one.qrels").read_text(encoding="utf-8")
+        == (tmp_path / "other.qrels").read_text(encoding="utf-8")
+        != ""
+    )

@@ -24,7 +24,7 @@ def five_parts(lists, lists_folder):
 def test_the_best_ranker_is_fitted_to_all_queries_and_saved(run, lists):
     done = run("compare", *FILES, "-r", "regression,prank", "--folds", "3", "-m", "map", "-o", "best.plackett")
     assert done.returncode == 0
-    assert "best_ is " in done.stderr
+    assert "best ranker: " in done.stderr
     expected = pk.compare("regression,prank", pk.read_letor(list(FILES)), cv=3, metrics="map", refit=True).best_
     assert (pk.load("best.plackett").predict(lists.X) == expected.predict(lists.X)).all()
     assert run("compare", *FILES, "-r", "prank", "-o", "-").returncode == 2
@@ -214,6 +214,10 @@ def test_ctrl_c_says_where_finished_fits_are(run, lists_folder, monkeypatch):
     assert (done.returncode, done.stdout) == (130, "")
     assert "finished fits are stored in runs; run the same command again to resume." in done.stderr
     assert len(list((lists_folder / "runs").iterdir())) == 1 + 2
+    with monkeypatch.context() as patch:
+        patch.setattr(pk.LinearRanker, "fit", interrupted)
+        n_fits = 2
+        assert "with --folder they are kept" in run(*words[:-5], "-m", "map").stderr
     assert json.loads(run(*words).stdout)["mean"] == json.loads(run(*words[:-5], "-m", "map", "--json").stdout)["mean"]
 
 

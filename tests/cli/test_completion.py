@@ -5,7 +5,11 @@ import sys
 
 import pytest
 
-from plackett.cli import main
+from plackett.cli import export, main, tune
+from plackett.cli.shared import completion, options
+from plackett.data.preprocessing.scaling import NAMES
+from plackett.evaluation.select.search import METHODS
+from plackett.exports.targets import TARGETS
 
 HEAVY = ("sklearn", "scipy", "pandas", "matplotlib")
 
@@ -43,18 +47,73 @@ def variables(words):
         (["plackett", "compare", "mq2008"], ["mq2008", "mq2008-list", "mq2008-agg"]),
         (["plackett", "info", "tra"], ["train.txt"]),
         (["plackett", "reproduce", "q"], ["qsvm"]),
+        (["plackett", "export", "--to", "so"], ["solr"]),
+        (["plackett", "clicks", "co"], ["convert", "compare"]),
+        (["plackett", "clicks", "judge", "tra"], ["train.txt"]),
+        (["plackett", "clicks", "judge", "-m", "dbn,ub"], ["dbn,ubm"]),
+        (["plackett", "clicks", "report", "--method", "har"], ["harvesting"]),
+        (["plackett", "interleave", "simulate", "mq2008"], ["mq2008"]),
+        (["plackett", "interleave", "simulate", "x", "-m", "bal"], ["balanced"]),
+        (["plackett", "tune", "--method", "gr"], ["grid"]),
+        (["plackett", "refine", "--method", "mrr,roc"], ["mrr,rocchio"]),
+        (["plackett", "search", "x", "-r", "lm-d"], ["lm-dirichlet"]),
+        (["plackett", "train", "--normalize", "query-m"], ["query-minmax"]),
+        (["plackett", "index", "c"], ["cranfield", "cisi", "cacm"]),
     ],
 )
 def test_the_last_word_is_completed(words, some, completed):
     assert set(some) <= set(completed(*words))
 
 
+# what bash makes of ndcg@1 and the like, and replaces: the text from the last @, or after the last : or =
+@pytest.mark.parametrize(
+    ("words", "some"),
+    [
+        (["plackett", "compare", "-m", "ndcg", "@"], ["@10"]),
+        (["plackett", "compare", "-m", "ndcg", "@", "1"], ["@10"]),
+        (["plackett", "compare", "-m", "ndcg", "@", "10,kend"], ["@10,kendall"]),
+        (["plackett", "compare", "-m", "ndcg", "@", "10,map", "@"], ["@10"]),
+        (["plackett", "compare", "-r", "rank", ":"], ["ndcg"]),
+        (["plackett", "compare", "-r", "listmle,rank", ":", "nd"], ["ndcg"]),
+        (["plackett", "compare", "--rankers", "=", "listm"], ["listmle"]),
+        (["plackett", "compare", "--metrics", "=", "ndcg", "@", "1"], ["@10"]),
+        (["plackett", "compare", "-m", "ndcg", "@", "10", "--repo"], ["--report"]),
+    ],
+)
+def test_words_that_bash_splits_are_completed(words, some, completed):
+    assert completed(*words) == some
+
+
+def test_names_that_are_slow_to_import_are_those_of_the_library():
+    assert set(export.TARGETS) == {name for targets in TARGETS.values() for name in targets}
+    assert set(tune.METHODS) == set(METHODS)
+    assert set(options.NORMALIZERS) == set(NAMES)
+
+
+def test_text_collections_are_not_offered_as_judged_lists(completed):
+    assert not {"cacm", "cisi"} & set(completed("plackett", "train", "c"))
+
+
+def test_measures_have_a_description():
+    texts = dict(completion.measures("ndcg"))
+    assert texts["ndcg@10"].startswith("the normalised discounted cumulative gain")
+    assert "coverage" not in dict(completion.measures("cov"))  # it needs a cut-off
+
+
 def test_a_name_that_is_in_the_list_is_not_offered_again(completed):
     assert "listmle,listmle" not in completed("plackett", "compare", "-r", "listmle,list")
 
 
-def test_completion_imports_nothing_heavy():
-    words = ["plackett", "compare", "-m", "n"]
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [
+        (["plackett", "compare", "-m", "n"], "ndcg"),
+        (["plackett", "export", "--to", "so"], "solr"),
+        (["plackett", "clicks", "judge", "-m", "ub"], "ubm"),
+        (["plackett", "train", "--normalize", "minm"], "minmax"),
+    ],
+)
+def test_completion_imports_nothing_heavy(words, first):
     code = f"""
 import os, sys
 os.environ.update({variables(words)})
@@ -63,7 +122,7 @@ try: main()
 finally: print([name for name in {HEAVY} if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.stdout.splitlines()[0] == "ndcg"
+    assert done.stdout.splitlines()[0] == first
     assert done.stdout.splitlines()[-1] == "[]"
 
 

@@ -49,7 +49,7 @@ def test_score_files_are_compared_and_reported(run, lists, lists_folder):
     done = run("evaluate", "all.txt", "0.txt", "1.txt", "-m", "map", "--baseline", "1.txt", "--report", "out.html")
     assert done.returncode == 0
     assert "than 1.txt" in done.stderr
-    assert "Comparison of 2 runs" in (lists_folder / "out.html").read_text()
+    assert "Comparison of 2 runs" in (lists_folder / "out.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

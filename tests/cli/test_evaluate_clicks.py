@@ -86,7 +86,7 @@ def test_estimated_propensities_are_noted_for_models_too(run, folder):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("new.run", "--clicks", "log.plackett"), "estimator='ips' needs propensities"),
+        (("new.run", "--clicks", "log.plackett"), "--estimator ips needs propensities"),
         (("new.run", "--estimator", "ips"), "--estimator requires --clicks LOG."),
         (("new.run", *WORDS, "--per-query"), "--per-query cannot be combined with --clicks."),
         (("new.run", *WORDS, "--answered"), "--answered cannot be combined with --clicks."),

@@ -63,11 +63,12 @@ def test_a_file_that_leaves_out_zeros_may_have_fewer_columns(run, model, lists_f
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "Missing option '--to'"),
-        (("--to", "lucene"), "'lucene' is not known; choose one of"),
+        ((), "--to is missing."),
+        (("--to", "lucene"), "--to lucene is not known. hint: choose one of elasticsearch"),
+        (("--to", "slor"), "--to slor is not known. Did you mean solr?"),
         (("--to", "ranklib", "--name", "x"), "ranklib has no name"),
         (("--to", "json", "--dtype", "float64"), "json has no dtype; only onnx"),
-        (("--to", "onnx", "--dtype", "half"), "dtype='half' is not known"),
+        (("--to", "onnx", "--dtype", "half"), "--dtype half is not known"),
         (("--to", "json", "--features", "-"), "only --check can be standard input"),
     ],
 )
@@ -88,7 +89,7 @@ def test_a_failed_check_leaves_the_file_as_it_was(run, model, lists_folder):
     assert done.returncode == 1
     assert "solr would score row 1" in done.stderr
     assert done.stderr.endswith("Nothing was written.\n")
-    assert path.read_text() == "old"
+    assert path.read_text(encoding="utf-8") == "old"
 
 
 def test_names_are_missing_or_wrong(run, model, lists_folder):
@@ -120,5 +121,5 @@ def test_help_fits_one_screen_and_has_an_example(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     done = run("export", "--help")
     assert done.returncode == 0
-    assert "Example: plackett export model.plackett --to solr" in done.stdout
+    assert "Example: plackett export my.plackett --to solr" in done.stdout
     assert done.stdout.count("\n") <= 40

@@ -52,4 +52,4 @@ def test_compare_and_tune_pass_the_rules_on(run, log):
 def test_an_unknown_rule_is_wrong_usage(run, log):
     done = run("compare", "log.csv", *COLUMNS, "-r", "listmle", "--missing", "fill")
     assert done.returncode == 2
-    assert "missing='fill' is not known" in " ".join(done.stderr.replace("│", " ").split())
+    assert "--missing fill is not known" in " ".join(done.stderr.replace("│", " ").split())

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import plackett as pk
+from tests.cli.conftest import is_one_line
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def test_scores_are_those_of_the_ranker_to_the_last_digit(run, model, lists):
 
 
 def test_scores_stand_in_the_order_of_the_rows(run, model, lists, lists_folder):
-    rows = (lists_folder / "test.txt").read_text().splitlines()
+    rows = (lists_folder / "test.txt").read_text(encoding="utf-8").splitlines()
     order = np.random.default_rng(0).permutation(len(rows))
     (lists_folder / "torn.txt").write_text("\n".join(rows[i] for i in order) + "\n")
     run("rank", "model.plackett", "torn.txt", "-o", "scores.txt")
@@ -36,7 +37,7 @@ def test_scores_stand_in_the_order_of_the_rows(run, model, lists, lists_folder):
 
 
 def test_a_run_names_documents_by_their_comments(run, model, lists, lists_folder):
-    rows = (lists_folder / "test.txt").read_text().splitlines()
+    rows = (lists_folder / "test.txt").read_text(encoding="utf-8").splitlines()
     named = [f"{row.partition('#')[0].strip()} #docid = d{place}" for place, row in enumerate(rows)]
     (lists_folder / "named.txt").write_text("\n".join(named) + "\n")
     done = run("rank", "model.plackett", "named.txt", "--run", "mine")
@@ -49,7 +50,7 @@ def test_a_run_names_documents_by_their_comments(run, model, lists, lists_folder
 
 
 def test_a_run_without_names_counts_the_rows_of_the_file(run, model, lists, lists_folder):
-    rows = (lists_folder / "test.txt").read_text().splitlines()
+    rows = (lists_folder / "test.txt").read_text(encoding="utf-8").splitlines()
     bare = [row.partition("#")[0].strip() for row in rows]
     (lists_folder / "torn.txt").write_text("\n".join(bare[::2] + bare[1::2]) + "\n")
     done = run("rank", "model.plackett", "torn.txt", "--run", "mine", "--output", "run.txt")
@@ -61,7 +62,7 @@ def test_a_run_without_names_counts_the_rows_of_the_file(run, model, lists, list
 
 
 def test_a_run_fills_gaps_among_the_names_with_the_rows_of_the_file(run, model, lists_folder):
-    rows = (lists_folder / "test.txt").read_text().splitlines()
+    rows = (lists_folder / "test.txt").read_text(encoding="utf-8").splitlines()
     bare = [row.partition("#")[0].strip() for row in rows]
     torn = bare[::2] + bare[1::2]
     gaps = [2, 40]
@@ -80,7 +81,7 @@ def test_a_run_fills_gaps_among_the_names_with_the_rows_of_the_file(run, model, 
 
 
 def test_a_name_that_no_run_can_hold_is_named_with_its_query(run, model, lists_folder):
-    rows = (lists_folder / "test.txt").read_text().splitlines()
+    rows = (lists_folder / "test.txt").read_text(encoding="utf-8").splitlines()
     named = [f"{row.partition('#')[0].strip()} #d{place}" for place, row in enumerate(rows)]
     (lists_folder / "named.txt").write_text("\n".join([*named[:-1], f"{named[-1]} or so"]) + "\n")
     done = run("rank", "model.plackett", "named.txt", "--run", "mine")
@@ -137,7 +138,7 @@ def test_failures_are_one_line(run, model, lists_folder, lists, words, message):
     done = run("rank", *words)
     assert (done.returncode, done.stdout) == (1, "")
     assert message in done.stderr
-    assert done.stderr.count("\n") == 1
+    assert is_one_line(done.stderr)
 
 
 @pytest.mark.parametrize("words", [["-m", "ndgc"], ["--run", "two words"], ["--run", ""], ["-", "-"]])
@@ -175,7 +176,7 @@ def test_explain_says_why_one_document_stands_above_another(run, model, lists):
 
 
 def test_explain_takes_documents_by_name(run, model, lists_folder):
-    rows = (lists_folder / "test.txt").read_text().splitlines()[:12]
+    rows = (lists_folder / "test.txt").read_text(encoding="utf-8").splitlines()[:12]
     named = [f"{row.partition('#')[0].strip()} #docid = d{place}" for place, row in enumerate(rows)]
     (lists_folder / "named.txt").write_text("\n".join(named) + "\n")
     done = run("explain", "model.plackett", "named.txt", "--query", "25", "--above", "d3", "--below", "d5")

@@ -11,6 +11,7 @@ from plackett.data.feedback.movielens import GENRES, read_movies
 from plackett.evaluation.simulated_feedback import relevance_feedback
 from plackett.evaluation.simulated_recommendation import recommendation
 from plackett.rankers.recommendation.recommend import recommend
+from tests.cli.conftest import is_one_line
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def named(lists, lists_folder):
     test = lists[24:]
     docid = np.array([f"d{row}" for row in range(test.n_docs)])
     queries = pk.Queries(test.X, test.y, qid=test.qid, docid=docid)
-    rows = (lists_folder / "test.txt").read_text().splitlines()
+    rows = (lists_folder / "test.txt").read_text(encoding="utf-8").splitlines()
     lines = [f"{row.partition('#')[0].strip()} #docid = d{place}" for place, row in enumerate(rows)]
     (lists_folder / "named.txt").write_text("\n".join(lines) + "\n")
     judged = [0, 1, 2, 12, 13]
@@ -65,7 +66,7 @@ def test_a_base_may_be_a_file(run, named, lists, lists_folder, kind):
 
 
 def test_scores_stand_in_the_order_of_the_rows(run, named, lists_folder):
-    rows = (lists_folder / "named.txt").read_text().splitlines()
+    rows = (lists_folder / "named.txt").read_text(encoding="utf-8").splitlines()
     order = np.random.default_rng(0).permutation(len(rows))
     (lists_folder / "torn.txt").write_text("\n".join(rows[i] for i in order) + "\n")
     base = np.random.default_rng(1).normal(size=len(rows))
@@ -353,7 +354,7 @@ def test_wrong_usage_ends_with_2(run, named, words):
         (["--ratings", "u.data", "--items", "u.item", "--given", "0"], "--given 0: it must be at least 1."),
         (["--ratings", "u.data", "--items", "u.item", "--seed", "-1"], "--seed -1: it must be at least 0."),
         (["--ratings", "a", "--items", "b", "--user", "3", "--method", "mrr,lrr"], "--user takes one --method;"),
-        (["--ratings", "u.data", "--items", "u.item", "--user", "ann"], "Invalid value for '--user'"),
+        (["--ratings", "u.data", "--items", "u.item", "--user", "ann"], "--user: 'ann' "),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -370,7 +371,7 @@ def test_help_fits_a_screen_and_shows_how_to_use_it(run, monkeypatch):
     done = run("refine", "--help")
     lines = done.stdout.splitlines()
     assert len(lines) <= 56
-    assert sum(line.strip().startswith("plackett refine ") for line in lines) == 4
+    assert sum(line.startswith("Example: plackett refine ") for line in lines) == 4
 
 
 @pytest.mark.parametrize(
@@ -393,12 +394,12 @@ def test_failures_are_told_in_one_line(run, named, lists_folder, words, message)
     (lists_folder / "short.txt").write_text("0.5\n")
     (lists_folder / "short.run").write_text(f"{named.ids[0]} Q0 d0 1 0.5 x\n")
     (lists_folder / "others.txt").write_text("nobody 0 d0 1\n")
-    rows = (lists_folder / "named.txt").read_text().splitlines()
+    rows = (lists_folder / "named.txt").read_text(encoding="utf-8").splitlines()
     (lists_folder / "bare.txt").write_text("\n".join(row.partition("#")[0] for row in rows) + "\n")
     done = run("refine", *words)
     assert (done.returncode, done.stdout) == (1, "")
     assert message in done.stderr
-    assert done.stderr.count("\n") == 1
+    assert is_one_line(done.stderr)
 
 
 def test_judgements_that_fit_nothing_are_counted(run, named, lists_folder):

@@ -27,11 +27,12 @@ def test_json_holds_every_row(run):
     assert [row["verdict"] for row in answer["tables"][0]["rows"]].count("confirmed") == 4
 
 
-def test_without_data_a_table_says_what_is_missing(run):
+def test_without_any_data_the_error_says_what_is_needed(run):
     done = run("reproduce", "p-listmle", "--quick", "--only", "Figure 1")
-    assert done.returncode == 0
-    assert "not comparable | the data set is missing: mq2008-list or mq2008-agg" in done.stdout
-    assert "PLACKETT_DATA" in done.stdout
+    assert (done.returncode, done.stdout) == (1, "")
+    message, hint = done.stderr.splitlines()
+    assert message == "plackett: error: this needs one of mq2008-list, mq2008-agg."
+    assert hint == "  hint: give --data FOLDER or set PLACKETT_DATA to the folder of the data sets."
 
 
 def test_the_list_runs_nothing(run):

@@ -2,6 +2,7 @@
 
 import io
 import re
+import shlex
 import sys
 import warnings
 
@@ -51,6 +52,9 @@ def folder(tmp_path_factory):
     scores = {"good": lists.y, "bad": -lists.y}
     for name, values in scores.items():
         (made / f"{name}.txt").write_text("".join(f"{value}\n" for value in values))
+    pk.ranker("regression").fit(lists).save(made / "model.plackett")
+    rows = [f"{session},q,d{rank},{rank},{int(rank == 1)}" for session in range(20) for rank in (1, 2)]
+    (made / "log.csv").write_text("\n".join(["session,query,docid,rank,click", *rows]) + "\n")
     return made
 
 
@@ -60,6 +64,53 @@ def test_the_winner_is_bold_and_marks_are_coloured_on_a_terminal(on_terminal):
     assert re.search(r"^\033\[1mgood\.txt +1\.0000", shown, re.M)
     assert "\033[31m▼▼\033[0m" in shown
     assert not re.search(r"\033\[1mbad", shown)
+
+
+def test_the_winner_of_tune_is_bold(on_terminal):
+    shown, _, status = on_terminal("tune", "data.txt", "-g", "l2=1,0.1", "--quiet")
+    assert status == 0
+    assert len(re.findall(r"^\033\[1m\* +", shown, re.M)) == 1
+    assert shown.count("\033[1m") == 1
+
+
+NEXT = [
+    ("train data.txt -o m.plackett", "Evaluate it: plackett evaluate DATA m.plackett"),
+    ("tune data.txt -g l2=1 -o t.plackett", "Evaluate it: plackett evaluate DATA t.plackett"),
+    ("compare data.txt -r prank,listmle -f 2 -o b.plackett", "Evaluate it: plackett evaluate DATA b.plackett"),
+    ("rank model.plackett data.txt -o 'my scores.txt'", "Evaluate them: plackett evaluate DATA 'my scores.txt'"),
+    ("rank model.plackett data.txt --run x -o s.run", "Evaluate it: plackett evaluate QRELS s.run"),
+    (
+        "export model.plackett --to ranklib -o r.txt",
+        "Load it: java -jar RankLib.jar -load r.txt -rank DATA -score SCORES",
+    ),
+    ("clicks judge log.csv -m dctr --cuts 0.5 -o c.qrels", "Evaluate a run by them: plackett evaluate c.qrels RUN"),
+    ("clicks convert log.csv -o c.plackett", "Grade its documents: plackett clicks judge c.plackett"),
+]
+
+
+@pytest.mark.parametrize(("command", "line"), NEXT)
+def test_a_command_that_writes_a_file_ends_with_what_to_do_next(on_terminal, command, line):
+    shown, piped, status = on_terminal(*shlex.split(command), is_piped=True)
+    assert status == 0
+    assert shown.splitlines()[-1].endswith(f"\033[1m{line}\033[0m")
+    assert line not in piped
+
+
+@pytest.mark.parametrize("command", [command for command, _ in NEXT[:3]])
+def test_quiet_commands_say_nothing_about_what_to_do_next(on_terminal, command):
+    assert "plackett evaluate" not in on_terminal(*command.split(), "--quiet")[0]
+
+
+def test_a_note_is_wrapped_between_words(on_terminal):
+    shown = on_terminal("compare", "data.txt", "-r", "prank,listmle", "-f", "2", COLUMNS="60", NO_COLOR="1")[0]
+    notes = shown[shown.index("test queries in") :].splitlines()
+    assert all(len(line) <= 60 for line in notes)
+    assert "doubled p ≤ 0.01 (randomisation test, Holm over one pair)" in " ".join(notes)
+
+
+def test_control_characters_in_a_message_do_not_reach_the_terminal(capsys):
+    output.alert("error", "found \033[2Jx\a")
+    assert capsys.readouterr().err == "plackett: error: found  [2Jx \n"
 
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=["NO_COLOR", "dumb"])
@@ -91,12 +142,54 @@ def test_index_and_reproduce_show_a_bar_on_a_terminal_and_keep_their_output_in_t
     assert "100%" in shown
     assert ("documents" if words[0] == "index" else "## ") in piped
     assert "━" not in piped
+    quiet, same, status = on_terminal(*words, "--quiet", is_piped=True)
+    assert (quiet, status) == ("", 0)
+    assert same.splitlines()[0] == piped.splitlines()[0]
+
+
+def test_finished_bars_of_an_index_are_full_and_count_documents(on_terminal, folder):
+    (folder / "texts.jsonl").write_text("".join(f'{{"title": "wing {i}", "body": "lift"}}\n' for i in range(3000)))
+    shown = re.sub(r"\033\[[0-9;?]*[A-Za-z]", "", on_terminal("index", "texts.jsonl", "-o", "texts.index")[0])
+    for title in ("reading", "indexing"):
+        assert re.search(rf"{title} ━+ 100% \d:\d\d 3,000 documents *\n", shown), shown
+
+
+def test_the_time_left_of_a_paper_is_shown_before_its_first_item_ends(on_terminal):
+    shown, _, status = on_terminal("reproduce", "refinement", "--quick", "--only", "Figure 7", is_piped=True)
+    assert status == 0
+    assert re.search(r"  0%\S* 0:0\d left", re.sub(r"\033\[[0-9;?]*[A-Za-z]", "", shown))
+
+
+def test_markdown_of_a_paper_is_not_wrapped_on_a_terminal(on_terminal):
+    shown, _, status = on_terminal("reproduce", "p-listmle", "--quick", "--only", "worked", COLUMNS="50")
+    assert status == 0
+    assert "| ListMLE prefers the first | first | first | confirmed |" in shown
 
 
 def test_errors_are_one_line_with_a_hint_in_one_style(on_terminal):
     for words, message, hint in [
         (["info", "dat.txt"], r"there is no file 'dat\.txt' .*", "did you mean data.txt?"),
-        (["info", "data.txt", "--colums"], r"No such option:? '?--colums'?.*", "plackett info --help shows the usage."),
+        (["info", "mq208"], r"there is no file 'mq208' .*", "did you mean mq2008?"),
+        (["info", "MQ2008"], r"there is no file 'MQ2008' .*", "did you mean mq2008?"),
+        (
+            ["info", "data.txt", "--colums"],
+            r"there is no option --colums\. Did you mean --columns\?",
+            "plackett info --help shows the usage.",
+        ),
+        (["train", "data.txt", "-o"], "-o needs a value\\.", "plackett train --help shows the usage."),
+        (["train", "data.txt"], r"--model \(-o\) is missing\.", "plackett train --help shows the usage."),
+        (
+            ["version"],
+            r"there is no verb 'version'\. Did you mean plackett --version\?",
+            "plackett --help shows the usage.",
+        ),
+        (["-v"], r"there is no option -v\. Did you mean plackett --version\?", "plackett --help shows the usage."),
+        (["rank", ".", "data.txt"], r"\.: is a directory\.", "give the name of a file."),
+        (
+            ["compare", "mq2008", "-r", "listmle", "ranksvm"],
+            r"ranksvm is a ranker, not DATA\. Separate rankers by commas: -r listmle,ranksvm\.",
+            "plackett compare --help shows the usage.",
+        ),
         (["inof", "data.txt"], r"there is no verb 'inof'\. Did you mean info\?", "plackett --help shows the usage."),
     ]:
         shown = on_terminal(*words, NO_COLOR="1")[0]

@@ -98,8 +98,8 @@ def test_a_setting_that_fails_is_shown_and_all_failing_is_an_error(run):
     assert done.returncode == 0
     assert "failed with n_intervals=0: ValueError: n_intervals=0" in done.stdout
     done = run(*words, "n_intervals=0", "-o", "model")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("plackett: error: the only candidate failed")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("plackett: error: -g n_intervals=0: it must be ")
     assert not os.path.exists("model")
 
 
@@ -179,7 +179,11 @@ def test_trees_of_catboost_are_not_tuned_to_be_saved(run):
         (["--set", "l3=1"], "no parameter 'l3'"),
         (["--set", "l2=-1"], "l2=-1"),
         (["--set", "l2=1", "--grid", "l2=1"], "give a parameter in one of them only"),
-        (["--method", "best"], "method='best'"),
+        (["--method", "best"], "--method best is not known. hint: choose one of grid, random, optuna."),
+        (["--method", "grdi"], "Did you mean grid?"),
+        (["-g", "l2=a,b"], "-g l2=a: it must be a finite number of at least 0."),
+        (["-g", "solvr=sgd"], "the ranker 'listmle' has no parameter 'solvr'. Did you mean solver?"),
+        (["-m", "ndcg@0"], "--metric ndcg@0: k=0; it must be a whole number of at least 1."),
         (["--trials", "3"], "--trials needs --method random"),
         (["--trials", "0", "--method", "random"], "it must be at least 1"),
         (["--folds", "1"], "it must be at least 2"),

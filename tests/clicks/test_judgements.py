@@ -132,7 +132,7 @@ def test_blanks_are_encoded_for_files(tmp_path):
     assert qrels.qid.tolist() == ["50%25%20red%20shoes", "hat"]
     assert qrels.docid.tolist() == ["a%20b", "c"]
     pk.write_qrels(qrels, tmp_path / "out.qrels")
-    assert (tmp_path / "out.qrels").read_text() == "50%25%20red%20shoes 0 a%20b 0\nhat 0 c 0\n"
+    assert (tmp_path / "out.qrels").read_text(encoding="utf-8") == "50%25%20red%20shoes 0 a%20b 0\nhat 0 c 0\n"
     assert found.to_csv().splitlines()[0] == "query,docid,grade,value,low,high,impressions,evidence"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import io
 import os
 import sys
@@ -14,17 +13,16 @@ import typer
 from typer.core import TyperGroup
 
 from plackett import __version__
+from plackett._names import did_you_mean, similar_names
+from plackett.cli.errors import MEANT, show_error
 from plackett.cli.help import VerbCommand, help_of_verbs
-from plackett.cli.shared import output
+from plackett.cli.shared import completion, output
 from plackett.cli.verbs import VERBS
 
 STOPPED = 130  # the exit status that shells expect after Ctrl-C
-UsageError: Any = typer.BadParameter.__base__  # click's; recent versions of typer have a copy of click inside
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 OPTIONS = [
-    ("VERB --help", "Show the usual options of a verb; --help-all explains all."),
-    ("--install-completion", "Install completion for this shell."),
-    ("--version", "Show the version."),
+    ("--version, --install-completion", "Show the version; install completion."),
 ]
 
 
@@ -42,17 +40,14 @@ class Verbs(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the verb and its arguments; for an unknown verb, fail and name similar ones."""
         if args[0] not in VERBS:
-            similar = difflib.get_close_matches(args[0], VERBS)
-            meant = f" Did you mean {' or '.join(similar)}?" if similar else ""
-            ctx.fail(f"there is no verb {args[0]!r}.{meant}")
+            similar = [MEANT[args[0]]] if args[0] in MEANT else similar_names(args[0], VERBS)
+            ctx.fail(f"there is no verb {args[0]!r}.{did_you_mean(similar)}")
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """Return verbs, without importing them, and options."""
-        from plackett.cli.shared.completion import items
-
         verbs = [(name, verb.summary) for name, verb in VERBS.items() if name.startswith(incomplete)]
-        return items(verbs) or super(TyperGroup, self).shell_complete(ctx, incomplete)
+        return completion.items(verbs) or super(TyperGroup, self).shell_complete(ctx, incomplete)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the verbs."""
@@ -114,41 +109,16 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # escape characters that the terminal cannot show
             stream.reconfigure(errors="backslashreplace")
     try:
-        status = typer.main.get_command(make_app()).main(prog_name="plackett", standalone_mode=False)
+        app = typer.main.get_command(make_app())
+        completion.join_words_of_bash()
+        status = app.main(prog_name="plackett", standalone_mode=False)
     except KeyboardInterrupt:
         status = STOPPED
-    except UsageError as error:
-        path = "plackett" if error.ctx is None else error.ctx.command_path
-        output.alert("error", _usage_message(error), f"{path} --help shows the usage.")
-        status = error.exit_code
     except Exception as error:
         if os.environ.get("PLACKETT_DEBUG"):
             raise
-        output.alert("error", _message(error), _hint(error))
-        status = 1
+        word = next(iter(sys.argv[1:]), None)
+        status = show_error(error, load_verb(word) if word in VERBS else None)
     if status == STOPPED:
         typer.echo("plackett: stopped.", err=True)
     sys.exit(status or 0)
-
-
-def _usage_message(error: Any) -> str:
-    """Return the message; click adds "Invalid value" and the option to messages about one option."""
-    names_option = getattr(error, "param", None) is not None or getattr(error, "param_hint", None) is not None
-    if hasattr(error.__cause__, "errors"):  # pydantic's, in recent versions of typer, which do not show the value
-        first = error.__cause__.errors()[0]
-        error.message = first["msg"].partition(", unable")[0].replace("Input", repr(first["input"]), 1) + "."
-    return error.message if isinstance(error, typer.BadParameter) and not names_option else error.format_message()
-
-
-def _message(error: Exception) -> str:
-    message = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
-    return message or type(error).__name__
-
-
-def _hint(error: Exception) -> str | None:
-    """Return a hint for an error whose message does not say what to do, or None."""
-    if notes := getattr(error, "__notes__", None):
-        return " ".join(notes)
-    if isinstance(error, (ValueError, OSError, KeyError, ModuleNotFoundError, MemoryError)):
-        return None
-    return f"this is a {type(error).__name__}; set PLACKETT_DEBUG=1 to see the traceback."

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from plackett.cli.shared.options import AsJson
+from plackett.cli.shared import completion
+from plackett.cli.shared.options import METHOD, AsJson
 
 if TYPE_CHECKING:
     from plackett.clicks.log import ClickLog
@@ -37,6 +39,7 @@ def clicks(
         typer.Argument(
             metavar="TASK LOG [EVENTS]",
             help="A task, and a log: a table, WSCD, UBI or a saved log.",
+            autocompletion=completion.task_and(TASKS, completion.files),
         ),
     ],
     session: Annotated[str | None, _column("Column of the session.")] = None,
@@ -47,13 +50,19 @@ def clicks(
     ranker: Annotated[str | None, _column("Column (UBI: path) of the ranker.")] = None,
     client: Annotated[str | None, _column("Column of the client.")] = None,
     action: Annotated[list[str] | None, _column("UBI: an action that is a click. Repeatable.", "NAME")] = None,
-    k: Annotated[int | None, typer.Option("-k", min=1, help="Documents shown per list.")] = None,
+    k: Annotated[int | None, typer.Option("-k", min=1, help="Documents shown per list.", rich_help_panel=LOG)] = None,
     max_sessions: Annotated[
         int | None, typer.Option(min=1, help="Clients with more sessions are bots.", rich_help_panel=LOG)
     ] = None,
     models: Annotated[
         str | None,
-        typer.Option("-m", "--model", metavar="NAMES", help="A click model (ubm), or several."),
+        typer.Option(
+            "-m",
+            "--model",
+            metavar="NAMES",
+            help="A click model (ubm), or several.",
+            autocompletion=completion.names_in("plackett.clicks.models.registry", "CLICK_MODELS"),
+        ),
     ] = None,
     by: Annotated[
         str | None,
@@ -75,9 +84,17 @@ def clicks(
     queries: Annotated[
         bool | None, typer.Option("--by-query", help="Hold out queries, not sessions.", rich_help_panel=COMPARING)
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Random seed.")] = None,
-    method: Annotated[str | None, typer.Option(metavar="NAME", help="Propensity method (harvesting).")] = None,
-    level: Annotated[float, typer.Option(help="Confidence level of intervals.")] = 0.95,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed.", rich_help_panel=METHOD)] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Propensity method (harvesting).",
+            rich_help_panel=METHOD,
+            autocompletion=completion.names_in("plackett.clicks.propensities.estimate", "METHODS"),
+        ),
+    ] = None,
+    level: Annotated[float, typer.Option(help="Confidence level of intervals.", rich_help_panel=METHOD)] = 0.95,
     output: Annotated[
         str | None,
         typer.Option(
@@ -101,15 +118,19 @@ def clicks(
     propensities  how often each rank is examined, relative to rank 1
     report        everything, as one HTML page
     """
+    from plackett._names import unknown_name
     from plackett.cli.shared import output as out
     from plackett.clicks.reading.read import read_clicks
     from plackett.clicks.reading.ubi import CLICKS
+    from plackett.rankers.progress import is_watched
 
     if judgements is not None:  # plackett clicks LOG --judgements FILE
         words, output = [JUDGE, *(words[1:] if words[0] == JUDGE else words)], judgements
     task = words[0]
-    if task not in TASKS or not 2 <= len(words) <= 3:
+    if not 2 <= len(words) <= 3:
         raise typer.BadParameter(USAGE)
+    if task not in TASKS:
+        raise unknown_name(f"there is no task {task!r}", f". {USAGE}", task, TASKS)
     _check_options(task, locals())
     if output is not None:
         out.check_target(output, WRITTEN[task])
@@ -127,7 +148,7 @@ def clicks(
         k=k,
         max_sessions_per_client=max_sessions,
         path=output if is_saved else None,
-        verbose=out.is_terminal(),
+        verbose=is_watched(),
     )
     if task == JUDGE:
         chosen = {"by": by, "grades": _numbers(cuts, "--cuts") if cuts else grades, "lower": lower, "level": level}
@@ -145,16 +166,24 @@ def clicks(
         if output is not None:
             estimate.save(output)
         out.write_json(estimate.to_dict()) if as_json else out.write(str(estimate))
+        if output is not None:
+            out.next_step(f"Use them: plackett train DATA --clicks LOG --propensities {shlex.quote(output)} -o MODEL")
     elif task == REPORT:
         _report(log, output or "clicks.html", models, method, level, seed)
     elif task == CONVERT:
         out.write_json(log.cleaning and log.cleaning.to_dict()) if as_json else out.write(str(log.cleaning or log))
         out.note(f"{log} written to {output}.")
+        out.next_step(f"Grade its documents: plackett clicks judge {shlex.quote(str(output))}")
     else:
         _describe(log, as_json)
 
 
 def _check_options(task: str, given: dict[str, Any]) -> None:
+    from plackett.clicks.judgements import BY
+    from plackett.clicks.models.registry import CLICK_MODELS
+    from plackett.clicks.propensities.estimate import METHODS
+    from plackett.validation import check_choice
+
     for other, names in ONLY.items():
         for name in names:
             if other != task and given[name] is not None:
@@ -176,6 +205,13 @@ def _check_options(task: str, given: dict[str, Any]) -> None:
         raise typer.BadParameter("plackett clicks judge writes qrels, or a table with -o NAME.csv; it has no --json.")
     if given["grades"] is not None and given["cuts"] is not None:
         raise typer.BadParameter("give either --grades or --cuts.")
+    for option, text, known in (
+        ("model", given["models"], CLICK_MODELS),
+        ("method", given["method"], METHODS),
+        ("by", given["by"], BY),
+    ):
+        for name in () if text is None else text.split(","):
+            check_choice(name, option, tuple(known))
 
 
 def _compared(
@@ -209,7 +245,7 @@ def _report(log: ClickLog, path: str, models: str | None, method: str | None, le
     if len(log) > 1:
         comparison = _compared(log, models, min(5, len(log)), "session", level, seed)
     written = write_click_report(log, path, propensities=found, comparison=comparison)
-    out.note(f"Open {written} in a browser.")
+    out.next_step(f"Open {written} in a browser.")
 
 
 def _describe(log: ClickLog, as_json: bool) -> None:
@@ -247,6 +283,8 @@ def _judge(log: ClickLog, model: str, prior: str | None, options: dict[str, Any]
     for reason, count in found.left_out.items():
         if count:
             out.note(f"{count_of(count, 'pair')} left out: {reason}.")
+    if output is not None and not output.endswith(".csv"):
+        out.next_step(f"Evaluate a run by them: plackett evaluate {shlex.quote(output)} RUN")
 
 
 def _numbers(text: str, option: str) -> list[float]:

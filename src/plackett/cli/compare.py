@@ -23,6 +23,7 @@ from plackett.cli.shared.columns import (
 )
 from plackett.cli.shared.options import (
     METHOD,
+    NORMALIZERS,
     OUTPUT,
     AsCsv,
     AsJson,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from plackett.evaluation.compare.contestants import Contestant
 
 LETOR = "letor"
+_REPORT: dict[str, Any] = {"rich_help_panel": "Report"}
 
 
 def compare(
@@ -47,7 +49,7 @@ def compare(
         list[str],
         typer.Argument(
             metavar="DATA",
-            help="A known set, a folder with S1..S5 or Fold1.., LETOR files, tables.",
+            help="A known set, a folder of folds, LETOR files, tables.",
             autocompletion=completion.data,
         ),
     ],
@@ -78,7 +80,13 @@ def compare(
     ] = None,
     convention: Convention = "standard",
     normalize: Annotated[
-        str | None, typer.Option(metavar="HOW", help="Scale columns as in train.", rich_help_panel=METHOD)
+        str | None,
+        typer.Option(
+            metavar="HOW",
+            help="Scale columns as in train.",
+            rich_help_panel=METHOD,
+            autocompletion=completion.of_names(NORMALIZERS),
+        ),
     ] = None,
     select_by: Annotated[
         str | None,
@@ -101,17 +109,19 @@ def compare(
     report: Annotated[
         str | None, typer.Option("--report", metavar="FILE.html", help="Also write an HTML report.")
     ] = None,
-    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Heading of the report.")] = None,
+    title: Annotated[
+        str | None, typer.Option("--title", metavar="TEXT", help="Heading of the report.", **_REPORT)
+    ] = None,
     groups: Annotated[
         str | None,
-        typer.Option("--groups", metavar="FILE.csv", help="Groups of queries for the report: qid,group."),
+        typer.Option("--groups", metavar="FILE.csv", help="Groups of queries for the report: qid,group.", **_REPORT),
     ] = None,
     queries: Annotated[
         list[str] | None,
-        typer.Option("--queries", metavar="IDS", help="Queries whose lists the report must show."),
+        typer.Option("--queries", metavar="IDS", help="Queries whose lists the report must show.", **_REPORT),
     ] = None,
     learning_curve: Annotated[
-        bool, typer.Option("--learning-curve", help="Also fit to subsets of the training queries.")
+        bool, typer.Option("--learning-curve", help="Also fit to subsets of the training queries.", **_REPORT)
     ] = False,
     model: Annotated[
         str | None,
@@ -147,6 +157,7 @@ def compare(
     if jobs == 0:
         raise typer.BadParameter("--jobs 0: give a number of at least 1, or -1 for all cores.")
     parameters.check_seed(seed)
+    _check_no_ranker(data)
     inputs.check_data(data)
     wanted = _parse(metrics or ["ndcg@10,map"], convention, select_by)
     preparation = (missing, missing_indicator or None, encoding)
@@ -159,12 +170,15 @@ def compare(
     named = [key for key in (part.strip() for text in queries or () for part in text.split(",")) if key]
     if model is not None:
         models.check_target(model)
+    if folder is not None:
+        output.check_folder(folder, "fits")
     source, cv = _source(
         data, folds, columns_of(qid, label, docid, drop, categorical, sql), zero_based=zero_based, cache=cache
     )
     comparisons.check_groups(groups, group_of, source, cv)
 
     from plackett.evaluation.compare.compare import compare as run
+    from plackett.rankers.progress import is_watched
 
     try:
         result = run(
@@ -178,22 +192,26 @@ def compare(
             folder=folder,
             random_state=seed,
             n_jobs=jobs,
-            progress=False if quiet else None if output.is_terminal() else output.note,
+            progress=False if quiet else None if is_watched() else output.note,
             refit=model is not None,
             explain=False if report is None else named or True,
             learning_curve=learning_curve,
         )
     except KeyboardInterrupt:
-        if folder is not None:
+        if folder is None:
+            output.note("finished fits were discarded; with --folder they are kept, and the command can be resumed.")
+        else:
             output.note(f"finished fits are stored in {folder}; run the same command again to resume.")
         raise
     result.settings |= {"data": " ".join(data), "command": comparisons.command()}
     comparisons.show(result, form, per_query=per_query, quiet=quiet)
-    comparisons.write_report(result, report, title=title, queries=named, groups=group_of)
+    comparisons.write_report(result, report, quiet=quiet, title=title, queries=named, groups=group_of)
     if not result.tables:
         raise typer.Exit(1)
     if model is not None:
         result.best_.save(model)
+        if not quiet:
+            models.next_step(model)
 
 
 # --- Options ----------------------------------------------------------------------------------------------------------
@@ -218,6 +236,8 @@ def _contestants(
     from plackett.evaluation.compare.contestants import as_contestants, with_preparation
 
     names = [name for name in (part.strip() for part in rankers.split(",")) if name]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise typer.BadParameter(f"--rankers: {twice[0]} is named twice.")
     with usage_errors():
         contestants = as_contestants([own_parts.ranker(name, "--rankers") for name in names])
         contestants = [with_preparation(one, *preparation) for one in contestants]
@@ -231,6 +251,15 @@ def _contestants(
         if can_scale and not any("normalize" in setting for setting in contestant.candidates()):
             contestant.estimator.set_params(normalize=normalize)
     return contestants
+
+
+def _check_no_ranker(data: list[str]) -> None:
+    """Raise for a ranker among the data: ``-r listmle ranksvm`` instead of ``-r listmle,ranksvm``."""
+    from plackett.rankers.registry import is_known
+
+    for name in data[1:]:
+        if not os.path.exists(name) and is_known(name):
+            raise typer.BadParameter(f"{name} is a ranker, not DATA. Separate rankers by commas: -r listmle,{name}.")
 
 
 def _source(data: list[str], folds: str | None, columns: Columns, *, zero_based: bool, cache: bool) -> tuple[Any, Any]:

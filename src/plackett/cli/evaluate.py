@@ -45,7 +45,7 @@ def evaluate(
         list[str] | None,
         typer.Argument(
             metavar="SCORES_OR_RUN",
-            help="Scores, a column, a model, or a run; several are compared.",
+            help="Scores, a column, a model or a run; or several.",
             show_default=False,
         ),
     ] = None,
@@ -61,7 +61,7 @@ def evaluate(
         ),
     ] = None,
     convention: Convention = "standard",
-    every_convention: Annotated[bool, flag("--every-convention", "All conventions side by side.")] = False,
+    every_convention: Annotated[bool, flag("--every-convention", "All conventions side by side.", METHOD)] = False,
     complete: Annotated[
         bool | None,
         typer.Option(
@@ -70,7 +70,7 @@ def evaluate(
     ] = None,
     reference_scores: Annotated[
         bool,
-        typer.Option("--reference-scores", help="Random order, best single feature."),
+        flag("--reference-scores", "Random order, best single feature.", METHOD),
     ] = False,
     baseline: Annotated[
         str | None,
@@ -111,7 +111,7 @@ def evaluate(
 ) -> None:
     """Measure a ranking: a LETOR file and scores, a table and a column, or qrels and a run. Several are compared.
 
-    With --clicks LOG, estimate the value of runs or models from logged clicks; "logged" is the logged order.
+    With --clicks LOG, measure runs, models or "logged", the order of the log.
     """
     from plackett.cli.evaluating import clicks as by_clicks
     from plackett.cli.shared import comparisons, inputs, measures, output

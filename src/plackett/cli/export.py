@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from plackett.cli.shared import completion
 from plackett.cli.shared.options import ZeroBased
 
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
+
+# those of plackett.exports, which is slow to import
+TARGETS = ("elasticsearch", "opensearch", "solr", "elastic-ltr", "vespa", "ranklib", "onnx", "json")
+LOADING = {  # what loads the file of a target
+    "elasticsearch": "POST {} to /_ltr/_featureset/SET/_createmodel",
+    "opensearch": "POST {} to /_ltr/_featureset/SET/_createmodel",
+    "elastic-ltr": "PUT {} to /_ml/trained_models/NAME",
+    "solr": "PUT {} to /solr/CORE/schema/model-store",
+    "ranklib": "java -jar RankLib.jar -load {} -rank DATA -score SCORES",
+}
 
 
 def export(
@@ -20,7 +32,8 @@ def export(
         typer.Option(
             "--to",
             metavar="TARGET",
-            help="elasticsearch, opensearch, solr, elastic-ltr, vespa, ranklib, onnx or json.",
+            help=f"{', '.join(TARGETS[:-1])} or {TARGETS[-1]}.",
+            autocompletion=completion.of_names(TARGETS),
         ),
     ],
     target: Annotated[
@@ -45,13 +58,14 @@ def export(
 ) -> None:
     """Write a linear model, trees or a net for Elasticsearch, OpenSearch, Solr, Vespa, RankLib or ONNX, or as JSON."""
     from plackett.cli.shared import inputs, models, output
+    from plackett.cli.shared.parameters import usage_errors
     from plackett.exports.forms import form_of
-    from plackett.exports.targets import build, checked_options
+    from plackett.exports.targets import OPTIONS, build, checked_options
+    from plackett.validation import check_choice
 
-    try:
+    with usage_errors():
+        check_choice(to, "to", tuple(OPTIONS))
         checked_options(to, {"name": name, "store": store, "dtype": dtype})
-    except ValueError as error:
-        raise typer.BadParameter(str(error).replace("target=", "--to ")) from error
     if "-" in (model, features) or (check == "-" and model == "-"):
         raise typer.BadParameter("only --check can be standard input (-).")
     if target != "-":
@@ -69,6 +83,8 @@ def export(
     exported.write(target)
     if exported.parity is not None:
         output.note(str(exported.parity))
+    if target != "-" and to in LOADING:
+        output.next_step(f"Load it: {LOADING[to].format(shlex.quote(target))}")
 
 
 def _read_names(path: str) -> list[str]:

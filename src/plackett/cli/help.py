@@ -1,7 +1,7 @@
 """Help of a verb on one screen, in panels.
 
 An option without ``rich_help_panel`` is explained by ``--help``. Options in a panel are listed there by name, and
-explained by ``--help-all``.
+explained by ``--help-all``, unless a verb has too few of them to save lines.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 HELP_ALL = "--help-all"
 METAVARS = {int: "N", float: "X", str: "TEXT"}  # for options without a metavar
 COMMAND, NAME = "bold cyan", "bold"
+FEW = 2  # options in panels that ``--help`` explains too
 
 
 class VerbCommand(TyperCommand):
@@ -57,32 +58,32 @@ def help_of_verbs(panels: dict[str, list[tuple[str, str]]], options: Iterable[tu
     """Return the verbs of the command in panels, and its own options."""
     console = _console()
     with console.capture() as captured:
-        console.print("Usage: plackett VERB [OPTIONS] …")
+        console.print("Usage: plackett VERB [OPTIONS] …; plackett VERB --help explains a verb.")
         width = max(len(name) for rows in panels.values() for name, _ in rows)
-        for title, rows in panels.items():
-            _print_panel(console, title, _grid(((name.ljust(width), summary) for name, summary in rows), COMMAND))
+        aligned = {title: [(name.ljust(width), summary) for name, summary in rows] for title, rows in panels.items()}
+        _print_panels(console, {title: _grid(rows, COMMAND) for title, rows in aligned.items()})
         console.print(_grid(options))
     return captured.get()
 
 
 def _print_verb(console: Console, command: Any, ctx: Any, is_full: bool) -> None:
     console.print(f"Usage: {ctx.command_path} {' '.join(_usage(command, ctx))}", markup=False)
-    console.print(inspect.cleandoc(command.help or ""), markup=False)
+    console.print(inspect.cleandoc(command.help or "").replace("\n\n", "\n"), markup=False)
     hints = get_type_hints(inspect.unwrap(command.callback))
     main: list[tuple[Any, Any]] = []
-    panels: dict[str, list[tuple[Any, Any]]] = {}
+    others: dict[str, list[tuple[Any, Any]]] = {}
     for param in sorted(command.get_params(ctx), key=lambda param: param.param_type_name):  # arguments first
         if param.name in ("help", "help_all") or getattr(param, "hidden", False):
             continue
         panel = getattr(param, "rich_help_panel", None)
-        (main if panel is None else panels.setdefault(panel, [])).append((param, hints.get(param.name, str)))
-    _print_panel(console, "Options", _grid(_row(param, kind, ctx) for param, kind in main))
-    if is_full:
-        for panel, params in panels.items():
-            _print_panel(console, panel, _grid(_row(param, kind, ctx) for param, kind in params))
-    elif panels:
-        names = _grid((panel, " ".join(map(_long_name, params))) for panel, params in panels.items())
-        _print_panel(console, f"More options: {ctx.command_path} {HELP_ALL}", names)
+        (main if panel is None else others.setdefault(panel, [])).append((param, hints.get(param.name, str)))
+    is_full = is_full or sum(map(len, others.values())) <= FEW
+    explained = {"Options": main, **others} if is_full else {"Options": main}
+    panels = {title: _grid(_row(param, kind, ctx) for param, kind in params) for title, params in explained.items()}
+    if not is_full:
+        names = [(panel, " ".join(map(_long_name, params))) for panel, params in others.items()]
+        panels[f"More options: {ctx.command_path} {HELP_ALL}"] = _grid(names)
+    _print_panels(console, panels)
     for example in (command.epilog or "").splitlines():
         console.print(f"Example: {example}", markup=False, soft_wrap=True)
 
@@ -145,8 +146,16 @@ def _grid(rows: Iterable[Sequence[str]], style: str = NAME) -> Table:
     return grid
 
 
-def _print_panel(console: Console, title: str, content: Table) -> None:
+def _print_panels(console: Console, panels: dict[str, Table]) -> None:
+    """Print panels one below the other; the upper border of a panel is the lower one of the panel before."""
+    from rich.box import ROUNDED, Box
     from rich.panel import Panel
+    from rich.segment import Segment, Segments
     from rich.text import Text
 
-    console.print(Panel(content, title=Text(title), title_align="left", border_style="dim"))
+    below = Box("\n".join(["├──┤", *str(ROUNDED).split("\n")[1:]]))
+    for number, (title, content) in enumerate(panels.items(), 1):
+        box = ROUNDED if number == 1 else below
+        lines = console.render_lines(Panel(content, box, title=Text(title), title_align="left", border_style="dim"))
+        shown = lines if number == len(panels) else lines[:-1]
+        console.print(Segments([piece for line in shown for piece in [*line, Segment.line()]]), end="")

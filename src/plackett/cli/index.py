@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from plackett.cli.shared.options import FILES, AsJson
+from plackett.cli.shared import completion
+from plackett.cli.shared.options import FILES, AsJson, Quiet
 
 if TYPE_CHECKING:
     from plackett.data.documents.collections import TextCollection
@@ -27,6 +28,7 @@ def index(
         typer.Argument(
             metavar="SOURCE",
             help="Folders or files: text, Markdown, HTML, JSONL, JSON, CSV, TSV; stdlib; a collection.",
+            autocompletion=completion.texts,
         ),
     ],
     target: Annotated[str, typer.Option("--output", "-o", metavar="FOLDER", help="Folder of the index.")],
@@ -53,30 +55,36 @@ def index(
         ),
     ] = None,
     as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Index texts, so that they can be searched."""
     from plackett.cli.shared import output
     from plackett.data.documents.read import columns_of
-    from plackett.rankers.progress import Progress
+    from plackett.rankers.progress import Progress, is_watched
+    from plackett.validation import check_choice, count_of
 
     start = time.perf_counter()
     wanted = None if fields is None else [name.strip() for name in fields.split(",") if name.strip()]
     if wanted == []:
         raise typer.BadParameter("--fields names no field.")
-    if collection is not None and (collection not in COLLECTIONS or len(sources) != 1):
-        raise typer.BadParameter(f"--collection takes one of {', '.join(COLLECTIONS)}, and one folder as SOURCE.")
+    if collection is not None:
+        check_choice(collection, "collection", COLLECTIONS)
+        if len(sources) != 1:
+            raise typer.BadParameter("--collection takes one folder as SOURCE.")
     _check_encoding(encoding)
     known = _collection(sources, collection)
     from plackett.text import Analyser, build_index
     from plackett.text.index import check_folder
 
     check_folder(target)  # fail before the work
+    output.check_folder(target, "index")
     analyser = Analyser(stop_words=None if all_words else "english", stemmer=stem)
     texts: Any = known
     if known is None:
-        documents = _read(sources, encoding)
+        documents = _read(sources, encoding, is_quiet=quiet)
         texts = columns_of(documents, sources)
-    with Progress("indexing", 1.0, is_shown=output.is_terminal()) as bar:
+    n_docs = len(documents) if known is None else known.n_docs
+    with Progress("indexing", 1.0, is_shown=is_watched() and not quiet) as bar:
         built = build_index(
             texts,
             docid=None if known is not None else [one.name for one in documents],
@@ -84,7 +92,7 @@ def index(
             analyser=analyser,
             positions=positions,
             links=None if known is None else LINKS.get(known.name),
-            progress=lambda n_done, n_texts: bar.advance(f"{n_done:,} of {n_texts:,} texts", 1 / n_texts),
+            progress=lambda n_done, n_texts: bar.advance_to(n_done / n_texts, count_of(n_docs, "document")),
         )
     built.save(target)
     size = sum(file.stat().st_size for file in Path(target).iterdir())
@@ -104,22 +112,25 @@ def index(
             ("seconds", f"{seconds:.1f}"),
         ]
     )
-    output.next_step(f"Search it: plackett search {shlex.quote(target)} WORDS")
+    if not quiet:
+        output.next_step(f"Search it: plackett search {shlex.quote(target)} WORDS")
 
 
-def _read(sources: list[str], encoding: str) -> list[Document]:
+def _read(sources: list[str], encoding: str, *, is_quiet: bool) -> list[Document]:
     """Return the documents of files and folders."""
     from plackett.cli.shared import output
     from plackett.data.documents.read import read_documents
-    from plackett.rankers.progress import Progress
+    from plackett.rankers.progress import Progress, is_watched
+    from plackett.validation import count_of
 
+    note = None if is_quiet else output.note
     is_alone, remedy = len(sources) == 1, "Convert the file, or give its --encoding."
     documents: list[Document] = []
-    with Progress("reading", None, is_shown=output.is_terminal()) as bar:
+    with Progress("reading", None, is_shown=is_watched() and not is_quiet) as bar:
         for source in sources:
-            for one in read_documents(source, encoding, is_alone=is_alone, remedy=remedy, note=output.note):
+            for one in read_documents(source, encoding, is_alone=is_alone, remedy=remedy, note=note):
                 documents.append(one)
-                bar.show(f"{len(documents):,} documents")
+                bar.show(count_of(len(documents), "document"))
     return documents
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from plackett.cli.shared import completion
 from plackett.cli.shared.options import METHOD, AsJson, Cache, Seed, ZeroBased
 
 SIMULATE, VERDICT = "simulate", "verdict"
@@ -22,7 +23,8 @@ def interleave(
         list[str],
         typer.Argument(
             metavar="simulate DATA | verdict LOG",
-            help="LETOR files, tables or a known set with labels; or the log of plackett serve.",
+            help="Judged lists; or a log of plackett serve.",
+            autocompletion=completion.task_and((SIMULATE, VERDICT), completion.data),
         ),
     ],
     ranker_a: Annotated[
@@ -37,6 +39,7 @@ def interleave(
             "-m",
             metavar="NAME",
             help="team-draft, optimised, probabilistic, balanced, team-draft-multileave, pairwise-preference.",
+            autocompletion=completion.names_in("plackett.clicks.interleaving.methods", "METHODS"),
         ),
     ] = "team-draft",
     credit: Annotated[
@@ -69,8 +72,8 @@ def interleave(
 ) -> None:
     """Plan an interleaved test of two rankers, or read the verdict of one from its log.
 
-    simulate: show mixed lists to simulated users; print the preference and the sessions needed, beside A/B tests.
-    verdict: print the preference and the verdict of each test in a log of plackett serve --interleave.
+    simulate: the preference of simulated users, and the sessions that a test needs.
+    verdict: the preference and the verdict of each test in a log.
     """
     from plackett.cli.refining.base import read_ranking
     from plackett.cli.shared import inputs, models

@@ -64,6 +64,7 @@ def rank(
     scores_out.write(queries, scores, target, tag)
     if wanted is not None:
         _print_measures(queries, scores, wanted, is_note=target == "-")
+    scores_out.next_step(target, is_run=tag is not None)
 
 
 def _print_measures(queries: Queries, scores: np.ndarray, metrics: list[str], *, is_note: bool) -> None:

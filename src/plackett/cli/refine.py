@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from plackett.cli.shared import completion
 from plackett.cli.shared.options import METHOD, OUTPUT, AsJson, Cache, ZeroBased
 
 FEEDBACK, JUDGE_FIRST, RATINGS, USER = "--feedback", "--judge-first", "--ratings", "--user"
@@ -40,14 +41,19 @@ NEEDED = {
 LISTS, RATED = None, "Ratings"  # panels of the help
 
 
-def _option(panel: str | None, metavar: str, text: str, *names: str) -> Any:
-    return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=panel, show_default=False)
+def _option(panel: str | None, metavar: str, text: str, *names: str, **others: Any) -> Any:
+    return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=panel, show_default=False, **others)
 
 
 def refine(
     data: Annotated[
         list[str] | None,
-        typer.Argument(metavar="DATA", help="LETOR or Parquet files, '-', or a known set.", show_default=False),
+        typer.Argument(
+            metavar="DATA",
+            help="LETOR or Parquet files, '-', or a known set.",
+            show_default=False,
+            autocompletion=completion.data,
+        ),
     ] = None,
     base: Annotated[
         str | None, _option(LISTS, "WHAT", "Base ranking: feature, run, scores, model.", "--base", "-b")
@@ -84,7 +90,14 @@ def refine(
     given: Annotated[int | None, _option(RATED, "N", "Trial: known ratings per user (10).", "--given")] = None,
     seed: Annotated[int | None, _option(RATED, "N", "Trial: random seed (0).", "--seed")] = None,
     method: Annotated[
-        str, _option(METHOD, "NAMES", "mrr (default), lrr, rocchio; trials take several.", "--method")
+        str,
+        _option(
+            METHOD,
+            "NAMES",
+            "mrr (default), lrr, rocchio; trials take several.",
+            "--method",
+            autocompletion=completion.names_in("plackett.cli.refining.methods", "METHODS"),
+        ),
     ] = "mrr",
     rounds: Annotated[int | None, _option(METHOD, "N", "mrr, lrr: rounds (50).", "--rounds")] = None,
     eta: Annotated[float | None, _option(METHOD, "X", "mrr, lrr: noise of the feedback.", "--eta")] = None,
@@ -95,19 +108,21 @@ def refine(
         float | None, _option(METHOD, "X", "Labels of X or more count 1, others 0.", "--relevant-from")
     ] = None,
     metrics: Annotated[
-        list[str] | None, _option(OUTPUT, "NAMES", "Measures of a trial (p@1,p@5,p@10,map).", "--metrics", "-m")
+        list[str] | None,
+        _option(
+            OUTPUT,
+            "NAMES",
+            "Measures of a trial (p@1,p@5,p@10,map).",
+            "--metrics",
+            "-m",
+            autocompletion=completion.measures,
+        ),
     ] = None,
     target: Annotated[str | None, _option(OUTPUT, "FILE", "Output file (standard output).", "--output", "-o")] = None,
     tag: Annotated[str | None, _option(OUTPUT, "TAG", "Write a TREC run of this name.", "--run")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Refine a ranking with judgements or clicks, recommend items by ratings, or evaluate either in a trial.
-
-    plackett refine results.txt --base run.txt --feedback clicks.csv --run better
-    plackett refine judged.txt --base 20 --judge-first 10 --method mrr,rocchio
-    plackett refine --ratings u.data --items u.item --method mrr,lrr
-    plackett refine --ratings u.data --items u.item --user 196
-    """
+    """Refine a ranking with judgements or clicks, recommend items by ratings, or evaluate either in a trial."""
     from plackett.cli.refining import lists as refine_lists
     from plackett.cli.refining import ratings as refine_ratings
     from plackett.cli.refining import trials as refine_trials

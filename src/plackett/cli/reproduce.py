@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from plackett.cli.shared import completion
-from plackett.cli.shared.options import AsJson, Seed
+from plackett.cli.shared.options import AsJson, Quiet, Seed
 from plackett.reproductions import PAPERS
 
 if TYPE_CHECKING:
@@ -31,12 +32,13 @@ def reproduce(
     seed: Seed = 0,
     show: Annotated[bool, typer.Option("--list", help="List the items without running them.")] = False,
     as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Run a paper's experiments: printed numbers, ours, and a verdict for each, as Markdown."""
     from plackett import reproductions
     from plackett._tables import Column, Table
     from plackett.cli.shared import inputs, output, parameters
-    from plackett.rankers.progress import Progress
+    from plackett.rankers.progress import Progress, is_watched
     from plackett.reproductions.base import Job, summary
 
     parameters.check_seed(seed)
@@ -55,24 +57,46 @@ def reproduce(
         ]
         output.write_table(Table(columns, rows))
         return
-    durations = [item.quick_seconds if quick else item.seconds for item in items]
-    output.note(f"{found.title}: {len(items)} to run, about {_duration(sum(durations))} on two cores")
-    job = Job(is_quick=quick, folder=None if data is None else Path(data), progress=output.note, rng_seed=seed)
+    _check_data(items, data)
+    ends = list(accumulate(item.quick_seconds if quick else item.seconds for item in items))
+
+    def note(text: str) -> None:
+        if not quiet:
+            output.note(text)
+
+    note(f"{found.title}: {len(items)} to run, about {_duration(ends[-1])} on two cores")
+    job = Job(is_quick=quick, folder=None if data is None else Path(data), progress=note, rng_seed=seed)
     tables = []
     if not as_json:
         output.write(f"## {found.title}{' (quick)' if quick else ''}\n")
-    with Progress(paper, float(sum(durations)), is_shown=output.is_terminal()) as bar:
-        for duration, table in zip(durations, found.run(job, items), strict=True):
+    with Progress(paper, float(ends[-1]), is_shown=is_watched() and not quiet, seconds=ends[-1]) as bar:
+        bar.show(items[0].title)
+        following = [*(item.title for item in items[1:]), ""]
+        for end, title, table in zip(ends, following, found.run(job, items), strict=True):
             tables.append(table)
             if not as_json:
                 output.write(table.to_markdown())
                 output.flush()
-            bar.advance(table.title, duration)
+            bar.advance_to(end, title)
     if as_json:
         head = {"paper": found.name, "title": found.title, "quick": quick, "seed": seed}
         output.write_json({**head, "tables": [table.to_dict() for table in tables]})
     else:
         output.write(summary(tables))
+
+
+def _check_data(items: list[Item], data: str | None) -> None:
+    """Raise if all items need data and none of the data sets is available."""
+    from plackett.exceptions import DatasetNotFoundError
+    from plackett.reproductions.base import Job
+
+    job = Job(folder=None if data is None else Path(data))
+    if any(not item.needs or any(map(job.has, item.needs)) for item in items):
+        return
+    names = dict.fromkeys(name for item in items for name in item.needs)
+    error = DatasetNotFoundError(f"{'this needs one of' if len(names) > 1 else 'this needs'} {', '.join(names)}.")
+    error.add_note("give --data FOLDER or set PLACKETT_DATA to the folder of the data sets.")
+    raise error
 
 
 def _chosen(paper: Paper, only: str | None) -> list[Item]:

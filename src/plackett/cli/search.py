@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from plackett.cli.shared import completion
 from plackett.cli.shared.options import AsJson
 
 if TYPE_CHECKING:
@@ -23,7 +24,16 @@ def search(
     k: Annotated[
         int | None, typer.Option("-k", min=1, help=f"Documents per query ({SHOWN}; {IN_RUN} with --queries).")
     ] = None,
-    ranker: Annotated[str, typer.Option("--ranker", "-r", metavar="NAME", help=f"{', '.join(RANKERS)}.")] = "bm25",
+    ranker: Annotated[
+        str,
+        typer.Option(
+            "--ranker",
+            "-r",
+            metavar="NAME",
+            help=f"{', '.join(RANKERS)}.",
+            autocompletion=completion.of_names(RANKERS),
+        ),
+    ] = "bm25",
     field: Annotated[
         str | None, typer.Option("--field", metavar="NAME", help="Field to search.", show_default="all")
     ] = None,
@@ -33,7 +43,10 @@ def search(
     queries: Annotated[
         str | None,
         typer.Option(
-            "--queries", metavar="FILE", help="Many queries: lines of id, tab, text; or JSONL; or a collection's name."
+            "--queries",
+            metavar="FILE",
+            help="Many queries: lines of id, tab, text; or JSONL; or a collection's name.",
+            autocompletion=completion.texts,
         ),
     ] = None,
     target: Annotated[
@@ -47,12 +60,13 @@ def search(
 ) -> None:
     """Search an index: print rank, score, document and snippet, or write a TREC run of many queries."""
     from plackett.cli.shared import inputs, output
+    from plackett.cli.shared import scores as scores_out
+    from plackett.validation import check_choice
 
     words = " ".join(query or ())
     if (queries is None) == (not words.strip()):
         raise typer.BadParameter("give either the words of a query or --queries FILE.")
-    if ranker not in RANKERS:
-        raise typer.BadParameter(f"--ranker {ranker!r} is not known; choose one of {', '.join(RANKERS)}.")
+    check_choice(ranker, "ranker", RANKERS)
     if queries is not None and (boolean or as_json):
         raise typer.BadParameter("--queries writes a run; it cannot be combined with --boolean or --json.")
     if queries is None and (target != "-" or tag is not None):
@@ -70,6 +84,7 @@ def search(
         texts = _load_queries(queries)
         run = open_index(folder).run(texts, k or IN_RUN, ranker, field, tag)
         write_trec_run(run, target)
+        scores_out.next_step(target, is_run=True)
         return
     index = open_index(folder)
     if boolean:
@@ -121,14 +136,9 @@ def _show(index: TextIndex, names: list[str], scores: list[float], terms: list[s
     rank_width, width = len(ranks[-1]), max(map(len, numbers))
     for rank, number, hit in zip(ranks, numbers, found, strict=True):
         label = str(hit["docid"]) if hit["title"] == hit["docid"] else f"{hit['docid']}  {hit['title']}"
-        output.write(f"{rank:>{rank_width}}  {number:>{width}}  {_printable(label)}")
+        output.write(f"{rank:>{rank_width}}  {number:>{width}}  {output.printable(label)}")
         if hit["snippet"]:
-            output.write(f"{'':{rank_width + width + 4}}{_printable(str(hit['snippet']))}")
-
-
-def _printable(text: str) -> str:
-    """Replace control characters, which a terminal would interpret."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)
+            output.write(f"{'':{rank_width + width + 4}}{output.printable(str(hit['snippet']))}")
 
 
 def _snippet(index: TextIndex, name: str, terms: list[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -21,7 +20,7 @@ from plackett.cli.shared.columns import (
     Sql,
     columns_of,
 )
-from plackett.cli.shared.options import CLICKS, AsJson, Cache, Quiet, ZeroBased
+from plackett.cli.shared.options import CLICKS, NORMALIZERS, AsJson, Cache, Quiet, ZeroBased
 from plackett.rankers.registry import ENTRIES
 
 if TYPE_CHECKING:
@@ -91,8 +90,9 @@ def train(
         str | None,
         _option(
             "NAME",
-            "Scale columns: query-minmax, query-zscore, query-unit, query-rank, minmax, maxabs, zscore, quantile.",
+            f"Scale columns: {', '.join(NORMALIZERS)}.",
             "--normalize",
+            autocompletion=completion.of_names(NORMALIZERS),
             **_LEARNING,
         ),
     ] = None,
@@ -181,7 +181,6 @@ def train(
 
     from plackett.cli.shared import inputs, measures, models, output
     from plackett.cli.training import clusters
-    from plackett.rankers.registry import is_known
 
     clusters.check_options(cluster, local_cluster, data, cache=cache)
     if learned is not None and (cluster or local_cluster):
@@ -195,7 +194,7 @@ def train(
         inputs.check_data([validation])
     name = ranker or ("linear" if "loss" in params or learned is not None else DEFAULT_RANKER)
     wanted = measures.parse_measures(metrics or "ndcg@10,map", "--metric")
-    if not is_known(name) and own_parts.is_own(name):
+    if own_parts.is_own_ranker(name):
         raise typer.BadParameter(
             f"--ranker {name}: plackett cannot save user-defined rankers. Use it in compare or tune."
         )
@@ -260,11 +259,12 @@ def _train(
     job: _Job, strengths: list[float] | None, start: float, *, is_path: bool, as_json: bool, quiet: bool
 ) -> None:
     """Fit, save, evaluate and print a summary."""
-    from plackett.cli.shared import output
+    from plackett.cli.shared import models, output
     from plackett.cli.training import summary
+    from plackett.rankers.progress import is_watched
 
     fitting = time.perf_counter()
-    job.estimator.set_params(verbose=sys.stderr.isatty() and not quiet)
+    job.estimator.set_params(verbose=is_watched() and not quiet)
     path = _fit_path(job, strengths) if is_path else None
     fitted = _fit(job) if path is None else path.best
     fit_seconds = time.perf_counter() - fitting
@@ -279,6 +279,7 @@ def _train(
         output.write_json(summary.as_dict(outcome))
     elif not quiet:
         summary.print_summary(outcome)
+        models.next_step(job.model)
 
 
 # --- Options ----------------------------------------------------------------------------------------------------------

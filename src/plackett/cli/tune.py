@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from plackett.evaluation.select.selection import Selection, Trial
 
 DEFAULT_RANKER = "listmle"
+METHODS = ("grid", "random", "optuna")  # those of select, whose module is slow to import
 
 
 def tune(
@@ -63,7 +64,14 @@ def tune(
         ),
     ] = None,
     convention: Convention = "standard",
-    method: Annotated[str, typer.Option(metavar="NAME", help="grid, random or optuna.")] = "grid",
+    method: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help=f"{', '.join(METHODS[:-1])} or {METHODS[-1]}.",
+            autocompletion=completion.of_names(METHODS),
+        ),
+    ] = "grid",
     trials: Annotated[int | None, typer.Option(help="Trials of random and optuna.", show_default="20")] = None,
     model: Annotated[
         str | None, typer.Option("--model", "-o", metavar="FILE", help="Model file of the best candidate.")
@@ -86,7 +94,7 @@ def tune(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Evaluate candidate hyperparameters on held-out queries; print the results, and save the best."""
+    """Evaluate candidate hyperparameters on held-out queries, and save the best."""
     if validation is not None and folds is not None:
         raise typer.BadParameter("give either --validation or --folds.")
     if folds is not None and folds < 2:
@@ -97,10 +105,13 @@ def tune(
         raise typer.BadParameter("standard input (-) can be used for one file only.")
 
     from plackett.cli.shared import inputs, models, output, parameters
+    from plackett.evaluation.select.selection import BEST
 
     parameters.check_seed(seed)
     if model is not None:
         models.check_target(model)
+    if folder is not None:
+        output.check_folder(folder, "fits")
     inputs.check_data(data)
     if validation is not None:
         inputs.check_data([validation])
@@ -130,9 +141,12 @@ def tune(
     if as_json:
         output.write_json({**found.to_dict(), "model": model})
         return
-    output.write(str(found))
+    output.write_table(found.to_table(), winner=BEST)
+    output.write("\n".join(found.remarks()))
     if model is not None:
         output.write(f"model: {model}")
+        if not quiet:
+            models.next_step(model)
 
 
 # --- Options ----------------------------------------------------------------------------------------------------------
@@ -156,7 +170,7 @@ def _contestant(
             raise typer.BadParameter(f"--set {param} and --grid {param}: give a parameter in one of them only.")
     with parameters.usage_errors():
         named = with_preparation(contestant_of(own_parts.ranker(name, "--ranker")), *preparation)
-        check_names(named.estimator, fixed)
+        check_names(named.estimator, [*fixed, *(chosen or ())], f"the ranker {named.name!r}")
         estimator = with_params(named.estimator, fixed)
         if hasattr(estimator, "check_parameters"):
             parameters.check_values(estimator)
@@ -170,23 +184,40 @@ def _check_search(
     contestant: Contestant, metric: str, convention: str, method: str, trials: int | None, seed: int
 ) -> int:
     """Return the largest number of candidates; raise for wrong options before any data are read."""
-    from plackett.cli.shared import measures
-    from plackett.evaluation.select.search import search_candidates
+    from plackett.cli.shared import measures, parameters
+    from plackett.evaluation.select.search import FixedCandidates, search_candidates
     from plackett.metrics.conventions import get_convention
     from plackett.metrics.measure import Measure
 
     if len(measures.parse_measures(metric, "--metric")) > 1:
         raise typer.BadParameter(f"--metric {metric}: give one measure.")
-    try:
+    with parameters.usage_errors():
         get_convention(convention)
-        return len(
-            search_candidates(contestant.estimator, contestant.grid, method, trials, Measure.parse(metric), seed)
-        )
-    except ValueError as error:
-        message = str(error).replace("n_trials", "--trials").replace("grid: ", "--grid ")
-        for name in ("grid", "random", "optuna"):
-            message = message.replace(f'method="{name}"', f"--method {name}")
-        raise typer.BadParameter(message) from error
+        measure = Measure.parse(metric)
+        found = search_candidates(contestant.estimator, contestant.grid, method, trials, measure, seed)
+    if isinstance(found, FixedCandidates):
+        _check_candidates(contestant.estimator, found)
+    return len(found)
+
+
+def _check_candidates(estimator: Any, candidates: Iterable[dict[str, Any]]) -> None:
+    """Raise if no candidate has valid values. A single invalid one is shown as failed beside the others."""
+    from plackett.cli.shared.parameters import check_values, usage_errors
+    from plackett.evaluation.select.grids import with_params
+
+    if not hasattr(estimator, "check_parameters"):
+        return
+    first: Exception | None = None
+    for candidate in candidates:
+        try:
+            check_values(with_params(estimator, candidate))
+        except (TypeError, ValueError) as error:
+            first = first or error
+        else:
+            return
+    with usage_errors():
+        if first is not None:
+            raise first
 
 
 def _check_can_be_saved(contestant: Contestant) -> None:
@@ -210,11 +241,11 @@ def _search(
     from plackett.cli.shared import output
     from plackett.evaluation.select.select import select
     from plackett.evaluation.select.selection import in_words
-    from plackett.rankers.progress import Progress
+    from plackett.rankers.progress import Progress, is_watched
     from plackett.validation import count_of
 
     done: list[Trial] = []
-    with Progress("tuning", n_candidates, is_shown=sys.stderr.isatty() and not is_quiet) as bar:
+    with Progress("tuning", n_candidates, is_shown=is_watched() and not is_quiet) as bar:
 
         def advance(n_done: int, n_all: int, trial: Trial) -> None:
             done.append(trial)

@@ -30,12 +30,12 @@ VERBS: dict[str, Verb] = {
     "train": Verb(
         LEARN,
         "Fit a ranker, and save it.",
-        ("train train.txt --validation vali.txt -r ranksvm --tune-l2 -o model.plackett",),
+        ("train train.txt --validation vali.txt --tune-l2 -o my.plackett",),
     ),
     "tune": Verb(
         LEARN,
         "Choose hyperparameters on held-out queries.",
-        ("tune train.txt --validation vali.txt -r ranksvm --grid l2=1,0.1,0.01 -o model.plackett",),
+        ("tune train.txt -r ranksvm --grid l2=1,0.1,0.01 -o my.plackett",),
     ),
     "rank": Verb(LEARN, "Score documents with a model.", ("rank model.plackett test.txt --run mine -o test.run",)),
     "explain": Verb(
@@ -45,7 +45,7 @@ VERBS: dict[str, Verb] = {
         LEARN,
         "Measure a ranking, or compare several.",
         (
-            "evaluate test.txt scores.txt -m ndcg@10,map --convention letor4",
+            "evaluate test.txt scores.txt -m ndcg@10 --convention letor4",
             "evaluate qrels.txt bm25.run dense.run --report runs.html",
             "evaluate new.run logged --clicks log.csv --propensities em",
         ),
@@ -53,12 +53,17 @@ VERBS: dict[str, Verb] = {
     "compare": Verb(
         LEARN,
         "Compare rankers on the same folds, with significance tests.",
-        ("compare mq2008 -r listmle,ranksvm,adarank --folder runs --report mq2008.html",),
+        ("compare mq2008 -r listmle,ranksvm --report mq2008.html",),
     ),
     "refine": Verb(
         FEEDBACK,
         "Refine a ranking with a few judgements or clicks.",
-        ("refine lists.txt --base bm25 --feedback clicks.csv --run refined -o refined.run",),
+        (
+            "refine lists.txt --base run.txt --feedback clicks.csv",
+            "refine judged.txt --base 20 --judge-first 10 --method mrr,lrr",
+            "refine --ratings u.data --items u.item --method mrr,lrr",
+            "refine --ratings u.data --items u.item --user 196",
+        ),
     ),
     "clicks": Verb(
         FEEDBACK,
@@ -71,7 +76,7 @@ VERBS: dict[str, Verb] = {
     "interleave": Verb(
         FEEDBACK,
         "Plan an interleaved test of two rankers.",
-        ("interleave simulate test.txt --ranker-a bm25 --ranker-b model.plackett -n 5000",),
+        ("interleave simulate test.txt -a bm25 -b model.plackett -n 5000",),
     ),
     "index": Verb(TEXTS, "Index texts.", ("index notes/ -o notes.index",)),
     "search": Verb(TEXTS, "Search an index.", ("search notes.index 'learning to rank' -k 5",)),
@@ -79,9 +84,9 @@ VERBS: dict[str, Verb] = {
     "export": Verb(
         USE,
         "Write a model for a search engine, ONNX or another tool.",
-        ("export model.plackett --to solr --features names.txt --check test.txt -o solr.json",),
+        ("export my.plackett --to solr --features names.txt -o solr.json",),
     ),
-    "serve": Verb(USE, "Serve models over HTTP.", ("serve shop=model.plackett other=model2.plackett --shadow other",)),
+    "serve": Verb(USE, "Serve models over HTTP.", ("serve shop=model.plackett new=new.plackett --shadow new",)),
     "reproduce": Verb(
         USE,
         "Recompute the tables of a paper beside the printed numbers.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import signal
 import socket
 import sys
 from typing import TYPE_CHECKING, Any
@@ -98,7 +99,18 @@ def address_of(listener: socket.socket, settings: ServerSettings) -> str:
 
 def serve(app: Starlette, listener: socket.socket) -> None:
     """Serve until Ctrl-C or SIGTERM; running requests have some seconds to end."""
-    make_server(app).run(sockets=[listener])
+    run_server(make_server(app), listener)
+
+
+def run_server(server: uvicorn.Server, listener: socket.socket) -> None:
+    """Run until Ctrl-C or SIGTERM, and return: both are the usual way to stop a server."""
+    # uvicorn raises the signal again when it has stopped
+    before = {one: signal.signal(one, lambda *_: None) for one in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        server.run(sockets=[listener])
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def make_server(

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from plackett._names import unknown_name
 from plackett._plugins import load_plugin, plugins
 from plackett.losses import own
 from plackett.losses.base import NOT_LINEAR, Loss
@@ -125,16 +126,15 @@ def get_loss(loss: Any) -> Loss:
         return loss
     if callable(getattr(loss, "value_and_slope", None)):
         return own.OwnLoss(loss)
-    raise ValueError(
-        f"loss={loss!r} is not known; choose one of {', '.join(loss_names())}, or pass an object with value_and_slope."
-    )
+    advice = f"; choose one of {', '.join(loss_names())}, or pass an object with value_and_slope."
+    raise unknown_name(f"loss={loss!r} is not known", advice, loss, loss_names())
 
 
 def linear_form(loss: Any) -> Loss:
     """Return the form of a loss that is linear in the labels, for labels that were estimated from clicks.
 
     Gains are the labels themselves, not divided by an ideal DCG. Pairs are weighted by the label of their first
-    document alone: ``Σ_i y_i Σ_{j ≠ i} ℓ(s_i − s_j)``, which with the hinge is the propensity SVM (joachims2017).
+    document alone: ``Σ_i y_i Σ_{j ≠ i} L(f_i − f_j)``, which with the hinge is the propensity SVM (joachims2017).
 
     Parameters
     ----------

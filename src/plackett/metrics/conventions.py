@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from plackett._names import unknown_name
 from plackett._threads import map_blocks
 from plackett.metrics.judged_lists import JudgedLists, thread_scratch
 
@@ -234,5 +235,6 @@ def get_convention(name: str | Convention) -> Convention:
     if isinstance(name, Convention):
         return name
     if name not in CONVENTIONS:
-        raise ValueError(f"convention={name!r} is not known; choose one of {', '.join(CONVENTIONS)}.")
+        advice = f"; choose one of {', '.join(CONVENTIONS)}."
+        raise unknown_name(f"convention={name!r} is not known", advice, name, CONVENTIONS)
     return CONVENTIONS[name]

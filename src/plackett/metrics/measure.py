@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -11,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from plackett._names import similar_names
 from plackett._plugins import load_plugin, plugins
+from plackett.exceptions import UnknownNameError
 from plackett.metrics import diversity, exposure, incomplete, whole_order  # noqa: F401  they fill the registry
 from plackett.metrics.conventions import CONVENTIONS, Convention, get_convention
 from plackett.metrics.judged_lists import JudgedLists, check_cutoff, check_empty, judge
@@ -403,9 +404,9 @@ def _known_kind(name: str) -> MeasureKind:
         )
     cut = re.fullmatch(r"(.+?)(?:-cut)?-?([1-9]\d*)", key)  # ndcg10, ndcg_10, and trec_eval's ndcg_cut_10
     is_cut = cut is not None and cut[1] in ALIASES and KINDS[ALIASES[cut[1]]].cutoff != "none"
-    near = [f"{cut[1]}@{cut[2]}"] if is_cut and cut else difflib.get_close_matches(key, [*ALIASES, *OWN_KINDS], n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"there is no measure {name!r}.{hint} Known measures: {', '.join(sorted(KINDS))}.")
+    near = [f"{cut[1]}@{cut[2]}"] if is_cut and cut else similar_names(key, [*ALIASES, *OWN_KINDS], n=1)
+    hint, known = f" Did you mean {near[0]!r}?" if near else "", sorted(KINDS)
+    raise UnknownNameError(f"there is no measure {name!r}", f".{hint} Known measures: {', '.join(known)}.", known, near)
 
 
 def _plugin(key: str) -> str | None:

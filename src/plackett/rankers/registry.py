@@ -7,7 +7,6 @@ heavy until a ranker is built.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import importlib
 import inspect
 import io
@@ -16,7 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any
 
+from plackett._names import did_you_mean, similar_names
 from plackett._plugins import load_plugin, plugins
+from plackett.exceptions import UnknownNameError
 
 HEAD = 32  # first bytes of a file, by which formats are distinguished
 
@@ -329,9 +330,9 @@ def known_name(name: Any) -> str:
     if scorer_of(key) != key:
         _check_loss(key.partition(":")[2])
         return key
-    close = difflib.get_close_matches(key, names, n=3)
-    hint = f" Did you mean {' or '.join(close)}?" if close else ""
-    raise ValueError(f"there is no ranker {name!r}.{hint} The names are {', '.join(names)}.")
+    close = similar_names(key, names)
+    advice = f".{did_you_mean(close)} The names are {', '.join(names)}."
+    raise UnknownNameError(f"there is no ranker {name!r}", advice, names, close)
 
 
 def _check_loss(name: str) -> None:
@@ -370,13 +371,12 @@ def _loss_with(params: Mapping[str, Any], key: str, cls: Any, loss: Any) -> Any:
 def _unknown(param: str, key: str, cls: Any, of_loss: list[str] | None = None) -> ValueError:
     """Return the error for a parameter that neither the ranker nor its loss has; ``of_loss`` is None without a loss."""
     own, passed_on = cls._get_param_names(), sorted(getattr(cls, "known_params", None) or ())
-    by_lower = {name.lower(): name for name in [*own, *passed_on, *(of_loss or [])]}
-    close = [by_lower[name] for name in difflib.get_close_matches(param.lower(), by_lower, n=2)]
-    close = [cls.aliases[param]] if param in getattr(cls, "aliases", {}) else close
-    hint = f" Did you mean {' or '.join(close)}?" if close else ""
+    names = [*own, *passed_on, *(of_loss or [])]
+    close = [cls.aliases[param]] if param in getattr(cls, "aliases", {}) else similar_names(param, names, n=2)
+    reason, hint = f"the ranker {key!r} has no parameter {param!r}", did_you_mean(close)
     if param in getattr(cls, "rejected_params", {}):
-        hint = f" It is not accepted: {cls.rejected_params[param]}."
+        reason, hint, close = f"{reason}: {cls.rejected_params[param]}", "", []
     rest = f", {', '.join(passed_on)} for {cls.package}" if passed_on else ""
     if of_loss is not None:
         rest += f", and {', '.join(of_loss)} of its loss" if of_loss else ", and its loss has none"
-    return ValueError(f"the ranker {key!r} has no parameter {param!r}.{hint} It has {', '.join(own)}{rest}.")
+    return UnknownNameError(reason, f".{hint} It has {', '.join(own)}{rest}.", names, close)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from typing import TYPE_CHECKING
+
+from plackett._names import did_you_mean, similar_names
+from plackett.exceptions import UnknownNameError
 
 if TYPE_CHECKING:
     from plackett.reproductions.base import Paper
@@ -24,7 +26,7 @@ PAPERS = {
 def paper(name: str) -> Paper:
     """Return the reproduction with this name."""
     if name not in PAPERS:
-        close = difflib.get_close_matches(name, PAPERS, n=1)
-        hint = f" Did you mean {close[0]}?" if close else ""
-        raise ValueError(f"there is no reproduction {name!r}.{hint} The reproductions are {', '.join(PAPERS)}.")
+        close = similar_names(name, PAPERS, n=1)
+        advice = f".{did_you_mean(close)} The reproductions are {', '.join(PAPERS)}."
+        raise UnknownNameError(f"there is no reproduction {name!r}", advice, list(PAPERS), close)
     return importlib.import_module(PAPERS[name]).PAPER

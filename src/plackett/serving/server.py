@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import signal
 import socket
 
-from plackett.http.server import make_server
+from plackett.http.server import make_server, run_server
 from plackett.serving.app import create_app
 from plackett.serving.logs import log_event
 from plackett.serving.service import Service
@@ -30,9 +29,7 @@ def serve_requests(service: Service, listener: socket.socket) -> None:
     timeout = math.ceil(service.settings.seconds) + 1
     server = make_server(create_app(service), shutdown_timeout=timeout, has_own_logs=True)
     service.open_log()
-    before = signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn raises the signal again when it has stopped
     try:
-        server.run(sockets=[listener])
+        run_server(server, listener)
     finally:
-        signal.signal(signal.SIGTERM, before)
         service.close_log()

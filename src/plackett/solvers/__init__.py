@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from plackett._names import unknown_name
 from plackett.solvers.base import Callback, Minimizable, Result, Solver, Step
 from plackett.solvers.lbfgs import LBFGS
 from plackett.solvers.newton import Newton
@@ -69,4 +70,6 @@ def get_solver(solver: Any) -> Solver:
         return _BY_NAME[solver]()
     if isinstance(solver, type) and issubclass(solver, Solver):
         raise ValueError(f"solver={solver.__name__} is a class; pass an object: solver={solver.__name__}().")
-    raise ValueError(f"solver={solver!r} is not known; choose auto, {', '.join(_BY_NAME)}, or pass a Solver object.")
+    names = ["auto", *_BY_NAME]
+    advice = f"; choose {', '.join(names)}, or pass a Solver object."
+    raise unknown_name(f"solver={solver!r} is not known", advice, solver, names)

@@ -192,10 +192,10 @@ def write_bytes(target: str | os.PathLike | IO) -> Iterator[BinaryIO]:
     if isinstance(target, (str, os.PathLike)) and target != "-":
         path = os.path.realpath(os.fspath(target))
         if os.path.exists(path) and not os.path.isfile(path):
-            with open(path, "wb") as file:  # a pipe or a device cannot be replaced
+            with _naming(path), open(path, "wb") as file:  # a pipe or a device cannot be replaced
                 yield file
             return
-        with draft_of(path) as plain:
+        with _naming(path), draft_of(path) as plain:
             packed = _compressed(plain, path)
             yield packed
             if packed is not plain:
@@ -212,6 +212,17 @@ def write_bytes(target: str | os.PathLike | IO) -> Iterator[BinaryIO]:
     stream.flush()
     yield binary
     binary.flush()
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Add the path to an error of the system that has none, such as a full disk."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = path
+        raise
 
 
 def _compressed(file: BinaryIO, path: str):

@@ -52,12 +52,15 @@ class TextIndex:
     Attributes
     ----------
     analyser : Analyser
+        Turns texts and queries into terms.
     fields : tuple of str
         Names of the fields; ``"whole"`` is not among them.
     n_docs, n_terms : int
+        Number of documents, and of distinct terms.
     links : ndarray of shape (n_links, 3) or None
         Rows of (from, to, weight).
     urls : TextColumn or None
+        Address of each document, if given.
     has_positions : bool
         Whether the order of words was stored, which phrases need.
 
@@ -432,10 +435,15 @@ def write_folder(folder: str | os.PathLike, header: Mapping[str, Any], arrays: M
     place = Path(folder)
     check_folder(place)
     place.mkdir(parents=True, exist_ok=True)
-    with write_container(place / INDEX_FILE, KIND, VERSION) as writer:
-        for name, array in arrays.items():
-            writer.add(name, array.astype(array.dtype.newbyteorder("<"), copy=False))
-        writer.finish(header)
+    try:
+        with write_container(place / INDEX_FILE, KIND, VERSION) as writer:
+            for name, array in arrays.items():
+                writer.add(name, array.astype(array.dtype.newbyteorder("<"), copy=False))
+            writer.finish(header)
+    except BaseException:
+        with contextlib.suppress(OSError):  # an earlier index is kept
+            place.rmdir()
+        raise
 
 
 def check_folder(folder: str | os.PathLike) -> None:

@@ -98,7 +98,7 @@ def test_wrong_usage_is_explained(logged):
         ([], "DATA is missing: give judged lists"),
         (
             ["features.txt", "--clicks", "log.plackett", "--correct", "magic"],
-            "--correct magic: choose one of naive, ips",
+            "--correct magic is not known. hint: choose one of naive, ips",
         ),
         (["features.txt", "--clicks", "log.plackett", "--correct", "naive", "--propensities", "em"], "needs no"),
         (["features.txt", "--clicks", "none.csv"], "there is no file 'none.csv'"),

@@ -17,7 +17,7 @@ def test_the_best_is_fitted_to_all_queries(data):
     grid = {"l2": [1.0, 0.01], "patience": [None]}  # fitted to the minimum, without an iteration to choose
     result = pk.compare({"a": ("listmle", grid), "b": pk.ranker("adarank")}, data, cv=3, metrics="map", refit=True)
     name = result.best()
-    assert result.notes[-1].startswith(f"best_ is {name}, fitted to ")
+    assert result.notes[-1].startswith(f"best ranker: {name}, fitted to ")
     only = pk.compare({"a": ("listmle", grid)}, data, cv=3, metrics="map", refit=True)
     chosen = [fit.params["l2"] for fit in only.fits["a"]]
     l2 = max(set(chosen), key=chosen.count)
@@ -28,7 +28,7 @@ def test_the_best_is_fitted_to_all_queries(data):
 
 def test_iterations_are_chosen_on_queries_that_are_held_back(data):
     result = pk.compare({"boost": pk.ranker("rankboost", n_rounds=20)}, data, cv=3, metrics="map", refit=True)
-    assert result.notes[-1] == "best_ is boost, fitted to 22 queries, with 8 queries held back for early stopping"
+    assert result.notes[-1] == "best ranker: boost, fitted to 22 queries, with 8 queries held back for early stopping"
     assert result.best_.n_queries_ == 22
 
 

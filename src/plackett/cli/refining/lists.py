@@ -37,10 +37,10 @@ def refine(
     from plackett.rankers.refinement.base_score import as_base_score
     from plackett.rankers.refinement.judgements import as_relevance
     from plackett.rankers.refinement.judgements import pin_judged as pinned_scores
-    from plackett.validation import count_of
+    from plackett.validation import check_choice, count_of
 
-    if strategy is not None and strategy not in STRATEGIES:
-        raise typer.BadParameter(f"--strategy {strategy!r}: choose from {', '.join(STRATEGIES)}.")
+    if strategy is not None:
+        check_choice(strategy, "strategy", tuple(STRATEGIES))
     if as_json and (target != "-" or tag is not None):
         raise typer.BadParameter("--json prints to standard output; it cannot be combined with --output or --run.")
     if "-" in feedback and "-" in data:
@@ -63,6 +63,7 @@ def refine(
         output.write_json(_as_dict(queries, before, after, rows, methods.names[0]))
     else:
         scores_out.write(queries, after, target, tag)
+        scores_out.next_step(target, is_run=tag is not None)
 
 
 def _refined(queries: Queries, ranks_now: Any, before: np.ndarray, rows: FeedbackRows, methods: Methods) -> np.ndarray:

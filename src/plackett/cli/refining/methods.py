@@ -6,6 +6,8 @@ from typing import Any
 
 import typer
 
+from plackett.validation import check_choice
+
 METHODS = {"mrr": "MultiplicativeRefiner", "lrr": "LinearRefiner", "rocchio": "RocchioRefiner"}
 BOOSTED = ("mrr", "lrr")
 PARAMETERS = {  # option -> parameter, and the methods that have it
@@ -35,8 +37,7 @@ class Methods:
         self.relevant_from = relevant_from
         self.options = {name: value for name, value in options.items() if value is not None}
         for name in self.names:
-            if name not in METHODS:
-                raise typer.BadParameter(f"--method {name!r}: choose from {', '.join(METHODS)}.")
+            check_choice(name, "method", tuple(METHODS))
         if len(set(self.names)) < len(self.names):
             raise typer.BadParameter(f"--method {text}: a method is named twice.")
         for name, value in self.options.items():

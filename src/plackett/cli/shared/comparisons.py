@@ -33,7 +33,7 @@ def check_report(path: str | None) -> None:
         import_optional(module, extra="report", needed_for="--report")
 
 
-def write_report(result: Comparison, path: str | None, **options: Any) -> None:
+def write_report(result: Comparison, path: str | None, *, quiet: bool = False, **options: Any) -> None:
     """Write the report, after the table, so that a failing report does not lose it, and say what to open."""
     if path is None:
         return
@@ -42,7 +42,8 @@ def write_report(result: Comparison, path: str | None, **options: Any) -> None:
 
     output.flush()
     html.write_report(result, path, **options)
-    output.next_step(f"Open {path} in a browser.")
+    if not quiet:
+        output.next_step(f"Open {path} in a browser.")
 
 
 def command() -> str:
@@ -139,7 +140,8 @@ def show(result: Comparison, form: str, *, per_query: bool, quiet: bool) -> None
         best = result.best() if result.tables else None
         for sentence in result.headline():
             is_first = best is not None and sentence.startswith(best)
-            output.write(output.styled(sentence, "bold") if is_first else sentence)
+            shown = output.wrapped(sentence)
+            output.write(output.styled(shown, "bold") if is_first else shown)
         output.write_table(_summary_table(result), winner=best)
     else:
         from plackett.report.tables import summary_table

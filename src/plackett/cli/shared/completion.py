@@ -1,4 +1,4 @@
-"""Names that the shell completes: rankers, measures, conventions and data sets, and files."""
+"""Names that the shell completes: rankers, measures, methods, data sets and others, and files."""
 
 from __future__ import annotations
 
@@ -8,16 +8,57 @@ from glob import escape, glob
 from importlib import import_module
 from typing import Any
 
+import typer
+
 Pairs = list[tuple[str, str]]
+BREAKS = set("@:=")  # what bash counts as words of their own
 
 
 def items(pairs: Iterable[tuple[str, str]]) -> list[Any]:
     """Return names with their texts as the items of a completion."""
+    make = _click().CompletionItem
+    return [make(name, help=text) for name, text in pairs]
+
+
+def _click() -> Any:
     try:
-        module = import_module("typer._click.shell_completion")
+        return import_module("typer._click.shell_completion")
     except ImportError:  # older versions of typer need click
-        module = import_module("click.shell_completion")
-    return [module.CompletionItem(name, help=text) for name, text in pairs]
+        return import_module("click.shell_completion")
+
+
+def join_words_of_bash() -> None:
+    """Complete words that bash splits, such as ``ndcg@10``."""
+    usual: Any = import_module("typer._completion_classes").BashComplete
+
+    class Bash(usual):
+        def get_completion_args(self) -> tuple[list[str], str]:
+            words, last = super().get_completion_args()
+            *words, joined = _joined([*words, last])
+            # bash replaces the text after the last break, and with it the break itself if that is @
+            self.kept = (joined if set(last) <= BREAKS else joined.removesuffix(last)).removesuffix("@")
+            return words, joined
+
+        def format_completion(self, item: Any) -> str:
+            return super().format_completion(item).removeprefix(self.kept)
+
+    _click().add_completion_class(Bash, Bash.name)
+
+
+def _joined(words: list[str]) -> list[str]:
+    """Return the words that a user typed; an option and its value are separate words."""
+    joined: list[str] = []
+    is_open = False
+    for word in words:
+        is_break = bool(word) and set(word) <= BREAKS
+        if is_break and word == "=" and joined and joined[-1].startswith("--"):
+            joined.append("")
+        elif joined and word and (is_break or is_open):
+            joined[-1] += word
+        else:
+            joined.append(word)
+        is_open = is_break
+    return joined
 
 
 def _last_of_list(names: Callable[[], Pairs]) -> Callable[[str], Pairs]:
@@ -42,23 +83,58 @@ def _rankers() -> Pairs:
 def _measures() -> Pairs:
     from plackett.metrics.registry import KINDS
 
-    cut = [(f"{name}@10", "") for name, kind in KINDS.items() if kind.cutoff != "none"]
-    return [*((name, "") for name in KINDS), *cut]
+    texts = {name: _first_line(kind.function) for name, kind in KINDS.items()}
+    cut = [(f"{name}@10", texts[name]) for name, kind in KINDS.items() if kind.cutoff != "none"]
+    return [*((name, text) for name, text in texts.items() if KINDS[name].cutoff != "required"), *cut]
+
+
+def _first_line(function: Any) -> str:
+    return (function.__doc__ or "").partition("\n")[0].removeprefix("Return ").replace("``", "")
 
 
 def _conventions() -> Pairs:
     from plackett.metrics.conventions import CONVENTIONS
 
-    return [(name, "") for name in CONVENTIONS]
+    return [(name, convention.summary) for name, convention in CONVENTIONS.items()]
 
 
-def data(incomplete: str) -> Pairs:
-    """Return known data sets and files."""
-    from plackett.data.datasets.catalogue import catalogue
+def names_in(module: str, constant: str) -> Callable[[str], Pairs]:
+    """Return a completion of names that a module holds in a constant, imported when it is used."""
+    return _last_of_list(lambda: [(name, "") for name in getattr(import_module(module), constant)])
 
-    known = dict.fromkeys(dataset.name for dataset in catalogue())
-    files = [f"{path}/" if os.path.isdir(path) else path for path in sorted(glob(f"{escape(incomplete)}*"))]
-    return [*((name, "a known set") for name in known if name.startswith(incomplete)), *((path, "") for path in files)]
+
+def of_names(names: Iterable[str]) -> Callable[[str], Pairs]:
+    """Return a completion of these names."""
+    return _last_of_list(lambda: [(name, "") for name in names])
+
+
+def task_and(tasks: Iterable[str], complete: Callable[[str], Pairs]) -> Callable[..., Pairs]:
+    """Return a completion of a task as the first word, and of others after it."""
+
+    def complete_words(ctx: typer.Context, incomplete: str) -> Pairs:
+        if ctx.params.get("words"):
+            return complete(incomplete)
+        return [(name, "") for name in tasks if name.startswith(incomplete)]
+
+    return complete_words
+
+
+def _sets(kind: str, *others: str) -> Callable[[str], Pairs]:
+    """Return a completion of known sets of a kind, and of files."""
+
+    def complete(incomplete: str) -> Pairs:
+        from plackett.data.datasets.catalogue import catalogue
+
+        known = dict.fromkeys([*others, *(dataset.name for dataset in catalogue() if dataset.kind == kind)])
+        return [*((name, "a known set") for name in known if name.startswith(incomplete)), *files(incomplete)]
+
+    return complete
+
+
+def files(incomplete: str) -> Pairs:
+    """Return files and folders."""
+    paths = sorted(glob(f"{escape(incomplete)}*"))
+    return [(f"{path}/" if os.path.isdir(path) else path, "") for path in paths]
 
 
 def papers(incomplete: str) -> Pairs:
@@ -71,3 +147,5 @@ def papers(incomplete: str) -> Pairs:
 rankers = _last_of_list(_rankers)
 measures = _last_of_list(_measures)
 conventions = _last_of_list(_conventions)
+data = _sets("queries")
+texts = _sets("text", "stdlib")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from collections.abc import Iterable
@@ -11,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from plackett._names import similar_names
 from plackett.cli.shared.columns import Columns
 from plackett.data.tables.sqlite import is_database
 from plackett.exceptions import DataFormatError
-from plackett.storage.file_names import is_parquet, is_table, parquet_in_pipe
+from plackett.storage.file_names import has_parquet, is_parquet, is_table, parquet_in_pipe
 from plackett.storage.opening import Stream, name_of, open_to_examine, rereadable
 
 if TYPE_CHECKING:
@@ -46,6 +46,9 @@ def load_queries(
         if not isinstance(loaded, Queries):
             raise ValueError(f"{names[0]} holds {type(loaded).__name__}, not judged lists of feature vectors.")
         return loaded
+    for name in names:
+        if isinstance(name, str) and os.path.isdir(name) and not has_parquet(name):
+            raise _no_data_in(name)
     names = [rereadable(name) for name in names]
     if any(is_table(name) or is_database(name) for name in names) or columns.drop or columns.categorical or columns.sql:
         return _load_table(names, columns, cache=cache, needs_labels=needs_labels, features=features)
@@ -61,7 +64,11 @@ def load_queries(
     source = names[0] if len(names) == 1 else names
     if any(isinstance(name, Stream) for name in names):
         cache = False  # the content of a pipe has no name
-    return read_letor(source, first_index=0 if zero_based else 1, cache=cache)
+    try:
+        return read_letor(source, first_index=0 if zero_based else 1, cache=cache)
+    except DataFormatError as error:
+        error.add_note("these are the lines of LETOR files; the names of tables end in .csv, .tsv, .arrow or .parquet.")
+        raise
 
 
 def _load_table(
@@ -147,29 +154,51 @@ def _is_letor(name: str, lines: Iterable[bytes]) -> bool:
 
 def check_data(names: list[str]) -> None:
     """Raise for missing data before anything heavy is imported."""
-    if len(names) > 1 or not is_known_name(names[0]):
-        check_exists(*names)
+    known = [name for name in names if is_known_name(name)]
+    if known and len(names) == 1:
+        return
+    check_exists(*(name for name in names if name not in known), may_be_set=True)
+    if known:
+        raise typer.BadParameter(f"{known[0]} is a known data set, which cannot be combined with other DATA.")
 
 
-def check_exists(*names: str) -> None:
-    """Raise for missing files before anything is loaded."""
+def check_exists(*names: str, may_be_set: bool = False) -> None:
+    """Raise for missing files before anything is loaded; ``may_be_set`` if they can be known data sets, too."""
     for name in names:
         if name != "-" and not os.path.exists(name):
-            raise _not_found(name)
+            raise _not_found(name, may_be_set=may_be_set)
     if list(names).count("-") > 1:
         raise typer.BadParameter("standard input (-) can be used for one file only.")
     if "-" in names and sys.stdin is None:
         raise ValueError("there is no standard input to read.")
 
 
-def _not_found(name: str) -> FileNotFoundError:
-    """Return the error for a missing file, with the names of similar ones as a note."""
+def _not_found(name: str, *, may_be_set: bool) -> FileNotFoundError:
+    """Return the error for a missing file, with the names of similar ones, or what to do, as a note."""
     error = FileNotFoundError(f"there is no file {name!r} (looked in {os.getcwd()}).")
     folder = os.path.dirname(name)
-    names = [os.path.join(folder, one) for one in os.listdir(folder or ".")] if os.path.isdir(folder or ".") else []
-    similar = difflib.get_close_matches(name, names, cutoff=0.8)
-    if similar:
+    is_folder = os.path.isdir(folder or ".")
+    names = [os.path.join(folder, one) for one in os.listdir(folder or ".")] if is_folder else []
+    if may_be_set:
+        from plackett.data import datasets
+
+        names += datasets.names()
+    if similar := similar_names(name, names, cutoff=0.8):
         error.add_note(f"did you mean {' or '.join(similar)}?")
+    elif not is_folder:
+        error.add_note(f"there is no folder {folder!r} either; check the path.")
+    elif may_be_set:
+        error.add_note("give the path of a file, - for standard input, or a known data set, such as mq2008.")
+    else:
+        error.add_note("give the path of a file.")
+    return error
+
+
+def _no_data_in(folder: str) -> FileNotFoundError:
+    """Return the error for a folder without Parquet files, with its files or folders as a note."""
+    error = FileNotFoundError(f"the folder {folder!r} has no Parquet files.")
+    inside = sorted(entry.path for entry in os.scandir(folder) if entry.is_file() or has_parquet(entry.path))
+    error.add_note(f"give files, such as {inside[0]}." if inside else "give LETOR files, tables or a known set.")
     return error
 
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import typer
 
 from plackett._tables import rounded
 from plackett.cli.shared.parameters import usage_errors
+from plackett.exceptions import UnknownNameError
+
+if TYPE_CHECKING:
+    from plackett.metrics.measure import Measure
 
 
 def parse_measures(texts: str | Sequence[str], option: str = "--metrics") -> list[str]:
@@ -17,16 +22,26 @@ def parse_measures(texts: str | Sequence[str], option: str = "--metrics") -> lis
 
     A name ``module:name`` is a user-defined measure.
     """
-    from plackett.metrics.measure import Measure, split_measures
+    from plackett.metrics.measure import split_measures
 
     names = [name for text in ([texts] if isinstance(texts, str) else texts) for name in split_measures(text)]
     for name in names:
         _register_own(name, option)
-    with usage_errors():
-        measures = {Measure.parse(name) for name in names}
+    measures = {_parsed(name, option) for name in names}
     if not names or len(measures) < len(names):
         raise typer.BadParameter(f"{option}: give at least one measure, and each one once.")
     return names
+
+
+def _parsed(name: str, option: str) -> Measure:
+    from plackett.metrics.measure import Measure
+
+    try:
+        return Measure.parse(name)
+    except UnknownNameError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise typer.BadParameter(f"{option} {name}: {error}") from error
 
 
 def _register_own(text: str, option: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -29,6 +30,13 @@ def check_target(path: str) -> None:
     if path.lower().endswith(COMPRESSED):
         raise typer.BadParameter(f"{path}: models are not compressed; choose another extension, such as .plackett.")
     output.check_target(path, "model")
+
+
+def next_step(path: str) -> None:
+    """Say what to do with a model that was written."""
+    from plackett.cli.shared import output
+
+    output.next_step(f"Evaluate it: plackett evaluate DATA {shlex.quote(path)}")
 
 
 def load_ranker(path: str | Stream) -> Any:

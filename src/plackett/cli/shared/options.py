@@ -11,6 +11,8 @@ import typer
 
 from plackett.cli.shared import completion
 
+# those of get_normalizer, whose module is slow to import
+NORMALIZERS = ("query-minmax", "query-zscore", "query-unit", "query-rank", "minmax", "maxabs", "zscore", "quantile")
 METHOD, CLICKS, FILES, OUTPUT = "Method", "Clicks", "Files", "Output"
 
 

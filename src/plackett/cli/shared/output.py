@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -31,7 +33,7 @@ def chosen_format(**is_chosen: bool) -> str:
 
 def note(text: str) -> None:
     """Print a note for the user on standard error."""
-    print(text, file=sys.stderr)
+    print(wrapped(text, "stderr"), file=sys.stderr)
 
 
 def next_step(text: str) -> None:
@@ -40,11 +42,25 @@ def next_step(text: str) -> None:
         note(styled(text, "bold", stream="stderr"))
 
 
+def wrapped(text: str, stream: StreamName = "stdout") -> str:
+    """Return the text with lines that end between words at the width of the terminal; unchanged for a pipe."""
+    if not is_terminal(stream):
+        return text
+    width = shutil.get_terminal_size().columns
+    lines = [textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) for line in text.split("\n")]
+    return "\n".join("\n".join(parts) for parts in lines)
+
+
+def printable(text: str) -> str:
+    """Replace control characters, which a terminal would interpret."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
 def alert(kind: Literal["error", "warning"], message: str, hint: str | None = None) -> None:
     """Print an error or a warning on standard error, and what to do about it on a second line."""
-    note(f"plackett: {styled(f'{kind}:', _COLOURS[kind], stream='stderr')} {message}")
+    note(f"plackett: {styled(f'{kind}:', _COLOURS[kind], stream='stderr')} {printable(message)}")
     if hint is not None:
-        note(f"  {styled('hint:', _COLOURS['hint'], stream='stderr')} {hint}")
+        note(f"  {styled('hint:', _COLOURS['hint'], stream='stderr')} {printable(hint)}")
 
 
 def is_terminal(stream: StreamName = "stderr") -> bool:
@@ -112,6 +128,17 @@ def write_pairs(pairs: Iterable[tuple[str, str]]) -> None:
     from plackett._tables import aligned
 
     write(aligned(pairs, "ll"))
+
+
+def check_folder(path: str, what: str) -> None:
+    """Raise if no folder can be created or written to at this path, before the work starts."""
+    place = os.path.realpath(path)
+    while not os.path.exists(place):
+        place = os.path.dirname(place)
+    if not os.path.isdir(place):
+        raise NotADirectoryError(f"{place!r} is a file; give the name of a folder for the {what}.")
+    if not os.access(place, os.W_OK):
+        raise PermissionError(f"the folder {place!r} for the {what} cannot be written to.")
 
 
 def check_target(path: str, what: str) -> None:

@@ -20,6 +20,13 @@ def is_own(text: str) -> bool:
     return bool(colon) and name.isidentifier() and all(part.isidentifier() for part in module.split("."))
 
 
+def is_own_ranker(text: str) -> bool:
+    """Return whether a text is ``module:name`` and not the name of a ranker of this package, as ``trees:hinge`` is."""
+    from plackett.rankers.registry import is_known, scorer_of
+
+    return is_own(text) and not is_known(text) and scorer_of(text) == text
+
+
 def load(text: str, option: str) -> Any:
     """Return the object ``module:name``; raise an error that says what is missing."""
     module, _, name = text.partition(":")
@@ -61,9 +68,7 @@ def instance(text: str, option: str) -> Any:
 
 def ranker(text: str, option: str) -> Any:
     """Return the user's ranker for ``module:name``; other names unchanged."""
-    from plackett.rankers.registry import is_known
-
-    return instance(text, option) if is_own(text) and not is_known(text) else text
+    return instance(text, option) if is_own_ranker(text) else text
 
 
 def loss(value: Any, option: str) -> Any:

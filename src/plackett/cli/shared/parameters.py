@@ -19,8 +19,12 @@ TAKES_FEATURES = ("query_features", "base_column")
 @contextlib.contextmanager
 def usage_errors() -> Iterator[None]:
     """Turn errors about values of options into usage errors with the same message."""
+    from plackett.exceptions import UnknownNameError
+
     try:
         yield
+    except UnknownNameError:
+        raise
     except (TypeError, ValueError) as error:
         raise typer.BadParameter(str(error)) from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 import typer
@@ -29,11 +30,20 @@ def write(queries: Queries, scores: np.ndarray, target: str, tag: str | None) ->
 
         with write_bytes(target) as file:
             file.write("".join(f"{score!r}\n" for score in scores.tolist()).encode("ascii"))
-        return
-    from plackett.data.trec.files import write_trec_run
-    from plackett.data.trec.run import Run
+    else:
+        from plackett.data.trec.files import write_trec_run
+        from plackett.data.trec.run import Run
 
-    write_trec_run(Run.from_scores(_all_named(queries), scores), target, tag=tag)
+        write_trec_run(Run.from_scores(_all_named(queries), scores), target, tag=tag)
+
+
+def next_step(target: str, *, is_run: bool) -> None:
+    """Say what to do with scores or a run that were written to a file."""
+    from plackett.cli.shared import output
+
+    if target != "-":
+        words = "it: plackett evaluate QRELS" if is_run else "them: plackett evaluate DATA"
+        output.next_step(f"Evaluate {words} {shlex.quote(target)}")
 
 
 def _all_named(queries: Queries) -> Queries:

@@ -38,6 +38,7 @@ def options_of(
 ) -> Options | None:
     """Return the options about clicks, or None; raise if an option needs a log, or if there are no data."""
     from plackett.clicks.correction.correct import METHODS
+    from plackett.validation import check_choice
 
     if clicks is None:
         for option, value in (("--correct", correct), ("--propensities", propensities), ("--clip", clip)):
@@ -47,8 +48,7 @@ def options_of(
             raise typer.BadParameter("DATA is missing: give judged lists, or features and --clicks LOG.")
         return None
     method = correct or DEFAULT_METHOD
-    if method not in METHODS:
-        raise typer.BadParameter(f"--correct {method}: choose one of {', '.join(METHODS)}.")
+    check_choice(method, "correct", tuple(METHODS))
     if method == "naive" and propensities is not None:
         raise typer.BadParameter("--correct naive needs no --propensities.")
     return Options(clicks, method, propensities, clip)

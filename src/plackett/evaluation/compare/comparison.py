@@ -51,6 +51,15 @@ class FoldFit:
         Number of candidates tried.
     history : list of dict, or None
         One entry for each iteration of the chosen fit; None if its ranker has no ``history_``.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(40, n_features=6, random_state=0)
+    >>> result = pk.compare("regression,listmle", data, cv=4, metrics="ndcg@10")
+    >>> fit = result.fits["listmle"][0]
+    >>> fit.fold, fit.params, fit.n_candidates
+    (1, {'l2': 0.1, 'patience': None}, 5)
     """
 
     fold: int
@@ -65,6 +74,14 @@ class CurvePoint(NamedTuple):
     """The mean of the first measure over all test queries after training on a share of the training queries.
 
     ``n_queries`` is the mean number of training queries of a fold; ``low`` and ``high`` are a bootstrap interval.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(40, n_features=6, random_state=0)
+    >>> result = pk.compare("regression,listmle", data, cv=4, metrics="ndcg@10", learning_curve=[0.5, 1])
+    >>> [(point.share, point.n_queries) for point in result.learning_curves["listmle"]]
+    [(0.5, 10.0), (1.0, 20.0)]
     """
 
     share: float
@@ -439,6 +456,8 @@ class Comparison:
     def correction(self) -> str:
         """Return which pairs Holm's correction counts in the p-values of the summary, as text."""
         n = len(self.tables)
+        if n == 2:
+            return "Holm over one pair"
         if self.is_baseline_best:
             return f"Holm over all {count_of(n * (n - 1) // 2, 'pair')}, since the baseline was chosen as the best"
         return f"Holm over the {count_of(n - 1, 'pair')} with it"

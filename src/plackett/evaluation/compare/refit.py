@@ -36,7 +36,7 @@ def refit(setup: Setup, contestant: Contestant, fits: Sequence[FoldFit]) -> tupl
         ranker = estimators.fit_copy(estimator, fold.train, fold.validation, metric)
     except Exception as error:  # a failed refit must not lose the comparison
         return None, f"the refit of {name} failed: {error_line(error)}"
-    how = f"best_ is {name}, fitted to {count_of(fold.train.n_queries, 'query', 'queries')}"
+    how = f"best ranker: {name}, fitted to {count_of(fold.train.n_queries, 'query', 'queries')}"
     if fold.validation is not None:
         how += f", with {count_of(fold.validation.n_queries, 'query', 'queries')} held back for early stopping"
     if params:

@@ -9,7 +9,9 @@ from typing import Any
 
 from sklearn.base import clone
 
+from plackett._names import did_you_mean, similar_names
 from plackett.evaluation import estimators
+from plackett.exceptions import UnknownNameError
 from plackett.losses import get_loss
 from plackett.rankers.linear.l2_path import DEFAULT_L2
 from plackett.rankers.registry import known_name, scorer_of
@@ -146,8 +148,8 @@ def is_list(values: Any) -> bool:
     return hasattr(values, "__len__") and hasattr(values, "__getitem__") and not isinstance(values, (str, Mapping))
 
 
-def check_names(estimator: Any, names: Any) -> None:
-    """Raise if the estimator does not have one of these parameters."""
+def check_names(estimator: Any, names: Any, shown: str | None = None) -> None:
+    """Raise if the estimator, in messages called ``shown``, does not have one of these parameters."""
     own = estimator.get_params(deep=True)
     of_class = estimators.parameters_of(type(estimator))  # some get_params list only what was passed to __init__
     takes_any = estimators.takes_any(of_class.values())
@@ -155,13 +157,14 @@ def check_names(estimator: Any, names: Any) -> None:
         full = full_name(estimator, name)
         if full in own or full in of_class or (takes_any and "__" not in full) or _is_loss_parameter(estimator, full):
             continue
-        inside = [other for other in own if other.endswith(f"__{name}")]
-        hint = f" Did you mean {' or '.join(inside)}?" if inside else ""
+        known = [other for other in own if "__" not in other]
+        similar = [other for other in own if other.endswith(f"__{name}")] or similar_names(name, known)
+        hint = did_you_mean(similar)
         loss = own.get("loss", "")
         if full.startswith("loss__") and not (isinstance(loss, str) or hasattr(loss, "get_params")):
             hint = " A loss whose parameters are in a grid must derive from plackett.losses.Loss."
-        own_names = ", ".join(other for other in own if "__" not in other)
-        raise ValueError(f"{type(estimator).__name__} has no parameter {name!r}; it has {own_names}.{hint}")
+        reason = f"{shown or type(estimator).__name__} has no parameter {name!r}"
+        raise UnknownNameError(reason, f"; it has {', '.join(known)}.{hint}", known, similar)
 
 
 def full_name(estimator: Any, name: str) -> str:

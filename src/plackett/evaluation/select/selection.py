@@ -8,6 +8,8 @@ from typing import Any
 from plackett._tables import Column, Table, json_value, notebook_html
 from plackett.validation import count_of, plain
 
+BEST = "*"  # marks the best trial in a table
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -16,12 +18,21 @@ class Trial:
     Attributes
     ----------
     params : dict
+        Hyperparameters of the candidate.
     value : float
         The mean of the measure; NaN if the fit failed or no query has a value.
     seconds : float
         Time of fitting and measuring.
     error : str or None
         The error of the fit, in one line.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(60, n_features=8, random_state=0)
+    >>> trials = pk.select("ranksvm", data[:40], {"l2": [1, 0.1, 0.01]}, validation=data[40:]).trials
+    >>> [(trial.params, round(trial.value, 3)) for trial in trials]
+    [({'l2': 1}, 0.274), ({'l2': 0.1}, 0.298), ({'l2': 0.01}, 0.312)]
     """
 
     params: dict[str, Any]
@@ -41,7 +52,9 @@ class Selection:
     best_ : fitted ranker
         With validation queries the chosen fit; after cross-validation a new fit to all queries.
     best_params : dict
+        Hyperparameters of the best candidate.
     best_value : float
+        Its value of the measure.
     trials : list of Trial
         In the order in which they were tried.
     metric, convention, method : str
@@ -50,6 +63,14 @@ class Selection:
         The queries that the values refer to, such as "60 validation queries".
     notes : tuple of str
         Why trials could not be stored in the folder.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> data = pk.datasets.make_web_like(60, n_features=8, random_state=0)
+    >>> found = pk.select("ranksvm", data[:40], {"l2": [1, 0.1, 0.01]}, validation=data[40:])
+    >>> found.best_params, round(found.best_value, 3), found.judged_on
+    ({'l2': 0.01}, 0.312, '20 validation queries')
     """
 
     ranker: str
@@ -92,14 +113,17 @@ class Selection:
         rows = []
         for place, trial in enumerate(self.trials):
             params = [words(trial.params[name]) if name in trial.params else "" for name in columns]
-            mark = "*" if place == best else ""
+            mark = BEST if place == best else ""
             rows.append([mark, *params, "failed" if trial.error else trial.value, trial.seconds])
         return Table([Column(""), *map(Column, columns), Column(self.metric), Column("seconds", digits=2)], rows)
 
     def __str__(self) -> str:
-        lines = [self.to_table().to_text(), self._summary()]
-        lines += [f"failed with {in_words(trial.params)}: {trial.error}" for trial in self.trials if trial.error]
-        return "\n".join([*lines, *self.notes])
+        return "\n".join([self.to_table().to_text(), *self.remarks()])
+
+    def remarks(self) -> list[str]:
+        """Return the lines below the table: what was tried, failures, and notes."""
+        failed = [f"failed with {in_words(trial.params)}: {trial.error}" for trial in self.trials if trial.error]
+        return [self._summary(), *failed, *self.notes]
 
     def _repr_html_(self) -> str:
         return notebook_html(self.to_table())

@@ -6,7 +6,6 @@ all rankers are chosen by the same rule.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from abc import abstractmethod
@@ -17,9 +16,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from plackett._names import did_you_mean, similar_names
 from plackett._optional import import_optional
 from plackett._threads import n_threads
 from plackett.data.queries import Queries
+from plackett.exceptions import UnknownNameError
 from plackett.rankers.base import Ranker, TrainingSet
 from plackett.rankers.monitor import FitMonitor, ValidationSet
 from plackett.rankers.trees.scores import TreeScores
@@ -97,13 +98,13 @@ class PackageParams(BaseEstimator):
             if name in self.rejected_params:
                 raise ValueError(f"{type(self).__name__} does not take {name!r}: {self.rejected_params[name]}.")
             if not self.takes_param(name):
-                raise ValueError(self._unknown(name))
+                raise self._unknown(name)
 
-    def _unknown(self, name: str) -> str:
+    def _unknown(self, name: str) -> UnknownNameError:
         names = [*self._get_param_names(), *sorted(self.known_params or ())]
-        close = [self.aliases[name]] if name in self.aliases else difflib.get_close_matches(name, names, n=2)
-        hint = f" Did you mean {' or '.join(close)}?" if close else ""
-        return f"{type(self).__name__} has no parameter {name!r}.{hint} It has {', '.join(names)}."
+        close = [self.aliases[name]] if name in self.aliases else similar_names(name, names, n=2)
+        advice = f".{did_you_mean(close)} It has {', '.join(names)}."
+        return UnknownNameError(f"{type(self).__name__} has no parameter {name!r}", advice, names, close)
 
 
 class BoostedTrees(PackageParams, Ranker):

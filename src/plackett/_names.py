@@ -1,0 +1,27 @@
+"""Suggestions for misspelled names."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+from plackett.exceptions import UnknownNameError
+
+
+def unknown_name(reason: str, advice: str, given: object, known: Iterable[object]) -> UnknownNameError:
+    """Return the error for a name that is not known; the message is ``reason`` and ``advice``."""
+    names = [str(name) for name in known]
+    return UnknownNameError(reason, advice, names, similar_names(given, names))
+
+
+def similar_names(given: object, known: Iterable[str], n: int = 3, cutoff: float = 0.6) -> list[str]:
+    """Return up to ``n`` names that are similar to a misspelled one, the most similar first; case is ignored."""
+    by_lower = {name.lower(): name for name in known}
+    if str(given).lower() in by_lower:
+        return [by_lower[str(given).lower()]]
+    return [by_lower[name] for name in difflib.get_close_matches(str(given).lower(), by_lower, n=n, cutoff=cutoff)]
+
+
+def did_you_mean(names: Sequence[str]) -> str:
+    """Return a question with a space before it, to append to a message; empty without names."""
+    return f" Did you mean {' or '.join(names)}?" if names else ""

@@ -1,0 +1,150 @@
+"""Messages of errors: one line, a hint on what to do, and the exit status.
+
+Messages of the library name parameters of Python, such as ``method='grdi'``, which become options: ``--method grdi``.
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import re
+import sys
+from typing import Any
+
+import typer
+
+from plackett._names import did_you_mean, similar_names
+from plackett.cli.shared import output
+from plackett.exceptions import DataFormatError, DatasetNotFoundError, UnknownNameError
+
+FAILED, WRONG_USAGE = 1, 2
+UsageError: Any = typer.BadParameter.__base__  # click's; recent versions of typer have a copy of click inside
+OPTION_OF = {"n_splits": "--folds", "n_trials": "--trials"}
+MEANT = {  # words after "plackett" that other commands have -> what to write
+    "help": "plackett --help",
+    "version": "plackett --version",
+    "-v": "plackett --version",
+    "-V": "plackett --version",
+    "--help-all": "plackett VERB --help-all",
+}
+QUOTED = re.compile(r"""(?<![\w.'"-])(?<!\bhas )(?P<name>[A-Za-z]\w*)=(?P<value>'[^']*'|"[^"]*")""")
+FIRST = re.compile(r"^(?P<name>[A-Za-z]\w*)=(?P<value>-?[\w.+-]+)(?=;| is )")
+NO_SPACE = "free some space, or write to another disk."
+NO_ACCESS = "check the permissions, or choose another place."
+CHECK_PATH = "check the path."
+HINTS = {
+    errno.ENOSPC: NO_SPACE,
+    errno.EDQUOT: NO_SPACE,
+    errno.EACCES: NO_ACCESS,
+    errno.EPERM: NO_ACCESS,
+    errno.EROFS: NO_ACCESS,
+    errno.EISDIR: "give the name of a file.",
+    errno.ENOTDIR: CHECK_PATH,
+    errno.ENOENT: CHECK_PATH,
+}
+
+
+def show_error(error: Exception, verb: Any) -> int:
+    """Print an error of a verb, None for the command itself, and return the exit status."""
+    is_usage = isinstance(error, (UsageError, UnknownNameError))
+    message, hint = _message_and_hint(error, verb)
+    if not isinstance(error, DataFormatError):  # its message quotes a file
+        message = _in_options(message, verb)
+    if notes := getattr(error, "__notes__", None):
+        hint = " ".join(notes)
+    elif hint is None and is_usage:
+        hint = f"{'plackett' if verb is None else f'plackett {verb.name}'} --help shows the usage."
+    output.alert("error", message, hint)
+    return WRONG_USAGE if is_usage else FAILED
+
+
+def _message_and_hint(error: Any, verb: Any) -> tuple[str, str | None]:
+    """Return the message, and a hint if the message does not say what to do."""
+    if isinstance(error, UsageError):
+        return _usage_message(error, verb), None
+    if isinstance(error, UnknownNameError):
+        names = ", ".join(dict.fromkeys(error.known))
+        return f"{error.reason}.{did_you_mean(error.similar)}", f"choose one of {names}."
+    if isinstance(error, DatasetNotFoundError):
+        text = re.sub(r"pass folder='([^']*)' or set (\w+) to it", r"set \2 to \1", str(error))
+        message, _, source = text.partition(" Get it from ")
+        return message, f"get it from {source}" if source else None
+    if isinstance(error, OSError) and error.strerror:
+        return _system_message(error), HINTS.get(error.errno or 0)
+    message = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    if isinstance(error, (ValueError, OSError, KeyError, ModuleNotFoundError, MemoryError)):
+        return message or type(error).__name__, None
+    hint = f"this is a {type(error).__name__}; set PLACKETT_DEBUG=1 to see the traceback."
+    return message or type(error).__name__, hint
+
+
+def _system_message(error: OSError) -> str:
+    """Return the path and the reason, without the number of the error."""
+    from plackett.storage.atomic import DRAFT
+
+    reason = _sentence(str(error.strerror))
+    if error.filename is None:
+        return f"reading or writing failed: {reason}"
+    path = os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else str(error.filename)
+    return f"{re.sub(f'{DRAFT}$', '', path)}: {reason}"
+
+
+def _sentence(text: str) -> str:
+    """Return a text of another program in the form of our messages: a small letter first, a full stop at the end."""
+    return text[:1].lower() + text[1:] + ("" if text.endswith((".", "?")) else ".")
+
+
+# --- Usage ------------------------------------------------------------------------------------------------------------
+
+
+def _usage_message(error: Any, verb: Any) -> str:
+    """Return the message; those that click makes are put in our words."""
+    name: Any = getattr(error, "option_name", None)
+    if hasattr(error, "possibilities"):
+        similar = similar_names(name, [option for option in options_of(verb) if option[:2] == "--"], cutoff=0.7)
+        meant = [MEANT[name]] if verb is None and name in MEANT else similar
+        return f"there is no option {name if name.isprintable() else repr(name)}.{did_you_mean(meant)}"
+    if name is not None:
+        return f"{name} needs a value." if "requires" in error.message else f"{name} takes no value."
+    if not isinstance(error, typer.BadParameter):
+        return _sentence(error.message)
+    param = getattr(error, "param", None)
+    if param is None:
+        return error.message
+    is_option = param.param_type_name == "option"
+    shown = param.opts[0] if is_option else param.metavar or str(param.name).upper()
+    if hasattr(error, "param_type"):
+        also = f" ({param.opts[1]})" if is_option and len(param.opts) > 1 else ""
+        return f"{shown}{also} is missing."
+    cause: Any = error.__cause__
+    if hasattr(cause, "errors"):  # pydantic's, in recent versions of typer, which do not show the value
+        first = cause.errors()[0]
+        error.message = first["msg"].partition(", unable")[0].replace("Input", repr(first["input"]), 1)
+    return f"{shown}: {_sentence(error.message)}"
+
+
+def options_of(verb: Any) -> list[str]:
+    """Return the options of a verb, long and short."""
+    return [] if verb is None else [option for param in verb.params for option in param.opts if option[0] == "-"]
+
+
+def _in_options(message: str, verb: Any) -> str:
+    """Replace parameters of Python by the options of a verb."""
+    known = options_of(verb)
+    words = sys.argv[1:]
+    typed = {word.partition("=")[0]: option for option, word in itertools.pairwise(words) if option in known}
+
+    def as_option(found: re.Match) -> str:
+        name, value = found["name"], found["value"].strip("'\"")
+        option = OPTION_OF.get(name, f"--{name.replace('_', '-')}")
+        if name in typed:  # --set l2=1, --grid l2=1,2
+            return f"{typed[name]} {name}={value}"
+        return f"{option} {value}" if option in known else found[0]
+
+    message = QUOTED.sub(as_option, FIRST.sub(as_option, message))
+    message = re.sub(r"^(--?[\w-]+ \S+); ", r"\1: ", message)  # --l2 -1: it must be at least 0
+    for name, option in OPTION_OF.items():
+        if option in known:
+            message = re.sub(rf"\b{name}\b", option, message)
+    return message

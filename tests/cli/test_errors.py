@@ -1,0 +1,117 @@
+"""Errors of the system, and messages of the library in the words of the command."""
+
+import errno
+import os
+import pickle
+import sys
+
+import pytest
+
+from plackett.cli.app import load_verb
+from plackett.cli.errors import show_error
+from plackett.exceptions import UnknownNameError
+from plackett.text import build_index
+from plackett.validation import check_choice
+
+
+@pytest.fixture
+def shown(capsys, monkeypatch):
+    """Return the lines and the exit status of an error."""
+
+    def shown(error, *words):
+        monkeypatch.setattr(sys, "argv", ["plackett", *words])
+        status = show_error(error, load_verb(words[0]))
+        return [*capsys.readouterr().err.splitlines(), status]
+
+    return shown
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "hint"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "x"), "x: no space left on device.", "free some space"),
+        (OSError(errno.ENOSPC, "No space left on device"), "reading or writing failed: no space", "free some space"),
+        (
+            OSError(errno.EROFS, "Read-only file system", "ro/i"),
+            "ro/i: read-only file system.",
+            "check the permissions",
+        ),
+        (
+            FileNotFoundError(errno.ENOENT, "No such file", "/proc/x.plackett-0.part"),
+            "/proc/x: no such",
+            "check the path",
+        ),
+    ],
+)
+def test_errors_of_the_system_have_a_path_a_hint_and_no_number(shown, error, message, hint):
+    first, second, status = shown(error, "rank", "m", "x")
+    assert status == 1
+    assert first.startswith(f"plackett: error: {message}")
+    assert second.startswith(f"  hint: {hint}")
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("Lower n_splits, the number of folds.", "Lower --folds, the number of folds."),
+        ('n_trials needs method="random".', "--trials needs --method random."),
+        ("l2=-1; it must be at least 0.", "--set l2=-1: it must be at least 0."),
+        ("the ranker 'listnet' has loss='listnet'.", "the ranker 'listnet' has loss='listnet'."),
+        ("kernel='x' is unknown here.", "kernel='x' is unknown here."),
+        ("day=1/part.txt, line 3: damaged.", "day=1/part.txt, line 3: damaged."),
+    ],
+)
+def test_parameters_of_python_become_options(shown, message, expected):
+    assert shown(ValueError(message), "tune", "x", "--set", "l2=-1") == [f"plackett: error: {expected}", 1]
+
+
+def test_an_unknown_name_has_a_suggestion_and_the_names_in_the_hint(shown):
+    with pytest.raises(
+        UnknownNameError, match=r"^method='grdi' is not known; choose one of 'grid', 'random'\.$"
+    ) as raised:
+        check_choice("grdi", "method", ("grid", "random"))
+    expected = [
+        "plackett: error: --method grdi is not known. Did you mean grid?",
+        "  hint: choose one of grid, random.",
+        2,
+    ]
+    assert shown(raised.value, "tune", "x") == expected
+    copy = pickle.loads(pickle.dumps(raised.value))
+    assert (str(copy), copy.known, copy.similar) == (str(raised.value), ["grid", "random"], ["grid"])
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the device of Linux that is always full")
+def test_a_full_device_is_named(run):
+    run("train", "train.txt", "-o", "model")
+    done = run("rank", "model", "test.txt", "-o", "/dev/full")
+    assert done == (
+        1,
+        "",
+        "plackett: error: /dev/full: no space left on device.\n  hint: free some space, or write to another disk.\n",
+    )
+
+
+def test_a_failed_index_leaves_no_folder(tmp_path, monkeypatch):
+    def full(*args):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    index = build_index(["red shoes", "blue hat"])
+    monkeypatch.setattr("plackett.text.index.write_container", full)
+    with pytest.raises(OSError, match="No space left"):
+        index.save(tmp_path / "index")
+    assert not (tmp_path / "index").exists()
+
+
+def test_a_folder_of_letor_files_is_not_data(run, lists_folder):
+    (lists_folder / "parts").mkdir()
+    (lists_folder / "parts" / "S1.txt").touch()
+    done = run("train", "parts", "-o", "model")
+    hint = f"give files, such as {os.path.join('parts', 'S1.txt')}."
+    assert done == (1, "", f"plackett: error: the folder 'parts' has no Parquet files.\n  hint: {hint}\n")
+
+
+@pytest.mark.parametrize("verb", [["tune"], ["compare", "-r", "listmle"]], ids=["tune", "compare"])
+def test_a_folder_that_cannot_be_made_is_an_error_before_the_fits(run, verb):
+    done = run(*verb, "train.txt", "--folder", "train.txt/fits")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "is a file; give the name of a folder for the fits." in done.stderr
