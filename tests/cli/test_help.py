@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from plackett.cli.app import VERBS, load_verb, make_app
 
-SCREEN = 23  # lines of a terminal of 24, below which the shell writes its prompt
+SCREEN = 24  # lines of the smallest usual terminal
 WIDTH = 80
 
 

@@ -116,7 +116,7 @@ def shared_keys(metadata: Sequence[PartMetadata]) -> Shared | None:
 def ids_of_keys(part: LoadedPart, keys: np.ndarray) -> list[Any]:
     """Return the ids of the queries with these keys."""
     own = _keys(part.queries.ids)
-    return [plain(one) for one in part.queries.ids[np.isin(own, np.asarray(keys, dtype=np.uint64))].tolist()]
+    return [plain(one) for one in part.queries.ids[np.isin(own, keys, kind="sort")].tolist()]
 
 
 def _keys(ids: np.ndarray) -> np.ndarray:
