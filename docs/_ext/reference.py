@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 from pathlib import Path
@@ -131,6 +132,20 @@ def write_pages(app=None):
             path.write_text(text, encoding="utf-8")
 
 
+def link_inherited_sources(app, doctree):
+    """Name the class that defines an inherited member, so that viewcode, which runs next, finds its source."""
+    from sphinx.addnodes import desc_signature
+
+    for signature in doctree.findall(desc_signature):
+        owner, _, member = signature.get("fullname", "").rpartition(".")
+        cls = getattr(importlib.import_module(signature["module"]), owner, None) if owner else None
+        for base in getattr(cls, "__mro__", ()):
+            if member in vars(base):
+                signature["module"], signature["fullname"] = base.__module__, f"{base.__qualname__}.{member}"
+                break
+
+
 def setup(app):
     app.connect("builder-inited", write_pages)
+    app.connect("doctree-read", link_inherited_sources, priority=400)
     return {"parallel_read_safe": True}
