@@ -9,6 +9,7 @@ import pytest
 
 from plackett.cli.app import load_verb
 from plackett.cli.errors import show_error
+from plackett.cli.shared import output
 from plackett.exceptions import UnknownNameError
 from plackett.text import build_index
 from plackett.validation import check_choice
@@ -115,3 +116,27 @@ def test_a_folder_that_cannot_be_made_is_an_error_before_the_fits(run, verb):
     done = run(*verb, "train.txt", "--folder", "train.txt/fits")
     assert (done.returncode, done.stdout) == (1, "")
     assert "is a file; give the name of a folder for the fits." in done.stderr
+
+
+@pytest.mark.parametrize("name", ["n_trials.txt", "n_splits/x", "a n_splits.csv"])
+def test_names_of_files_are_shown_as_they_are(shown, name):
+    message, *_ = shown(FileNotFoundError(f"there is no file {name!r}."), "compare", name)
+    assert message == f"plackett: error: there is no file {name!r}."
+
+
+def test_a_folder_on_a_missing_disk_is_an_error(monkeypatch):
+    monkeypatch.setattr(os.path, "realpath", lambda path: path)
+    monkeypatch.setattr(os.path, "exists", lambda path: False)
+    with pytest.raises(FileNotFoundError, match="there is no disk '/' for the fits"):
+        output.check_folder("/missing/runs", "fits")
+
+
+def test_an_index_that_cannot_be_written_leaves_the_folder_of_the_user(tmp_path, monkeypatch):
+    def fail(handle):
+        raise OSError(errno.ENOSPC, "disk full")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    for place, is_left in ((tmp_path, True), (tmp_path / "new", False)):
+        with pytest.raises(OSError, match="disk full"):
+            build_index(["a text"]).save(place)
+        assert place.exists() == is_left

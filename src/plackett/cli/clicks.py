@@ -210,7 +210,7 @@ def _check_options(task: str, given: dict[str, Any]) -> None:
         ("method", given["method"], METHODS),
         ("by", given["by"], BY),
     ):
-        for name in () if text is None else text.split(","):
+        for name in () if text is None else map(str.strip, text.split(",")):
             check_choice(name, option, tuple(known))
 
 
@@ -219,7 +219,7 @@ def _compared(
 ) -> ClickComparison:
     from plackett.clicks.models.comparison import compare_click_models
 
-    names = (models or COMPARED).split(",")
+    names = [name.strip() for name in (models or COMPARED).split(",")]
     return compare_click_models(names, log, cv=cv or 5, by=by, level=level, random_state=seed or 0)
 
 
@@ -234,7 +234,7 @@ def _report(log: ClickLog, path: str, models: str | None, method: str | None, le
     from plackett.report.clicks import write_click_report
 
     found = []
-    for name in (method or "harvesting").split(","):
+    for name in map(str.strip, (method or "harvesting").split(",")):
         try:
             found.append(_propensities(log, name, level, seed))
         except ValueError as error:  # the rest of the page is still useful, unless the user chose the method

@@ -16,7 +16,7 @@ import typer
 
 from plackett._names import did_you_mean, similar_names
 from plackett.cli.shared import output
-from plackett.exceptions import DataFormatError, DatasetNotFoundError, UnknownNameError
+from plackett.exceptions import DataFormatError, DatasetNotFoundError, ModelFormatError, UnknownNameError
 
 FAILED, WRONG_USAGE = 1, 2
 UsageError: Any = typer.BadParameter.__base__  # click's; recent versions of typer have a copy of click inside
@@ -49,7 +49,7 @@ def show_error(error: Exception, verb: Any) -> int:
     """Print an error of a verb, None for the command itself, and return the exit status."""
     is_usage = isinstance(error, (UsageError, UnknownNameError))
     message, hint = _message_and_hint(error, verb)
-    if not isinstance(error, DataFormatError):  # its message quotes a file
+    if not isinstance(error, (DataFormatError, ModelFormatError, OSError)):  # their messages quote files
         message = _in_options(message, verb)
     if notes := getattr(error, "__notes__", None):
         hint = " ".join(notes)
@@ -146,5 +146,5 @@ def _in_options(message: str, verb: Any) -> str:
     message = re.sub(r"^(--?[\w-]+ \S+); ", r"\1: ", message)  # --l2 -1: it must be at least 0
     for name, option in OPTION_OF.items():
         if option in known:
-            message = re.sub(rf"\b{name}\b", option, message)
+            message = re.sub(rf"(?<![\w./\\'\"-]){name}(?![\w./\\'\"-])", option, message)
     return message

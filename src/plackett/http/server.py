@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -104,6 +105,9 @@ def serve(app: Starlette, listener: socket.socket) -> None:
 
 def run_server(server: uvicorn.Server, listener: socket.socket) -> None:
     """Run until Ctrl-C or SIGTERM, and return: both are the usual way to stop a server."""
+    if threading.current_thread() is not threading.main_thread():  # which alone gets signals
+        server.run(sockets=[listener])
+        return
     # uvicorn raises the signal again when it has stopped
     before = {one: signal.signal(one, lambda *_: None) for one in (signal.SIGTERM, signal.SIGINT)}
     try:

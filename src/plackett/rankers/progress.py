@@ -101,7 +101,7 @@ class _TerminalBar:
             *(column(table_column=Column(no_wrap=True)) for column in (Bar, done, TimeLeft)),
             Words(lambda task: task.fields["shown"]),
             console=console,
-            redirect_stdout=sys.stdout is not None and sys.stdout.isatty(),  # not if it is a pipe
+            redirect_stdout=getattr(sys.stdout, "isatty", bool)(),  # not if it is a pipe
         )
         self._line.start()
         self._task = self._line.add_task(title, total=total, shown="", last=0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import os
@@ -216,11 +217,11 @@ def write_bytes(target: str | os.PathLike | IO) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _naming(path: str) -> Iterator[None]:
-    """Add the path to an error of the system that has none, such as a full disk."""
+    """Add the path to an error about the disk, which has none."""
     try:
         yield
     except OSError as error:
-        if error.errno is not None and error.filename is None:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) and error.filename is None:
             error.filename = path
         raise
 

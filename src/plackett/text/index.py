@@ -434,6 +434,7 @@ def write_folder(folder: str | os.PathLike, header: Mapping[str, Any], arrays: M
     """Write ``header`` (values of JSON) and ``arrays`` to a folder; an existing index is replaced."""
     place = Path(folder)
     check_folder(place)
+    is_new = not place.exists()
     place.mkdir(parents=True, exist_ok=True)
     try:
         with write_container(place / INDEX_FILE, KIND, VERSION) as writer:
@@ -441,8 +442,9 @@ def write_folder(folder: str | os.PathLike, header: Mapping[str, Any], arrays: M
                 writer.add(name, array.astype(array.dtype.newbyteorder("<"), copy=False))
             writer.finish(header)
     except BaseException:
-        with contextlib.suppress(OSError):  # an earlier index is kept
-            place.rmdir()
+        if is_new:
+            with contextlib.suppress(OSError):  # of a process that wrote to it meanwhile
+                place.rmdir()
         raise
 
 

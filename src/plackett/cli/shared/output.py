@@ -37,9 +37,9 @@ def note(text: str) -> None:
 
 
 def next_step(text: str) -> None:
-    """Print what to open or run next, if standard error is a terminal."""
+    """Print what to open or run next, if standard error is a terminal; commands in it can be copied."""
     if is_terminal():
-        note(styled(text, "bold", stream="stderr"))
+        print(styled(text, "bold", stream="stderr"), file=sys.stderr)
 
 
 def wrapped(text: str, stream: StreamName = "stdout") -> str:
@@ -58,9 +58,13 @@ def printable(text: str) -> str:
 
 def alert(kind: Literal["error", "warning"], message: str, hint: str | None = None) -> None:
     """Print an error or a warning on standard error, and what to do about it on a second line."""
-    note(f"plackett: {styled(f'{kind}:', _COLOURS[kind], stream='stderr')} {printable(message)}")
-    if hint is not None:
-        note(f"  {styled('hint:', _COLOURS['hint'], stream='stderr')} {printable(hint)}")
+    lines = [("plackett: ", kind, message)] + ([("  ", "hint", hint)] if hint is not None else [])
+    for begin, word, text in lines:
+        plain = wrapped(f"{begin}{word}: {printable(text)}", "stderr")
+        print(
+            begin + styled(f"{word}:", _COLOURS[word], stream="stderr") + plain[len(f"{begin}{word}:") :],
+            file=sys.stderr,
+        )
 
 
 def is_terminal(stream: StreamName = "stderr") -> bool:
@@ -132,12 +136,14 @@ def write_pairs(pairs: Iterable[tuple[str, str]]) -> None:
 
 def check_folder(path: str, what: str) -> None:
     """Raise if no folder can be created or written to at this path, before the work starts."""
-    place = os.path.realpath(path)
+    place = target = os.path.realpath(path)
     while not os.path.exists(place):
+        if place == os.path.dirname(place):
+            raise FileNotFoundError(f"there is no disk {place!r} for the {what}.")
         place = os.path.dirname(place)
     if not os.path.isdir(place):
         raise NotADirectoryError(f"{place!r} is a file; give the name of a folder for the {what}.")
-    if not os.access(place, os.W_OK):
+    if place != target and not os.access(place, os.W_OK):  # an existing one may be meant to be read
         raise PermissionError(f"the folder {place!r} for the {what} cannot be written to.")
 
 

@@ -159,12 +159,12 @@ def check_names(estimator: Any, names: Any, shown: str | None = None) -> None:
             continue
         known = [other for other in own if "__" not in other]
         similar = [other for other in own if other.endswith(f"__{name}")] or similar_names(name, known)
-        hint = did_you_mean(similar)
         loss = own.get("loss", "")
-        if full.startswith("loss__") and not (isinstance(loss, str) or hasattr(loss, "get_params")):
-            hint = " A loss whose parameters are in a grid must derive from plackett.losses.Loss."
         reason = f"{shown or type(estimator).__name__} has no parameter {name!r}"
-        raise UnknownNameError(reason, f"; it has {', '.join(known)}.{hint}", known, similar)
+        if full.startswith("loss__") and not (isinstance(loss, str) or hasattr(loss, "get_params")):
+            advice = "A loss whose parameters are in a grid must derive from plackett.losses.Loss."
+            raise ValueError(f"{reason}; it has {', '.join(known)}. {advice}")
+        raise UnknownNameError(reason, f"; it has {', '.join(known)}.{did_you_mean(similar)}", known, similar)
 
 
 def full_name(estimator: Any, name: str) -> str:
