@@ -118,6 +118,8 @@ def measures(labels, scores, qid):
 @few(max_examples=6)
 @given(judged_lists(), st.sampled_from(sorted(NAMES)), st.randoms(use_true_random=False))
 def test_no_prediction_and_no_measure_depends_on_order_names_or_storage(tmp_path_factory, name, lists, names, random):
+    if name == "neural":
+        pytest.importorskip("torch")
     X, labels, qid = lists
     ranker, own_names, error = ready(name), NAMES["numbers"](qid), ROUNDS.get(name, 0.0)
     scores = ranker.predict(X, qid=own_names)

@@ -41,5 +41,7 @@ def test_any_change_of_the_data_is_another_content():
 
 def test_ids_may_be_dates():
     days = np.array(["2024-02-28", "2024-02-28", "2024-02-29"], dtype="datetime64[D]")
-    contents = {data_fingerprint(pk.Queries(np.eye(3), [0, 1, 0], days + shift)) for shift in (0, 0, 1)}
+    contents = {
+        data_fingerprint(pk.Queries(np.eye(3), [0, 1, 0], days + np.timedelta64(shift, "D"))) for shift in (0, 0, 1)
+    }
     assert len(contents) == 2

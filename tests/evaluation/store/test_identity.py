@@ -123,7 +123,7 @@ class ByProperty(Base):
 
 
 class ByBoundObject(Base):
-    predict = partial(Table(FACTOR).look)
+    predict = staticmethod(partial(Table(FACTOR).look))
 
 
 class ByScore(Base):

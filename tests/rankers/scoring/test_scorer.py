@@ -59,6 +59,8 @@ def scored(ranker, X, indptr=None):
 
 @pytest.mark.parametrize("name", pk.ranker_names())
 def test_every_ranker_is_scored_as_it_predicts_or_refused_with_a_reason(name):
+    if name == "neural":
+        pytest.importorskip("torch")
     ranker = pk.ranker(name, **SMALL.get(name, {})).fit(DATA)
     if name in REFUSED:
         with pytest.raises(ValueError, match=f"has no scorer: .*{REFUSED[name]}.* Call its predict"):
@@ -147,6 +149,7 @@ def test_categories_are_codes_of_fit(make, encoding):
 @pytest.mark.parametrize(("precision", "close"), [("float32", SINGLE), ("float64", CLOSE)])
 @pytest.mark.parametrize("attention", [0, 2])
 def test_nets_are_computed_without_pytorch(activation, precision, close, attention):
+    pytest.importorskip("torch")
     ranker = pk.NeuralRanker(
         hidden=(8, 4), attention=attention, heads=2, activation=activation, precision=precision, n_epochs=2,
         random_state=0, normalize="query-zscore",
@@ -332,6 +335,8 @@ print(heavy, time.process_time(), file=sys.stderr)
 @pytest.mark.parametrize("name", ["listmle", "lambdarank", "neural", "diffrank", "rankboost"])
 def test_a_process_that_scores_imports_numpy_alone_and_needs_no_home(name, tmp_path):
     """Without HOME, in a folder that cannot be written to, with an empty PATH."""
+    if name == "neural":
+        pytest.importorskip("torch")
     params = SMALL.get(name, {}) | ({"normalize": "zscore"} if name == "listmle" else {})
     ranker = pk.ranker(name, **params).fit(DATA)
     ranker.save(tmp_path / "model.plackett")

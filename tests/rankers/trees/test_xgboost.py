@@ -104,9 +104,9 @@ def test_what_is_no_sum_of_trees_over_numbers_is_refused():
         pk.XGBoostRanker(booster="dart").fit(TRAIN)
     with pytest.raises(ValueError, match="does not take 'enable_categorical'"):
         pk.XGBoostRanker(enable_categorical=True).fit(TRAIN)
-    linear = booster_of(TRAIN.X, {"booster": "dart"})
+    dart = booster_of(TRAIN.X, {"booster": "dart", "rate_drop": 0.5, "one_drop": 1})
     with pytest.raises(ValueError, match="the booster is 'dart'"):
-        read_trees(linear.save_raw("json"), 1, 6, zero_is_missing=False)
+        read_trees(dart.save_raw("json"), 1, 6, zero_is_missing=False)
 
 
 def test_constraints_may_be_lists_and_name_columns():

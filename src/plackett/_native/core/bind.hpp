@@ -66,7 +66,8 @@ public:
         }
         const bool fits = buffer.ndim == n_dimensions && buffer.itemsize == static_cast<Py_ssize_t>(sizeof(T)) &&
                           kind_of_format(buffer.format) == kind_of<T>() &&
-                          reinterpret_cast<std::uintptr_t>(buffer.buf) % alignof(T) == 0;
+                          // an empty array may point anywhere
+                          (buffer.len == 0 || reinterpret_cast<std::uintptr_t>(buffer.buf) % alignof(T) == 0);
         return fits;
     }
     T* data() const { return static_cast<T*>(buffer.buf); }

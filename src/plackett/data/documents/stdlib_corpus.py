@@ -154,7 +154,8 @@ def _add(items: list[_Item], name: str, parent: int, thing: Any, *, always: bool
     body = inspect.cleandoc(text).strip() if isinstance(text, str) else ""
     if not body and not always:
         return -1
-    items.append(_Item(name, parent, _signature(thing), _ADDRESS.sub("", body)))
+    # another package may turn `..` in a docstring into ``..``
+    items.append(_Item(name, parent, _signature(thing), _ADDRESS.sub("", body).replace("``", "`")))
     return len(items) - 1
 
 

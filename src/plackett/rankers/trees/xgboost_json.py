@@ -33,9 +33,11 @@ def read_trees(text: bytes, n_rounds: int, n_features: int, *, zero_is_missing: 
 def trees_of(learner: dict[str, Any], n_rounds: int | None, n_features: int, *, zero_is_missing: bool) -> FlatTrees:
     """Return the trees of the first rounds of a model, or of all."""
     booster = learner["gradient_booster"]
-    if booster["name"] != "gbtree":
-        raise ValueError(f"the booster is {booster['name']!r}; only trees that do not change (gbtree) are supported.")
-    model = booster["model"]
+    model = booster.get("model", {})
+    # XGBoost 3.4 and later call both kinds of trees "gbtree"; those of dart have weights
+    name = "dart" if any(weight != 1 for weight in model.get("weight_drop", ())) else booster["name"]
+    if name != "gbtree":
+        raise ValueError(f"the booster is {name!r}; only trees that do not change (gbtree) are supported.")
     n_trees = len(model["trees"]) if n_rounds is None else model["iteration_indptr"][n_rounds]
     trees = [_tree(tree) for tree in model["trees"][:n_trees]]
     if zero_is_missing and any(_separates_zero(tree) for tree in trees):
