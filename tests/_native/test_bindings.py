@@ -138,3 +138,11 @@ def test_an_array_may_begin_anywhere(kind):
         answers.append(scores[offset:])
     for answer in answers:
         np.testing.assert_array_equal(answer, answers[0])
+
+
+def test_empty_arrays_may_be_at_any_address():
+    """NumPy 2.5 restores empty arrays of pickles without alignment."""
+    memory = bytearray(16)
+    for offset in range(8):
+        X = np.ndarray((0, 3), np.float64, buffer=memory, offset=offset)
+        _native.scorers.score(X, np.ones(3), np.empty(0))
