@@ -145,4 +145,6 @@ def test_empty_arrays_may_be_at_any_address():
     memory = bytearray(16)
     for offset in range(8):
         X = np.ndarray((0, 3), np.float64, buffer=memory, offset=offset)
-        _native.scorers.score(X, np.ones(3), np.empty(0))
+        assert _native.scorers.score(X, np.ones(3), np.empty(0)) is None
+    with pytest.raises(TypeError, match="float64 of 2 dimensions, not aligned"):  # rows are read: they must be aligned
+        _native.scorers.score(np.ndarray((1, 1), np.float64, buffer=memory, offset=1), np.ones(1), np.empty(1))

@@ -75,4 +75,6 @@ def _merged_moments(normalizer: Any, fitted: Sequence[Any]) -> Any:
     is_constant = (whole.scale_ == 1.0) & (spread < 0.5)
     # For large means the two rows are too inaccurate for the other attributes.
     whole.mean_, whole.var_, whole.scale_ = mean, variance, np.where(is_constant, 1.0, spread)
+    # a fit without weights counts rows; with weights, older versions of scikit-learn sum them as floats
+    whole.n_samples_seen_ = np.asarray(fitted[0].n_samples_seen_).dtype.type(n_docs)
     return whole
