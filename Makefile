@@ -1,6 +1,7 @@
 # Targets. They need only python3 with its headers, a package index for pip, and make:
 #   make demo      train, compare and explain rankers on built-in data; ends with a report
 #   make test      the whole test suite
+#   make kernels   compile the kernels again; with BUILDS=all for every x86-64 processor too, not only for this one
 #   make check     ruff, mypy, and the schemas of workflows, issue forms and CITATION.cff
 #   make checked   the kernel tests with bounds checks of every index
 #   make sanitize  the kernel tests under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -12,12 +13,24 @@
 #   make bench     the benchmarks: a table, a file and a page with charts; make bench-compare A=OLD.json B=NEW.json
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# pip's warnings about the system's own settings are not about plackett; errors are shown
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
+BUILDS := auto
+say = @echo "plackett: $(1)" >&2
 
-.PHONY: demo test engines check checked sanitize portable dist bench bench-compare api docs docs-check clean
+.PHONY: demo test kernels builds engines check checked sanitize portable dist bench bench-compare api docs docs-check clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
+
+kernels: .venv/build-tools
+	$(call say,compiling the kernels (build: $(BUILDS)) ...)
+	$(INSTALL) --no-deps -C cmake.define.PLACKETT_BUILDS=$(BUILDS) -e .
+
+# that the builds agree; afterwards the checkout has both of them
+builds: .venv/installed-test
+	$(MAKE) kernels BUILDS=all
+	$(BIN)/python -m pytest -q tests/_native/test_bindings.py tests/_native/test_builds.py
 
 # The tests start hundreds of processes, each of which takes a second longer without bytecode files.
 test: .venv/installed-test .venv/installed-axe
@@ -67,7 +80,7 @@ portable: .venv/build-tools
 	$(PIP) ziglang
 	mkdir -p build; for target in $(TARGETS); do for source in $$(find src/plackett/_native -name '*.cpp'); do \
 	    $(BIN)/python -m ziglang c++ -target $$target -std=c++20 -fopenmp-simd -Wall -Wno-unknown-pragmas -O1 -c -o build/portable.o \
-	        -DPLACKETT_MODULE=_baseline -Isrc/plackett/_native -I$$($(BIN)/python -m nanobind --include_dir) \
+	        -DPLACKETT_MODULE=_baseline -Isrc/plackett/_native \
 	        -I$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))') $$source || exit 1; \
 	done; echo "$$target: compiled"; done
 
@@ -80,7 +93,7 @@ bench-compare: .venv/installed-test
 api: .venv/installed-test
 	$(BIN)/python tools/api.py
 
-# e.g. make dist PYTHONS="python3.11 python3.12 python3.13": a wheel for 3.11 and one for 3.12 and later, tested in all
+# e.g. make dist PYTHONS="python3.11 python3.12 python3.13": one wheel, tested in all
 PYTHONS = $(PYTHON)
 dist: .venv/bin/python
 	$(PIP) packaging
@@ -113,7 +126,8 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find src/plackett -type d -not 
     $(shell find src/plackett/_native -name '*.[hc]pp')
 
 .venv/build-tools: .venv/bin/python
-	$(PIP) 'scikit-build-core>=0.11' 'nanobind>=2.4' cmake ninja $(if $(COMPILER),,ziglang)
+	$(call say,fetching the tools of the build ...)
+	$(PIP) 'scikit-build-core>=0.11' cmake ninja $(if $(COMPILER),,ziglang)
 	$(if $(COMPILER),,for tool in c++ ar ranlib; do \
 	    printf '#!/bin/sh\nexec "%s" -m ziglang %s "$$@"\n' "$(abspath $(BIN)/python)" $$tool > $(ZIG)-$$tool; \
 	    chmod +x $(ZIG)-$$tool; done)
@@ -122,10 +136,12 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find src/plackett -type d -not 
 	touch $@
 
 .venv/installed: .venv/build-tools $(SOURCES)
+	$(call say,compiling the kernels and fetching numpy scipy scikit-learn and matplotlib: about 100 s on two cores ...)
 	$(INSTALL) -e '.[report]'
 	touch $@
 
 .venv/installed-test: .venv/build-tools $(SOURCES)
+	$(call say,compiling the kernels and fetching the packages of the tests: about 3 minutes on two cores ...)
 	$(BIN)/python tools/torch_cpu.py
 	$(INSTALL) -e '.[test]'
 	touch $@ .venv/installed

@@ -3,8 +3,7 @@
     python tools/dist.py [PYTHON ...]
 
 The wheels are built from the sdist, which shows that it is complete. On Linux zig compiles them for an old glibc. One
-wheel is for Python 3.12 and later and is checked with each given interpreter; 3.11 has its own, and each free-threaded
-Python.
+wheel is for all Pythons and is checked with each given interpreter; free-threaded ones have their own.
 """
 
 from __future__ import annotations
@@ -23,11 +22,7 @@ from dist_checks import check_extras, check_minimal, check_sets
 ROOT = Path(__file__).resolve().parents[1]
 DIST, WORK = ROOT / "dist", ROOT / "build" / "dist"
 GLIBC = (2, 28)
-ABI = """
-import sys, sysconfig
-is_stable = sys.version_info >= (3, 12) and not sysconfig.get_config_var("Py_GIL_DISABLED")
-print("abi3" if is_stable else sysconfig.get_config_var("SOABI"))
-"""
+ABI = 'import sysconfig as s; print(s.get_config_var("SOABI") if s.get_config_var("Py_GIL_DISABLED") else "abi3")'
 
 
 def run(*command: str | Path, **environment: str) -> str:

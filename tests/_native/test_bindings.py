@@ -1,6 +1,7 @@
 """Arrays are passed to kernels without conversion, or rejected."""
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -19,10 +20,8 @@ def run(code, **environment):
     )
 
 
-@pytest.mark.parametrize("build", _native.BUILDS)
+@pytest.mark.parametrize("build", _native.runnable)
 def test_the_environment_chooses_a_build(build):
-    if build == "v3" and not _native._module.runs_v3():
-        pytest.skip("this processor has no AVX2")
     result = run("import plackett._native as native; print(native.build)", PLACKETT_NATIVE=build)
     assert result.stdout == f"{build}\n"
 
@@ -32,19 +31,50 @@ def test_a_build_that_does_not_exist_is_named():
     assert 'PLACKETT_NATIVE is "v9"; set it to "baseline" or "v3", or leave it unset.' in result.stderr
 
 
-def test_sources_without_kernels_say_what_to_do(tmp_path):
-    (tmp_path / "plackett" / "_native").mkdir(parents=True)
+def error_with(tmp_path, compiled, runs_v3, **environment):
+    """Return the error of an import of the package's loader, beside empty modules for the compiled builds."""
+    folder = tmp_path / "plackett" / "_native"
+    folder.mkdir(parents=True)
     (tmp_path / "plackett" / "__init__.py").touch()
-    (tmp_path / "plackett" / "_native" / "__init__.py").write_text(Path(_native.__file__).read_text(encoding="utf-8"))
+    (folder / "__init__.py").write_text(Path(_native.__file__).read_text(encoding="utf-8"), encoding="utf-8")
+    (folder / "_cpu.py").write_text(f"runs_v3 = {runs_v3}")
+    for build in compiled:
+        (folder / f"_{build}.py").touch()
     # -S: without the hook of an editable install
-    command = [
-        sys.executable,
-        "-S",
-        "-c",
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import plackett._native",
-    ]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert "kernels are not compiled here. Install the package instead of importing its sources" in result.stderr
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import plackett._native"
+    command = [sys.executable, "-S", "-c", code]
+    variables = {**os.environ, "PLACKETT_NATIVE": "", **environment}
+    return subprocess.run(command, env=variables, capture_output=True, text=True, check=False).stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("compiled", "runs_v3", "requested", "words"),
+    [
+        ([], True, "", "kernels are not compiled here. Install the package instead of importing its sources: pip"),
+        (["v3"], False, "", "for processors with AVX2 and FMA, which this one lacks. .* in the checkout: make kernels"),
+        (
+            ["v3"],
+            True,
+            "baseline",
+            "only the build v3 is compiled here. Compile both in the checkout: make kernels BUILDS",
+        ),
+        (["baseline"], True, "v3", "only the build baseline is compiled here. .* make kernels BUILDS=all"),
+        (["baseline", "v3"], False, "v3", "PLACKETT_NATIVE=v3 needs a processor with AVX2 and FMA"),
+    ],
+)
+def test_a_build_that_cannot_be_loaded_says_what_to_type(tmp_path, compiled, runs_v3, requested, words):
+    assert re.search(
+        f"ImportError: .*{words}|ModuleNotFoundError: .*{words}",
+        error_with(tmp_path, compiled, runs_v3, PLACKETT_NATIVE=requested),
+    )
+
+
+@pytest.mark.parametrize(
+    ("compiled", "runs_v3", "loaded"), [(["baseline", "v3"], False, "baseline"), (["v3"], True, "v3")]
+)
+def test_the_fastest_build_that_this_processor_runs_is_loaded(tmp_path, compiled, runs_v3, loaded):
+    # the empty module has no kernels, and is the one that was asked for them
+    assert f"'plackett._native._{loaded}' has no attribute 'data'" in error_with(tmp_path, compiled, runs_v3)
 
 
 @pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="needs a free-threaded interpreter")

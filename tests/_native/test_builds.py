@@ -10,7 +10,9 @@ import pytest
 
 from plackett import _native
 
-pytestmark = pytest.mark.skipif(not _native._module.runs_v3(), reason="this processor has no AVX2, so one build runs")
+pytestmark = pytest.mark.skipif(
+    len(_native.runnable) < 2, reason="one build is compiled here: make builds compares two"
+)
 
 LOSSES = ["listmle", "p-listmle", "listnet", "rankcosine", "cs-listmle", "squared"]
 PAIRWISE = ["hinge", "squared-hinge", "logistic", "exponential", "psi"]

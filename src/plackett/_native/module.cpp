@@ -1,42 +1,37 @@
 // The Python module: one submodule per folder, each filled by the bindings in that folder.
 #include "core/bind.hpp"
-#include "core/cpu.hpp"
 
 namespace plackett {
 
-void bind_data(nb::module_&);
-void bind_text(nb::module_&);
-void bind_metrics(nb::module_&);
-void bind_listwise(nb::module_&);
-void bind_pairwise(nb::module_&);
-void bind_smooth(nb::module_&);
-void bind_scorers(nb::module_&);
-void bind_objective(nb::module_&);
-void bind_solvers(nb::module_&);
-void bind_rankers(nb::module_&);
-void bind_linear(nb::module_&);
-void bind_boosting(nb::module_&);
-void bind_refinement(nb::module_&);
-void bind_recommendation(nb::module_&);
-void bind_trees(nb::module_&);
-void bind_query_dependent(nb::module_&);
-void bind_evaluation(nb::module_&);
-void bind_click_log(nb::module_&);
-void bind_click_models(nb::module_&);
+void bind_data(const Module&);
+void bind_text(const Module&);
+void bind_metrics(const Module&);
+void bind_listwise(const Module&);
+void bind_pairwise(const Module&);
+void bind_smooth(const Module&);
+void bind_scorers(const Module&);
+void bind_objective(const Module&);
+void bind_solvers(const Module&);
+void bind_rankers(const Module&);
+void bind_linear(const Module&);
+void bind_boosting(const Module&);
+void bind_refinement(const Module&);
+void bind_recommendation(const Module&);
+void bind_trees(const Module&);
+void bind_query_dependent(const Module&);
+void bind_evaluation(const Module&);
+void bind_click_log(const Module&);
+void bind_click_models(const Module&);
 
-}  // namespace plackett
-
-NB_MODULE(PLACKETT_MODULE, module) {
-    using namespace plackett;
-    nb::set_leak_warnings(false);  // objects that live until the interpreter ends are not leaks of the user
-    module.def("runs_v3", &runs_v3);
+static int fill(PyObject* object) {
+    const Module module(object);
+    bool is_checked = false;
 #ifdef PLACKETT_CHECKED
-    module.attr("is_checked") = true;
-#else
-    module.attr("is_checked") = false;
+    is_checked = true;
 #endif
+    module.set("is_checked", PyBool_FromLong(is_checked));
     const auto room = [&](const char* name, auto... bindings) {
-        nb::module_ submodule = module.def_submodule(name);
+        const Module submodule = module.submodule(name);
         (bindings(submodule), ...);
     };
     room("data", bind_data);
@@ -50,4 +45,24 @@ NB_MODULE(PLACKETT_MODULE, module) {
          bind_query_dependent);
     room("evaluation", bind_evaluation);
     room("clicks", bind_click_log, bind_click_models);
+    return PyErr_Occurred() == nullptr ? 0 : -1;
+}
+
+}  // namespace plackett
+
+#define JOIN(first, second) first##second
+#define INIT(name) JOIN(PyInit_, name)
+#define QUOTE(name) #name
+#define NAME(name) QUOTE(name)
+
+PyMODINIT_FUNC INIT(PLACKETT_MODULE)() {
+    static PyModuleDef_Slot slots[] = {
+        {Py_mod_exec, reinterpret_cast<void*>(&plackett::fill)},
+#ifdef Py_mod_gil
+        {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+        {0, nullptr}};
+    static PyModuleDef definition = {PyModuleDef_HEAD_INIT, NAME(PLACKETT_MODULE), nullptr, 0, nullptr, slots,
+                                     nullptr, nullptr, nullptr};
+    return PyModuleDef_Init(&definition);
 }

@@ -11,7 +11,7 @@ namespace plackett {
 
 using std::int32_t;
 
-static void bind_letor(nb::module_& module) {
+static void bind_letor(const Module& module) {
     using namespace letor;
     define<&count_lines>(module, "count_lines", "text");
     define<&parse<float>, &parse<double>>(
@@ -29,7 +29,7 @@ static void bind_letor(nb::module_& module) {
         "query ids id_bounds notes note_bounds out");
 }
 
-static void bind_normalize(nb::module_& module) {
+static void bind_normalize(const Module& module) {
     using namespace normalize;
     constexpr const char* words = "X rows indptr first last out";
     define<&min_max<float>, &min_max<double>>(module, "min_max", words);
@@ -41,7 +41,7 @@ static void bind_normalize(nb::module_& module) {
                                                "data indices row_bounds rows indptr first last n_columns out");
 }
 
-void bind_data(nb::module_& module) {
+void bind_data(const Module& module) {
     bind_letor(module);
     bind_normalize(module);
     define<&missing::fill_query_medians<float>, &missing::fill_query_medians<double>>(

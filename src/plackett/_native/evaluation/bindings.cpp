@@ -4,9 +4,9 @@
 
 namespace plackett {
 
-void bind_evaluation(nb::module_& module) {
+void bind_evaluation(const Module& module) {
     using namespace evaluation;
-    module.attr("WORD") = WORD;
+    module.set("WORD", WORD);
     define<&signed_sums>(module, "signed_sums", "values sums");
     define<&count_extreme>(module, "count_extreme", "values limits seed first last counts");
     define<&resampled_sums>(module, "resampled_sums", "values seed first last sums");

@@ -9,9 +9,9 @@
 
 namespace plackett {
 
-void bind_metrics(nb::module_& module) {
+void bind_metrics(const Module& module) {
     using namespace metrics;
-    module.attr("COUNT_LIMIT") = COUNT_LIMIT;
+    module.set("COUNT_LIMIT", COUNT_LIMIT);
     define<&rank_labels>(module, "rank_labels",
                          "scores labels tie_keys indptr n_ranked long_order is_averaged first last ranked group_end");
     define<&rank_labels_by_quicksort>(module, "rank_labels_by_quicksort",
@@ -49,10 +49,10 @@ void bind_metrics(nb::module_& module) {
     define<&auc>(module, "auc", "ranked group_end indptr relevant_from first last values");
     define<&average_rank>(module, "average_rank", "ranked group_end indptr relevant_from first last values");
 
-    module.attr("RELEVANT") = RELEVANT;
-    module.attr("NOT_RELEVANT") = NOT_RELEVANT;
-    module.attr("NOT_JUDGED") = NOT_JUDGED;
-    module.attr("NOT_POOLED") = NOT_POOLED;
+    module.set("RELEVANT", RELEVANT);
+    module.set("NOT_RELEVANT", NOT_RELEVANT);
+    module.set("NOT_JUDGED", NOT_JUDGED);
+    module.set("NOT_POOLED", NOT_POOLED);
     define<&bpref>(module, "bpref", "codes ranked group_end indptr n_ranked first last values");
     define<&infap>(module, "infap", "codes ranked group_end indptr n_ranked first last values");
 

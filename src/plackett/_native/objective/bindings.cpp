@@ -36,7 +36,7 @@ void multiply_sparse(View<const Real> entries, View<const Column> columns, View<
 
 }  // namespace
 
-void bind_objective(nb::module_& module) {
+void bind_objective(const Module& module) {
     using Long = Index;
     using Short = std::int32_t;
     define<&evaluate<float>, &evaluate<double>>(module, "evaluate",

@@ -4,7 +4,7 @@
 
 namespace plackett {
 
-void bind_rankers(nb::module_& module) {
+void bind_rankers(const Module& module) {
     define<&spread_ties>(module, "spread_ties", "order starts base query_of most scores");
     define<&row_keys<float>, &row_keys<double>>(module, "row_keys", "rows keys");
 }

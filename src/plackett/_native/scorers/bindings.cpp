@@ -37,7 +37,7 @@ void add_squares_sparse(View<const Real> values, View<const Column> columns, Vie
 
 }  // namespace
 
-void bind_scorers(nb::module_& module) {
+void bind_scorers(const Module& module) {
     using Long = Index;
     using Short = std::int32_t;
     define<&score_dense<float>, &score_dense<double>>(module, "score", "X coef scores");

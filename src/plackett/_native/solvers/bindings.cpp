@@ -4,6 +4,6 @@
 
 namespace plackett {
 
-void bind_solvers(nb::module_& module) { define<&logistic_prox>(module, "logistic_prox", "targets ratios margins"); }
+void bind_solvers(const Module& module) { define<&logistic_prox>(module, "logistic_prox", "targets ratios margins"); }
 
 }  // namespace plackett

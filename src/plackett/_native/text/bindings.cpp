@@ -8,11 +8,11 @@
 
 namespace plackett {
 
-void bind_text(nb::module_& module) {
+void bind_text(const Module& module) {
     using namespace text;
-    module.attr("PRODUCT") = static_cast<Index>(Form::product);
-    module.attr("SATURATED") = static_cast<Index>(Form::saturated);
-    module.attr("LOGARITHM") = static_cast<Index>(Form::logarithm);
+    module.set("PRODUCT", static_cast<Index>(Form::product));
+    module.set("SATURATED", static_cast<Index>(Form::saturated));
+    module.set("LOGARITHM", static_cast<Index>(Form::logarithm));
     define<&impacts>(module, "impacts", "form discount indptr docs tf of_term of_doc first last out");
     define<&add_postings>(module, "add_postings", "indptr docs values terms times sums");
     define<&pair_counts>(module, "pair_counts",
@@ -24,7 +24,7 @@ void bind_text(nb::module_& module) {
                   "indptr docs values highest terms times scale base prior weight_of_prior lowest_prior highest_prior "
                   "sums is_met met best_scores best_docs");
     define<&hold_phrase>(module, "hold_phrase", "numbers bounds docs wanted answer");
-    module.attr("N_STATISTICS") = N_STATISTICS;
+    module.set("N_STATISTICS", N_STATISTICS);
     define<&term_statistics>(module, "term_statistics",
                              "idf lengths terms times term_bounds pairs pair_bounds count_bounds counts out");
     define<&count_sound_postings>(module, "count_sound_postings", "indptr docs tf n_docs");

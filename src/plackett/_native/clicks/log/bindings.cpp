@@ -8,9 +8,8 @@
 
 namespace plackett {
 
-void bind_click_log(nb::module_& module) {
+void bind_click_log(const Module& module) {
     using namespace click_log;
-    nb::class_<Names>(module, "Names", "Different names, by code.");
     define<&make_names>(module, "make_names", "");
     define<&add_names>(module, "add_names", "names buffer spans codes");
     define<&count_names>(module, "count_names", "names");
@@ -20,7 +19,6 @@ void bind_click_log(nb::module_& module) {
     define<&part_names>(module, "part_names", "buffer spans parts");
     define<&mark_changes>(module, "mark_changes", "buffer spans is_new");
     define<&copy_spans>(module, "copy_spans", "buffer spans texts");
-    nb::class_<Numbers>(module, "Numbers", "Different numbers, by code.");
     define<&make_numbers>(module, "make_numbers", "");
     define<&add_numbers>(module, "add_numbers", "numbers added codes");
     define<&copy_numbers>(module, "copy_numbers", "numbers different");

@@ -5,7 +5,7 @@
 
 namespace plackett {
 
-void bind_click_models(nb::module_& module) {
+void bind_click_models(const Module& module) {
     using namespace clicks;
     define<&order_by_query>(module, "order_by_query", "session_query bounds order");
     define<&collapse_cells>(module, "collapse_cells",

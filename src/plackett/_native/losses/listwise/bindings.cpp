@@ -41,8 +41,7 @@ Loss* held_at(const Loss& loss, View<const double> scores) { return loss.held_at
 
 }  // namespace
 
-void bind_listwise(nb::module_& module) {
-    nb::class_<Loss>(module, "Loss", "A loss bound to the labels of some queries.");
+void bind_listwise(const Module& module) {
     define<&evaluate>(module, "evaluate", "loss scores slope values");
     define<&multiply>(module, "multiply", "loss scores direction product");
     define<&diagonal>(module, "diagonal", "loss scores diagonal");
@@ -67,7 +66,6 @@ void bind_listwise(nb::module_& module) {
     define<&to_unit_length>(module, "to_unit_length", "values indptr lengths");
     define<&exp_below_largest>(module, "exp_below_largest", "logs indptr out");
 
-    nb::class_<CostSensitive, Loss>(module, "CostSensitive");
     define<&make_cost_sensitive>(module, "cost_sensitive",
                                  "order indptr bounds level_indptr strength norm scale sign");
     define<&keep_cost_sensitive>(module, "keep_cost_sensitive", "loss scores mean change pull weight rivalry stay");

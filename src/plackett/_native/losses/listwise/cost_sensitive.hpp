@@ -313,19 +313,19 @@ private:
     }
 };
 
-inline void keep_cost_sensitive(const CostSensitive& loss, View<const double> scores, View<double> mean,
+inline void keep_cost_sensitive(const Loss& loss, View<const double> scores, View<double> mean,
                                 View<double> change, View<double> pull, View<double> weight, View<double> rivalry,
                                 View<double> stay) {
-    loss.keep(scores, {mean, change, pull, weight, rivalry, stay});
+    dynamic_cast<const CostSensitive&>(loss).keep(scores, {mean, change, pull, weight, rivalry, stay});
 }
 
-inline void multiply_cost_sensitive(const CostSensitive& loss, View<double> mean, View<double> change,
+inline void multiply_cost_sensitive(const Loss& loss, View<double> mean, View<double> change,
                                     View<double> pull, View<double> weight, View<double> rivalry, View<double> stay,
                                     View<const double> direction, View<double> product) {
-    loss.multiply_kept({mean, change, pull, weight, rivalry, stay}, direction, product);
+    dynamic_cast<const CostSensitive&>(loss).multiply_kept({mean, change, pull, weight, rivalry, stay}, direction, product);
 }
 
-inline CostSensitive* make_cost_sensitive(View<const Index> order, View<const Index> indptr, View<const Index> bounds,
+inline Loss* make_cost_sensitive(View<const Index> order, View<const Index> indptr, View<const Index> bounds,
                                           View<const Index> level_indptr, View<const double> strength,
                                           View<const double> norm, View<const double> scale, double sign) {
     return new CostSensitive({order, indptr, bounds, level_indptr, strength, norm, scale, sign});

@@ -55,8 +55,7 @@ Loss* make_squared_pairs(View<const Index> indptr, View<const double> labels, Vi
 
 }  // namespace
 
-void bind_pairwise(nb::module_& module) {
-    nb::class_<PairPlan>(module, "PairPlan", "How the pairs of some queries are met.");
+void bind_pairwise(const Module& module) {
     define<&plan_steps>(module, "plan_steps", "bounds of_queries query_bounds squares steps indptr");
     define<&make_plan>(module, "pair_plan", "order indptr run_end steps step_indptr");
     define<&make_hinge>(module, "hinge", "plan weights");

@@ -5,7 +5,7 @@
 
 namespace plackett {
 
-void bind_smooth(nb::module_& module) {
+void bind_smooth(const Module& module) {
     define<&make_approx_ndcg>(module, "approx_ndcg", "indptr gains a");
     define<&make_approx_mrr>(module, "approx_mrr", "indptr gains a");
     define<&make_approx_map>(module, "approx_map", "indptr gains a b");

@@ -8,7 +8,7 @@
 
 namespace plackett {
 
-void bind_boosting(nb::module_& module) {
+void bind_boosting(const Module& module) {
     using namespace boosting;
     define<&add_to_centres<float>, &add_to_centres<double>>(
         module, "add_to_centres", "X order level_start indptr weights centre first last totals rests sizes");

@@ -5,7 +5,7 @@
 
 namespace plackett {
 
-void bind_linear(nb::module_& module) {
+void bind_linear(const Module& module) {
     using namespace linear;
     using std::int32_t, std::int64_t;
     define<&prank_pass_dense<float>, &prank_pass_dense<double>>(

@@ -4,10 +4,10 @@
 
 namespace plackett {
 
-void bind_recommendation(nb::module_& module) {
+void bind_recommendation(const Module& module) {
     using namespace recommendation;
-    module.attr("EXPECTED") = EXPECTED;
-    module.attr("MOST_PROBABLE") = MOST_PROBABLE;
+    module.set("EXPECTED", EXPECTED);
+    module.set("MOST_PROBABLE", MOST_PROBABLE);
     define<&diagnose>(module, "diagnose_personality",
                       "first last who starts stops targets wanted indptr items ratings left_out log_p p levels "
                       "expected cell_ptr raters n_raters answer out");

@@ -36,10 +36,10 @@ std::tuple<double, double, double> boost(View<const bool> is_up, Rows<const doub
 
 }  // namespace
 
-void bind_refinement(nb::module_& module) {
-    module.attr("N_TERMS") = refinement::N_TERMS;
-    module.attr("TIE") = refinement::TIE;
-    module.attr("LARGEST_SUM") = refinement::LARGEST_SUM;
+void bind_refinement(const Module& module) {
+    module.set("N_TERMS", refinement::N_TERMS);
+    module.set("TIE", refinement::TIE);
+    module.set("LARGEST_SUM", refinement::LARGEST_SUM);
     define<&refinement::fill_powers>(module, "fill_powers", "steps powers");
     define<&refinement::multiply>(module, "multiply_base_pairs", "powers first second of_first of_second");
     define<&weigh>(module, "weigh_documents",

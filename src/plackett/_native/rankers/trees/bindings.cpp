@@ -5,7 +5,7 @@
 
 namespace plackett {
 
-void bind_trees(nb::module_& module) {
+void bind_trees(const Module& module) {
     using namespace trees;
     using std::int32_t, std::int64_t;
     define<&tree_scores<float, float>, &tree_scores<float, double>,

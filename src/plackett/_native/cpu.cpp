@@ -1,12 +1,11 @@
-// Whether the processor and the operating system support x86-64-v3 (AVX2, FMA, BMI and others).
-#pragma once
+// A module of its own, compiled for any processor: whether this one runs the build for x86-64-v3 (AVX2, FMA, BMI and others).
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #include <cpuid.h>
 #endif
 
-namespace plackett {
-
-inline bool runs_v3() {
+static bool runs_v3() {
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
     const auto has = [](unsigned word, unsigned bits) { return (word & bits) == bits; };
     unsigned a, b, c, d;
@@ -23,4 +22,14 @@ inline bool runs_v3() {
 #endif
 }
 
-}  // namespace plackett
+static int fill(PyObject* module) { return PyModule_AddObjectRef(module, "runs_v3", runs_v3() ? Py_True : Py_False); }
+
+PyMODINIT_FUNC PyInit__cpu() {
+    static PyModuleDef_Slot slots[] = {{Py_mod_exec, reinterpret_cast<void*>(&fill)},
+#ifdef Py_mod_gil
+                                       {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+                                       {0, nullptr}};
+    static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_cpu", nullptr, 0, nullptr, slots, nullptr, nullptr, nullptr};
+    return PyModuleDef_Init(&definition);
+}
