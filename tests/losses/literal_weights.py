@@ -72,14 +72,15 @@ def orders(scores):
         yield ranks
 
 
-def pair_weights(weight, scores, labels, gains, *, k=None, mu=10.0, score_norm=False):
-    """The matrix of expected weights; 0 for what is no pair."""
+def pair_weights(weight, scores, labels, gains, *, k=None, mu=10.0, score_norm=False, has_equal_labels=False):
+    """The matrix of expected weights; 0 for what is no pair. ``has_equal_labels``: each pair of equal labels counts."""
     n = len(scores)
     total, n_orders = np.zeros((n, n)), 0
     for ranks in orders(np.asarray(scores)):
         n_orders += 1
         for i, j in itertools.permutations(range(n), 2):
-            if weight in ONE_SIDED or labels[i] > labels[j]:
+            is_equal = has_equal_labels and i < j and labels[i] == labels[j]
+            if weight in ONE_SIDED or labels[i] > labels[j] or is_equal:
                 total[i, j] += weight_at(weight, ranks, i, j, labels, gains, k, mu)
     total /= max(n_orders, 1)
     if score_norm and n and np.ptp(scores) > 0:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plackett.losses import Pairwise, get_loss
+from plackett.losses.pair_plans import NORMALIZERS
 from plackett.losses.pairwise import KINDS, WEIGHTS
 from tests.losses import literal
 from tests.losses import literal_weights as loops
@@ -36,14 +37,13 @@ def literal_sums(loss, scores, labels):
     if divisor == "ideal":
         ideal = np.sort(gains)[::-1][: loss.k] @ (1 / np.log2(np.arange(len(gains[: loss.k])) + 2))
         gains = gains / ideal if ideal else gains
-    if loss.loss == "squared" and loss.is_uniform:
-        weights = np.triu(np.ones((n, n)), 1)
-        count = n * (n - 1) / 2
-    else:
-        weights = loops.pair_weights(
-            loss.weight, scores, labels, gains, k=loss.k, mu=loss.mu, score_norm=loss.score_norm
-        )
-        count = n * (n - 1) if weight.is_one_sided else np.greater.outer(labels, labels).sum()
+    has_equal_labels = loss.loss == "squared" and loss.weight == "uniform"
+    weights = loops.pair_weights(
+        loss.weight, scores, labels, gains, k=loss.k, mu=loss.mu, score_norm=loss.score_norm,
+        has_equal_labels=has_equal_labels,
+    )  # fmt: skip
+    count = n * (n - 1) if weight.is_one_sided else np.greater.outer(labels, labels).sum()
+    count = n * (n - 1) / 2 if has_equal_labels else count
     value, slope = loops.weighted_sums(
         loss.loss, weights, scores, labels, sigma=loss.sigma, score_norm=loss.score_norm, held=scores
     )
@@ -72,6 +72,47 @@ def test_every_composition_is_a_loop_over_pairs_and_the_orders_of_ties(queries, 
     if loss.loss == "smoothed-hinge":
         loss.width = 0.5  # that of the loop
     compared(loss, *literal.split(queries))
+
+
+@pytest.mark.parametrize("k", [None, 4, 9])
+@pytest.mark.parametrize(("normalize", "expected"), [("none", 21.71), (None, 21.71 / 6), ("all", 21.71 / 6)])
+def test_squared_pairs_with_equal_labels_count_with_a_cut(normalize, expected, k):
+    # of f - y = -.5, 1.2, -1.3, -1.9: 1.7² + .8² + 1.4² + 2.5² + 3.1² + .6²
+    loss, lists = Pairwise("squared", k=k, normalize=normalize), literal.lists_of([1, 0, 1, 2])
+    assert loss.value_and_slope([0.5, 1.2, -0.3, 0.1], lists)[0] == pytest.approx(expected, rel=1e-14)
+
+
+def test_squared_pairs_with_equal_labels_count_if_one_of_the_two_is_inside_the_cut():
+    loss, lists = Pairwise("squared", k=1, normalize="none"), literal.lists_of([0, 0, 0])
+    value, slope = loss.value_and_slope([3.0, 1.0, 0.0], lists)
+    assert value == 2**2 + 3**2  # not 1²: both are outside
+    np.testing.assert_array_equal(slope, [2 * 2 + 2 * 3, -2 * 2, -2 * 3])
+
+
+@pytest.mark.parametrize("loss", KINDS)
+@pytest.mark.parametrize("weight", WEIGHTS)
+@pytest.mark.parametrize("score_norm", [False, True])
+def test_a_cut_of_all_documents_is_no_cut(loss, weight, score_norm):
+    lists, scores = some_lists()
+    longest = int(np.diff(lists.indptr).max())
+    for normalize in (None, *NORMALIZERS, *(["ideal"] if WEIGHTS[weight].has_gains else [])):
+        options = {"normalize": normalize, "score_norm": score_norm, "width": 0.5 if loss == "smoothed-hinge" else 1.0}
+        plain = None if weight == "precision" else Pairwise(loss, weight, **options)
+        for k in (longest, longest + 1, 1000):
+            cut = Pairwise(loss, weight, k, **options)
+            compared(cut, lists, scores)
+            for found, expected in zip(parts(cut, lists, scores), parts(plain, lists, scores), strict=False):
+                np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12 * np.abs(expected).max())
+
+
+def parts(loss, lists, scores):
+    """Values, slope and second derivatives; nothing without a loss."""
+    if loss is None:
+        return []
+    slope = np.empty(lists.n_docs)
+    diagonal = [loss.diagonal_at(scores, lists)] if loss.has_positive_diagonal else []
+    product = [loss.curvature_at(scores, lists)(np.cos(scores))] if loss.has_curvature_product else []
+    return [loss.query_values(scores, lists, slope), slope, *diagonal, *product]
 
 
 @pytest.mark.parametrize("weight", WEIGHTS)

@@ -73,7 +73,10 @@ def test_value_and_slope_are_sums_over_pairs_and_orders_of_ties(queries, drawn, 
         values, slope = compiled.evaluate(at)
         for query, (start, stop) in enumerate(zip(lists.indptr[:-1], lists.indptr[1:], strict=True)):
             labels, own = lists.labels[start:stop], scores[start:stop]
-            weights = loops.pair_weights(weight, own, labels, 2**labels - 1, k=k, score_norm=score_norm)
+            weights = loops.pair_weights(
+                weight, own, labels, 2**labels - 1, k=k, score_norm=score_norm,
+                has_equal_labels=(kind, weight) == ("squared", "uniform"),
+            )  # fmt: skip
             value, expected = loops.weighted_sums(
                 kind, weights, at[start:stop], labels, sigma=sigma_of(kind), score_norm=score_norm, held=own
             )

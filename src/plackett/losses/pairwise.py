@@ -88,12 +88,13 @@ class Pairwise(CompiledCurvature):
     - ``"logistic"``: ``log(1 + e^(-sigma m))`` (RankNet).
     - ``"exponential"``: ``e^-m`` (RankBoost). A margin below -600 counts as about -600, so that value and slope stay
       finite (around 1e260).
-    - ``"psi"``: ``min(1, max(0, 1 - m))``, a hinge loss of at most 1; not convex. At the kinks the slope is that of the
-      right-hand side: 0 at a margin of 1, and not 0 at a margin of 0, so that a fit can start with equal scores.
+    - ``"psi"``: ``min(1, max(0, 1 - m))``, a hinge loss of at most 1, also called the ramp loss; not convex. At the
+      kinks the slope is that of the right-hand side: 0 at a margin of 1, and not 0 at a margin of 0, so that a fit can
+      start with equal scores.
     - ``"soft-zero-one"``: ``1 / (1 + e^(sigma m))``, a smooth number of misordered pairs; not convex. Its diagonal is
       the positive estimate ``sigma² p (1 - p)``, p being the loss.
-    - ``"squared"``: ``(m - (y_i - y_j))²`` (rax's pairwise MSE). With uniform weights pairs with equal labels count as
-      well.
+    - ``"squared"``: ``(m - (y_i - y_j))²`` (rax's pairwise MSE). With ``weight="uniform"`` pairs with equal labels
+      count as well.
 
     The weight of a pair, with gains G and ``D(r) = 1 / log2(1 + r)``, the discount of the rank r by the current scores,
     is
@@ -128,7 +129,7 @@ class Pairwise(CompiledCurvature):
         The weight of a pair, as above.
     k : int, default=None
         Cut: only pairs with at least one document among the first k count. Discounts are not cut. The ideal DCG is that
-        of the first k. None means no cut.
+        of the first k. None means no cut, as does a k of at least the length of the list.
     sigma : float, default=1.0
         Factor of the margin in ``"logistic"`` and ``"soft-zero-one"``, above 0.
     width : float, default=1.0
@@ -197,6 +198,11 @@ class Pairwise(CompiledCurvature):
     def _weight(self) -> _Weight:
         check_choice(self.weight, "weight", tuple(WEIGHTS))
         return WEIGHTS[self.weight]
+
+    @property
+    def _has_equal_labels(self) -> bool:
+        """Whether pairs of documents with equal labels count."""
+        return self._weight.is_one_sided or (self.loss == "squared" and self.weight == "uniform")
 
     @property
     def is_convex(self) -> bool:  # type: ignore[override]
@@ -339,9 +345,7 @@ class Pairwise(CompiledCurvature):
 
     def query_weights(self, lists: QueryLists) -> np.ndarray:
         """Return the number that the pairs of each query are multiplied by; 0 for queries without pairs."""
-        is_ordered = self._weight.is_one_sided
-        has_all = is_ordered or (self.loss == "squared" and self.is_uniform)
-        key = (self._divisor, is_ordered, has_all)
+        key = (self._divisor, self._weight.is_one_sided, self._has_equal_labels)
         return lists.keep(("pair weights", *key), lambda: _query_weights(lists, *key))
 
     @property
@@ -404,9 +408,9 @@ class Pairwise(CompiledCurvature):
         return evaluate(ramp, scores, lists, np.empty(lists.n_docs))
 
 
-def _query_weights(lists: QueryLists, divisor: str, is_ordered: bool, has_all: bool) -> np.ndarray:
+def _query_weights(lists: QueryLists, divisor: str, is_ordered: bool, has_equal_labels: bool) -> np.ndarray:
     n_docs = np.diff(lists.indptr).astype(np.float64)
     every = 0.5 * n_docs * (n_docs - 1.0)
-    counts = every * (1.0 + is_ordered) if has_all else pair_counts(lists)
+    counts = every * (1.0 + is_ordered) if has_equal_labels else pair_counts(lists)
     divisors = {"pairs": counts, "all": every}.get(divisor, np.ones_like(counts))
     return np.divide(1.0, divisors, out=np.zeros_like(counts), where=counts > 0)

@@ -41,6 +41,8 @@ ALL_LOSSES = [
     L.Pairwise("exponential", normalize="none"),
     L.Pairwise("smoothed-hinge", width=0.5, normalize="all"),
     L.Pairwise("squared"),
+    L.Pairwise("squared", k=3, normalize="none"),
+    L.Pairwise("squared", k=2, score_norm=True),
     L.Pairwise("exponential", "gain-difference"),
     L.Pairwise("soft-zero-one", "label", sigma=2.0),
     L.Pairwise(weight="label-difference", k=3),

@@ -320,7 +320,7 @@ def _pairwise(loss: pairwise.Pairwise, scores: torch.Tensor, lists: QueryLists) 
     if loss._weight.has_gains:
         of_gains = ("gains", gain_key(loss.gain), loss.k, loss._divisor == "ideal")
         gains = _kept(lists, scores, of_gains, lambda: loss._gains(lists))
-    key = ("pair factors", loss.weight, loss._divisor, loss.is_uniform and loss.loss == "squared")
+    key = ("pair factors", loss.weight, loss._divisor, loss._has_equal_labels)
     factors = _kept(lists, scores, key, lambda: np.repeat(loss.query_weights(lists), np.diff(lists.indptr)))
     batches = pairs_of_lists.in_batches(lists, scores.device)
     return batches.map(  # type: ignore[return-value]

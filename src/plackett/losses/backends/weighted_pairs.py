@@ -17,7 +17,6 @@ from plackett.losses.backends.pairs_of_lists import Batch
 
 Margins = Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
 
-ONE_SIDED = ("label", "ndcg-loss1")  # weights of all ordered pairs
 BY_RANKS = ("lambdarank", "ndcg-loss1", "ndcg-loss2", "ndcg-loss2++")
 
 
@@ -29,7 +28,6 @@ def terms_and_slope(
     All arguments are padded; ``factors`` are the factors of the lists, for each document.
     """
     of_margin, places = _margin_loss(loss, scores.dtype), _places(loss, batch, scores)
-    has_all = loss.is_uniform and loss.loss == "squared"
     strength, terms, slope = (torch.zeros_like(scores) for _ in range(3))
     numbers = torch.arange(scores.shape[1], device=scores.device)
     are_equal = ((scores == scores[:, :1]) | ~batch.mask).all(1)[:, None, None]
@@ -40,9 +38,10 @@ def terms_and_slope(
         norm = torch.where(are_equal, 1.0, 1.0 / (0.01 + gaps.abs())) if loss.score_norm else 1.0
         for side in (1.0, -1.0):  # as the upper document of the pair, and as the lower one
             weights = _weights(loss, places, some, rises * side, labels, gains, is_upper=side > 0.0)
-            is_counted = is_pair if has_all or loss.weight in ONE_SIDED else is_pair & (rises * side > 0.0)
+            is_counted = is_pair if loss._has_equal_labels else is_pair & (rises * side > 0.0)
             weights = torch.where(is_counted, weights * norm, 0.0)
-            weights = 0.5 * weights if has_all else weights
+            if loss._has_equal_labels and not loss._weight.is_one_sided:
+                weights = 0.5 * weights  # each pair is met in both orders
             costs, pulls = of_margin(loss.sigma * gaps * side - (rises * side if loss.loss == "squared" else 0.0))
             pulls = loss.sigma * weights * pulls
             slope[:, some] += side * pulls.sum(2)

@@ -3,8 +3,9 @@
 // Pairs are enumerated, O(n²) per list, or O(n k) with a cut. Places are in label order, so that the worse partners of a
 // document are contiguous. Without a cut, every document meets these. With one, documents of top groups meet their worse
 // partners, and those of their better partners that are in no top group. One-sided weights meet all partners in this way, in
-// both directions. Each meeting fills a row of weights and runs over it and the scores in vectors. If all documents tie, all
-// are in one top group, which takes O(n²) also with a cut.
+// both directions, and the squared loss with uniform weights meets partners with the same label, too. Each meeting fills a
+// row of weights and runs over it and the scores in vectors. If all documents tie, all are in one top group, which takes
+// O(n²) also with a cut.
 //
 // The slope, the curvature and its products treat the weights as constants. They are computed at the given scores, or were
 // kept at others (`held_at`).
@@ -84,7 +85,7 @@ private:
         const Index n = pairs.n_docs(), start = plan.indptr[q];
         pulls.slice(0, n).fill(0.0);
         bends.slice(0, n).fill(0.0);
-        has_pairs = weight > 0.0 && n > 1 && (of.is_one_sided() || pairs.run_end[0] < n);
+        has_pairs = weight > 0.0 && n > 1 && (meets_equal_labels() || pairs.run_end[0] < n);
         if (!has_pairs) return pairs;
         const View<double> own_base = base.slice(0, n), x = f.slice(0, n);
         if (held) {
@@ -116,6 +117,10 @@ private:
         return pairs;
     }
 
+    bool meets_equal_labels() const {
+        return of.is_one_sided() || (Kind::has_targets && of.kind == PairWeight::uniform);
+    }
+
     Ranking ranking(Index n) const { return {places.slice(0, n), ends.slice(0, n)}; }
 
     double norm_of(Index q, double strength) const {
@@ -130,7 +135,7 @@ private:
     template <class Meet>
     void walk(const QueryPairs& pairs, Meet meet) {
         const Index n = pairs.n_docs();
-        const bool is_one_sided = of.is_one_sided();
+        const bool is_one_sided = of.is_one_sided(), meets_equal = meets_equal_labels();
         const auto row = [&](Index i, double sign, Index first, Index last, bool is_rest) {
             if (first >= last) return;
             weights.weigh(i, first, last, is_rest, own, others);
@@ -138,8 +143,8 @@ private:
             if (is_one_sided) meet(i, -sign, first, last, others);
         };
         weights.each_top([&](Index i) {
-            row(i, 1.0, is_one_sided ? i + 1 : pairs.run_end[i], n, false);
-            if (of.has_cut()) row(i, is_one_sided ? 1.0 : -1.0, 0, is_one_sided ? i : run_start[i], true);
+            row(i, 1.0, meets_equal ? i + 1 : pairs.run_end[i], n, false);
+            if (of.has_cut()) row(i, is_one_sided ? 1.0 : -1.0, 0, meets_equal ? i : run_start[i], true);
         });
     }
 
