@@ -63,6 +63,13 @@ inline Lanes smaller(const Lanes& a, const Lanes& b) { return {{a[0] < b[0] ? a[
 inline Lanes larger(const Lanes& a, const Lanes& b) { return {{a[0] > b[0] ? a[0] : b[0], a[1] > b[1] ? a[1] : b[1]}}; }
 #endif
 
+// Begin to load the cache line of an address, which may be outside of the array.
+inline void prefetch([[maybe_unused]] const void* address) {
+#if defined(__GNUC__) || defined(__clang__)
+    __builtin_prefetch(address);
+#endif
+}
+
 inline double sum_of_lanes(const Lanes& lanes) {
     double sum = lanes[0] + lanes[1];
     for (Index i = 2; i < N_LANES; i += 2) sum += lanes[i] + lanes[i + 1];

@@ -73,7 +73,8 @@ public:
         const double last = static_cast<double>(n - 1), scale = last / (high - low);
         if (!(scale > 0.0 && scale < 1e300))  // the range overflows, or is close to 0
             return sort_by_merging(keys, order, spare_keys.slice(0, n), spare_order.slice(0, n));
-        sort_into_buckets(keys, order, low, scale);
+        const bool is_even = sort_into_buckets(keys, order, low, scale);
+        if (is_even) return sort_by_insertion(keys, order);
         Index start = 0;
         for (Index bucket = 0; bucket < n; ++bucket) {
             const Index stop = ends[bucket];
@@ -87,7 +88,8 @@ public:
     }
 
 private:
-    void sort_into_buckets(View<double> keys, View<Index> order, double low, double scale) const {
+    // Return whether no bucket is full.
+    bool sort_into_buckets(View<double> keys, View<Index> order, double low, double scale) const {
         const Index n = keys.size;
         const double last = static_cast<double>(n - 1);
         const View<Index> bucket_of = spare_order;
@@ -99,12 +101,17 @@ private:
             spare_keys[i] = keys[i];
             ++ends[bucket + 1];
         }
-        for (Index bucket = 0; bucket < n; ++bucket) ends[bucket + 1] += ends[bucket];
+        Index fullest = 0;
+        for (Index bucket = 0; bucket < n; ++bucket) {
+            fullest = std::max(fullest, ends[bucket + 1]);
+            ends[bucket + 1] += ends[bucket];
+        }
         for (Index i = 0; i < n; ++i) {
             const Index place = ends[bucket_of[i]]++;
             keys[place] = spare_keys[i];
             order[place] = i;
         }
+        return fullest <= 2 * INSERTED;
     }
 
     Scratch<double> spare_keys;

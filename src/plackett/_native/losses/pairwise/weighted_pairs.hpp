@@ -32,53 +32,25 @@ struct Written {  // where to: by document, by document, and by query
     View<double> slope, curvature, values;
 };
 
-template <class Kind>
-class WeightedPairs {  // work space for the queries first to last of a plan
+struct Total {
+    double loss = 0.0, strength = 0.0;  // the strength sums |weight times pull|
+};
+
+struct KindTraits {  // what the loading of a query depends on
+    bool needs_exponential, has_targets;
+    double rate, scale;
+};
+
+// Work space for the queries first to last of a plan, and the walk over their pairs, which are the same for all kinds.
+class PairWalk {
 public:
-    WeightedPairs(const Kind& kind, const WeightSettings& settings, const PairPlan& plan, const HeldWeights* held,
-                  Index longest)
-        : kind(kind), of(settings), plan(plan), held(held), weights(settings, longest), f(longest), up(longest),
+    PairWalk(const KindTraits& traits, const WeightSettings& settings, const PairPlan& plan, const HeldWeights* held,
+             Index longest)
+        : traits(traits), of(settings), plan(plan), held(held), weights(settings, longest), f(longest), up(longest),
           down(longest), along(longest), pulls(longest), bends(longest), base(longest), own(longest), others(longest),
           places(longest), ends(longest), run_start(longest) {}
 
-    // Write the loss of a query times a weight with its slope, its second derivative times a direction, or the diagonal of
-    // that. A diagonal adds up absolute weights, so that it is positive also for negative labels.
-    template <Pass pass>
-    void evaluate(Index q, double weight, View<const double> scores, View<const double> direction, const Written& written) {
-        const QueryPairs pairs = load(q, weight, scores);
-        Total total{0.0, 0.0};
-        if (has_pairs) {
-            if constexpr (pass == Pass::product) take(direction, pairs.rows, along);
-            total = meet_all<pass>(pairs);
-            weight *= kind.scale * norm_of(q, total.strength);
-        }
-        if constexpr (has_slope(pass)) {
-            put(weight * kind.rate, pulls, pairs.rows, written.slope);
-            written.values[q] = weight * total.loss;
-        }
-        if constexpr (pass != Pass::slope) put(weight * kind.rate * kind.rate, bends, pairs.rows, written.curvature);
-    }
-
-    // Keep the weights at the scores of a query.
-    void hold(Index q, View<const double> scores, const HeldWeights& kept) {
-        double weight = 1.0;
-        const QueryPairs pairs = load(q, weight, scores);
-        const Index first = plan.indptr[q], n = pairs.n_docs();
-        kept.norms[q] = 1.0;
-        if (!has_pairs) return;
-        std::copy_n(base.view().begin(), n, kept.scores.view().begin() + first);
-        std::copy_n(places.view().begin(), n, kept.places.view().begin() + first);
-        std::copy_n(ends.view().begin(), n, kept.ends.view().begin() + first);
-        if (of.has_norm) kept.norms[q] = norm_of(q, meet_all<Pass::slope>(pairs).strength);
-    }
-
-private:
-    struct Total {
-        double loss, strength;  // the strength sums |weight times pull|
-    };
-
-    static constexpr bool has_slope(Pass pass) { return pass == Pass::slope || pass == Pass::slope_and_diagonal; }
-
+protected:
     // Load a query: scores, exponentials and weights. The weight becomes NaN if a score is.
     QueryPairs load(Index q, double& weight, View<const double> scores) {
         const QueryPairs pairs = plan.query(q);
@@ -106,19 +78,19 @@ private:
         if (zero != 0.0) weight = std::numeric_limits<double>::quiet_NaN();  // a score that is not finite
         const auto [low, high] = range_of(x);
         if (!(high - low <= FARTHEST)) centre(x, 0.5 * low + 0.5 * high);
-        if constexpr (Kind::has_targets)
+        if (traits.has_targets)
             for (Index i = 0; i < n; ++i) x[i] -= of.labels[start + i];
-        if constexpr (Kind::needs_exponential) {
-            is_wide = !(kind.rate * (high - low) <= NARROW);
+        if (traits.needs_exponential) {
+            is_wide = !(traits.rate * (high - low) <= NARROW);
             const View<double> powers = along.slice(0, n);
-            for (Index i = 0; i < n; ++i) powers[i] = kind.rate * (x[i] - (0.5 * low + 0.5 * high));
+            for (Index i = 0; i < n; ++i) powers[i] = traits.rate * (x[i] - (0.5 * low + 0.5 * high));
             if (!is_wide) exponentials(powers, 0.0, up, down);
         }
         return pairs;
     }
 
     bool meets_equal_labels() const {
-        return of.is_one_sided() || (Kind::has_targets && of.kind == PairWeight::uniform);
+        return of.is_one_sided() || (traits.has_targets && of.kind == PairWeight::uniform);
     }
 
     Ranking ranking(Index n) const { return {places.slice(0, n), ends.slice(0, n)}; }
@@ -126,52 +98,97 @@ private:
     double norm_of(Index q, double strength) const {
         if (!of.has_norm) return 1.0;
         if (held) return held->norms[q];
-        const double sum = 2.0 * kind.scale * kind.rate * strength;
+        const double sum = 2.0 * traits.scale * traits.rate * strength;
         return sum > 0.0 ? LOG2_E * std::log1p(sum) / sum : LOG2_E;  // log2(1 + sum) / sum, and its limit
     }
 
-    // Call meet(i, sign, first, last, weights) for all pairs of i with first:last: i is the one that should be above if the
-    // sign is 1, and the other one if it is -1.
-    template <class Meet>
-    void walk(const QueryPairs& pairs, Meet meet) {
+    using Meet = Total (PairWalk::*)(Index, double, Index, Index, View<const double>);
+
+    // Call meet(i, sign, first, last, weights) for all pairs of i with first:last, and return the sums: i is the one that should
+    // be above if the sign is 1, and the other one if it is -1.
+    Total walk(const QueryPairs& pairs, Meet meet) {
+        Total total;
         const Index n = pairs.n_docs();
         const bool is_one_sided = of.is_one_sided(), meets_equal = meets_equal_labels();
+        const auto add = [&](const Total& part) {
+            total.loss += part.loss;
+            total.strength += part.strength;
+        };
         const auto row = [&](Index i, double sign, Index first, Index last, bool is_rest) {
             if (first >= last) return;
             weights.weigh(i, first, last, is_rest, own, others);
-            meet(i, sign, first, last, own);
-            if (is_one_sided) meet(i, -sign, first, last, others);
+            add((this->*meet)(i, sign, first, last, own));
+            if (is_one_sided) add((this->*meet)(i, -sign, first, last, others));
         };
         weights.each_top([&](Index i) {
             row(i, 1.0, meets_equal ? i + 1 : pairs.run_end[i], n, false);
             if (of.has_cut()) row(i, is_one_sided ? 1.0 : -1.0, 0, meets_equal ? i : run_start[i], true);
         });
-    }
-
-    template <Pass pass>
-    Total meet_all(const QueryPairs& pairs) {
-        Total total{0.0, 0.0};
-        walk(pairs, [&](Index i, double sign, Index first, Index last, View<const double> w) {
-            const Total part = meet<pass>(i, sign, first, last, w);
-            total.loss += part.loss;
-            total.strength += part.strength;
-        });
         return total;
     }
 
+    KindTraits traits;
+    WeightSettings of;
+    PairPlan plan;
+    const HeldWeights* held;
+    RankWeights weights;
+    Scratch<double> f, up, down, along, pulls, bends, base, own, others;
+    Scratch<Index> places, ends, run_start;
+    bool has_pairs = false, is_wide = false;
+};
+
+template <class Kind>
+class WeightedPairs : PairWalk {
+public:
+    WeightedPairs(const Kind& kind, const WeightSettings& settings, const PairPlan& plan, const HeldWeights* held,
+                  Index longest)
+        : PairWalk({Kind::needs_exponential, Kind::has_targets, kind.rate, kind.scale}, settings, plan, held, longest),
+          kind(kind) {}
+
+    // Write the loss of a query times a weight with its slope, its second derivative times a direction, or the diagonal of
+    // that. A diagonal adds up absolute weights, so that it is positive also for negative labels.
     template <Pass pass>
-    Total meet(Index i, double sign, Index first, Index last, View<const double> w) {
-        if constexpr (Kind::needs_exponential)
-            if (is_wide) return meet<pass, true>(i, sign, first, last, w);
-        return meet<pass, false>(i, sign, first, last, w);
+    void evaluate(Index q, double weight, View<const double> scores, View<const double> direction, const Written& written) {
+        const QueryPairs pairs = load(q, weight, scores);
+        Total total;
+        if (has_pairs) {
+            if constexpr (pass == Pass::product) take(direction, pairs.rows, along);
+            total = meet_all<pass>(pairs);
+            weight *= kind.scale * norm_of(q, total.strength);
+        }
+        if constexpr (has_slope(pass)) {
+            put(weight * kind.rate, pulls, pairs.rows, written.slope);
+            written.values[q] = weight * total.loss;
+        }
+        if constexpr (pass != Pass::slope) put(weight * kind.rate * kind.rate, bends, pairs.rows, written.curvature);
     }
 
+    // Keep the weights at the scores of a query.
+    void hold(Index q, View<const double> scores, const HeldWeights& kept) {
+        double weight = 1.0;
+        const QueryPairs pairs = load(q, weight, scores);
+        const Index first = plan.indptr[q], n = pairs.n_docs();
+        kept.norms[q] = 1.0;
+        if (!has_pairs) return;
+        std::copy_n(base.view().begin(), n, kept.scores.view().begin() + first);
+        std::copy_n(places.view().begin(), n, kept.places.view().begin() + first);
+        std::copy_n(ends.view().begin(), n, kept.ends.view().begin() + first);
+        if (of.has_norm) kept.norms[q] = norm_of(q, meet_all<Pass::slope>(pairs).strength);
+    }
+
+private:
+    static constexpr bool has_slope(Pass pass) { return pass == Pass::slope || pass == Pass::slope_and_diagonal; }
+
     // Without a slope, the strength is only computed if has_norm needs it.
-    template <Pass pass, bool wide>
-    Total meet(Index i, double sign, Index first, Index last, View<const double> w) {
+    template <Pass pass>
+    Total meet_all(const QueryPairs& pairs) {
+        const bool has_strength = has_slope(pass) || (of.has_norm && held == nullptr);
+        auto meet = &WeightedPairs::meet_row<pass, false, true>;
         if constexpr (!has_slope(pass))
-            if (!of.has_norm || held) return meet_row<pass, wide, false>(i, sign, first, last, w);
-        return meet_row<pass, wide, true>(i, sign, first, last, w);
+            if (!has_strength) meet = &WeightedPairs::meet_row<pass, false, false>;
+        if constexpr (Kind::needs_exponential)
+            if (is_wide) meet = &WeightedPairs::meet_row<pass, true, true>;
+        return walk(pairs, static_cast<Meet>(meet));
     }
 
     template <bool wide>
@@ -217,13 +234,6 @@ private:
     }
 
     Kind kind;
-    WeightSettings of;
-    PairPlan plan;
-    const HeldWeights* held;
-    RankWeights weights;
-    Scratch<double> f, up, down, along, pulls, bends, base, own, others;
-    Scratch<Index> places, ends, run_start;
-    bool has_pairs = false, is_wide = false;
 };
 
 template <class Kind>

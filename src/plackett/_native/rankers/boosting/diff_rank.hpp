@@ -151,17 +151,14 @@ inline void pull_feature(View<const std::int32_t> feature, View<const double> ne
 inline void count_wrong(View<const double> scores, View<const Index> level_start, View<const Index> level_end,
                         View<const Index> tops, View<const Index> n_pairs, View<const Index> indptr, Index first,
                         Index last, View<Index> wrong) {
-    const Index longest = longest_list(indptr, first, last);
-    const SumRanker ranker(longest);
-    const Scratch<std::int32_t> ranks(longest);
+    const SumRanker ranker(longest_list(indptr, first, last));
     for (Index q = first; q < last; ++q) {
         const Index start = indptr[q], stop = indptr[q + 1], n = stop - start;
         wrong[q] = 0;
         if (n_pairs[q] == 0) continue;
         std::copy(scores.begin() + start, scores.begin() + stop, ranker.sums(n).begin());
-        ranker.rank(ranks.slice(0, n));
         const LevelBounds levels{level_start.slice(start, stop), level_end.slice(start, stop)};
-        wrong[q] = ranker.pairs(ranks.slice(0, n), levels, tops[q]).second;
+        wrong[q] = ranker.pairs_of_sums(n, levels, tops[q]).second;
     }
 }
 

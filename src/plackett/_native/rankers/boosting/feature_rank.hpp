@@ -36,7 +36,7 @@ inline void rank_step(View<const std::int32_t> feature, View<const std::int32_t>
         ranker.rank(answer);
         if (is_counted) {
             const LevelBounds levels{level_start.slice(start, stop), level_end.slice(start, stop)};
-            std::tie(right[q], wrong[q]) = ranker.pairs(answer, levels, n);
+            std::tie(right[q], wrong[q]) = ranker.pairs(n, levels, n);
         }
     }
 }

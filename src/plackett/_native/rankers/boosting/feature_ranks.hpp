@@ -36,7 +36,8 @@ void rank_features(Rows<const Real> X, View<const Index> order, View<const Index
                           bounds);
             if (is_counted) {
                 const LevelBounds levels{level_start.slice(start, stop), level_end.slice(start, stop)};
-                std::tie(right(q, f), wrong(q, f)) = count(sequence.slice(0, n), answer, levels, n);
+                const auto ties = [&](Index i) { return answer[sequence[i]] == answer[sequence[i - 1]]; };
+                std::tie(right(q, f), wrong(q, f)) = count(sequence.slice(0, n), ties, levels, n);
             }
         }
     }

@@ -39,11 +39,7 @@ inline Index rank_run(const Ranking& list, Index start, Index stop, Index base, 
     return base;
 }
 
-// Rank sums of ranks in ascending order.
-inline void rank_sums(const Ranking& list) {
-    rank_run<1>(list, 0, list.values.size, 0,
-                [](double a, double b) { return a == b || std::abs(a - b) < TIE; });
-}
+inline bool sums_tie(double a, double b) { return a == b || std::abs(a - b) < TIE; }
 
 // The centres of a feature in ascending order, each with the number and the sign of its part; places[k] is the centre
 // of the k-th part from the lowest.
@@ -95,12 +91,18 @@ public:
     void rank(View<std::int32_t> ranks) const {
         const Index n = ranks.size;
         sort(keys.slice(0, n), order.slice(0, n));
-        rank_sums({keys.slice(0, n), order.slice(0, n), sequence.slice(0, n), ranks});
+        rank_run<1>({keys.slice(0, n), order.slice(0, n), sequence.slice(0, n), ranks}, 0, n, 0, sums_tie);
     }
 
-    // Pairs in the right and in the wrong order by the last ranks.
-    std::pair<Index, Index> pairs(View<const std::int32_t> ranks, LevelBounds levels, Index top) const {
-        return count(sequence.slice(0, ranks.size), ranks, levels, top);
+    // Pairs in the right and in the wrong order by the sums, which were ranked.
+    std::pair<Index, Index> pairs(Index n, LevelBounds levels, Index top) const {
+        const auto ties = [&](Index i) { return sums_tie(keys[i], keys[i - 1]); };
+        return count(order.slice(0, n), ties, levels, top);
+    }
+    // The same without their ranks.
+    std::pair<Index, Index> pairs_of_sums(Index n, LevelBounds levels, Index top) const {
+        sort(keys.slice(0, n), order.slice(0, n));
+        return pairs(n, levels, top);
     }
 
 private:
