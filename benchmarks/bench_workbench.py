@@ -195,7 +195,7 @@ class Writer(threading.Thread):
 
 def killed(folder: Path) -> Result:
     """Check that everything that was acknowledged survives ``kill -9`` at a random moment."""
-    from plackett.web.store import Store
+    from plackett.apps.workbench.store import Store
 
     start, draw = time.perf_counter(), random.Random(0)
     lost, counts = 0, {"grade": 0, "set": 0, "snapshot": 0}

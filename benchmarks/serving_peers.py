@@ -15,13 +15,13 @@ from dataclasses import replace
 import numpy as np
 
 import plackett as pk
-from plackett.http.server import open_ports
-from plackett.serving.logs import start_logging
-from plackett.serving.models import ModelTable, load_model
-from plackett.serving.server import run_service
-from plackett.serving.service import Service, make_metrics
-from plackett.serving.settings import ModelSpec, ServingSettings
-from plackett.serving.workers import run_workers
+from plackett.apps.access.server import open_ports
+from plackett.apps.serve.logs import start_logging
+from plackett.apps.serve.models import ModelTable, load_model
+from plackett.apps.serve.server import run_service
+from plackett.apps.serve.service import Service, make_metrics
+from plackett.apps.serve.settings import ModelSpec, ServingSettings
+from plackett.apps.serve.workers import run_workers
 
 Score = Callable[[np.ndarray, object], np.ndarray]
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import plackett as pk
+from plackett.apps.workbench.collections.letor import LetorCollection
 from plackett.rankers.refinement.base_score import as_base_score
 from plackett.validation import feature_label, feature_labels, feature_number, find_column
-from plackett.web.collections.letor import LetorCollection
 
 TEXT = "".join(
     f"{label} qid:{query} {{0}}:{label + query / 7} {{1}}:{(3 * label) % 4} {{2}}:1 #d{query}{label}\n"

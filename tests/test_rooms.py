@@ -41,8 +41,9 @@ ORDER = [
     {"clicks"},
     {"exports", "report", "testing"},
     {"reproductions"},
-    {"http"},
-    {"web", "serving"},
+    {"apps"},
+    {"apps.access"},
+    {"apps.serve", "apps.workbench"},
     {"cli"},
     {"__main__"},
 ]
@@ -51,8 +52,10 @@ FOUNDATION = ORDER[0]
 
 
 def room_of(module):
-    """The room of ``plackett.data.queries`` is ``data``; that of the package itself is None."""
+    """The room of ``plackett.data.queries`` is ``data``; each app is a room; that of the package itself is None."""
     parts = module.split(".")
+    if parts[1:2] == ["apps"]:
+        return ".".join(parts[1:3])
     return parts[1] if len(parts) > 1 else None
 
 
@@ -100,7 +103,7 @@ def test_a_room_imports_only_from_rooms_to_its_left(path):
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     if parts == ("__init__",):
         return  # the top-level module may import from every room
-    own = parts[0]
+    own = room_of(module_of(path))
     assert own in PLACE, f"{own} has no place in the order of the rooms"
     for module in imports_of(path):
         room = room_of(module)

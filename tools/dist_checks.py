@@ -39,7 +39,7 @@ EXTRAS = {
     "text": "from plackett.text import Analyser; assert Analyser(stemmer='english')('wings') == ['wing']",
     "tune": "pk.select('listmle', data, grid={'l2': [1.0, 0.1]}, cv=2, method='optuna', n_trials=2)",
     "onnx": "pk.export(pk.LinearRanker().fit(data), 'onnx', 'model.onnx', check=data)",
-    "web": "import plackett.web.http.app, plackett.serving.service",
+    "web": "import plackett.apps.workbench.http.app, plackett.apps.serve.service",
     "postgres": "import psycopg",
     "trees": "pk.ranker('lambdarank').fit(data).predict(data)",
     "neural": "pk.NeuralRanker(n_epochs=2).fit(data).predict(data)",
@@ -59,9 +59,9 @@ TESTS = (
     "tests/exports/test_targets.py",
     "tests/distributed/test_partitions.py",
     "tests/report/test_html.py",
-    "tests/serving/test_rank.py",
-    "tests/web/http/test_routes.py",
-    "tests/web/store/test_store.py",
+    "tests/apps/serve/test_rank.py",
+    "tests/apps/workbench/http/test_routes.py",
+    "tests/apps/workbench/store/test_store.py",
 )
 TOOLS = ("pytest", "pytest-xdist", "hypothesis", "httpx", "polars")
 SET = tuple(extra for extra in EXTRAS if extra != "neural")  # of the oldest and the newest set; torch is too large

@@ -1,4 +1,4 @@
-"""``plackett serve``: errors before it serves. ``tests/serving`` has the service itself."""
+"""``plackett serve``: errors before it serves. ``tests/apps/serve`` has the service itself."""
 
 import pytest
 
@@ -53,8 +53,8 @@ def test_errors_come_before_the_service(run, model, words, status, message):
 
 
 def test_a_test_of_two_copies_of_one_model_is_warned_of(run, model, lists_folder, monkeypatch):
-    monkeypatch.setattr("plackett.serving.server.run_service", lambda service, listener: None)
-    monkeypatch.setattr("plackett.serving.logs.start_logging", lambda: None)
+    monkeypatch.setattr("plackett.apps.serve.server.run_service", lambda service, listener: None)
+    monkeypatch.setattr("plackett.apps.serve.logs.start_logging", lambda: None)
     data = pk.datasets.make_web_like(5, 5, 3, random_state=1)
     pk.LinearRanker().fit(data).save(lists_folder / "other.plackett")
     words = ["--interleave", "a,b", "--log", "log", "--port", "0"]

@@ -18,7 +18,7 @@ TOKEN = "a-token-that-is-long-enough"
 @pytest.fixture
 def served(monkeypatch, lists_folder):
     """What would have been served, without serving it."""
-    from plackett.http import server as serving
+    from plackett.apps.access import server as serving
 
     calls = []
     monkeypatch.setattr(serving, "serve", lambda app, listener: calls.append(app.state.workbench))
@@ -112,7 +112,7 @@ def test_wrong_words_are_told(run, served, words, status, said):
 
 
 def test_a_taken_port_is_told_before_the_work(run, served):
-    from plackett.http.server import open_port
+    from plackett.apps.access.server import open_port
 
     with open_port("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
@@ -139,9 +139,9 @@ def test_the_browser_is_opened_where_somebody_sits_in_front_of_one(run, served, 
 
 
 def test_a_base_ranker_that_no_longer_fits_is_left_out_with_a_note(run, served, lists_folder, monkeypatch):
-    from plackett.http import server as serving
-    from plackett.web.collections.text import open_collection
-    from plackett.web.store import Store
+    from plackett.apps.access import server as serving
+    from plackett.apps.workbench.collections.text import open_collection
+    from plackett.apps.workbench.store import Store
 
     key = open_collection("docs").key
     with Store.open("s.db") as store:

@@ -12,11 +12,11 @@ import typer
 from plackett.cli.shared.options import OUTPUT, flag
 
 if TYPE_CHECKING:
-    from plackett.serving.service import Service
-    from plackett.serving.settings import InterleaveSettings, ServingSettings
+    from plackett.apps.serve.service import Service
+    from plackett.apps.serve.settings import InterleaveSettings, ServingSettings
 
 LIMITS, INTERLEAVING = "Limits", "Interleaving"
-HOST, PORT = "127.0.0.1", 8766  # as in serving/settings.py, which help does not load
+HOST, PORT = "127.0.0.1", 8766  # as in apps/serve/settings.py, which help does not load
 
 
 def serve(
@@ -115,12 +115,12 @@ def serve(
 
     for package in ("starlette", "uvicorn"):  # parts of FastAPI; the rest is loaded when it is needed
         import_optional(package, extra="web", needed_for="plackett serve")
-    from plackett.http.server import address_of, open_ports
-    from plackett.serving.logs import start_logging
-    from plackett.serving.models import ModelTable, load_model
-    from plackett.serving.server import run_service
-    from plackett.serving.service import Service, make_metrics, prepare_log
-    from plackett.serving.settings import ModelSpec
+    from plackett.apps.access.server import address_of, open_ports
+    from plackett.apps.serve.logs import start_logging
+    from plackett.apps.serve.models import ModelTable, load_model
+    from plackett.apps.serve.server import run_service
+    from plackett.apps.serve.service import Service, make_metrics, prepare_log
+    from plackett.apps.serve.settings import ModelSpec
 
     with usage_errors():
         specs = [ModelSpec.parse(text) for text in models]
@@ -162,13 +162,13 @@ def serve(
         if workers == 1:
             run_service(service, listeners[0])
         else:
-            from plackett.serving.workers import run_workers
+            from plackett.apps.serve.workers import run_workers
 
             run_workers(service, listeners)
 
 
 def _interleaving(names: str | None, options: dict[str, Any]) -> InterleaveSettings | None:
-    from plackett.serving.settings import InterleaveSettings
+    from plackett.apps.serve.settings import InterleaveSettings
 
     given = {name: value for name, value in options.items() if value is not None}
     if names is None:
@@ -196,8 +196,8 @@ def _warn_of_same_models(service: Service) -> None:
 def _settings(host: str, port: int, token: str | None, **options: Any) -> ServingSettings:
     import secrets
 
-    from plackett.http.settings import is_loopback
-    from plackett.serving.settings import ServingSettings
+    from plackett.apps.access.settings import is_loopback
+    from plackett.apps.serve.settings import ServingSettings
 
     if not math.isfinite(options["seconds"]) or not math.isfinite(options["poll"]):
         raise ValueError("--seconds and --poll must be finite.")

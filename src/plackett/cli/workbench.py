@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from plackett.web.collections.base import Collection
-    from plackett.web.engines.settings import EngineSettings
-    from plackett.web.settings import Settings
+    from plackett.apps.workbench.collections.base import Collection
+    from plackett.apps.workbench.engines.settings import EngineSettings
+    from plackett.apps.workbench.settings import Settings
 
 ACCESS = "Access"
-HOST, PORT = "127.0.0.1", 8765  # as in web/settings.py, which help does not load
+HOST, PORT = "127.0.0.1", 8765  # as in apps/workbench/settings.py, which help does not load
 
 
 def workbench(
@@ -107,14 +107,14 @@ def workbench(
     if live and letor:
         raise typer.BadParameter("--letor cannot be combined with a live engine; give SOURCE, or neither.")
     settings = replace(_settings(host, port, token, origin, grades), is_logging=not no_log)
-    from plackett.http.server import address_of, open_port, serve
+    from plackett.apps.access.server import address_of, open_port, serve
 
     with open_port(host, port) as listener:  # a port that is in use is reported before the index is built
         settings = replace(settings, port=listener.getsockname()[1])  # the actual port if 0 was given
-        from plackett.web.http.app import create_app
-        from plackett.web.http.starting import StartingPage
-        from plackett.web.store import Store
-        from plackett.web.store.engines import default_store_path
+        from plackett.apps.workbench.http.app import create_app
+        from plackett.apps.workbench.http.starting import StartingPage
+        from plackett.apps.workbench.store import Store
+        from plackett.apps.workbench.store.engines import default_store_path
 
         address = address_of(listener, settings)
         with StartingPage(listener) as starting:
@@ -135,9 +135,9 @@ def workbench(
 def _settings(host: str, port: int, token: str | None, origins: list[str] | None, grades: str | None) -> Settings:
     import secrets
 
+    from plackett.apps.access.settings import is_loopback
+    from plackett.apps.workbench.settings import GRADES, Settings
     from plackett.cli.shared.parameters import usage_errors
-    from plackett.http.settings import is_loopback
-    from plackett.web.settings import GRADES, Settings
 
     words = GRADES if grades is None else tuple(word.strip() for word in grades.split(","))
     if token is None and (origins or not is_loopback(host)):
@@ -148,8 +148,8 @@ def _settings(host: str, port: int, token: str | None, origins: list[str] | None
 
 def _engines(files: list[str], addresses: dict[str, str | None]) -> list[EngineSettings]:
     """Return the settings of live engines, those of files first."""
+    from plackett.apps.workbench.engines.settings import engine_at, read_engine
     from plackett.cli.shared.parameters import usage_errors
-    from plackett.web.engines.settings import engine_at, read_engine
 
     with usage_errors():
         found = [read_engine(path) for path in files]
@@ -163,14 +163,14 @@ def _collection(
     engines: list[EngineSettings],
     progress: Callable[[int, int], None],
 ) -> Collection:
+    from plackett.apps.workbench.collections.index_cache import default_cache_folder
+    from plackett.apps.workbench.collections.letor import LetorCollection
+    from plackett.apps.workbench.collections.text import open_collection
+    from plackett.apps.workbench.engines.answers import Engine
+    from plackett.apps.workbench.engines.collection import EngineCollection
     from plackett.cli.shared import inputs
     from plackett.cli.shared.models import for_model, load_ranker, name_of_data
     from plackett.data.documents.read import as_text
-    from plackett.web.collections.index_cache import default_cache_folder
-    from plackett.web.collections.letor import LetorCollection
-    from plackett.web.collections.text import open_collection
-    from plackett.web.engines.answers import Engine
-    from plackett.web.engines.collection import EngineCollection
 
     rankers = {path: load_ranker(path) for path in models}
     collection: Collection

@@ -26,7 +26,7 @@ from plackett.rankers.trees.base import BoostedTrees
 UNKNOWN = "unknown"
 PACKAGES = ("numpy", "scipy", "scikit-learn")  # every result depends on them
 KNOWN = {"plackett", "numpy", "scipy", "sklearn", *sys.stdlib_module_names}
-LATER_ROOMS = ("exports", "report", "reproductions", "cli", "web")  # they do not change results
+LATER_ROOMS = ("exports", "report", "reproductions", "cli", "apps")  # they do not change results
 IS_HEAP_TYPE = 1 << 9  # a class that a class statement made; the others are compiled
 UFUNCS = ("numpy", "scipy.special")
 

@@ -1,0 +1,1 @@
+"""Applications on the library: access control, the scoring service and the workbench."""

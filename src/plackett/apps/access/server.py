@@ -1,0 +1,204 @@
+"""The HTTP server: its port, its connections and its timeouts."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import signal
+import socket
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from plackett.apps.access.settings import ServerSettings
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+PORTS_TRIED = 50
+SHUTDOWN_TIMEOUT = 3  # seconds
+BACKLOG = 256  # connections that are not accepted yet
+HEADER_TIMEOUT = 15.0  # seconds
+UNREAD_TIMEOUT = 120.0  # seconds
+
+
+def open_port(host: str, port: int) -> socket.socket:
+    """Return a listening socket; raise an OSError with advice, such as the next free port."""
+    return open_ports(host, port, 1)[0]
+
+
+def open_ports(host: str, port: int, n_processes: int) -> list[socket.socket]:
+    """Return a listening socket for each process, all at the same port; raise an OSError with advice.
+
+    Linux spreads new connections over them. With one shared socket, the fastest process would take most connections,
+    and clients keep them. On other systems, all processes share one socket.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except socket.gaierror:
+        raise OSError(f"the host {host!r} is unknown; use 127.0.0.1 for this machine.") from None
+    n = n_processes if sys.platform.startswith("linux") else 1
+    # asyncio disables Nagle's algorithm, which delays responses by 40 ms, only if the protocol is given
+    listeners = [socket.socket(family, kind, protocol) for _ in range(n)]
+    try:
+        for place, listener in enumerate(listeners):
+            if os.name == "posix":  # elsewhere two servers could share a port
+                # reuse the port of a server that has just ended
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if place:
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            listener.bind(listeners[0].getsockname() if place else address)
+            if n > 1 and place == 0:  # not before it is bound, or a second server could share the port
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        for listener in listeners:  # after all are bound: sockets of accepted connections would be in the way
+            listener.listen(BACKLOG)
+    except OSError as error:
+        for listener in listeners:
+            listener.close()
+        raise OSError(_port_error(error, host, port)) from None
+    return listeners * (n_processes // n)
+
+
+def _port_error(error: OSError, host: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        free = next_free_port(host, port + 1)
+        advice = "" if free is None else f"--port {free}, or "
+        return f"port {port} on {host} is in use. Try {advice}--port 0 for any free port."
+    if error.errno == errno.EACCES:
+        return f"port {port} needs elevated privileges; choose a port from 1024 on."
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"{host} is not an address of this machine; use 127.0.0.1."
+    return f"port {port} on {host} cannot be opened: {error.strerror or error}."
+
+
+def next_free_port(host: str, first: int) -> int | None:
+    """Return the first port from ``first`` that can be opened; None if the next ones cannot."""
+    for port in range(first, min(first + PORTS_TRIED, 65536)):
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as trial:
+            try:
+                trial.bind((host, port))
+            except OSError:
+                continue
+            return port
+    return None
+
+
+def address_of(listener: socket.socket, settings: ServerSettings) -> str:
+    """Return the address to open in a browser, with the token if there is one."""
+    host, port = listener.getsockname()[:2]
+    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    if settings.host.isascii() and not settings.host[:1].isdigit() and ":" not in settings.host:
+        shown = settings.host  # names are shown unchanged
+    name = f"[{shown}]" if ":" in shown else shown
+    return f"http://{name}:{port}/" + (f"?token={quote(settings.token, safe='')}" if settings.token else "")
+
+
+def serve(app: Starlette, listener: socket.socket) -> None:
+    """Serve until Ctrl-C or SIGTERM; running requests have some seconds to end."""
+    run_server(make_server(app), listener)
+
+
+def run_server(server: uvicorn.Server, listener: socket.socket) -> None:
+    """Run until Ctrl-C or SIGTERM, and return: both are the usual way to stop a server."""
+    if threading.current_thread() is not threading.main_thread():  # which alone gets signals
+        server.run(sockets=[listener])
+        return
+    # uvicorn raises the signal again when it has stopped
+    before = {one: signal.signal(one, lambda *_: None) for one in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        server.run(sockets=[listener])
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def make_server(
+    app: Starlette, *, shutdown_timeout: int = SHUTDOWN_TIMEOUT, has_own_logs: bool = False
+) -> uvicorn.Server:
+    """Return the server of an application, not yet started.
+
+    Running requests have ``shutdown_timeout`` seconds to end after a signal. With ``has_own_logs`` the application has
+    set up the handlers of all logs.
+    """
+    config = uvicorn.Config(
+        app,
+        http=BoundedConnection,
+        log_config=None if has_own_logs else uvicorn.config.LOGGING_CONFIG,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=shutdown_timeout,
+        backlog=BACKLOG,
+        ws="none",
+    )
+    return uvicorn.Server(config)
+
+
+class BoundedConnection(H11Protocol):
+    """An HTTP/1.1 connection with a timeout for headers and for responses that the client does not read.
+
+    ``timeout_keep_alive`` of uvicorn only counts between requests, and the limits of a request (``middleware.py``) only
+    after its last header. A client that sends headers slowly would keep its connection otherwise, and so would a client
+    that reads nothing, because a connection is closed after everything was sent.
+    """
+
+    def __init__(self, *args: Any, **options: Any):
+        super().__init__(*args, **options)
+        self._header_timer: asyncio.TimerHandle | None = None
+        self._unread_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._start_header_timer()
+
+    def data_received(self, data: bytes) -> None:
+        # a body that still arrives after its response has the same timeout as headers
+        if self._is_idle:
+            self._start_header_timer()
+        super().data_received(data)
+        if not self._is_idle:
+            self._stop_header_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_header_timer()
+        self._stop_unread_timer()
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        self._unread_timer = self.loop.call_later(UNREAD_TIMEOUT, self.transport.abort)
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        self._stop_unread_timer()
+        super().resume_writing()
+
+    def _stop_unread_timer(self) -> None:
+        if self._unread_timer is not None:
+            self._unread_timer.cancel()
+            self._unread_timer = None
+
+    @property
+    def _is_idle(self) -> bool:
+        """Whether no request is being processed."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def _start_header_timer(self) -> None:
+        if self._header_timer is None:
+            self._header_timer = self.loop.call_later(HEADER_TIMEOUT, self._close_idle)
+
+    def _stop_header_timer(self) -> None:
+        if self._header_timer is not None:
+            self._header_timer.cancel()
+            self._header_timer = None
+
+    def _close_idle(self) -> None:
+        self._header_timer = None
+        if self._is_idle:
+            self.transport.close()

@@ -1,0 +1,84 @@
+"""Checks of every request of a scoring service, its id, and its line in the log.
+
+The checks are those of ``plackett.apps.access.guard``: host, bearer token, origin, and the size, rate, time and number
+of requests. ``/live`` and ``/ready`` need no token.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from plackett.apps.access.error_responses import error_response, internal_error_response
+from plackett.apps.access.errors import RequestError
+from plackett.apps.access.guard import RequestGuard, Sender, check_length, check_origin
+from plackett.apps.serve.logs import log_event
+from plackett.apps.serve.service import Service
+
+REQUEST_ID = "x-request-id"
+OPEN_PATHS = ("/live", "/ready")
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'",
+}
+
+
+class ServingMiddleware(RequestGuard):
+    """The checks above in front of an application; ``ServingSettings`` has the limits."""
+
+    def __init__(self, app: ASGIApp, service: Service):
+        super().__init__(app, service.settings)
+        self._service = service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+        if scope["type"] != "http":
+            return
+        request, start = Request(scope), time.perf_counter()
+        given = request.headers.get(REQUEST_ID, "")
+        request_id = given if _ID.fullmatch(given) else secrets.token_hex(8)
+        state = scope.setdefault("state", {})
+        state["request_id"], state["log"] = request_id, {}
+        status, end = 0, None
+
+        async def watched(message: Message) -> None:
+            nonlocal status, end
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+            end = time.perf_counter()
+
+        sender = Sender(watched, {**HEADERS, "X-Request-Id": request_id})
+        try:
+            self.check_host(request.headers)
+            self._check_access(request)
+            check_length(request.headers, self.settings.max_body)
+            await self.read_and_respond(scope, receive, sender)
+        except RequestError as error:
+            if not sender.has_started:
+                await error_response(request, error)(scope, receive, sender.send)
+        except Exception as error:
+            if sender.has_started:
+                raise
+            await internal_error_response(request, error)(scope, receive, sender.send)
+        finally:
+            seconds = (end or time.perf_counter()) - start  # the shadow model scores after the response
+            self._service.metrics.add_request(scope["path"], status, seconds)
+            if self._service.settings.is_logging_requests and scope["path"] not in OPEN_PATHS:
+                fields = {"request_id": request_id, "method": scope["method"], "path": scope["path"][:200]}
+                log_event("request", **fields, status=status, ms=round(1000 * seconds, 3), **state["log"])
+
+    def _check_access(self, request: Request) -> None:
+        if self.settings.token is not None:
+            if request.url.path not in OPEN_PATHS and not self.has_token(request.headers):
+                raise RequestError(401, "token", "this server requires its token.", "Send Authorization: Bearer TOKEN.")
+        elif request.method not in SAFE_METHODS:
+            check_origin(request.headers)

@@ -1,0 +1,177 @@
+"""The models of a service: loaded, verified, and swapped while requests run.
+
+A request takes its model once and keeps it, so a swap never changes the model of a running request. A file that cannot
+be served leaves the model in place, and its error is reported.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from plackett.apps.access.errors import RequestError
+from plackett.apps.serve.features import FeatureSchema
+from plackett.apps.serve.settings import ModelSpec
+from plackett.exceptions import ModelFormatError
+from plackett.rankers.scoring.load import load_scorer
+from plackett.rankers.scoring.scorer import Scorer
+
+DIGITS = 12  # digits of the checksum that are used as the version
+Signature = tuple[int, int, int] | None
+
+
+@dataclass(frozen=True)
+class ServedModel:
+    """A model of the service; it never changes.
+
+    Attributes
+    ----------
+    spec : ModelSpec
+    version : str
+        The version that the user gave, or the first digits of the checksum.
+    checksum : str
+        SHA-256 of the file.
+    scorer : Scorer
+    content : ndarray
+        The bytes of the file, because it may have changed when a score is explained.
+    signature : tuple or None
+        Signature of the file before it was read.
+    loaded : datetime
+    """
+
+    spec: ModelSpec
+    checksum: str
+    scorer: Scorer
+    content: np.ndarray = field(repr=False, compare=False)
+    signature: Signature
+    loaded: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def version(self) -> str:
+        return self.spec.version or self.short_checksum
+
+    @property
+    def short_checksum(self) -> str:
+        """The first digits of the checksum, which change with the file even if the user named the version."""
+        return self.checksum[:DIGITS]
+
+    @cached_property
+    def schema(self) -> FeatureSchema:
+        """The features that requests must have."""
+        return FeatureSchema(self.scorer)
+
+    @cached_property
+    def ranker(self) -> Any:
+        """The ranker in full, which explains scores; loading it imports scikit-learn."""
+        from plackett.rankers.registry import load
+
+        return load(io.BytesIO(self.content.data))
+
+    def describe(self) -> dict[str, Any]:
+        """Return the entry of ``GET /models``."""
+        return {
+            "name": self.spec.name,
+            "version": self.version,
+            "checksum": self.checksum,
+            "ranker": self.scorer.ranker,
+            "loaded": self.loaded.isoformat(timespec="seconds").replace("+00:00", "Z"),
+            "depends_on_list": self.scorer.depends_on_list,
+            "features": self.schema.describe(),
+        }
+
+
+def load_model(spec: ModelSpec) -> ServedModel:
+    """Load a model, and check its checksums, its arrays and the scores of a trial list."""
+    if os.path.isdir(spec.path):
+        raise IsADirectoryError(f"{spec.path!r} is a folder; give the name of a model file in it.")
+    signature = signature_of(spec.path)  # before reading: a write in the meantime changes it again
+    with open(spec.path, "rb") as file:
+        content = file.read()
+    try:
+        scorer = load_scorer(io.BytesIO(content))
+    except ModelFormatError as error:
+        raise ModelFormatError(spec.path, error.message) from None
+    except ValueError as error:
+        raise ValueError(f"{spec.path}: {error}") from None
+    model = ServedModel(
+        spec, hashlib.sha256(content).hexdigest(), scorer, np.frombuffer(content, dtype=np.uint8), signature
+    )
+    scorer.score(np.zeros((2, scorer.n_features)))
+    return model
+
+
+def signature_of(path: str) -> Signature:
+    """Return a value that changes whenever the file is written or replaced; None if it is missing."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_ino, status.st_size
+
+
+def check_same_features(new: ServedModel, old: ServedModel) -> None:
+    """Raise an error unless both take the same features, because running clients send those of the old model."""
+    if new.schema.is_same(old.schema):
+        missing = [
+            name
+            for name, may, did in zip(
+                new.schema.labels, new.schema.takes_missing, old.schema.takes_missing, strict=True
+            )
+            if did and not may
+        ]
+        if not missing:
+            return
+        raise ValueError(
+            f"{new.spec.path} does not accept missing values of {missing[0]}, but the served model does, so requests "
+            "could fail. Restart the service to serve it."
+        )
+    raise ValueError(
+        f"{new.spec.path} has different features ({new.schema.n:,}) than the served model ({old.schema.n:,}), so "
+        "requests would fail. Restart the service to serve it."
+    )
+
+
+class ModelTable:
+    """The current models, by name and version; the first one is the default. Thread-safe."""
+
+    def __init__(self, models: Iterable[ServedModel]):
+        self._models: dict[str, ServedModel] = {}
+        self._lock = threading.Lock()
+        self.errors: dict[str, str] = {}
+        for model in models:
+            if model.spec.key in self._models:
+                raise ValueError(f"two models are called {model.spec.key}; give NAME=FILE or NAME@VERSION=FILE.")
+            self._models[model.spec.key] = model
+
+    def __iter__(self):
+        return iter(tuple(self._models.values()))
+
+    def get(self, name: str | None = None, version: str | None = None) -> ServedModel:
+        """Return a model: the first one of this name and version, which may be None; raise a `RequestError`."""
+        models = tuple(self._models.values())
+        of_name = [model for model in models if name in (None, model.spec.name, model.spec.key)]
+        if not of_name:
+            names = ", ".join(self._models)
+            raise RequestError(404, "not-found", f"there is no model {name!r}.", f"The models are {names}.")
+        for model in of_name:
+            if version in (None, model.version):
+                return model
+        versions = ", ".join(model.version for model in of_name)
+        hint = f"Its versions are {versions}."
+        raise RequestError(404, "not-found", f"there is no version {version!r} of {of_name[0].spec.name}.", hint)
+
+    def swap(self, model: ServedModel) -> None:
+        """Replace the model of the same name and version; running requests keep theirs."""
+        with self._lock:
+            check_same_features(model, self._models[model.spec.key])
+            self._models = {**self._models, model.spec.key: model}
+            self.errors.pop(model.spec.key, None)

@@ -1,0 +1,224 @@
+"""The state of a scoring service in one process: models, counters, the shadow model and the log of lists."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from plackett.apps.access.errors import RequestError
+from plackett.apps.serve.logs import log_event
+from plackett.apps.serve.metrics import Metrics
+from plackett.apps.serve.models import ModelTable, ServedModel
+from plackett.apps.serve.ranking import Ranked, rows_for, score_lists
+from plackett.apps.serve.settings import ServingSettings
+from plackett.apps.serve.shown_lists import RecordLog
+from plackett.storage.postgresql import is_postgresql
+
+if TYPE_CHECKING:
+    from plackett.apps.serve.interleaving import Interleaving
+
+PATHS = ("/rank", "/click", "/interleaving", "/models", "/live", "/ready", "/metrics", "/openapi.json")
+MAX_PENDING = 64  # requests that wait for the shadow model
+ORDER_LOGGED = 100  # documents of an order in the log
+
+
+class Service:
+    """Models and counters, shared by the threads of a process.
+
+    Parameters
+    ----------
+    table : ModelTable
+    settings : ServingSettings
+    metrics : Metrics, default=None
+        Shared with other workers, if there are any.
+    """
+
+    def __init__(self, table: ModelTable, settings: ServingSettings, metrics: Metrics | None = None):
+        self.table, self.settings = table, settings
+        self.metrics = metrics or make_metrics(table)
+        if settings.shadow is not None:
+            try:
+                table.get(settings.shadow)
+            except RequestError as error:
+                raise ValueError(f"--shadow: {error.message} {error.hint}") from None
+        if settings.interleave is not None:
+            from plackett.apps.serve.interleaving import checked
+
+            if settings.log is None:
+                raise ValueError("--interleave needs the log of lists and clicks: --log FOLDER.")
+            self.settings = replace(settings, interleave=checked(settings.interleave, table))
+        self.is_ready, self.worker = True, 0
+        self.log: RecordLog | None = None
+        self.interleaving: Interleaving | None = None
+        self._n_pending, self._lock = 0, threading.Lock()
+
+    @property
+    def patience(self) -> float:
+        """Seconds that a request waits for the log, so that a response is sent in time."""
+        return self.settings.seconds / 2
+
+    def open_log(self) -> None:
+        """Open the log of returned lists, if the settings name one; after a fork, because each worker has its own."""
+        log = self.settings.log
+        if log is None:
+            return
+        if is_postgresql(log):
+            from plackett.apps.serve.database_log import DatabaseLog
+
+            self.log = DatabaseLog(log, self.patience)
+        else:
+            from plackett.apps.serve.file_log import FileLog
+
+            self.log = FileLog(log, self.worker, self.patience)
+        if self.settings.interleave is not None:
+            try:
+                self.open_interleaving().open(self.patience)
+            except OSError as error:  # lists are returned unmixed until the database of the tests is back
+                log_event("test not begun", logging.ERROR, error=str(error) or type(error).__name__)
+
+    def check_interleaving(self) -> None:
+        """Begin the interleaved test before the workers start; raise a `StoreError` if that fails."""
+        if self.settings.interleave is not None:
+            try:
+                self.open_interleaving().open()
+            finally:
+                self.close_log()
+
+    def open_interleaving(self) -> Interleaving:
+        """Return the interleaved tests, which are created for the first list or click that needs them."""
+        from plackett.apps.serve.interleaving import Interleaving
+
+        with self._lock:
+            if self.interleaving is None:
+                assert self.settings.log is not None
+                self.interleaving = Interleaving(self.settings.log, self.table, self.metrics, self.settings.interleave)
+        return self.interleaving
+
+    def close_log(self) -> None:
+        """Write pending records, and close the log."""
+        for part in (self.log, self.interleaving):
+            if part is not None:
+                part.close()
+        self.log = self.interleaving = None
+
+    def swap(self, model: ServedModel) -> None:
+        """Serve a new model instead of the old one."""
+        self.table.swap(model)
+        self.metrics.add("swaps_total", f'model="{model.spec.key}"')
+        log_event("model swapped", model=model.spec.key, version=model.version, checksum=model.checksum)
+
+    def swap_failed(self, key: str, message: str) -> None:
+        """Report a file that cannot be served; the old model stays."""
+        self.table.errors[key] = message
+        self.metrics.add("swap_failures_total", f'model="{key}"')
+        log_event("model not swapped", logging.ERROR, model=key, error=message)
+
+    def log_failed(self, error: OSError) -> None:
+        """Report lists or clicks that could not be written."""
+        self.metrics.add("log_failures_total")
+        log_event("not logged", logging.ERROR, error=str(error))
+
+    def count(self, ranked: Ranked) -> None:
+        """Count the lists and documents of a request."""
+        labels = f'model="{ranked.model.spec.key}"'
+        self.metrics.add("lists_total", labels, len(ranked.lists))
+        self.metrics.add("documents_total", labels, ranked.n_docs)
+
+    def models(self) -> list[dict[str, Any]]:
+        """Return the response to ``GET /models``."""
+        shadow = None if self.settings.shadow is None else self.table.get(self.settings.shadow).spec.key
+        return [
+            {**model.describe(), "is_shadow": model.spec.key == shadow, "error": self.table.errors.get(model.spec.key)}
+            for model in self.table
+        ]
+
+    def metrics_text(self, more: list[str]) -> str:
+        """Return the counters, which models are served, and further lines."""
+        lines = ["# HELP plackett_model_info Models that are served.", "# TYPE plackett_model_info gauge"]
+        lines += [
+            f'plackett_model_info{{model="{one.spec.key}",version="{one.version}",ranker="{one.scorer.ranker}"}} 1'
+            for one in self.table
+        ]
+        return self.metrics.text([*lines, *more])
+
+    # the shadow model
+
+    def may_shadow(self) -> bool:
+        """Return whether the shadow model should score a request now; False counts it as dropped."""
+        if self.settings.shadow is None:
+            return False
+        with self._lock:
+            if self._n_pending < MAX_PENDING:
+                self._n_pending += 1
+                return True
+        self.metrics.add("shadow_dropped_total")
+        return False
+
+    def shadow(self, ranked: Ranked, request_id: str) -> None:
+        """Score the lists of a request with the shadow model too, and log both orders."""
+        try:
+            model = self.table.get(self.settings.shadow)
+            if model.spec.key == ranked.model.spec.key:
+                return
+            self._log_shadow(model, ranked, request_id)
+            self.metrics.add("shadow_total")
+        except Exception as error:  # never reaches the client
+            self.metrics.add("shadow_failures_total")
+            message = error.message if isinstance(error, RequestError) else str(error)
+            log_event("shadow failed", logging.WARNING, request_id=request_id, error=message)
+        finally:
+            with self._lock:
+                self._n_pending -= 1
+
+    def _log_shadow(self, model: ServedModel, ranked: Ranked, request_id: str) -> None:
+        rows = [rows_for(model, ranked, number) for number in range(len(ranked.lists))]
+        for number, (order, scores) in enumerate(zip(ranked.orders, score_lists(model, rows), strict=True)):
+            other = np.argsort(-scores, kind="stable")
+            log_event(
+                "shadow",
+                request_id=request_id,
+                list=number,
+                model=ranked.model.spec.key,
+                version=ranked.model.version,
+                shadow=model.spec.key,
+                shadow_version=model.version,
+                ids=ranked.lists[number].ids,
+                order=order[:ORDER_LOGGED].tolist(),
+                shadow_order=other[:ORDER_LOGGED].tolist(),
+                same_first=bool(order.size and order[0] == other[0]),
+            )
+
+
+def prepare_log(log: str) -> contextlib.AbstractContextManager[Any]:
+    """Make a log ready for workers: a folder with its key, or tables of a database; raise an OSError if that fails.
+
+    The result locks the folder against other services until it is closed.
+    """
+    if is_postgresql(log):
+        from plackett.apps.serve.database_log import create_tables
+
+        create_tables(log)
+        return contextlib.nullcontext()
+    scheme, is_url, _ = log.partition("://")
+    if is_url:  # not shown, because it may have a password
+        raise ValueError(f"a log is a folder or postgresql://…, not {scheme}://….")
+    from plackett.apps.serve.file_log import claim
+
+    try:
+        os.makedirs(log, exist_ok=True)
+    except OSError as error:
+        raise OSError(f"{log!r}, given for the log, cannot be used as a folder: {error.strerror}.") from None
+    if not os.access(log, os.W_OK):
+        raise PermissionError(f"{log!r}, given for the log, cannot be written to.")
+    return claim(log)
+
+
+def make_metrics(table: ModelTable, n_workers: int = 1) -> Metrics:
+    """Return the counters of a service."""
+    return Metrics(PATHS, [model.spec.key for model in table], n_workers)

@@ -1,0 +1,255 @@
+"""Texts as a collection: a text index with its base rankers and features."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterable
+from functools import cached_property, lru_cache
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from plackett.apps.workbench.collections.base import Collection, Document, Hits
+from plackett.apps.workbench.collections.index_cache import cached_index, content_key, stdlib_key
+from plackett.apps.workbench.collections.snippets import marked_snippet
+from plackett.apps.workbench.engines.answers import LIST_SECONDS, Engine, scores_of
+from plackett.apps.workbench.engines.client import EngineError
+from plackett.data.documents.read import Document as ReadDocument
+from plackett.data.documents.read import as_text, columns_of, read_documents
+from plackett.storage.opening import is_stream
+from plackett.text import TextIndex, build_index, letor_features, open_index, parse_boolean
+from plackett.text.boolean import positive_terms, search_boolean
+from plackett.text.index import INDEX_FILE
+from plackett.validation import count_of
+
+BUILT_IN = "python-stdlib"
+RANKERS = {  # names shown to users -> names in the index
+    "bm25": "bm25",
+    "jelinek-mercer": "lm-jm",
+    "dirichlet": "lm-dirichlet",
+    "absolute-discounting": "lm-absolute",
+    "tf-idf": "vector-space",
+}
+BOOLEAN = "boolean"
+MAX_FIELDS = 8  # 25 features each
+MAX_ID_LENGTH = 500  # characters of a document's id, which leaves room for a suffix below MAX_DOCID
+CACHED_SNIPPETS = 4096
+SUGGESTIONS, TITLES_TRIED = 5, 40
+MAX_TITLE = 200  # characters of a title that a query is made of
+EXAMPLES = (
+    "parse json text",
+    "sort a list by key",
+    "temporary file name",
+    "run a command and read its output",
+    "current time zone",
+)
+
+
+class TextCollection(Collection):
+    """The documents of a text index.
+
+    Parameters
+    ----------
+    index : TextIndex
+    name, key : str
+    examples : iterable of str, default=()
+        Example queries; empty means titles of documents.
+    """
+
+    kind = "text"
+
+    def __init__(self, index: TextIndex, name: str, key: str, examples: Iterable[str] = ()):
+        super().__init__()
+        self.index, self.name, self.key, self.n_docs = index, name, key, index.n_docs
+        self._examples = list(examples)
+        self._engines: dict[str, Engine] = {}
+        self._cached_snippet = lru_cache(CACHED_SNIPPETS)(self._snippet)
+
+    def own_rankers(self) -> list[str]:
+        return [*RANKERS, BOOLEAN, *self._engines]
+
+    def add_engine(self, engine: Engine) -> None:
+        """Add a live engine with the same documents as a base ranker; their features are those of the index."""
+        self._check_name(engine.name)
+        self.keep_lists_for(LIST_SECONDS)
+        self._engines[engine.name] = engine
+
+    @cached_property
+    def feature_names(self) -> list[str]:
+        names = letor_features(self.index, {"": []}, {"": self.index.docid[:1].tolist()}).feature_names
+        return [] if names is None else names
+
+    def __contains__(self, docid: object) -> bool:
+        try:
+            return self.index.place(str(docid)) >= 0
+        except KeyError:
+            return False
+
+    def document(self, docid: str) -> Document:
+        return Document(docid, self.index.title(docid), self.index.document(docid))
+
+    def _terms(self, query: str, base: str) -> list[str]:
+        return positive_terms(self.index, parse_boolean(query)) if base == BOOLEAN else self.index.analyser(query)
+
+    def _find(self, query: str, base: str, k: int) -> Hits:
+        if base in self._engines:
+            return self._find_by_engine(query, base).first(k)
+        if base == BOOLEAN:
+            found, _, terms = search_boolean(self.index, query, k)
+        else:
+            terms = self.index.analyser(query)
+            found = self.index.search(terms, k, RANKERS[base])
+        docid = found.docid.tolist()
+        return Hits(docid, found.scores.astype(np.float64), self._features(terms, docid), self.feature_names)
+
+    def _find_by_engine(self, query: str, base: str) -> Hits:
+        hits = self._engines[base].search(query)
+        known = [hit for hit in hits if hit.docid in self]
+        if hits and not known:
+            raise EngineError(
+                f"{self.name} has none of the {len(hits)} documents that {base} found, such as {hits[0].docid!r}.",
+                "Both must have the same ids. Without a SOURCE, documents come from the engine.",
+            )
+        n_unknown, docid = len(hits) - len(known), [hit.docid for hit in known]
+        words = count_of(n_unknown, "document that it found is", "documents that it found are")
+        note = f"{words} not in {self.name} and left out." if n_unknown else ""
+        X = self._features(self.index.analyser(query), docid)
+        return Hits(docid, scores_of(known), X, self.feature_names, note=note)
+
+    def _score(self, query: str, docid: list[str], base: str) -> Hits:
+        if base in self._engines:
+            found = self._find_by_engine(query, base)
+            score = dict(zip(found.docid, found.scores.tolist(), strict=True))
+            last = min(score.values(), default=0.0) - 1.0  # a document that the engine does not return comes last
+            scores = np.array([score.get(one, last) for one in docid], dtype=np.float64)
+            return Hits(docid, scores, self._features(self.index.analyser(query), docid), self.feature_names)
+        rows = np.array([self.index.place(one) for one in docid], dtype=np.int64)
+        terms = self._terms(query, base)
+        scores = self.index.scores(terms, rows, RANKERS.get(base, "bm25")) if docid else np.zeros(0)
+        if base == BOOLEAN:  # documents that do not match come last
+            scores = np.where(np.isin(rows, self.index.match(query)), scores, -1.0)
+        return Hits(docid, scores.astype(np.float64), self._features(terms, docid), self.feature_names)
+
+    def _features(self, terms: list[str], docid: list[str]) -> np.ndarray:
+        if not docid:
+            return np.zeros((0, len(self.feature_names)))
+        return letor_features(self.index, {"": terms}, {"": docid}).X
+
+    def snippet(self, docid: str, query: str) -> list[tuple[str, bool]]:
+        return list(self._cached_snippet(docid, query))
+
+    def _snippet(self, docid: str, query: str) -> list[tuple[str, bool]]:
+        return marked_snippet(self.index.document(docid), query, self.index.analyser)
+
+    def suggestions(self) -> list[str]:
+        if self._examples:
+            return list(self._examples)
+        return list(self._title_queries)
+
+    @cached_property
+    def _title_queries(self) -> list[str]:
+        """First words of titles, as written, that find their document among the first."""
+        places = np.linspace(0, self.index.n_docs - 1, min(self.index.n_docs, TITLES_TRIED)).astype(np.int64)
+        found: dict[str, None] = {}
+        for docid in self.index.docid[places].tolist():
+            spans = [one for one in self.index.analyser.spans(self.index.title(docid)[:MAX_TITLE]) if one[0]][:5]
+            query = self.index.title(docid)[spans[0][1] : spans[-1][2]] if spans else ""
+            query = " ".join(query.split())
+            first = self.index.search(self.index.analyser(query), 3).docid.tolist() if query else []
+            if docid in first:
+                found[query] = None
+            if len(found) == SUGGESTIONS:
+                break
+        return list(found)
+
+
+def open_collection(
+    source: str | PathLike | None,
+    *,
+    cache: str | PathLike | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> TextCollection:
+    """Open the documents of a folder or a file, or the built-in ones, as a collection.
+
+    Parameters
+    ----------
+    source : path or None
+        A folder or a file: text, Markdown, HTML, JSONL, JSON, CSV, TSV; or an index folder written by
+        ``plackett index``. None opens the documentation of Python's standard library.
+    cache : path, default=None
+        A folder where the index is cached by the content of the documents. A damaged cache is rebuilt. None disables
+        the cache.
+    progress : callable, default=None
+        As in ``build_index``; not called if the index is cached.
+
+    Returns
+    -------
+    TextCollection
+    """
+    source = None if source is None else str(source)
+    if source is None:
+        index = cached_index(cache, BUILT_IN, stdlib_key(), lambda: _stdlib_index(progress))
+        return TextCollection(index, BUILT_IN, BUILT_IN, EXAMPLES)
+    path = Path(source)
+    if not path.exists():
+        raise FileNotFoundError(f"{source} does not exist. Give a folder or a file of texts.")
+    name = as_text(path.resolve().name) or "documents"
+    key = f"{name}-{hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:10]}"
+    if (path / INDEX_FILE).is_file():
+        return TextCollection(open_index(path), name, key)
+    if is_stream(source):  # can be read only once, so it has no cache key
+        return TextCollection(_build_index(source, progress), name, key)
+    index = cached_index(cache, key, content_key(source), lambda: _build_index(source, progress))
+    return TextCollection(index, name, key)
+
+
+def _stdlib_index(progress: Callable[[int, int], None] | None) -> TextIndex:
+    from plackett.data.documents.stdlib_corpus import read_stdlib
+
+    return build_index(read_stdlib(n_queries=1), links="containment", positions=True, progress=progress)
+
+
+def _build_index(source: str, progress: Callable[[int, int], None] | None) -> TextIndex:
+    documents = [_renamed(one, source) for one in read_documents(source, is_lenient=True)]
+    fields = _safe_fields(columns_of(documents, [source]))
+    return build_index(fields, docid=_unique_ids(documents), positions=True, progress=progress)
+
+
+def _renamed(document: ReadDocument, source: str) -> ReadDocument:
+    """Name a document of a file without the folder, so that judgements do not depend on how the path was typed."""
+    path = as_text(source)
+    if os.path.isdir(source) or not as_text(document.name).startswith(path):
+        return document
+    return document._replace(name=os.path.basename(path) + as_text(document.name)[len(path) :])
+
+
+def _safe_fields(columns: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Return fields under names that an index accepts; of many fields, titles and texts first, then the longest."""
+    if len(columns) > MAX_FIELDS:
+        first = [name for name in columns if name.lower() in ("title", "body", "text")]
+        others = sorted((name for name in columns if name not in first), key=lambda name: -sum(map(len, columns[name])))
+        columns = {name: columns[name] for name in [*first, *others][:MAX_FIELDS]}
+    fields: dict[str, list[str]] = {}
+    for name, texts in columns.items():
+        safe = re.sub(r"[\W_]+", "_", name).strip("_").lower() or "field"
+        while safe in ("whole", "docid", "urls") or safe in fields:
+            safe += "_"
+        fields[safe] = texts
+    return fields
+
+
+def _unique_ids(documents: list[ReadDocument]) -> list[str]:
+    """Return unique ids; the second document of a name is "name (2)"."""
+    taken: set[str] = set()
+    names = []
+    for document in documents:
+        base = " ".join(document.name.split())[:MAX_ID_LENGTH] or "document"
+        name, number = base, 2
+        while name in taken:
+            name, number = f"{base} ({number})", number + 1
+        taken.add(name)
+        names.append(name)
+    return names

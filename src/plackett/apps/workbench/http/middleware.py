@@ -1,0 +1,223 @@
+"""Checks of every request: host, token, origin, CSRF token, size, rate, time and number.
+
+- **Host**: a local server accepts only host names of this machine, against DNS rebinding.
+- **Token**: if the server has one, every request needs it, as ``Authorization: Bearer`` or as the cookie that opening
+  ``/?token=…`` sets.
+- **Writes**: a browser must write from a page of this server (``Origin``, ``Sec-Fetch-Site``) and send the CSRF token
+  (``X-CSRF-Token``) that equals a ``SameSite=Strict`` cookie.
+- **Limits**: those of ``plackett.apps.access.guard``, and the number of uploads.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+from hashlib import sha256
+from typing import NamedTuple
+from urllib.parse import parse_qsl, quote, unquote, urlencode
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from plackett.apps.access.error_responses import error_response, internal_error_response
+from plackett.apps.access.errors import RequestError
+from plackett.apps.access.guard import OWN_SITES, RequestGuard, Sender, check_length, check_origin
+from plackett.apps.access.request_body import Upload, replay
+from plackett.apps.workbench.http.starting import HEADERS as STARTING_HEADERS
+from plackett.apps.workbench.http.starting import starting_page
+from plackett.apps.workbench.limits import MAX_NAME
+from plackett.apps.workbench.settings import Settings
+
+CSRF_COOKIE, USER_COOKIE, TOKEN_COOKIE = "plackett_csrf", "plackett_user", "plackett_token"
+CSRF_HEADER, USER_HEADER = "x-csrf-token", "x-plackett-user"
+DEFAULT_USER = "me"
+HEALTH = "/api/v1/health"
+UPLOADS = "/api/v1/clicks/logs"  # bodies of POST requests to it are written to disk
+MAX_UPLOADS = 2  # unfinished ones
+WITHOUT_CSRF = ("/api/v1/refine",)  # writes nothing
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+YEAR = 365 * 24 * 3600
+_JOINERS = dict.fromkeys((0x200C, 0x200D))
+_CSRF = re.compile(r"[A-Za-z0-9_-]{32,64}")
+HEADERS = {
+    "Content-Security-Policy": "; ".join(
+        [
+            "default-src 'none'",
+            *(f"{kind}-src 'self'" for kind in ("script", "style", "img", "font", "connect", "manifest")),
+            "form-action 'self'",
+            "base-uri 'none'",
+            "frame-ancestors 'none'",
+        ]
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+class Credentials(NamedTuple):
+    """The user of a request, the CSRF token of its pages, and whether it has the bearer token.
+
+    ``is_seen`` is False for prefetches, and for requests of other sites' pages, whose results users may not see.
+    """
+
+    user: str
+    csrf: str
+    is_bearer: bool
+    is_seen: bool
+
+
+class SafetyMiddleware(RequestGuard):
+    """The checks above in front of an application; ``Settings`` has the limits."""
+
+    settings: Settings
+
+    def __init__(self, app: ASGIApp, settings: Settings):
+        super().__init__(app, settings)
+        self._n_uploads = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+        if scope["type"] != "http":
+            return
+        request = Request(scope)
+        headers, cookies = request.headers, request.cookies
+        csrf = cookies.get(CSRF_COOKIE, "")
+        is_new = not _CSRF.fullmatch(csrf)
+        is_bearer = self.has_token(headers)
+        is_seen = is_bearer or (headers.get("sec-fetch-site") in OWN_SITES and not _is_prefetch(headers))
+        credentials = Credentials(DEFAULT_USER, secrets.token_urlsafe(32) if is_new else csrf, is_bearer, is_seen)
+        scope.setdefault("state", {})["credentials"] = credentials
+        caching = "no-cache" if scope["path"].startswith("/static/") else "no-store"
+        cookie = f"{CSRF_COOKIE}={credentials.csrf}; HttpOnly; Max-Age={YEAR}; Path=/; SameSite=Strict"
+        sender = Sender(send, {**HEADERS, "Cache-Control": caching}, cookie if is_new else None)
+        try:
+            self.check_host(headers)
+            redirect = self._check_token(scope, cookies, credentials)
+            if redirect is not None:
+                await redirect(scope, receive, sender.send)
+                return
+            scope["state"]["credentials"] = credentials._replace(user=_user(headers, cookies))
+            if scope["method"] not in SAFE_METHODS and not credentials.is_bearer:  # browsers never add a bearer token
+                self._check_write(scope, headers, None if is_new else csrf)
+            if (page := _warming_page(request)) is not None:
+                await page(scope, receive, sender.send)
+                return
+            await self._run(scope, receive, sender, headers)
+        except RequestError as error:
+            if not sender.has_started:
+                await error_response(request, error)(scope, receive, sender.send)
+        except Exception as error:
+            if sender.has_started:
+                raise
+            await internal_error_response(request, error)(scope, receive, sender.send)
+
+    # access
+
+    def _check_token(self, scope: Scope, cookies: dict[str, str], credentials: Credentials) -> Response | None:
+        """Refuse requests without the token; return a redirect that moves a token in the URL into a cookie."""
+        token = self.settings.token
+        if token is None or credentials.is_bearer or scope["path"] == HEALTH:
+            return None
+        cookie = hmac.new(token.encode(), b"plackett cookie", sha256).hexdigest()
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        tokens = [value for name, value in query if name == "token"]
+        if tokens and scope["method"] == "GET" and not scope["path"].startswith("/api/") and self.is_token(tokens[0]):
+            rest = urlencode([(name, value) for name, value in query if name != "token"])
+            path = "/" + quote(scope["path"].lstrip("/"))  # one slash: two would name another server
+            response = Response(status_code=303, headers={"Location": path + (f"?{rest}" if rest else "")})
+            # lax, so that links from other sites open pages; writes have further checks
+            response.set_cookie(TOKEN_COOKIE, cookie, max_age=YEAR, httponly=True, samesite="lax", path="/")
+            return response
+        if hmac.compare_digest(cookies.get(TOKEN_COOKIE, "").encode(), cookie.encode()):
+            return None
+        hint = "Open the address that the server printed, with its ?token=, or send Authorization: Bearer TOKEN."
+        raise RequestError(401, "token", "this server requires its token.", hint)
+
+    def _check_write(self, scope: Scope, headers: Headers, cookie: str | None) -> None:
+        check_origin(headers)
+        if scope["path"] in WITHOUT_CSRF:
+            return
+        sent = headers.get(CSRF_HEADER, "")
+        if cookie is None or not hmac.compare_digest(sent.encode("latin-1", "replace"), cookie.encode()):
+            hint = "Reload the page; programs get one from GET /api/v1/session, or send Authorization: Bearer TOKEN."
+            raise RequestError(403, "csrf", "the CSRF token is missing or wrong.", hint)
+
+    # limits
+
+    async def _run(self, scope: Scope, receive: Receive, sender: Sender, headers: Headers) -> None:
+        """Read the body, within the limits of its size and rate, and respond."""
+        is_upload = scope["method"] == "POST" and scope["path"] == UPLOADS
+        limit = self.settings.max_upload if is_upload else self.settings.max_body
+        check_length(headers, limit)
+        if not is_upload:
+            await self.read_and_respond(scope, receive, sender)
+            return
+        upload = Upload()
+        try:
+            if await self._save(receive, upload):
+                scope["state"]["upload"] = upload
+                await self.respond(scope, replay(b"", receive), sender)
+        finally:
+            upload.close()
+
+    async def _save(self, receive: Receive, upload: Upload) -> bool:
+        if self._n_uploads >= MAX_UPLOADS:
+            raise RequestError(429, "busy", "other logs are being uploaded.", "Try again in a moment.")
+        self._n_uploads += 1
+        try:
+            return await self.bodies.save(receive, upload, self.settings.max_upload)
+        except OSError as error:
+            message = f"the upload cannot be written to disk ({error.strerror or error})."
+            raise RequestError(507, "disk", message, "Free some space in the temporary folder.") from error
+        finally:
+            self._n_uploads -= 1
+
+
+def set_user_cookie(response: Response, user: str) -> None:
+    """Store the user name in a cookie."""
+    response.set_cookie(USER_COOKIE, quote(user, safe=""), max_age=YEAR, httponly=True, samesite="strict", path="/")
+
+
+def clean_user_name(text: str) -> str:
+    """Return a user's name with single spaces; raise a `RequestError` if it is too long or not printable."""
+    name = " ".join(text.split())
+    # joiners are not printable, but Persian and Indian languages need them
+    if len(name) > MAX_NAME or not name.translate(_JOINERS).isprintable():
+        hint = f"A name has at most {MAX_NAME} characters, all printable."
+        raise RequestError(422, "invalid", "this is not a valid user name.", hint)
+    return name
+
+
+def _user(headers: Headers, cookies: dict[str, str]) -> str:
+    """Return the name in the header, or else in the cookie; an invalid cookie is ignored."""
+    try:
+        for text in (headers.get(USER_HEADER), cookies.get(USER_COOKIE)):
+            name = clean_user_name(unquote(text or "", errors="replace"))
+            if name:
+                return name
+    except RequestError:
+        if headers.get(USER_HEADER):
+            raise
+    return DEFAULT_USER
+
+
+def _warming_page(request: Request) -> Response | None:
+    """Return a page that shows the progress while the server is loading, which may take long."""
+    app = request.scope.get("app")
+    warming = None if app is None else app.state.workbench.warming
+    if warming is None or request.method != "GET" or request.url.path.startswith(("/api/", "/static/")):
+        return None
+    share, words = warming
+    return Response(starting_page(words, share), headers=STARTING_HEADERS, media_type="text/html; charset=utf-8")
+
+
+def _is_prefetch(headers: Headers) -> bool:
+    return "prefetch" in headers.get("sec-purpose", headers.get("purpose", ""))

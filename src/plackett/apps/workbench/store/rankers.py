@@ -1,0 +1,67 @@
+"""Stored rankers, as the bytes that ``Ranker.save`` writes."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import delete, func, select
+
+from plackett.apps.workbench.records import RankerSummary
+from plackett.apps.workbench.store import tables
+from plackett.apps.workbench.store.database import Database
+from plackett.apps.workbench.store.validation import MAX_NAME, MAX_RANKER, check_json, check_text
+
+
+class RankerStore(Database):
+    """The operations of a store on rankers; a name is unique in the store."""
+
+    def save_ranker(
+        self, name: str, collection: str, data: bytes, summary: dict[str, Any], *, replace: bool = False
+    ) -> None:
+        """Save ``data`` under ``name``; raise a ValueError if the name is taken, unless ``replace`` is True."""
+        row = {
+            "name": _name(name),
+            "collection": check_text(collection, "a collection's name"),
+            "data": bytes(data),
+            "summary": check_json(summary, "a ranker's summary"),
+            "created": datetime.now(UTC),
+        }
+        if len(data) > MAX_RANKER:
+            raise ValueError(f"the ranker has {len(data):,} bytes; the store keeps up to {MAX_RANKER:,}.")
+        with self.writing() as connection:
+            if replace:
+                connection.execute(delete(tables.rankers).where(tables.rankers.c.name == name))
+            new = self.insert_new(tables.rankers).values(row).returning(tables.rankers.c.name)
+            if connection.execute(new).first() is None:
+                raise ValueError(f'a ranker "{name}" already exists. Choose another name, or replace it.')
+
+    def ranker(self, name: str) -> bytes:
+        """Return the bytes saved under ``name``; raise a LookupError if the name is unknown."""
+        with self.reading() as connection:
+            data = connection.execute(
+                select(tables.rankers.c.data).where(tables.rankers.c.name == _name(name))
+            ).scalar()
+        if data is None:
+            raise LookupError(f'there is no ranker "{name}".')
+        return bytes(data)
+
+    def rankers(self, collection: str | None = None) -> list[RankerSummary]:
+        """Return all saved rankers, or those of one collection, oldest first."""
+        columns = tables.rankers.c
+        chosen = select(columns.name, columns.collection, func.length(columns.data), columns.summary, columns.created)
+        if collection is not None:
+            chosen = chosen.where(columns.collection == check_text(collection, "a collection's name"))
+        with self.reading() as connection:
+            rows = connection.execute(chosen.order_by(columns.created, columns.name)).all()
+        return [RankerSummary(*row)._replace(summary=json.loads(row.summary)) for row in rows]
+
+    def delete_ranker(self, name: str) -> bool:
+        """Delete a ranker; return False if there was none of that name."""
+        with self.writing() as connection:
+            return connection.execute(delete(tables.rankers).where(tables.rankers.c.name == _name(name))).rowcount == 1
+
+
+def _name(name: str) -> str:
+    return check_text(name, "a ranker's name", max_length=MAX_NAME)

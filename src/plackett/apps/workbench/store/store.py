@@ -1,0 +1,413 @@
+"""Storage of users, queries, judgements, rankers and jobs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import groupby, islice
+from typing import Any, TypeVar
+
+from cachetools import LRUCache
+from sqlalchemy import ColumnElement, Connection, Engine, Select, func, insert, select, update
+
+from plackett.apps.workbench.records import Event, Judgement, ListState, Preference, Query, QuerySummary, User
+from plackett.apps.workbench.store import tables
+from plackett.apps.workbench.store.clicks import ClickStore
+from plackett.apps.workbench.store.database import SCHEMA_LOCK, advisory_lock
+from plackett.apps.workbench.store.interleaving import InterleavingStore
+from plackett.apps.workbench.store.jobs import JobStore
+from plackett.apps.workbench.store.query_sets import QuerySetStore
+from plackett.apps.workbench.store.rankers import RankerStore
+from plackett.apps.workbench.store.snapshots import SnapshotStore
+from plackett.apps.workbench.store.team import TeamStore
+from plackett.apps.workbench.store.validation import (
+    MAX_NAME,
+    check_docid,
+    check_grade,
+    check_id,
+    check_page,
+    check_query,
+    check_text,
+    query_key,
+)
+
+USERS, QUERIES, EVENTS = tables.users, tables.queries, tables.events
+UNDOS = EVENTS.alias("undos")
+QUERY_COLUMNS = [QUERIES.c[name] for name in Query._fields]
+# imports take turns: two of them that lock the same queries in different orders would deadlock
+IMPORT_LOCK = SCHEMA_LOCK + 1
+PAGE = 200  # queries per transaction when a whole collection is read
+CACHED = 1024  # users, and queries
+Found = TypeVar("Found", User, Query)
+
+
+class Store(RankerStore, JobStore, InterleavingStore, ClickStore, QuerySetStore, SnapshotStore, TeamStore):
+    """Judgements of several users, in a database: ``Store.open(url)``. Thread-safe.
+
+    A write is on disk when its method returns. Judgements are an append-only log; ``ListState.from_events`` has its
+    rules. Unknown ids raise a ``LookupError``, invalid texts and numbers a ``ValueError`` or a ``TypeError``, and
+    database failures a ``StoreError``; nothing is written then.
+    """
+
+    def __init__(self, engine: Engine, location: str, timeout: float):
+        super().__init__(engine, location, timeout)
+        # users and queries are never deleted, so their ids can be cached
+        self._users: LRUCache[str, User] = LRUCache(CACHED)
+        self._queries: LRUCache[str, Query] = LRUCache(CACHED)
+        self._cache_lock = threading.Lock()
+
+    # users and queries
+
+    def user(self, name: str) -> User:
+        """Return the user of that name, and create it if needed."""
+        found = self.find_user(name)
+        if found is not None:
+            return found
+        with self.writing() as connection:
+            connection.execute(self.insert_new(USERS).values(name=name, created=datetime.now(UTC)))
+            return User(*connection.execute(select(USERS).where(USERS.c.name == name)).one())
+
+    def find_user(self, name: str) -> User | None:
+        """Return the user of that name, or None."""
+        check_text(name, "a user's name", max_length=MAX_NAME)
+        return self._find(self._users, name, User, select(USERS).where(USERS.c.name == name))
+
+    def users(self) -> list[User]:
+        """Return all users, oldest first."""
+        with self.reading() as connection:
+            return [User(*row) for row in connection.execute(select(USERS).order_by(USERS.c.id))]
+
+    def query(self, collection: str, text: str, base: str) -> Query:
+        """Return the query of that collection and text, and create it if needed.
+
+        A query with another base ranker is the same query with the same judgements; the last base ranker is stored.
+        """
+        check_text(base, "a base ranker's name", max_length=MAX_NAME)
+        found = self.find_query(collection, text)
+        if found is not None and found.base == base:
+            return found
+        key = query_key(collection, text)
+        this = QUERIES.c.key == key
+        with self.writing() as connection:
+            self._create_queries(connection, collection, [text], base)
+            connection.execute(update(QUERIES).where(this, QUERIES.c.base != base).values(base=base))
+            query = Query(*connection.execute(select(*QUERY_COLUMNS).where(this)).one())
+        with self._cache_lock:
+            self._queries[key] = query
+        return query
+
+    def find_query(self, collection: str, text: str) -> Query | None:
+        """Return the query of that collection and text, or None."""
+        key = query_key(collection, text)
+        return self._find(self._queries, key, Query, select(*QUERY_COLUMNS).where(QUERIES.c.key == key))
+
+    def _find(
+        self, cache: LRUCache[str, Found], key: str, record: Callable[..., Found], wanted: Select
+    ) -> Found | None:
+        """Return a record from the cache, or else from the database; None if it does not exist."""
+        with self._cache_lock:
+            known = cache.get(key)
+        if known is None:
+            with self.reading() as connection:
+                row = connection.execute(wanted).first()
+            if row is None:
+                return None
+            known = record(*row)
+            with self._cache_lock:
+                cache[key] = known
+        return known
+
+    def query_by_id(self, query_id: int) -> Query:
+        """Return a query by its id; raise a LookupError if the id is unknown."""
+        wanted = select(*QUERY_COLUMNS).where(QUERIES.c.id == check_id(query_id, "query"))
+        with self.reading() as connection:
+            row = connection.execute(wanted).first()
+        if row is None:
+            raise LookupError(f"there is no query {query_id}.")
+        return Query(*row)
+
+    # judging
+
+    def judge(self, user_id: int, query_id: int, docid: str, grade: float | None) -> Event:
+        """Set the grade of a document; None removes it."""
+        values = {"docid": check_docid(docid), "grade": check_grade(grade)}
+        with self.writing() as connection:
+            _lock_list(connection, user_id, query_id)
+            return _insert_event(connection, user_id, query_id, "judge", **values)
+
+    def prefer(self, user_id: int, query_id: int, docid: str, other: str) -> Event:
+        """Prefer ``docid`` to ``other``, which replaces an earlier preference between the two."""
+        _check_pair(docid, other)
+        with self.writing() as connection:
+            _lock_list(connection, user_id, query_id)
+            return _insert_event(connection, user_id, query_id, "prefer", docid=docid, other=other)
+
+    def undo(self, user_id: int, query_id: int) -> Event | None:
+        """Cancel and return the last event of the user's list that is not undone; None without such an event.
+
+        A reset is one event: undoing it restores what it cleared. Further undos go further back.
+        """
+        with self.writing() as connection:
+            _lock_list(connection, user_id, query_id)
+            last = _events(EVENTS.c.user_id == user_id, EVENTS.c.query_id == query_id)
+            last = last.where(EVENTS.c.kind != "undo", UNDOS.c.id.is_(None)).order_by(None)
+            row = connection.execute(last.order_by(EVENTS.c.id.desc()).limit(1)).first()
+            if row is None:
+                return None
+            _insert_event(connection, user_id, query_id, "undo", target=row.id)
+        return Event(*row)._replace(undone=True)
+
+    def reset(self, user_id: int, query_id: int) -> int:
+        """Clear the user's list and return how many grades and pairs that removed. One undo restores them."""
+        with self.writing() as connection:
+            _lock_list(connection, user_id, query_id)
+            n_cleared = _state(connection, user_id, query_id).n_judgements
+            if n_cleared:
+                _insert_event(connection, user_id, query_id, "reset")
+        return n_cleared
+
+    def import_judgements(
+        self,
+        user_id: int,
+        collection: str,
+        rows: Iterable[tuple[str, str, float]],
+        *,
+        preferences: Iterable[tuple[str, str, str]] = (),
+        base: str = "bm25",
+    ) -> int:
+        """Write (query, docid, grade) and (query, docid, other) rows for the user, all or nothing; return their number.
+
+        New queries are created with ``base``. Each row is one event, which can be undone individually.
+        """
+        check_text(base, "a base ranker's name", max_length=MAX_NAME)
+        entries: list[tuple[str, dict[str, Any]]] = []  # the text of the query, and the values of the event
+        for text, docid, grade in rows:
+            values = {"kind": "judge", "docid": check_docid(docid), "other": None, "grade": check_grade(grade)}
+            entries.append((text, values))
+        for text, docid, other in preferences:
+            _check_pair(docid, other)
+            entries.append((text, {"kind": "prefer", "docid": docid, "other": other, "grade": None}))
+        texts = dict.fromkeys(text for text, _ in entries)
+        for text in texts:
+            check_query(text)
+        with self.writing() as connection:
+            _check_user(connection, user_id)
+            if entries:
+                advisory_lock(connection, IMPORT_LOCK)
+                ids = self._create_queries(connection, collection, texts, base)
+                known = {"user_id": user_id, "time": datetime.now(UTC), "target": None}
+                connection.execute(
+                    insert(EVENTS), [{"query_id": ids[text], **values, **known} for text, values in entries]
+                )
+        return len(entries)
+
+    # current judgements
+
+    def state(self, user_id: int, query_id: int) -> ListState:
+        """Return the current judgements of the user's list."""
+        with self.reading() as connection:
+            return _state(connection, check_id(user_id, "user"), check_id(query_id, "query"))
+
+    def events(self, user_id: int, query_id: int) -> list[Event]:
+        """Return the log of a user's list, oldest first, with undone events and undos."""
+        own = EVENTS.c.user_id == check_id(user_id, "user")
+        with self.reading() as connection:
+            rows = connection.execute(_events(own, EVENTS.c.query_id == check_id(query_id, "query")))
+            return [Event(*row) for row in rows]
+
+    def n_queries(self, collection: str, *, user_id: int | None = None) -> int:
+        """Return the number of queries that ``queries`` lists without a limit."""
+        listed = _judged_queries(collection, user_id).with_only_columns(QUERIES.c.id).subquery()
+        with self.reading() as connection:
+            return connection.execute(select(func.count()).select_from(listed)).scalar_one()
+
+    def queries(
+        self, collection: str, *, user_id: int | None = None, limit: int = 50, offset: int = 0
+    ) -> list[QuerySummary]:
+        """Return queries with events, of all users or of one, those with the latest events first."""
+        check_page(limit, offset)
+        latest = func.max(EVENTS.c.id)
+        chosen = _judged_queries(collection, user_id).order_by(latest.desc()).limit(limit).offset(offset)
+        with self.reading() as connection:
+            rows = connection.execute(
+                chosen.with_only_columns(QUERIES.c.id, QUERIES.c.text, QUERIES.c.base, latest)
+            ).all()
+            states: dict[int, list[ListState]] = {row.id: [] for row in rows}
+            for query_id, _, _, state in _states(connection, states, user_id):
+                states[query_id].append(state)
+            last = select(EVENTS.c.id, EVENTS.c.time).where(EVENTS.c.id.in_([row[3] for row in rows]))
+            times = {row.id: row.time for row in connection.execute(last)}
+        return [
+            QuerySummary(
+                query_id,
+                text,
+                base,
+                sum(state.n_judgements > 0 for state in states[query_id]),
+                sum(len(state.grades) for state in states[query_id]),
+                sum(len(state.pairs) for state in states[query_id]),
+                times[event],
+            )
+            for query_id, text, base, event in rows
+        ]
+
+    def judgements(self, collection: str, user_id: int | None = None) -> Iterator[Judgement]:
+        """Yield every current grade, by query, user and document in the order of their first appearance."""
+        for user, text, state in self._walk(collection, user_id):
+            for docid, (grade, time) in state.grades.items():
+                yield Judgement(user, text, docid, grade, time)
+
+    def preferences(self, collection: str, user_id: int | None = None) -> Iterator[Preference]:
+        """Yield every current preference, in the same order."""
+        for user, text, state in self._walk(collection, user_id):
+            for docid, other, time in state.pairs.values():
+                yield Preference(user, text, docid, other, time)
+
+    def lists_since(
+        self, collection: str, known: tuple[int, int] = (0, 0)
+    ) -> tuple[tuple[int, int], list[tuple[str, str, ListState]] | None]:
+        """Return a mark for the next call, and (user, query, state) of the lists that were judged since ``known``.
+
+        If the lists are None, start again from (0, 0). In PostgreSQL an event may appear after one of a higher
+        number; the number of events reveals it.
+        """
+        last, n_events = known
+        own = QUERIES.c.collection == check_text(collection, "a collection's name")
+        counted = select(func.coalesce(func.max(EVENTS.c.id), 0), func.count(EVENTS.c.id))
+        counted = counted.join(QUERIES, QUERIES.c.id == EVENTS.c.query_id).where(own)
+        with self.reading() as connection:
+            mark = connection.execute(counted).one()
+            if tuple(mark) == known:
+                return known, []
+            newer = connection.execute(counted.where(EVENTS.c.id.between(last + 1, mark[0]))).one()
+            if n_events + newer[1] != mark[1]:
+                return known, None
+            changed = select(EVENTS.c.query_id, EVENTS.c.user_id).distinct()
+            changed = changed.join(QUERIES, QUERIES.c.id == EVENTS.c.query_id)
+            by_user: dict[int, list[int]] = {}
+            for row in connection.execute(changed.where(own, EVENTS.c.id.between(last + 1, mark[0]))):
+                by_user.setdefault(row.user_id, []).append(row.query_id)
+            lists = []
+            for user_id, ids in by_user.items():
+                for first in range(0, len(ids), PAGE):
+                    lists += [one[1:] for one in _states(connection, ids[first : first + PAGE], user_id)]
+        return (mark[0], mark[1]), lists
+
+    def create_queries(self, collection: str, texts: Sequence[str], base: str) -> dict[str, int]:
+        """Return the ids of queries by text; new ones are created with ``base``, and the others stay as they are."""
+        for text in texts:
+            check_query(text)
+        check_text(base, "a base ranker's name", max_length=MAX_NAME)
+        with self.writing() as connection:
+            advisory_lock(connection, IMPORT_LOCK)
+            return self._create_queries(connection, collection, texts, base) if texts else {}
+
+    def graded(self, collection: str, texts: Sequence[str], user_id: int | None) -> dict[str, dict[str, float]]:
+        """Return the grades of queries by text and document, of one user; empty for a user who does not exist."""
+        found: dict[str, dict[str, float]] = {text: {} for text in texts}
+        if user_id is None:
+            return found
+        keys = [query_key(collection, text) for text in found]
+        with self.reading() as connection:
+            for first in range(0, len(keys), PAGE):
+                wanted = select(QUERIES.c.id).where(QUERIES.c.key.in_(keys[first : first + PAGE]))
+                ids = connection.execute(wanted).scalars().all()
+                for _, _, text, state in _states(connection, ids, user_id):
+                    found[text] = state.judged.labels
+        return found
+
+    def n_changed(self, collection: str) -> int:
+        """Return how many current grades replaced another grade of the same user, without an undo."""
+        return sum(len(state.changed) for _, _, state in self._walk(collection, None))
+
+    def _create_queries(
+        self, connection: Connection, collection: str, texts: Iterable[str], base: str
+    ) -> dict[str, int]:
+        """Return the ids of queries by text; create new ones, and lock all as ``_lock_list`` does."""
+        by_key = {query_key(collection, text): text for text in texts}
+        known = {"collection": collection, "base": base, "created": datetime.now(UTC)}
+        rows = [{"key": key, "text": text, **known} for key, text in by_key.items()]
+        connection.execute(self.insert_new(QUERIES), rows)
+        ids, keys = {}, iter(by_key)
+        while page := list(islice(keys, PAGE)):
+            locked = select(QUERIES.c.id, QUERIES.c.key).where(QUERIES.c.key.in_(page))
+            for query_id, key in connection.execute(locked.with_for_update(key_share=True)):
+                ids[by_key[key]] = query_id
+        return ids
+
+    def _walk(self, collection: str, user_id: int | None) -> Iterator[tuple[str, str, ListState]]:
+        """Yield (user, query, state) of every list of a collection, a page of queries at a time.
+
+        No transaction stays open between pages, so a slow reader does not block writers.
+        """
+        after = 0
+        wanted = select(QUERIES.c.id).where(QUERIES.c.collection == check_text(collection, "a collection's name"))
+        while True:
+            with self.reading() as connection:
+                page = connection.execute(wanted.where(QUERIES.c.id > after).order_by(QUERIES.c.id).limit(PAGE))
+                ids = page.scalars().all()
+                states = list(_states(connection, ids, user_id))
+            if not ids:
+                return
+            for _, user, text, state in states:
+                yield user, text, state
+            after = ids[-1]
+
+
+def _check_pair(docid: str, other: str) -> None:
+    if check_docid(docid) == check_docid(other):
+        raise ValueError("a document cannot be preferred to itself.")
+
+
+def _check_user(connection: Connection, user_id: int) -> None:
+    if connection.execute(select(USERS.c.id).where(USERS.c.id == check_id(user_id, "user"))).first() is None:
+        raise LookupError(f"there is no user {user_id}.")
+
+
+def _lock_list(connection: Connection, user_id: int, query_id: int) -> None:
+    """Check the ids, and lock the query until the transaction ends, so that its events are written in turn."""
+    has_user = select(USERS.c.id).where(USERS.c.id == check_id(user_id, "user")).exists()
+    wanted = select(QUERIES.c.id, has_user).where(QUERIES.c.id == check_id(query_id, "query"))
+    row = connection.execute(wanted.with_for_update(key_share=True, of=QUERIES)).first()
+    if row is None or not row[1]:
+        raise LookupError(f"there is no {'query' if row is None else 'user'} {query_id if row is None else user_id}.")
+
+
+def _insert_event(connection: Connection, user_id: int, query_id: int, kind: str, **values: Any) -> Event:
+    row = {"time": datetime.now(UTC), "user_id": user_id, "query_id": query_id, "kind": kind, **values}
+    event_id = connection.execute(insert(EVENTS).values(row).returning(EVENTS.c.id)).scalar_one()
+    return Event._make((event_id, *(row.get(name) for name in Event._fields[1:-1]), False))
+
+
+def _events(*conditions: ColumnElement[bool]) -> Select:
+    """Return a statement that selects events, oldest first, and whether they were undone."""
+    columns = [EVENTS.c[name] for name in Event._fields[:-1]]
+    with_undos = EVENTS.outerjoin(UNDOS, UNDOS.c.target == EVENTS.c.id)
+    return select(*columns, UNDOS.c.id.is_not(None)).select_from(with_undos).where(*conditions).order_by(EVENTS.c.id)
+
+
+def _state(connection: Connection, user_id: int, query_id: int) -> ListState:
+    rows = connection.execute(_events(EVENTS.c.user_id == user_id, EVENTS.c.query_id == query_id))
+    return ListState.from_events(Event(*row) for row in rows)
+
+
+def _judged_queries(collection: str, user_id: int | None) -> Select:
+    """Return a statement that selects the judged queries of a collection; the caller adds columns and an order."""
+    chosen = select(QUERIES.c.id).join(EVENTS, EVENTS.c.query_id == QUERIES.c.id).group_by(QUERIES.c.id)
+    chosen = chosen.where(QUERIES.c.collection == check_text(collection, "a collection's name"))
+    return chosen if user_id is None else chosen.where(EVENTS.c.user_id == check_id(user_id, "user"))
+
+
+def _states(
+    connection: Connection, query_ids: Iterable[int], user_id: int | None
+) -> Iterator[tuple[int, str, str, ListState]]:
+    """Yield (query id, user, query, state) of every list of these queries."""
+    chosen = _events(EVENTS.c.query_id.in_(list(query_ids))).order_by(None)
+    chosen = chosen.join(USERS, USERS.c.id == EVENTS.c.user_id).join(QUERIES, QUERIES.c.id == EVENTS.c.query_id)
+    if user_id is not None:
+        chosen = chosen.where(EVENTS.c.user_id == check_id(user_id, "user"))
+    chosen = chosen.add_columns(USERS.c.name, QUERIES.c.text)
+    rows = connection.execute(chosen.order_by(EVENTS.c.query_id, EVENTS.c.user_id, EVENTS.c.id))
+    width = len(Event._fields)
+    for (query_id, user, text), own in groupby(rows, key=lambda row: (row.query_id, *row[width:])):
+        yield query_id, user, text, ListState.from_events(Event(*row[:width]) for row in own)

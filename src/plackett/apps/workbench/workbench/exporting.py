@@ -1,0 +1,197 @@
+"""Export of judgements as files, written query by query while they are sent.
+
+Ids in TREC and LETOR files have no spaces. ``escape_id`` writes a space as ``%20`` and the like; ``unescape_id``
+restores the text, and leaves ids of other tools unchanged.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
+from typing import Any, NamedTuple
+from urllib.parse import quote, unquote
+
+import numpy as np
+
+from plackett.apps.workbench.collections.base import Collection
+from plackett.apps.workbench.records import ClickGrade, ClickSet, Judged, Judgement, Preference
+from plackett.apps.workbench.workbench.pooled_judgements import NO_DOCUMENTS, graded_hits, pool_judgements
+from plackett.apps.workbench.workbench.refining import refined_scores
+from plackett.data.letor.write import write_letor
+from plackett.data.queries import Queries
+from plackett.data.trec.files import write_qrels, write_trec_run
+from plackett.data.trec.qrels import Qrels
+from plackett.data.trec.run import Run
+from plackett.validation import check_choice
+
+FORMATS = ("json", "qrels", "letor", "run")
+EXTENSIONS = {"json": "json", "qrels": "qrels", "letor": "letor.txt", "run": "run"}
+JSON_NAME, JSON_VERSION = "plackett judgements", 1
+CLICK_JSON_NAME = "plackett click judgements"
+JSON_BATCH = 500  # entries of a JSON file at a time
+_NOT_IN_ID = re.compile(r"[\s%#\x00-\x1f\x7f]")
+
+
+class ExportedFile(NamedTuple):
+    """A file to download; ``parts`` can be iterated once."""
+
+    name: str
+    media_type: str
+    parts: Iterator[bytes]
+
+
+def export_judgements(
+    format: str,
+    collection: Collection,
+    judgements: Iterable[Judgement],
+    preferences: Iterable[Preference] = (),
+    *,
+    base: str = "",
+    method: str = "multiplicative",
+    k: int = 100,
+) -> ExportedFile:
+    """Return the judgements of a collection as a file, written part by part.
+
+    Parameters
+    ----------
+    format : {"json", "qrels", "letor", "run"}
+        ``"json"`` has every judgement with its user and time. ``"qrels"`` has the mean grade of every judged document,
+        rounded by ``Qrels.rounded`` (to the nearest, halves down). ``"letor"`` has the mean grade, the features, and
+        the document's id as a comment. ``"run"`` has the refined order of every judged query.
+    judgements, preferences : iterables, as the store returns them
+    base, method, k : as in ``Collection.search`` and ``refine``, for ``"letor"`` and ``"run"``
+
+    Returns
+    -------
+    ExportedFile
+
+    Raises
+    ------
+    ValueError
+        There is nothing to export.
+    """
+    check_choice(format, "format", FORMATS)
+    file = _file_name(collection, format)
+    if format == "json":
+        return ExportedFile(file, "application/json", _json(collection, judgements, preferences))
+    by_query = pool_judgements(judgements, preferences)
+    if not by_query or (format != "run" and not any(judged.labels for judged in by_query.values())):
+        raise ValueError(f"nothing is {'judged' if format == 'run' else 'graded'} yet; there is nothing to export.")
+    writers: dict[str, Callable[[str, Judged], bytes]] = {
+        "qrels": _qrels,
+        "letor": lambda query, judged: _letor(collection, query, judged, base),
+        "run": lambda query, judged: _run(collection, query, judged, base, method, k),
+    }
+    parts = filter(None, (writers[format](query, judged) for query, judged in by_query.items()))
+    first = next(parts, b"")  # an error is raised before the response begins
+    if format == "letor" and not first:
+        raise ValueError(NO_DOCUMENTS)
+    return ExportedFile(file, "text/plain; charset=utf-8", chain([first], parts))
+
+
+def export_click_grades(
+    format: str, collection: Collection, made: ClickSet, grades: Iterable[ClickGrade], *, base: str = ""
+) -> ExportedFile:
+    """Return a set of judgements from clicks as a file, whose name says so.
+
+    Parameters
+    ----------
+    format : {"json", "qrels", "letor"}
+        ``"json"`` has the origin, and every grade with its chance, interval and impressions. The others have grades.
+    grades : iterable, as the store returns them
+    base : as in ``Collection.score``, for ``"letor"``
+    """
+    if format != "json":
+        as_given = (Judgement("", one.query, one.docid, float(one.grade), made.created) for one in grades)
+        file = export_judgements(format, collection, as_given, base=base)
+    else:
+        file = ExportedFile(_file_name(collection, format), "application/json", _click_json(collection, made, grades))
+    ending = f".{EXTENSIONS[format]}"
+    return file._replace(name=f"{file.name.removesuffix(ending)}-clicks-{made.id}{ending}")
+
+
+def _click_json(collection: Collection, made: ClickSet, grades: Iterable[ClickGrade]) -> Iterator[bytes]:
+    """Yield a JSON object with one line per judgement, which imports of people's judgements refuse."""
+    head = {"format": CLICK_JSON_NAME, "version": JSON_VERSION, "collection": collection.name, "origin": made.origin}
+    head |= {"time": made.created.isoformat(), **made.summary}
+    yield _text(json.dumps(head, ensure_ascii=False)[:-1])
+    yield from _json_section("click_judgements", (one._asdict() for one in grades))
+    yield b"}\n"
+
+
+def _json(collection: Collection, graded: Iterable[Judgement], preferred: Iterable[Preference]) -> Iterator[bytes]:
+    """Yield a JSON object with one line per judgement."""
+    sections: dict[str, Iterable[Judgement | Preference]] = {"judgements": graded, "preferences": preferred}
+    head = {"format": JSON_NAME, "version": JSON_VERSION, "collection": collection.name}
+    yield _text(json.dumps(head, ensure_ascii=False)[:-1])
+    for section, records in sections.items():
+        yield from _json_section(section, ({**one._asdict(), "time": one.time.isoformat()} for one in records))
+    yield b"}\n"
+
+
+def _json_section(section: str, entries: Iterator[dict[str, Any]]) -> Iterator[bytes]:
+    yield _text(f', "{section}": [')
+    between = "\n"
+    while block := list(islice(entries, JSON_BATCH)):
+        yield _text(between + ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in block))
+        between = ",\n"
+    yield b"]"
+
+
+def _file_name(collection: Collection, format: str) -> str:
+    name = re.sub(r"[^\w.-]+", "-", collection.name, flags=re.ASCII).strip("-.") or "collection"
+    return f"{name}.{EXTENSIONS[format]}"
+
+
+def _text(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
+
+
+def _qrels(query: str, judged: Judged) -> bytes:
+    if not judged.labels:
+        return b""
+    docid = [escape_id(one) for one in judged.labels]
+    qrels = Qrels([escape_id(query)] * len(docid), docid, list(judged.labels.values()))
+    return _written(write_qrels, qrels.rounded())
+
+
+def _letor(collection: Collection, query: str, judged: Judged, base: str) -> bytes:
+    hits = graded_hits(collection, query, judged.labels, base)
+    if hits is None:
+        return b""
+    qid, docid = [escape_id(query)] * len(hits.docid), [escape_id(one) for one in hits.docid]
+    return _written(write_letor, Queries(hits.X, [judged.labels[one] for one in hits.docid], qid, docid=docid))
+
+
+def _run(collection: Collection, query: str, judged: Judged, base: str, method: str, k: int) -> bytes:
+    try:
+        hits = collection.search(query, base, k)
+    except ValueError:  # the base ranker cannot parse the query
+        return b""
+    if not hits.docid:
+        return b""
+    scores = refined_scores(hits, judged, method)
+    order = np.argsort(-scores, kind="stable")
+    docid = [escape_id(hits.docid[row]) for row in order.tolist()]
+    run = Run([escape_id(query)] * len(docid), docid, scores[order], tag=f"plackett-{method}")
+    return _written(write_trec_run, run)
+
+
+def _written(write: Callable[[Any, io.BytesIO], None], content: Any) -> bytes:
+    buffer = io.BytesIO()
+    write(content, buffer)
+    return buffer.getvalue()
+
+
+def escape_id(text: str) -> str:
+    """Return an id without spaces, ``#`` and control characters, which ``unescape_id`` turns back into the text."""
+    return _NOT_IN_ID.sub(lambda found: quote(found[0], safe=""), text) or "%"
+
+
+def unescape_id(text: str) -> str:
+    """Return the text of an id of ``escape_id``; other ids are returned unchanged."""
+    plain = "" if text == "%" else unquote(text, errors="replace")
+    return plain if escape_id(plain) == text else text

@@ -1,0 +1,150 @@
+"""Rankings of many queries by several rankers, cached by the version of the ranker."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from cachetools import LRUCache
+
+from plackett.apps.workbench.board_records import Ranking
+from plackett.apps.workbench.collections.base import Collection
+from plackett.apps.workbench.errors import RequestError
+from plackett.apps.workbench.limits import FROZEN_DEPTH
+from plackett.apps.workbench.workbench.background import BackgroundCache
+from plackett.data.queries import Queries
+from plackett.validation import count_of
+
+if TYPE_CHECKING:
+    from plackett.apps.workbench.workbench.trained_rankers import TrainedRankers
+    from plackett.rankers.base import Ranker
+
+LOG = logging.getLogger("plackett.apps.workbench")
+MAX_RANKINGS = 20_000  # each some kilobytes
+RETRY_AFTER = 20.0  # seconds until a ranking that failed is tried again
+LIVE_SECONDS = 600.0  # seconds until a ranking of a live engine is requested again
+STRONGEST = 5  # features in the reasons of a document
+MAX_LOADED = 8  # trained rankers that are not base rankers
+
+
+class Found(NamedTuple):
+    """The ranking of a query, or a message that says why there is none, and its monotonic ``time``."""
+
+    ranking: Ranking
+    error: str | None
+    time: float
+
+
+def ranked(found: Mapping[str, Found]) -> tuple[dict[str, Ranking], list[str]]:
+    """Return rankings by query, and the errors of the others, which have no value: an outage is not a bad ranking."""
+    rankings = {query: one.ranking for query, one in found.items() if one.error is None}
+    return rankings, [one.error for one in found.values() if one.error is not None]
+
+
+def failures_note(name: str, failures: Sequence[str]) -> list[str]:
+    """Return a note about the queries that a ranker could not rank, if there are some."""
+    if not failures:
+        return []
+    n = count_of(len(failures), "query", "queries")
+    return [f"{name} cannot rank {n}, which the means leave out: {failures[0]}"]
+
+
+class Rankings:
+    """The rankings of a collection: of its base rankers and other trained rankers. Thread-safe.
+
+    Parameters
+    ----------
+    collection : Collection
+    trained : TrainedRankers
+    cache : BackgroundCache
+    """
+
+    def __init__(self, collection: Collection, trained: TrainedRankers, cache: BackgroundCache):
+        self._collection, self._trained, self._cache = collection, trained, cache
+        self._loaded: LRUCache[Hashable, Ranker] = LRUCache(MAX_LOADED)
+        self._lock = threading.Lock()
+
+    def names(self) -> list[str]:
+        """Return the rankers that can be measured: base rankers, then other trained ones."""
+        bases = self._collection.base_rankers()
+        return [*bases, *(one.name for one in self._trained.rankers().rankers if one.name not in bases)]
+
+    def key(self, name: str) -> Hashable:
+        """Return the key of a ranker: its name, and a version that changes when another one gets the name."""
+        if name in self._collection.base_rankers():
+            return name, self._collection.version(name)
+        for one in self._trained.rankers().rankers:
+            if one.name == name:
+                return name, one.created
+        known = ", ".join(self.names()[:12])
+        raise RequestError(404, "not-found", f"there is no ranker {name!r}.", f"The rankers are {known}.")
+
+    def known(self, name: str, queries: Sequence[str]) -> dict[str, Found]:
+        """Return the rankings that are cached, by query; the others are computed in the background."""
+        key, answer = self.key(name), {}
+        for query in queries:
+            found = self._cache.get((key, query), partial(self._find, name, key, query))
+            if found is not None:
+                answer[query] = found
+                if self._is_old(found):  # it is shown until the new one is there
+                    self._cache.renew((key, query), partial(self._find, name, key, query))
+        return answer
+
+    def versions(self, name: str, found: Mapping[str, Found]) -> dict[str, Hashable]:
+        """Return the key of each ranking by query, for caches of its scores."""
+        key = self.key(name)
+        return {query: (key, one.time) for query, one in found.items()}
+
+    def now(self, name: str, query: str) -> Found:
+        """Return a ranking, computed here if it is not cached; that of a live engine is requested again."""
+        key = self.key(name)
+        if self._collection.is_live:
+            self._cache.drop((key, query))
+        return self._cache.now((key, query), partial(self._find, name, key, query))
+
+    def can_explain(self, name: str) -> bool:
+        """Return whether a ranker can explain its scores by features: a trained ranker or a model can."""
+        return name not in self._collection.own_rankers()
+
+    def reasons(self, name: str, query: str, n_docs: int) -> dict[str, list[tuple[str, float | str, float]]]:
+        """Return (feature, value, contribution) of the strongest features, for the first documents of a ranking."""
+        if not self.can_explain(name):
+            return {}
+        ranker = self._collection.ranker(name) if name in self._collection.base_rankers() else None
+        ranker = ranker or self._load(name, self.key(name))
+        hits = self._collection.find(query, name, FROZEN_DEPTH, ranker=ranker)
+        try:
+            lists = Queries(hits.X, feature_names=hits.feature_names)
+            explained = ranker.explain(lists, rows=range(min(n_docs, len(hits.docid))))
+        except (AttributeError, NotImplementedError, TypeError, ValueError) as error:
+            LOG.info("%s gives no reasons: %s", name, error)
+            return {}
+        return {hits.docid[row]: [tuple(part) for part in explained.top(row, STRONGEST)] for row in explained.rows}
+
+    def _is_old(self, found: Found) -> bool:
+        age = time.monotonic() - found.time
+        return age > RETRY_AFTER if found.error is not None else self._collection.is_live and age > LIVE_SECONDS
+
+    def _find(self, name: str, key: Hashable, query: str) -> Found:
+        error, ranking = None, Ranking([], [])
+        try:
+            ranker = None if name in self._collection.base_rankers() else self._load(name, key)
+            hits = self._collection.find(query, name, FROZEN_DEPTH, ranker=ranker)
+            ranking = Ranking(hits.docid, hits.scores.tolist())
+        except (ValueError, LookupError, RequestError) as raised:  # such as a syntax error in a Boolean query
+            error = str(raised) or type(raised).__name__
+        except Exception:
+            LOG.exception("a query of a set cannot be ranked")
+            error = "internal error; see the server's log."
+        return Found(ranking, error, time.monotonic())
+
+    def _load(self, name: str, key: Hashable) -> Ranker:
+        with self._lock:
+            ranker = self._loaded.get(key)
+            if ranker is None:
+                ranker = self._loaded[key] = self._trained.ranker(name)
+            return ranker

@@ -1,0 +1,246 @@
+"""Refinement of one list: the new order, and the reasons why documents moved."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from plackett.apps.workbench.collections.base import Hits, make_hits
+from plackett.apps.workbench.errors import client_errors
+from plackett.apps.workbench.records import Judged
+from plackett.apps.workbench.schemas.lists import Reason as ReasonResponse
+from plackett.apps.workbench.schemas.refine import RefineRequest, RefineResponse
+from plackett.apps.workbench.workbench.reason_words import reason_words
+from plackett.data.feedback.feedback import ETA, Feedback
+from plackett.data.queries import Queries
+from plackett.rankers.refinement.boosted import LinearRefiner, MultiplicativeRefiner
+from plackett.rankers.refinement.judgements import pin_judged as pinned_scores
+from plackett.rankers.refinement.rocchio import RocchioRefiner
+from plackett.rankers.refinement.strongest_reasons import Reason, strongest_reasons
+from plackett.validation import check_choice, count_of
+
+METHODS = ("multiplicative", "linear", "rocchio")
+RELEVANT_FROM = 1.0  # the smallest relevant grade
+UNJUDGED_LABEL = 0.5  # label of documents without a grade if all grades agree; graded documents then have 0 or 1
+REASONS = 5  # per document
+PINNED = "pinned by its judgement"
+NO_JUDGEMENTS = "Nothing is judged yet: this is the order of the base ranker."
+NO_GRADES = "Only graded documents are pinned first or last; preferences alone pin no document."
+DocKey = TypeVar("DocKey", bound=Hashable)
+
+
+class Refined(NamedTuple):
+    """A list in its refined order.
+
+    Attributes
+    ----------
+    order : list of int
+        Rows of the hits, best first.
+    scores : ndarray of shape (n_docs,)
+        Refined scores of the rows of the hits.
+    moves : ndarray of int of shape (n_docs,)
+        Places that each row moved up; negative if it moved down.
+    why : list of list of Reason
+        For each row the strongest reasons of its move, largest first.
+    note : str or None
+        Notes for the user.
+    """
+
+    order: list[int]
+    scores: np.ndarray
+    moves: np.ndarray
+    why: list[list[Reason]]
+    note: str | None
+
+
+class RowFeedback(NamedTuple):
+    """Judgements by row of a list.
+
+    Attributes
+    ----------
+    grades : ndarray of shape (n_docs,)
+        Grades of the user; NaN for documents without one.
+    y : ndarray of shape (n_docs,)
+        Labels for a refiner.
+    pairs : ndarray of int of shape (n_pairs, 2), or None
+        Preferences, and those that the labels imply, which a refiner takes instead of ``y``.
+    eta : float
+    notes : list of str
+    """
+
+    grades: np.ndarray
+    y: np.ndarray
+    pairs: np.ndarray | None
+    eta: float
+    notes: list[str]
+
+
+def refine(hits: Hits, judged: Judged, method: str = "multiplicative", pin_judged: bool = False) -> Refined:
+    """Return a list refined by its judgements.
+
+    Judged documents are compared with each other. If all of them have the same grade, they are compared with the
+    unjudged documents: relevant ones count as better than these, others as worse.
+
+    Parameters
+    ----------
+    hits : Hits
+    judged : Judged
+        Documents that are not in the list are ignored, and counted in the note.
+    method : {"multiplicative", "linear", "rocchio"}, default="multiplicative"
+        "rocchio" only distinguishes relevant from other documents; the preferred one of a pair is relevant.
+    pin_judged : bool, default=False
+        Whether documents graded relevant are pinned first and other graded documents last. Preferences pin no
+        document; they affect the order of equal grades and of documents without a grade.
+
+    Returns
+    -------
+    Refined
+    """
+    check_choice(method, "method", METHODS)
+    feedback = _row_feedback(hits, judged, method)
+    queries = Queries(hits.X, feature_names=hits.feature_names)
+    refiner = _fitted(queries, hits.scores, feedback, method)
+    if refiner is None:
+        return _reordered(hits, hits.scores.astype(np.float64), [[] for _ in hits.docid], feedback, pin_judged)
+    why = strongest_reasons(refiner, queries, REASONS, base_score=hits.scores)
+    return _reordered(hits, refiner.scores_, why, feedback, pin_judged)
+
+
+def refined_scores(hits: Hits, judged: Judged, method: str = "multiplicative") -> np.ndarray:
+    """Return only the scores of ``refine``, which is faster."""
+    check_choice(method, "method", METHODS)
+    refiner = _fitted(Queries(hits.X), hits.scores, _row_feedback(hits, judged, method), method)
+    return hits.scores.astype(np.float64) if refiner is None else refiner.scores_
+
+
+def labels_of_pairs(labels: Mapping[DocKey, float], pairs: Sequence[tuple[DocKey, DocKey]]) -> dict[DocKey, float]:
+    """Return the labels that preferences imply for documents without a grade.
+
+    Documents that were preferred in all their pairs are relevant, with at least the grade of every graded document
+    that they were preferred to. Documents that lost all their pairs are not relevant. Others get no label.
+    """
+    winners, losers = ({pair[side] for pair in pairs} for side in (0, 1))
+    implied: dict[DocKey, float] = {}
+    for better, worse in pairs:
+        if better not in losers and better not in labels:
+            implied[better] = max(implied.get(better, RELEVANT_FROM), labels.get(worse, 0.0))
+        if worse not in winners and worse not in labels:
+            implied[worse] = 0.0
+    return implied
+
+
+def _fitted(
+    queries: Queries, base: np.ndarray, feedback: RowFeedback, method: str
+) -> MultiplicativeRefiner | LinearRefiner | RocchioRefiner | None:
+    """Return a refiner fitted on the list, or None if there is nothing to learn."""
+    judgements: dict[str, Any] = {"y": feedback.y} if feedback.pairs is None else {"pairs": feedback.pairs}
+    if feedback.pairs is None and np.isnan(feedback.y).all():
+        return None
+    if not queries.n_features:
+        feedback.notes.append("The list has no features to learn from.")
+        return None
+    if method == "rocchio":
+        return RocchioRefiner(relevant_from=RELEVANT_FROM).fit(queries, **judgements, base_score=base)
+    kind = MultiplicativeRefiner if method == "multiplicative" else LinearRefiner
+    return kind(eta=feedback.eta).fit(queries, **judgements, base_score=base)
+
+
+def _row_feedback(hits: Hits, judged: Judged, method: str = "multiplicative") -> RowFeedback:
+    """Return the judgements by row of a list."""
+    row_of = {docid: row for row, docid in enumerate(hits.docid)}
+    grades, notes = np.full(len(hits.docid), np.nan), []
+    n_elsewhere = sum(docid not in row_of for docid in judged.labels)
+    for docid, grade in judged.labels.items():
+        if docid in row_of:
+            grades[row_of[docid]] = grade
+    pairs = [(better, worse) for better, worse in judged.pairs if better in row_of and worse in row_of]
+    n_elsewhere += len(judged.pairs) - len(pairs)
+    if not (judged.labels or judged.pairs):
+        notes.append(NO_JUDGEMENTS)
+    if n_elsewhere:
+        notes.append(f"{count_of(n_elsewhere, 'judgement is', 'judgements are')} about documents not in this list.")
+    if not pairs:
+        return RowFeedback(grades, _refinable_labels(grades, notes), None, ETA["judgements"], notes)
+    return _pair_feedback(hits, grades, pairs, method, notes)
+
+
+def _pair_feedback(
+    hits: Hits, grades: np.ndarray, pairs: list[tuple[str, str]], method: str, notes: list[str]
+) -> RowFeedback:
+    """Return preferences, and labels as preferences, by row."""
+    qid = "list"
+    graded = np.flatnonzero(~np.isnan(grades))
+    pooled = Feedback.from_pairs([qid] * len(pairs), *map(list, zip(*pairs, strict=True)))
+    docid = [hits.docid[row] for row in graded.tolist()]
+    pooled += Feedback.from_judgements([qid] * graded.size, docid, grades[graded])
+    if pooled.n_contradictory:
+        n = count_of(pooled.n_contradictory, "pair of documents", "pairs of documents")
+        notes.append(f"The judgements contradict each other about {n}.")
+    n_docs = len(hits.docid)
+    found = pooled.for_queries(Queries(np.zeros((n_docs, 0)), qid=[qid] * n_docs, docid=hits.docid))
+    if method == "rocchio":
+        known, y = {row: grades[row] for row in graded.tolist()}, grades.copy()
+        for row, label in labels_of_pairs(known, found.pairs.tolist()).items():
+            y[row] = label
+        return RowFeedback(grades, _refinable_labels(y, notes), None, found.eta, notes)
+    y = _refinable_labels(grades, notes)
+    y[np.setdiff1d(found.pairs, graded)] = np.nan  # only their preferences count, which may contradict the label
+    return RowFeedback(grades, y, found._replace(y=y).as_pairs()[0], found.eta, notes)
+
+
+def _refinable_labels(y: np.ndarray, notes: list[str]) -> np.ndarray:
+    """Return the labels; if all are equal, label the unjudged documents too, so that there are pairs to learn from."""
+    is_judged = ~np.isnan(y)
+    if not is_judged.any() or is_judged.all() or np.unique(y[is_judged]).size > 1:
+        return y.copy()
+    notes.append("All judgements agree so far, so the judged documents are compared with the unjudged ones.")
+    return np.where(is_judged, np.where(y >= RELEVANT_FROM, RELEVANT_FROM, 0.0), UNJUDGED_LABEL)
+
+
+def _reordered(
+    hits: Hits, scores: np.ndarray, why: list[list[Reason]], feedback: RowFeedback, pin_judged: bool
+) -> Refined:
+    if pin_judged and hits.docid:
+        before, scores = scores, pinned_scores(scores, feedback.grades, relevant_from=RELEVANT_FROM)
+        if np.isnan(feedback.grades).all() and (feedback.pairs is not None or not np.isnan(feedback.y).all()):
+            feedback.notes.append(NO_GRADES)
+        for row in np.flatnonzero(scores != before).tolist():
+            why[row] = [Reason(PINNED, float(scores[row] - before[row])), *why[row]][:REASONS]
+    order = np.argsort(-scores, kind="stable")
+    moves = np.empty(order.size, dtype=np.int64)
+    moves[order] = order - np.arange(order.size)  # rows are in base order
+    return Refined(order.tolist(), scores, moves, why, " ".join(feedback.notes) or None)
+
+
+def reason_response(reason: Reason) -> ReasonResponse:
+    """Return a reason with its words."""
+    amount = float(reason.amount)
+    return ReasonResponse(text=reason.text, words=reason_words(reason.text, amount), amount=amount)
+
+
+def refine_external(request: RefineRequest) -> RefineResponse:
+    """Return the refined order of a list that another search engine sent. Nothing is looked up or stored."""
+    names = [str(row) for row in range(len(request.features))] if request.docids is None else request.docids
+    row_of = {name: row for row, name in enumerate(names)}
+    with client_errors():
+        features = np.array(request.features, dtype=float)
+        hits = make_hits(names, np.array(request.base_scores), features, request.feature_names)
+        for named in (*request.judgements, *(docid for pair in request.pairs for docid in pair)):
+            if named not in row_of:
+                raise ValueError(f"a judgement names {named!r}, which is not among the documents.")
+        if any(better == worse for better, worse in request.pairs):
+            raise ValueError("a document cannot be preferred to itself.")
+        refined = refine(hits, Judged(request.judgements, request.pairs), request.method, request.pin_judged)
+    rows = [row_of[docid] for docid in hits.docid]  # of the request, in base order
+    place = np.empty(len(rows), dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+    return RefineResponse(
+        order=[hits.docid[row] for row in refined.order],
+        rows=[rows[row] for row in refined.order],
+        scores=refined.scores[place].tolist(),
+        moves=refined.moves[place].tolist(),
+        why=[[reason_response(one) for one in refined.why[row]] for row in place.tolist()],
+        note=refined.note,
+    )

@@ -1,0 +1,175 @@
+"""The workbench: its use cases around one collection and one store, independent of HTTP."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from plackett import __version__
+from plackett.apps.workbench.collections.base import Collection
+from plackett.apps.workbench.errors import RequestError, client_errors
+from plackett.apps.workbench.records import Judged
+from plackett.apps.workbench.schemas.session import Session
+from plackett.apps.workbench.schemas.training import JobResponse, TrainRequest
+from plackett.apps.workbench.schemas.values import METHODS
+from plackett.apps.workbench.settings import Settings
+from plackett.apps.workbench.workbench.background import BackgroundCache
+from plackett.apps.workbench.workbench.click_judgements import ClickJudgements
+from plackett.apps.workbench.workbench.click_logs import ClickLogs
+from plackett.apps.workbench.workbench.comparing import Comparing
+from plackett.apps.workbench.workbench.interleaving import Interleaving
+from plackett.apps.workbench.workbench.jobs import JobRunner
+from plackett.apps.workbench.workbench.judging import Judging
+from plackett.apps.workbench.workbench.labels import LabelSources
+from plackett.apps.workbench.workbench.query_sets import QuerySets
+from plackett.apps.workbench.workbench.queues import Queues
+from plackett.apps.workbench.workbench.rankings import MAX_RANKINGS, Rankings
+from plackett.apps.workbench.workbench.reviewing import Reviewing
+from plackett.apps.workbench.workbench.scoreboard import Scoreboard
+from plackett.apps.workbench.workbench.scoring import Scoring
+from plackett.apps.workbench.workbench.search_log import SearchLog
+from plackett.apps.workbench.workbench.searching import Searching
+from plackett.apps.workbench.workbench.snapshots import Snapshots
+from plackett.apps.workbench.workbench.team import Team
+from plackett.apps.workbench.workbench.trained_rankers import TrainedRankers
+from plackett.exceptions import StoreError
+
+if TYPE_CHECKING:
+    from plackett.apps.workbench.store import Store
+    from plackett.apps.workbench.workbench.training import Progress
+
+
+LOG = logging.getLogger("plackett.apps.workbench")
+
+
+class Workbench:
+    """The use cases of a workbench. Thread-safe.
+
+    Parameters
+    ----------
+    collection : Collection
+    store : Store
+    settings : Settings
+
+    Attributes
+    ----------
+    log : SearchLog
+        The lists that users saw, and the documents that they opened.
+    searching : Searching
+    judging : Judging
+    reviewing : Reviewing
+        Statistics, export and import of the whole collection.
+    rankers : TrainedRankers
+    query_sets : QuerySets
+    scoreboard : Scoreboard
+        Measures of rankers, query by query.
+    snapshots : Snapshots
+    comparing : Comparing
+    queues : Queues
+        Queries to judge, one after the other.
+    team : Team
+        Needs, notes, assignments and disagreements.
+    click_logs : ClickLogs
+    click_judgements : ClickJudgements
+    interleaving : Interleaving
+        Tests of two rankers by the clicks of users.
+    jobs : JobRunner
+    is_warm : bool
+        Whether the modules and the index that requests need are loaded.
+    warming : tuple of (float, str), or None
+        While they are being loaded, the progress from 0 to 1 and the current step.
+    """
+
+    def __init__(self, collection: Collection, store: Store, settings: Settings):
+        self.collection, self.store, self.settings = collection, store, settings
+        self.jobs = JobRunner(store, collection.key, settings.max_jobs)
+        self.interleaving = Interleaving(collection, store, settings.is_logging)
+        self.log = SearchLog(collection, store, self.interleaving, settings.is_logging)
+        self.click_logs = ClickLogs(collection, store, self.log, self.jobs)
+        self.click_judgements = ClickJudgements(collection, store, self.click_logs, self.jobs)
+        self.searching = Searching(collection, store, self.log, self.click_judgements, self.interleaving)
+        self.judging = Judging(collection, store, self.searching)
+        self.reviewing = Reviewing(collection, store, self.searching, self.click_judgements)
+        self.rankers = TrainedRankers(collection, store)
+        self._cache = BackgroundCache(MAX_RANKINGS)
+        self.rankings = Rankings(collection, self.rankers, self._cache)
+        self.labels = LabelSources(collection, store, self.click_judgements)
+        self.query_sets = QuerySets(collection, store, self.click_logs)
+        board = (self.query_sets, self.rankings, self.labels)
+        self.snapshots = Snapshots(collection, store, *board, self._cache, self.jobs)
+        scoring = Scoring()
+        self.scoreboard = Scoreboard(collection, *board, self.rankers, self.snapshots, scoring)
+        self.comparing = Comparing(collection, *board, self.rankers, self.snapshots, scoring)
+        self.queues = Queues(collection, store, self.searching)
+        self.team = Team(collection, store, self.searching, self.queues)
+        self.is_warm = False
+        self.warming: tuple[float, str] | None = None
+
+    def close(self) -> None:
+        """Stop background jobs. The store stays open."""
+        self._cache.close()
+        self.jobs.close()
+
+    def warm_up(self) -> None:
+        """Run each use case once, so that the first request does not wait for imports and the index."""
+        try:
+            for share, words in self._warm_up():
+                self.warming = share, words
+        except RequestError as error:  # an engine that is down; requests will report it
+            LOG.warning("%s", error.message)
+        finally:
+            self.is_warm, self.warming = True, None
+
+    def _warm_up(self) -> Iterator[tuple[float, str]]:
+        """Yield the progress before each step."""
+        yield 0.05, "Loading the modules."
+        from plackett.apps.workbench.workbench import exporting, importing, training  # noqa: F401
+        from plackett.apps.workbench.workbench.measuring import measure_list
+        from plackett.apps.workbench.workbench.refining import refine
+        from plackett.clicks.interleaving import interleaver  # noqa: F401
+        from plackett.clicks.reading import lists  # noqa: F401
+
+        yield 0.3, "Searching for the first time."
+        self.collection.warm_up()
+        yield 0.7, "Loading trained rankers."
+        with suppress(StoreError):  # requests will report it
+            self.rankers.load_base_rankers()
+        yield 0.8, "Refining for the first time."
+        for query in self.collection.suggestions()[:1]:
+            hits = self.collection.search(query, k=50)
+            if len(hits.docid) > 2:
+                first, second, third = hits.docid[:3]
+                judged = Judged({second: 1.0, third: 0.0}, [])
+                for method in METHODS:
+                    for example in (judged, Judged({second: 1.0}, []), Judged({}, [(third, first)])):
+                        refine(hits, example, method)
+                    measure_list(hits, judged, method, leave_one_out=False)
+
+    def session(self, user: str, csrf: str) -> Session:
+        """Return the session: the user, the CSRF token and the collection."""
+        return Session(
+            user=user,
+            csrf=csrf,
+            collection=self.reviewing.name(),
+            bases=self.reviewing.bases(),
+            methods=list(METHODS),
+            suggestions=self.collection.suggestions(),
+            version=__version__,
+        )
+
+    def train(self, user: str, request: TrainRequest) -> JobResponse:
+        """Start a job that trains a ranker on the judgements of all users, or of this one, or on a set from clicks."""
+        owner = user if request.mine else None
+        with client_errors():
+            base = self.collection.base_name(request.base)
+        if request.name is not None:
+            self.rankers.check_free(request.name)
+        judgements, preferences, source = self.reviewing.chosen_judgements(owner, request.click_set)
+
+        def work(job_id: int, progress: Progress, cancel: threading.Event) -> dict:
+            return self.rankers.train(job_id, request.name, judgements, preferences, base, source, progress, cancel)
+
+        return self.jobs.start("train", {"base": base, "user": owner, "source": source}, work)

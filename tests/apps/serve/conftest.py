@@ -1,0 +1,95 @@
+"""Fixtures: models in files, and a client of a service with them."""
+
+import socket
+import threading
+import time
+import warnings
+
+import pytest
+
+pytest.importorskip("fastapi")
+pytest.importorskip("uvicorn")
+
+import plackett as pk
+from plackett.apps.access.server import make_server, open_port
+from plackett.apps.serve.app import create_app
+from plackett.apps.serve.models import ModelTable, load_model
+from plackett.apps.serve.service import Service, prepare_log
+from plackett.apps.serve.settings import ModelSpec, ServingSettings
+from plackett.apps.serve.watching import Watcher
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # which of two HTTP clients is used is of no interest here
+    from starlette.testclient import TestClient
+
+HOME = "http://127.0.0.1:8766"
+DATA = pk.datasets.make_web_like(12, 10, 4, random_state=0)
+
+
+@pytest.fixture(scope="session")
+def rankers():
+    """Rankers by name; the trees take missing values, the others do not."""
+    return {
+        "linear": pk.LinearRanker().fit(DATA),
+        "other": pk.LinearRanker(l2=10.0, normalize="query-zscore").fit(DATA),
+        "trees": pk.TreeRanker(n_rounds=5).fit(DATA),
+    }
+
+
+@pytest.fixture
+def folder(tmp_path, rankers):
+    """A folder with the models as files."""
+    for name, ranker in rankers.items():
+        ranker.save(tmp_path / f"{name}.plackett")
+    return tmp_path
+
+
+def service_of(folder, *words, **settings):
+    """Return a service; ``words`` are models as the command takes them, with files in the folder."""
+    specs = [ModelSpec.parse(word) for word in words]
+    models = [load_model(spec._replace(path=str(folder / spec.path))) for spec in specs]
+    return Service(ModelTable(models), ServingSettings(**settings))
+
+
+def open_log(service):
+    """Open the log of a service as a worker does."""
+    with prepare_log(service.settings.log):
+        service.open_log()
+
+
+def client_of(service):
+    return TestClient(create_app(service), base_url=HOME, raise_server_exceptions=False)
+
+
+@pytest.fixture
+def client(folder):
+    with client_of(service_of(folder, "linear.plackett", "other=other.plackett", "trees@v1=trees.plackett")) as made:
+        yield made
+
+
+class Served:
+    """A service behind a port of this process, with a watcher of its files."""
+
+    def __init__(self, service):
+        self.service = service
+        self.listener: socket.socket = open_port("127.0.0.1", 0)
+        self.port = self.listener.getsockname()[1]
+        self.watcher = Watcher(service.table, 0.02, service.swap, service.swap_failed)
+        self._server = make_server(create_app(service), shutdown_timeout=6, has_own_logs=True)
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self.listener]})
+
+    def __enter__(self):
+        self.watcher.start()
+        self._thread.start()
+        while not self._server.started:
+            time.sleep(0.01)
+        return self
+
+    def stop(self):
+        self._server.should_exit = True
+        self._thread.join()
+
+    def __exit__(self, *error):
+        self.stop()
+        self.watcher.stop()
+        self.listener.close()

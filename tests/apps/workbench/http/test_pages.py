@@ -1,0 +1,189 @@
+"""Pages without scripts, with hostile values, and without access."""
+
+import html
+import json
+import re
+from datetime import UTC, datetime
+
+import pytest
+
+pytest.importorskip("fastapi")
+pytest.importorskip("sqlalchemy")
+testclient = pytest.importorskip("starlette.testclient")
+
+from plackett.apps.workbench.collections.text import open_collection  # noqa: E402
+from plackett.apps.workbench.http import pages  # noqa: E402
+from plackett.apps.workbench.http.app import create_app  # noqa: E402
+from plackett.apps.workbench.settings import Settings  # noqa: E402
+from plackett.apps.workbench.store import Store  # noqa: E402
+
+TOKEN = "a-token-of-twenty-characters"
+HOSTILE = '"><script>alert(1)</script>'
+
+
+@pytest.fixture(scope="module")
+def collection(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("secret-texts")
+    (folder / "one.txt").write_text(f"river bank {HOSTILE} \x00 \u202e end")
+    (folder / "two.txt").write_text("river river stream")
+    return open_collection(folder)
+
+
+@pytest.fixture(scope="module")
+def client(collection, tmp_path_factory):
+    with Store.open(tmp_path_factory.mktemp("store") / "store.db") as store:
+        yield testclient.TestClient(create_app(collection, store, Settings()), base_url="http://127.0.0.1:8765")
+
+
+PATHS = [
+    "/",
+    "/?q=river",
+    "/?q=stream&base=boolean",
+    "/collection",
+    "/clicks",
+    "/interleaving",
+    "/document?docid=one.txt&q=river",
+    "/features?q=river",
+    "/judge",
+    "/?q=river&queue=judged",
+]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_pages_hold_no_script_of_their_own(client, path):
+    answer = client.get(path)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    scripts = re.findall(r"<script([^>]*)>(.*?)</script>", answer.text, flags=re.DOTALL)
+    assert scripts
+    for attributes, content in scripts:
+        assert 'src="/static/' in attributes
+        assert content == ""
+    seen = re.sub(r'data-list="[^"]*"', "", answer.text)
+    assert not re.search(r"\son\w+=|\sstyle=|<style|javascript:", seen)
+    assert "\x00" not in seen
+    assert "\u202e" not in seen
+
+
+@pytest.mark.parametrize(
+    "name", ["q", "base", "method", "view", "pin_judged", "docid", "offset", "shown", "set_id", "test_id", "queue"]
+)
+@pytest.mark.parametrize(
+    "path", ["/", "/collection", "/clicks", "/interleaving", "/document", "/features", "/lists", "/judge", "/nowhere"]
+)
+def test_what_comes_in_the_address_goes_out_as_text(client, path, name):
+    query = {"q": "river", "docid": "one.txt", name: HOSTILE}
+    answer = client.get(path, params=query)
+    assert answer.status_code < 500
+    assert "<script>alert" not in answer.text
+
+
+def test_the_list_stands_in_the_page_and_its_script_can_read_it(client):
+    text = client.get("/?q=river").text
+    rows = re.findall(r'<li class="result" tabindex="-1" data-docid="([^"]*)"', text)
+    data = re.search(r'data-list="([^"]*)"', text)
+    assert rows == ["two.txt", "one.txt"]
+    assert '"docid":"two.txt"' in html.unescape(data[1])
+    assert "<mark>river</mark>" in text
+
+
+def test_public_errors_show_nothing_of_the_collection(collection, tmp_path):
+    with Store.open(tmp_path / "store.db") as store:
+        app = create_app(collection, store, Settings(host="0.0.0.0", token=TOKEN))
+        answer = testclient.TestClient(app, base_url="http://127.0.0.1:8765").get("/?q=river")
+        assert answer.status_code == 401
+        foreign = testclient.TestClient(create_app(collection, store, Settings()), base_url="http://evil.example")
+        for text in (answer.text, foreign.get("/collection").text):
+            assert "<h1>" in text
+            assert collection.name not in text
+            assert "store.db" not in text
+
+
+def test_a_query_that_is_too_long_is_refused_in_words(client):
+    answer = client.get("/", params={"q": "x" * 1001})
+    assert answer.status_code == 422
+    assert "the query has 1,001 characters; the limit is 1,000." in answer.text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.0, "±0.00"), (-0.5, "−0.50"), (12.345, "+12.3"), (0.0004, "+0.0004"), (None, "–")]
+)
+def test_signed_numbers(value, text):
+    assert pages.signed(value) == text
+
+
+def test_times_are_to_the_minute():
+    assert pages.when(datetime(2024, 2, 3, 4, 5, 6, tzinfo=UTC)) == "2024-02-03 04:05 UTC"
+
+
+@pytest.mark.parametrize(
+    ("summary", "won"),
+    [
+        ({"metrics": {"ndcg@10": {"low": 0.01}}}, True),
+        ({"metrics": {"ndcg@10": {"low": -0.01}}}, False),
+        ({"metrics": {"ndcg@10": {"low": 0.0}}}, False),
+        ({"metrics": {"ndcg@10": {"low": None}}}, None),
+        ({}, None),
+    ],
+)
+def test_a_ranker_has_won_if_the_interval_excludes_zero(summary, won):
+    assert pages.has_won(summary) is won
+
+
+def test_pages_show_the_progress_while_the_server_warms_up(collection, tmp_path):
+    with Store.open(tmp_path / "store.db") as store:
+        app = create_app(collection, store, Settings())
+        app.state.workbench.warming = 0.3, "Searching for the first time."
+        client = testclient.TestClient(app, base_url="http://127.0.0.1:8765")
+        page = client.get("/?q=river")
+        assert page.status_code == 200
+        assert "Searching for the first time." in page.text
+        assert 'value="0.30"' in page.text
+        assert page.headers["Retry-After"] == "1"  # by which the script knows the page
+        assert collection.name not in page.text
+        assert client.get("/api/v1/search", params={"q": "river"}).status_code == 200
+        app.state.workbench.warm_up()
+        assert "river" in client.get("/?q=river").text
+
+
+def test_a_browser_that_comes_while_the_index_is_built_sees_it():
+    import http.client
+
+    from plackett.apps.access.server import open_port
+    from plackett.apps.workbench.http.starting import StartingPage
+
+    def answer(path, method="GET", body=None):
+        connection = http.client.HTTPConnection(*listener.getsockname()[:2], timeout=5)
+        connection.request(method, path, body)
+        found = connection.getresponse()
+        headers.update(found.headers)
+        return found.status, found.read().decode()
+
+    headers = {}
+
+    with open_port("127.0.0.1", 0) as listener:
+        with StartingPage(listener) as starting:
+            status, text = answer("/?token=secret")
+            assert (status, "indexing the documents" in text, "secret" in text) == (200, True, False)
+            assert "%" not in text  # nothing is known yet
+            starting.show(30, 120)
+            text = answer("/")[1]
+            assert "25% of the texts are indexed." in text
+            assert '<progress max="1" value="0.25"' in text
+            for method, body in (("GET", None), ("POST", b"x" * 50_000)):
+                status, text = answer("/api/v1/search?q=river", method, body)
+                assert (status, headers["Retry-After"]) == (503, "1")
+                assert headers["Content-Type"] == "application/json; charset=utf-8"
+                error = json.loads(text)
+                assert (error["error"], error["code"]) == ("the workbench is starting.", "starting")
+                assert "25% of the texts are indexed. Try again" in error["hint"]
+            status, text = answer("/", "POST", b"")
+            assert (status, "<h1>The workbench is starting</h1>" in text) == (503, True)
+            status, text = answer("/static/starting.js")
+            assert (status, headers["Content-Type"]) == (200, "text/javascript; charset=utf-8")
+            assert "location.reload()" in text
+            assert answer("/static/workbench.css")[0] == 200
+            assert headers["Content-Type"] == "text/css; charset=utf-8"
+            for other in ("/static/../starting.py", "/static/common.js"):
+                assert "<h1>The workbench is starting</h1>" in answer(other)[1]
+        assert listener.gettimeout() is None

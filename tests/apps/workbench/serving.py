@@ -1,0 +1,44 @@
+"""A small collection, and clients of an application around it."""
+
+import warnings
+
+from plackett.apps.workbench.collections.text import TextCollection
+from plackett.apps.workbench.http.app import create_app
+from plackett.apps.workbench.settings import Settings
+from plackett.text import build_index
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # which of two HTTP clients is used is of no interest here
+    from starlette.testclient import TestClient
+
+TOKEN = "a-token-that-is-long-enough"
+HOME = "http://127.0.0.1:8765"
+HOSTILE = "<script>alert(1)</script> wings \x00 & <img src=x onerror=alert(1)>"
+
+
+def small_collection():
+    """Texts on wings and boats, one of them hostile; ids with slashes and blanks."""
+    bodies = [
+        "wings lift a plane and wings fold",
+        "boats float and wings do not",
+        HOSTILE,
+        "a plane has two wings, a boat has none",
+        "lift a boat with a crane",
+        "float a plane on water as a boat floats",
+    ]
+    titles = ["Wings", "Boats", "<b>Hostile</b>", "Two wings", "Cranes", "Planes on water"]
+    docid = ["d1", "folder/d 2", "d3", "../d4", "d5", "d6"]
+    index = build_index({"title": titles, "body": bodies}, docid=docid, positions=True)
+    return TextCollection(index, "small", "small", ["wings lift"])
+
+
+def client_of(collection, store, *, base_url=HOME, **settings):
+    """Return an HTTP client that keeps cookies."""
+    app = create_app(collection, store, Settings(**settings))
+    return TestClient(app, base_url=base_url, raise_server_exceptions=False, follow_redirects=False)
+
+
+def page_of(client):
+    """Add the CSRF token of its session to a client."""
+    client.headers["X-CSRF-Token"] = client.get("/api/v1/session").json()["csrf"]
+    return client

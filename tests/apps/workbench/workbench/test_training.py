@@ -1,0 +1,165 @@
+"""Training on all judgements: comparison on held-out queries, cancellation, too few judgements."""
+
+import io
+import json
+import threading
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+import plackett as pk
+from plackett.apps.workbench.collections.letor import LetorCollection
+from plackett.apps.workbench.records import Judgement, Preference
+from plackett.apps.workbench.workbench.training import Cancelled, TooFewJudgements, train
+from plackett.data.queries import Queries
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def collection():
+    """Lists in which the second column is what people like, and the first, the base ranker, is noise."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(24 * 8, 4))
+    return LetorCollection(Queries(X, qid=np.repeat(np.arange(24), 8), feature_names=["a", "b", "c", "d"]))
+
+
+def judgements(collection, n_queries, n_docs=8):
+    rows = []
+    for qid in range(n_queries):
+        hits = collection.search(str(qid))
+        liked = hits.X[:, 1] >= np.median(hits.X[:, 1])
+        rows += [Judgement("ann", str(qid), hits.docid[row], float(liked[row]), START) for row in range(n_docs)]
+    return rows
+
+
+@pytest.mark.parametrize("n_queries", [3, 24])
+def test_a_ranker_learns_what_people_like_and_is_compared_with_the_base(collection, n_queries):
+    told = []
+    trained = train(collection, judgements(collection, n_queries), progress=lambda *one: told.append(one))
+    summary = json.loads(json.dumps(trained.summary, allow_nan=False))
+    assert summary["base"] == "a"
+    assert summary["n_queries"] == n_queries
+    assert summary["n_documents"] == 8 * n_queries
+    assert summary["features"][0][0] == "b"
+    for values in summary["metrics"].values():
+        assert values["difference"] == pytest.approx(values["trained"] - values["base"])
+        assert values["low"] <= values["difference"] <= values["high"]
+        assert 0 <= values["p_value"] <= 1
+    if n_queries == 24:
+        assert summary["metrics"]["map"]["trained"] > 0.9 > summary["metrics"]["map"]["base"]
+        assert summary["metrics"]["map"]["p_value"] < 0.01
+    assert any("With 3 queries" in note for note in summary["notes"]) == (n_queries == 3)
+    shares = [share for share, _ in told]
+    assert shares == sorted(shares)
+    assert shares[0] == 0.0
+    assert shares[-1] == 1.0
+
+
+def test_the_trained_ranker_becomes_a_base_ranker(collection):
+    trained = train(collection, judgements(collection, 6))
+    collection.add_ranker("mine", pk.load(io.BytesIO(trained.data)))
+    try:
+        hits = collection.search("20", "mine")
+        np.testing.assert_allclose(hits.scores, trained.ranker.predict(Queries(hits.X, feature_names=list("abcd"))))
+        again = train(collection, judgements(collection, 6), base="mine")
+        assert again.summary["base"] == "mine"
+    finally:
+        collection.remove_ranker("mine")
+
+
+def test_the_comparison_is_with_the_base_scores_of_the_same_documents(collection):
+    rows = judgements(collection, 5, n_docs=5)
+    trained = train(collection, rows)
+    labels, scores, qid = [], [], []
+    for row in rows:
+        hits = collection.search(row.query)
+        labels.append(row.grade)
+        scores.append(hits.scores[hits.docid.index(row.docid)])
+        qid.append(row.query)
+    expected = pk.evaluate(labels, scores, qid=qid, metrics=["ndcg@5"]).mean()["ndcg@5"]
+    assert trained.summary["metrics"]["ndcg@5"]["base"] == pytest.approx(expected)
+
+
+def test_too_few_judgements_are_refused_in_words(collection):
+    with pytest.raises(TooFewJudgements, match="there are 0 queries with documents of different grades"):
+        train(collection, [])
+    rows = judgements(collection, 2)
+    with pytest.raises(TooFewJudgements, match=r"there are 2 queries .* training needs 3"):
+        train(collection, rows)
+    same = [row._replace(grade=1.0) for row in judgements(collection, 9)]
+    with pytest.raises(TooFewJudgements, match="there are 0 queries"):
+        train(collection, same)
+    gone = [row._replace(docid=f"gone {row.docid}") for row in judgements(collection, 9)]
+    with pytest.raises(TooFewJudgements, match="there are 0 queries"):
+        train(collection, gone)
+
+
+def preferences(collection, n_queries, user="ann"):
+    """Of each query the first four documents by the liked column, each above the one four places below it."""
+    pairs = []
+    for qid in range(n_queries):
+        hits = collection.search(str(qid))
+        order = [hits.docid[row] for row in np.argsort(-hits.X[:, 1])]
+        pairs += [Preference(user, str(qid), order[place], order[place + 4], START) for place in range(4)]
+    return pairs
+
+
+def test_preferences_alone_teach_a_ranker(collection):
+    trained = train(collection, [], preferences(collection, 24))
+    summary = trained.summary
+    assert (summary["n_queries"], summary["n_documents"], summary["n_from_preferences"]) == (24, 192, 192)
+    assert summary["features"][0][0] == "b"
+    assert summary["metrics"]["map"]["trained"] > 0.9 > summary["metrics"]["map"]["base"]
+    assert any(note.startswith("192 documents have their labels from preferences") for note in summary["notes"])
+    # the same documents, graded as the preferences say, are the same lesson
+    pairs = preferences(collection, 24)
+    graded = [
+        Judgement("ann", one.query, docid, grade, START)
+        for one in pairs
+        for docid, grade in ((one.docid, 1.0), (one.other, 0.0))
+    ]
+    again = train(collection, graded).summary
+    assert again["n_from_preferences"] == 0
+    assert not any("preferences" in note for note in again["notes"])
+    assert again["metrics"] == summary["metrics"]
+
+
+def test_grades_win_over_preferences(collection):
+    rows, pairs = judgements(collection, 6), preferences(collection, 6)
+    against = [pair._replace(docid=pair.other, other=pair.docid) for pair in pairs]
+    by_grades, by_both = train(collection, rows).summary, train(collection, rows, against).summary
+    assert by_both["n_from_preferences"] == 0
+    assert {**by_both, "seconds": 0} == {**by_grades, "seconds": 0}
+
+
+def test_what_users_contradict_each_other_about_is_not_learned(collection):
+    pairs = preferences(collection, 3)
+    against = [pair._replace(user="bob", docid=pair.other, other=pair.docid) for pair in pairs]
+    assert train(collection, [], pairs).summary["n_from_preferences"] == 24
+    with pytest.raises(TooFewJudgements, match="there are 0 queries"):
+        train(collection, [], pairs + against)
+    gone = [pair._replace(other="gone") for pair in pairs[::4]]
+    with pytest.raises(TooFewJudgements, match="there are 0 queries"):
+        train(collection, [], gone)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.9])
+def test_a_training_ends_when_it_is_cancelled(collection, share):
+    cancel, told = threading.Event(), []
+
+    def progress(reached, words):
+        told.append(reached)
+        if reached >= share:
+            cancel.set()
+
+    with pytest.raises(Cancelled):
+        train(collection, judgements(collection, 8), progress=progress, cancel=cancel)
+    assert sum(reached >= share for reached in told) == 1
+
+
+def test_another_ranker_can_be_trained(collection):
+    trained = train(collection, judgements(collection, 4), ranker=pk.RankBoost(n_rounds=5))
+    assert type(pk.load(io.BytesIO(trained.data))).__name__ == "RankBoost"
+    assert trained.summary["features"] == []
