@@ -148,8 +148,9 @@ class XENDCG(CompiledCurvature):
     γ is uniform between 0 and 1 for each document. The loss is linear in φ, so that its mean over γ is the
     cross-entropy with the mean of φ, which is exact here: ``a (2^y − 1) + (1 − a G) / n``, where G is the sum of the
     gains ``2^y − 1`` of the query and ``a`` the mean of ``1 / (G + n − Σ γ)``. No numbers are drawn, and documents with
-    equal labels have equal targets. (LightGBM's ``rank_xendcg`` draws γ anew for each tree.) Labels below 0 count as 0.
-    A query with equal labels pulls its scores together. The cost is O(n).
+    equal labels have equal targets. (LightGBM's ``rank_xendcg`` draws γ anew for each tree, and its gradient also has
+    terms of second and third order.) Labels below 0 count as 0. A query with equal labels pulls its scores together.
+    The cost is O(n).
 
     Examples
     --------
