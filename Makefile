@@ -85,7 +85,7 @@ portable: .venv/build-tools
 	done; echo "$$target: compiled"; done
 
 bench: .venv/installed-test
-	$(BIN)/python -m benchmarks --output build/bench
+	$(BIN)/python -m benchmarks
 
 bench-compare: .venv/installed-test
 	$(BIN)/python -m benchmarks.changes $(A) $(B)

@@ -1,8 +1,8 @@
-"""Run the benchmarks: print one table of ratios, and write a file of all times and a page with charts.
+"""Run the benchmarks: print a table after each, and write a file of all times and a page with charts.
 
-Peers are measured once. A benchmark that fails is named at the end, and the others go on. With ``--output`` the file is
-written after each benchmark, so that an interrupted run keeps its results, and the cases of ``native_cases`` are
-measured in turns, so that ``python -m benchmarks.changes`` can tell a slower case from noise.
+Peers are measured once. A benchmark that fails is named at the end, and the others go on. The file is written after
+each benchmark, so that an interrupted run keeps its results. A run of all benchmarks then measures the cases of
+``native_cases`` in turns, so that ``python -m benchmarks.changes`` can tell a slower case from noise.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import pkgutil
 import sys
 import traceback
 from collections.abc import Iterable
-from itertools import chain
 from pathlib import Path
 
 from rich.console import Console
@@ -24,6 +23,8 @@ from benchmarks.page import page
 from benchmarks.timing import Result
 from benchmarks.tracking import TURNS, as_run, case_names, track, write_run
 
+FOLDER = Path("build", "bench")
+
 
 def main() -> None:
     known = sorted(
@@ -33,43 +34,63 @@ def main() -> None:
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"benchmarks to run ({', '.join(known)}); default: all"
     )
-    parser.add_argument("--output", type=Path, metavar="FOLDER", help="folder of bench.json and bench.html")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FOLDER",
+        help=f"folder of bench.json and bench.html ({FOLDER}, or a folder in it)",
+    )
     parser.add_argument("--turns", type=int, default=TURNS, help=f"repetitions of each case ({TURNS})")
-    parser.add_argument("--cases", default=",".join(case_names()), help="modules of native_cases, with commas, or none")
-    given = parser.parse_args()
-    peers: dict[str, list[Result]] = {}
-    failed: list[str] = []
-    for name in given.names or known:
-        print(f"{name} …", file=sys.stderr)
-        try:
-            peers[name] = importlib.import_module(f"benchmarks.bench_{name}").run()
-        except Exception:
-            traceback.print_exc()
-            failed.append(name)
-        save(given.output, {}, peers)
-    Console(width=None if sys.stdout.isatty() else 150).print(table_of(chain(*peers.values())))
-    if given.output is not None:
-        save(given.output, track([] if given.cases == "none" else given.cases.split(","), given.turns), peers)
-        print(
-            f"Open {given.output / 'bench.html'}. Compare runs: python -m benchmarks.changes OLD.json NEW.json",
-            file=sys.stderr,
-        )
+    parser.add_argument(
+        "--cases", help="modules of native_cases, with commas, or none; default: all if no NAME is given, else none"
+    )
+    options = parser.parse_args()
+    # some benchmarks do not replace the file of all
+    output = options.output or FOLDER / "-".join(options.names)
+    cases = options.cases or ("none" if options.names else ",".join(case_names()))
+    modules = [] if cases == "none" else cases.split(",")
+    try:
+        failed = measure(options.names or known, modules, options.turns, output)
+    except KeyboardInterrupt:
+        sys.exit(f"interrupted; the results of the benchmarks that finished are in {output / 'bench.html'}")
+    print(
+        f"Open {output / 'bench.html'}. Compare runs: python -m benchmarks.changes OLD.json NEW.json", file=sys.stderr
+    )
     if failed:
         sys.exit(f"error: failed, with the traceback above: {', '.join(failed)}")
 
 
-def save(folder: Path | None, cases: dict[str, dict[str, list[float]]], peers: dict[str, list[Result]]) -> None:
+def measure(names: Iterable[str], modules: Iterable[str], turns: int, output: Path) -> list[str]:
+    """Run benchmarks and modules of cases, write the files after each, and return the names of those that failed."""
+    console = Console(width=None if sys.stdout.isatty() else 150)
+    peers: dict[str, list[Result]] = {}
+    failed = []
+    for name in names:
+        print(f"{name} …", file=sys.stderr)
+        try:
+            peers[name] = importlib.import_module(f"benchmarks.bench_{name}").run()
+            console.print(table_of(name, peers[name]))
+        except Exception:
+            traceback.print_exc()
+            failed.append(name)
+        save(output, {}, peers)
+    cases: dict[str, dict[str, list[float]]] = {}
+    for module in modules:
+        cases |= track([module], turns)
+        save(output, cases, peers)
+    return failed
+
+
+def save(folder: Path, cases: dict[str, dict[str, list[float]]], peers: dict[str, list[Result]]) -> None:
     """Write the file and the page of what was measured so far."""
-    if folder is None:
-        return
     run = as_run(cases, peers)
     folder.mkdir(parents=True, exist_ok=True)
     write_run(run, folder / "bench.json")
     (folder / "bench.html").write_text(page(run), encoding="utf-8")
 
 
-def table_of(rows: Iterable[Result]) -> Table:
-    table = Table(title="seconds, or the unit that is shown, and the peer's value divided by plackett's")
+def table_of(name: str, rows: Iterable[Result]) -> Table:
+    table = Table(title=f"{name}: seconds, or the unit that is shown, and the peer's value divided by plackett's")
     for heading in ("what", "plackett", "peer", "its value", "ratio", "aim", "note"):
         table.add_column(heading, justify="left" if heading in ("what", "peer", "note") else "right")
     for row in rows:
