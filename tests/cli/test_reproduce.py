@@ -42,12 +42,25 @@ def test_the_list_runs_nothing(run):
     assert done.stderr == ""
 
 
+def test_simulations_resume_and_say_how_long_the_others_take(run, tmp_path):
+    words = ("reproduce", "qsvm", "--quick", "--only", "Figure 1", "--folder", str(tmp_path / "runs"))
+    first, again = run(*words), run(*words, "--hours", "1")
+    assert first.returncode == again.returncode == 0
+    assert "3 of 6 replications are done; extrapolated from the first of each setting, the others take" in first.stderr
+    assert "extrapolated" not in again.stderr
+    assert len(list((tmp_path / "runs").iterdir())) == 6
+    rows = [[line for line in done.stdout.splitlines() if line.startswith("|")] for done in (first, again)]
+    assert rows[0] == rows[1]
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
         (["p-listmel"], "Did you mean p-listmle?"),
         (["p-listmle", "--only", "Table 9"], "no title contains it"),
         (["p-listmle", "--data", "train.txt"], "it must be a folder"),
+        (["p-listmle", "--hours", "1"], "--hours and --folder are for simulations; p-listmle has none."),
+        (["qsvm", "--hours", "0"], "--hours 0: it must be above 0."),
     ],
 )
 def test_wrong_usage(run, words, complaint):

@@ -29,6 +29,12 @@ def reproduce(
     only: Annotated[
         str | None, typer.Option("--only", metavar="TEXT", help="Only items whose title contains this.")
     ] = None,
+    hours: Annotated[
+        float | None, typer.Option("--hours", metavar="H", help="Start no simulation after this time.")
+    ] = None,
+    folder: Annotated[
+        str | None, typer.Option("--folder", metavar="DIR", help="Store simulations, so that a run can resume.")
+    ] = None,
     seed: Seed = 0,
     show: Annotated[bool, typer.Option("--list", help="List the items without running them.")] = False,
     as_json: AsJson = False,
@@ -48,6 +54,12 @@ def reproduce(
         inputs.check_exists(data)
         if not Path(data).is_dir():
             raise typer.BadParameter(f"--data {data}: it must be a folder.")
+    if hours is not None and not 0 < hours < float("inf"):
+        raise typer.BadParameter(f"--hours {hours:g}: it must be above 0.")
+    if (hours is not None or folder is not None) and found.prepare is None:
+        raise typer.BadParameter(f"--hours and --folder are for simulations; {paper} has none.")
+    if folder is not None:
+        output.check_folder(folder, "simulations")
     items = _chosen(found, only)
     if show:
         columns = [Column("item", "text"), Column("quick"), Column("full"), Column("data, any of")]
@@ -64,8 +76,12 @@ def reproduce(
         if not quiet:
             output.note(text)
 
-    note(f"{found.title}: {len(items)} to run, about {_duration(ends[-1])} on two cores")
-    job = Job(is_quick=quick, folder=None if data is None else Path(data), progress=note, rng_seed=seed)
+    about = f", about {_duration(ends[-1])} on two cores" if found.prepare is None else ""  # else extrapolated later
+    note(f"{found.title}: {len(items)} to run{about}")
+    job = Job(
+        is_quick=quick, folder=None if data is None else Path(data), progress=note, rng_seed=seed,
+        hours=hours, store=None if folder is None else Path(folder),
+    )  # fmt: skip
     tables = []
     if not as_json:
         output.write(f"## {found.title}{' (quick)' if quick else ''}\n")

@@ -184,12 +184,18 @@ class Job:
         Called with a line of text about the progress.
     rng_seed : int
         The first of the random seeds.
+    hours : float or None
+        Time limit of replications, for the papers that have a `Paper.prepare`.
+    store : Path or None
+        Folder of finished replications, from which a later run resumes.
     """
 
     is_quick: bool = False
     folder: Path | None = None
     progress: Callable[[str], None] = field(default=lambda text: None)
     rng_seed: int = 0
+    hours: float | None = None
+    store: Path | None = None
 
     def has(self, name: str) -> bool:
         """Return whether a data set is available; ``"ohsumed/letor2"`` names one of its versions."""
@@ -227,13 +233,15 @@ class Item:
 class Paper:
     """A paper and its items in order.
 
-    ``reference`` is its key in docs/references.md.
+    ``reference`` is its key in docs/references.md. ``prepare`` runs what several items share, the replications of
+    simulations, before the first item.
     """
 
     name: str
     title: str
     reference: str
     items: tuple[Item, ...]
+    prepare: Callable[[Job, Sequence[Item]], None] | None = None
 
     def seconds(self, *, is_quick: bool) -> float:
         """Return the approximate duration of all items on two cores."""
@@ -242,6 +250,8 @@ class Paper:
     def run(self, job: Job, items: Sequence[Item] | None = None) -> Iterator[Table]:
         """Yield the tables, each as soon as it is finished."""
         chosen = self.items if items is None else items
+        if self.prepare is not None:
+            self.prepare(job, chosen)
         for place, item in enumerate(chosen, start=1):
             job.progress(f"{item.title} ({place} of {len(chosen)})")
             if item.needs and not any(job.has(name) for name in item.needs):

@@ -50,7 +50,7 @@ def test_means_may_be_better_but_not_worse_than_the_tolerance():
 def print_itself(monkeypatch):
     """Every simulation gives the printed means, and one linear function can be perfect."""
 
-    def simulate(cell, seeds, strengths):
+    def drawn(cell, n):
         if cell.noise != 0.1 or len(cell.methods) < len(METHODS):
             means = np.array([[0.2, 0.1]] * len(MEASURES)) + cell.noise
         elif cell.dependent:
@@ -59,9 +59,11 @@ def print_itself(monkeypatch):
             means = TABLE_5[cell.example, "pair"].means
         else:
             means = {1: TABLE_1, 2: TABLE_2}[cell.example][cell.scenario, cell.gamma].means
-        return Draws(np.array([means] * len(seeds)), np.zeros((len(seeds), len(MEASURES))))
+        return Draws(np.array([means] * n), np.zeros((n, len(MEASURES))))
 
-    monkeypatch.setattr(tables, "simulate", simulate)
+    monkeypatch.setattr(
+        tables, "draws_of", lambda job, title: {cell: drawn(cell, 50) for cell in tables.CELLS[title](job)}
+    )
 
 
 @pytest.mark.usefixtures("print_itself")

@@ -5,13 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 
-from plackett._threads import n_threads
 from plackett.data.datasets.synthetic import make_query_dependent
 from plackett.data.queries import Queries
 from plackett.exceptions import ConvergenceWarning, DataWarning
@@ -59,13 +57,6 @@ class Draws(NamedTuple):
 
     values: np.ndarray
     one_for_all: np.ndarray
-
-
-@cache  # some tables share cells
-def simulate(cell: Cell, seeds: range, strengths: tuple[float, ...]) -> Draws:
-    """Return the results of a cell for all seeds."""
-    found = Parallel(n_jobs=n_threads())(delayed(replicate)(cell, seed, strengths) for seed in seeds)
-    return Draws(*(np.array(part) for part in zip(*found, strict=True)))
 
 
 def replicate(cell: Cell, seed: int, strengths: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import combinations, pairwise
+from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -36,10 +38,12 @@ from plackett.reproductions.qsvm.printed import (
     TABLE_6,
     Printed,
 )
-from plackett.reproductions.qsvm.simulations import OPTIONS, Cell, Draws, mean_and_error, simulate
+from plackett.reproductions.qsvm.replications import Replications
+from plackett.reproductions.qsvm.simulations import OPTIONS, Cell, Draws, mean_and_error
 
 TOLERANCE = 0.06  # for a mean
 N_REPLICATIONS = 50
+NEIGHBORHOOD = ("kNN-SVM", "q-SVM")  # the methods of Figure 1
 RANK, KNN, Q = (METHODS.index(name) for name in ("rank-SVM", "kNN-SVM", "q-SVM"))
 GAMMAS, NOISES = (0.0, 0.1, 0.2), (0.1, 0.3, 0.5, 0.7, 0.9)
 CRITERIA = (
@@ -56,15 +60,39 @@ def _strengths(job: Job) -> tuple[float, ...]:
     return L2_GRID[::6] if job.is_quick else L2_GRID
 
 
-def _draw(cell: Cell, job: Job) -> Draws:
-    job.progress(f"  {cell}")
-    return simulate(cell, _seeds(job), _strengths(job))
+@cache
+def _replications(strengths: tuple[float, ...], store: Path | None) -> Replications:
+    """Return the replications of this process: some tables share them."""
+    return Replications(strengths, store)
 
 
-def _protocol(job: Job) -> str:
+def prepare(job: Job, items: Sequence[Item]) -> None:
+    """Run the replications of all simulated tables among the items, within the time limit of the job."""
+    cells = dict.fromkeys(cell for item in items if item.title in CELLS for cell in CELLS[item.title](job))
+    if cells:
+        own = _replications(_strengths(job), job.store)
+        own.run(list(cells), _seeds(job), hours=job.hours, note=job.progress)
+
+
+def draws_of(job: Job, title: str) -> dict[Cell, Draws]:
+    """Return the results of a table's cells, for the replications that all of them have."""
+    cells, own = CELLS[title](job), _replications(_strengths(job), job.store)
+    seeds = own.seeds_of(cells, _seeds(job))
+    if not seeds:
+        own.run(cells, _seeds(job), note=job.progress)
+        seeds = own.seeds_of(cells, _seeds(job))
+    return {cell: own.draws(cell, seeds) for cell in cells}
+
+
+def _protocol(job: Job, draws: Mapping[Cell, Draws]) -> str:
+    n = len(next(iter(draws.values())).values)
+    return f"{n} of {len(_seeds(job))} replications, {_choice(job)}"
+
+
+def _choice(job: Job) -> str:
     return (
-        f"{len(_seeds(job))} replications, the best of {len(_strengths(job))} strengths on the validation documents, "
-        "then fitted again to training and validation documents."
+        f"the best of {len(_strengths(job))} strengths on the validation documents, then fitted again to training and "
+        "validation documents."
     )
 
 
@@ -143,9 +171,10 @@ def table_2(job: Job) -> Table:
 def _simulated(example: int, table: Mapping[tuple[str, float], Printed], title: str, job: Job) -> Table:
     rows: list[Row] = []
     means = {}
-    for scenario, gamma in QUICK_CELLS[example] if job.is_quick else table:
+    draws = draws_of(job, f"Table {example}")
+    for cell, drawn in draws.items():
+        scenario, gamma = cell.scenario, cell.gamma
         printed = table[scenario, gamma]
-        drawn = _draw(Cell(example, scenario, gamma), job)
         where = f"{scenario}, γ = {gamma}"
         numbers = of_means(where, printed, drawn.values)
         if example == 1:
@@ -157,7 +186,7 @@ def _simulated(example: int, table: Mapping[tuple[str, float], Printed], title: 
             own, rival = means[scenario, gamma][[Q, METHODS.index(other)]]
             what = f"{scenario}, γ = {gamma}: improvement of q-SVM over {other} in MRE"
             rows.append(Row.of_number(what, printed_share, float(1 - own / rival), tolerance=TOLERANCE))
-    return Table(title, _protocol(job), CRITERIA, tuple(rows), _notes(f"Table {example}"))
+    return Table(title, _protocol(job, draws), CRITERIA, tuple(rows), _notes(f"Table {example}"))
 
 
 def _with_least(rows: Sequence[Row], printed: Printed, drawn: Draws) -> list[Row]:
@@ -179,17 +208,18 @@ CANCELS = "the shared part cancels in linear scores"
 def table_3(job: Job) -> Table:
     """Return the simulations with dependent documents of a query."""
     rows: list[Row] = []
-    for gamma in GAMMAS[:1] if job.is_quick else GAMMAS:
-        where, printed = f"independent, γ = {gamma}", TABLE_1["III", gamma]
-        drawn = _draw(Cell(1, "III", gamma), job)
-        rows += _with_least(of_means(where, printed, drawn.values), printed, drawn)
-        rows.append(_leads(where, drawn.values))
-        where, drawn = f"dependent, γ = {gamma}", _draw(Cell(1, "III", gamma, dependent=True), job)
-        rows += of_means(where, TABLE_3[gamma], drawn.values, why_not_comparable=CANCELS)
+    draws = draws_of(job, "Table 3")
+    for cell, drawn in draws.items():
+        where = f"{'dependent' if cell.dependent else 'independent'}, γ = {cell.gamma}"
+        if cell.dependent:
+            rows += of_means(where, TABLE_3[cell.gamma], drawn.values, why_not_comparable=CANCELS)
+        else:
+            printed = TABLE_1["III", cell.gamma]
+            rows += _with_least(of_means(where, printed, drawn.values), printed, drawn)
         rows.append(_leads(where, drawn.values))
     return Table(
         "Table 3: independent and dependent documents, Scenario III of Example 1",
-        f"{_protocol(job)} Independent documents are those of Table 1.",
+        f"{_protocol(job, draws)} Independent documents are those of Table 1.",
         f"a mean and two standard errors within {TOLERANCE}; the best by paired t-tests at 5 %",
         tuple(rows),
         _notes("Table 3"),
@@ -211,9 +241,9 @@ def _leads(where: str, values: np.ndarray) -> Row:
 
 def figure_1(job: Job) -> Table:
     """Return the effect of noise in the query features: box plots, and the paper's claims about them."""
-    both = (METHODS[KNN], METHODS[Q])
-    noises = NOISES[::2] if job.is_quick else NOISES
-    values = [_draw(Cell(1, "III", noise=noise, methods=both), job).values for noise in noises]
+    draws = draws_of(job, "Figure 1")
+    noises = [cell.noise for cell in draws]
+    values = [drawn.values for drawn in draws.values()]
     means = np.array([one.mean(axis=0) for one in values])  # noises × measures × methods
     rows: list[Row] = []
     for place, measure in enumerate(MEASURES):
@@ -222,7 +252,7 @@ def figure_1(job: Job) -> Table:
             shown = "; ".join(f"{middle:.3f} ({low:.3f} to {high:.3f})" for low, middle, high in quartiles)
             what, reason = f"noise {noise}, {measure}", "medians and quartiles, kNN-SVM first"
             rows.append(Row.not_comparable(what, "box plots", shown, reason))
-        for which, name in enumerate(both):
+        for which, name in enumerate(NEIGHBORHOOD):
             curve = means[:, place, which]
             shown = ", ".join(f"{mean:.3f}" for mean in curve)
             steps = [gap_and_p(more[:, place, which], less[:, place, which]) for less, more in pairwise(values)]
@@ -232,7 +262,7 @@ def figure_1(job: Job) -> Table:
         rows.append(Row.of_gaps(f"{measure}: q-SVM below kNN-SVM at every noise", "below", shown, gaps))
     return Table(
         "Figure 1: noise in the query features, Scenario III of Example 1",
-        f"{_protocol(job)} Noise {', '.join(map(str, noises))}.",
+        f"{_protocol(job, draws)} Noise {', '.join(map(str, noises))}.",
         "a claim is confirmed when paired t-tests over the replications find it at 5 % at all levels of noise",
         tuple(rows),
         _notes("Figure 1"),
@@ -309,8 +339,10 @@ def table_5(job: Job) -> Table:
     """Return the comparison of preferences between two documents with scores."""
     rows: list[Row] = []
     means = {}
-    for (example, function), printed in TABLE_5.items():
-        drawn = _draw(Cell(example, "II", function=function), job).values
+    draws = draws_of(job, "Table 5")
+    for cell, results in draws.items():
+        (example, function), drawn = (cell.example, cell.function), results.values
+        printed = TABLE_5[example, function]
         where = f"Example {example}, {'scores' if function == 'score' else 'preferences'}"
         numbers = of_means(where, printed, drawn)
         if (example, function) == (1, "pair"):
@@ -326,7 +358,7 @@ def table_5(job: Job) -> Table:
         rows.append(Row.of_claim(what, "similar", f"means differ by at most {largest:.3f}", largest <= TOLERANCE))
     return Table(
         "Table 5: scores and preferences, Scenario II, γ = 0",
-        f"{_protocol(job)} The score of a document is the mean of its preferences over the documents of its list.",
+        f"{_protocol(job, draws)} The score of a document is the mean of its preferences over its list.",
         CRITERIA,
         tuple(rows),
         _notes("Table 5"),
@@ -368,13 +400,27 @@ def table_6(job: Job) -> Table:
         f"Table 6: web search, {data}",
         f"{lists.queries.n_queries} queries, {n_docs} documents each, 60 : 20 : 20 for training, validation and test, "
         f"a tenth of the queries new; compared by {lists.query_features.shape[1]} columns that are constant within "
-        f"queries; 3 neighbours, 20 for new queries. {_protocol(job)} MRE is over pairs with different labels: over "
-        "all pairs, the .484 printed for random orders would be too large.",
+        f"queries; 3 neighbours, 20 for new queries. {len(_seeds(job))} replications, {_choice(job)} MRE is over pairs "
+        "with different labels: over all pairs, the .484 printed for random orders would be too large.",
         f"a mean within {WEB_TOLERANCE} on the paper's data; {CRITERIA.partition('; ')[2]}",
         tuple(rows),
         _notes("Table 6"),
     )
 
+
+CELLS: dict[str, Callable[[Job], list[Cell]]] = {
+    "Table 1": lambda job: [Cell(1, *place) for place in (QUICK_CELLS[1] if job.is_quick else TABLE_1)],
+    "Table 2": lambda job: [Cell(2, *place) for place in (QUICK_CELLS[2] if job.is_quick else TABLE_2)],
+    "Table 3": lambda job: [
+        Cell(1, "III", gamma, dependent=dependent)
+        for gamma in (GAMMAS[:1] if job.is_quick else GAMMAS)
+        for dependent in (False, True)
+    ],
+    "Figure 1": lambda job: [
+        Cell(1, "III", noise=noise, methods=NEIGHBORHOOD) for noise in (NOISES[::2] if job.is_quick else NOISES)
+    ],
+    "Table 5": lambda job: [Cell(example, "II", function=function) for example, function in TABLE_5],
+}
 
 PAPER = Paper(
     "qsvm",
@@ -389,4 +435,5 @@ PAPER = Paper(
         Item("Table 5", table_5, 1300, 30),
         Item("Table 6", table_6, 120, 3, qsvm_web.NEEDS),
     ),
+    prepare,
 )
