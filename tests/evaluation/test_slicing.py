@@ -35,7 +35,7 @@ def test_every_division_has_each_query_once_and_the_means_of_its_queries(compari
             assert one.difference == pytest.approx(one.mean_b - one.mean_a)
             assert one.interval.low <= one.difference <= one.interval.high
             means = {name: values(comparison, name)[is_in].mean() for name in comparison.tables}
-            assert one.best == max(means, key=means.get)
+            assert one.best == (max(means, key=means.get),)
 
 
 def test_groups_may_be_given_by_text_and_queries_without_one_are_a_slice(comparison):

@@ -12,6 +12,8 @@ import pytest
 from plackett._tables import Estimate
 from plackett.evaluation.compare.comparison import Comparison, FoldFit
 from plackett.evaluation.evaluate import Evaluation
+from plackett.evaluation.significance import Interval
+from plackett.evaluation.slicing import OTHERS, UNKNOWN, Slice
 from plackett.report import plots
 from plackett.report.html import report_html, write_report
 from plackett.report.queries import queries_payload
@@ -223,6 +225,34 @@ def test_a_single_ranker_is_compared_with_the_best_feature():
     assert set(map(int, payload["lists"])) == set(np.argsort(-gap, kind="stable")[:50].tolist())
     assert "50 queries that changed most from best feature to listmle" in payload["note"]
     assert "A: best feature" in report_html(comparison)
+
+
+def slice_named(by, name, difference):
+    return Slice(by, name, 5, 0.5, 0.5 + difference, difference, Interval(-1.0, 1.0), ("listmle",))
+
+
+@pytest.mark.parametrize(
+    ("by", "name", "words"),
+    [
+        ("list length", "13 to 16", "lists of 13 to 16 documents"),
+        ("list length", "1", "lists of 1 document"),
+        ("relevant documents", "1", "queries with 1 relevant document"),
+        ("relevant documents", "0", "queries with 0 relevant documents"),
+        ("share of relevant", "1% to 12%", "queries with 1% to 12% relevant documents"),
+        ("highest label", "2", "queries with the highest label 2"),
+        ("group", "navigational", "queries of the group navigational"),
+        ("group", UNKNOWN, "queries without a group"),
+        ("group", OTHERS, "queries of small groups"),
+    ],
+)
+def test_the_slice_with_the_largest_loss_is_named_in_words(monkeypatch, by, name, words):
+    found = [slice_named("highest label", "1", 0.01), slice_named(by, name, -0.018)]
+    monkeypatch.setattr("plackett.report.verdict.slices", lambda *_, **__: found)
+    assert cards(made_up())[-1].words.endswith(f"; loses most on {words} (−0.0180 on average)")
+    distance = cards(made_up(metrics=("kendall",)))[-1]  # lower is better
+    assert distance.words.endswith("; loses most on queries with the highest label 1 (+0.0100 on average)")
+    del found[1]
+    assert cards(made_up())[-1].words.endswith("; on average worse in no slice")
 
 
 def test_equal_rankers_have_lists_and_are_level_with_the_best_feature():

@@ -101,6 +101,20 @@ def test_hardest_queries_leave_out_those_where_every_order_is_as_good():
     assert [query.mean for query in hardest] == sorted(query.mean for query in hardest)
 
 
+def test_slices_name_the_best_and_none_where_all_are_equal():
+    # in three of four lists nothing is relevant, and in the others the third ranker is a copy of the first
+    comparison = made_up(n_queries=40, labels=lambda n: (np.arange(n) // 12 % 4 == 0).astype(float))
+    comparison.tables["p-listmle"] = comparison.tables["listmle"]
+    table = table_named(comparison, "slices")
+    best = {row[1]: row[-1] for row in table.rows if row[0] == "highest label"}
+    assert best["0"] == "all equal"
+    assert best["1"] in ("listmle and p-listmle", "ranksvm")
+    single = made_up(["listmle"])
+    table = table_named(single, "slices")
+    assert table.columns[-1].name == "B − A"
+    assert {len(row) for row in table.rows} == {len(table.columns)}
+
+
 def test_a_measure_of_which_less_is_better_turns_the_order_around():
     comparison = made_up(metrics=("mre",))
     means = {name: values["mre"] for name, values in comparison.mean().items()}

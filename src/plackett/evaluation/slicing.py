@@ -10,7 +10,7 @@ import numpy as np
 
 from plackett.data.queries import Queries
 from plackett.evaluation.compare.comparison import Comparison
-from plackett.evaluation.significance import Interval, bootstrap_interval
+from plackett.evaluation.significance import TIE, Interval, bootstrap_interval
 from plackett.metrics.judged_lists import mean_of_counted
 from plackett.validation import plain
 
@@ -24,7 +24,7 @@ class Slice(NamedTuple):
     """Some of the test queries: what they have in common, and the means of two contestants.
 
     ``difference`` is B minus A; its bootstrap interval (level 0.95) is not corrected for the number of slices.
-    ``best`` is the contestant with the best mean in the slice.
+    ``best`` are the contestants with the best mean in the slice: several if their means are equal.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class Slice(NamedTuple):
     mean_b: float
     difference: float
     interval: Interval
-    best: str
+    best: tuple[str, ...]
 
 
 def slices(comparison: Comparison, a: str, b: str, *, groups: Mapping[Hashable, Any] | None = None) -> list[Slice]:
@@ -129,7 +129,8 @@ def _slice(comparison: Comparison, a: str, b: str, by: str, name: str, is_in: np
     seed = int(comparison.settings.get("random_state") or 0)
     interval = bootstrap_interval(gap, random_state=seed) if gap.size > 1 else Interval(np.nan, np.nan)
     sign = 1.0 if comparison.is_higher_better(metric) else -1.0
-    best = max(means, key=lambda one: -np.inf if np.isnan(means[one]) else sign * means[one])
+    highest = max((sign * mean for mean in means.values() if not np.isnan(mean)), default=np.nan)
+    best = tuple(one for one, mean in means.items() if sign * mean >= highest - TIE)
     mean_a, mean_b, difference = map(mean_of_counted, (of_a, of_b, gap))
     return Slice(by, name, int(is_in.sum()), mean_a, mean_b, difference, interval, best)
 

@@ -9,7 +9,7 @@ from typing import Any
 from plackett._tables import Column, Estimate, Marked, Table
 from plackett.data.description.describe import Description
 from plackett.evaluation.compare.changes import sides
-from plackett.evaluation.compare.comparison import RUN, Comparison, HardQuery
+from plackett.evaluation.compare.comparison import RUN, Comparison, HardQuery, listed
 from plackett.evaluation.compare.insight import Insight, permutation_words
 from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.select.selection import in_words
@@ -133,11 +133,13 @@ def slices_table(comparison: Comparison, groups: Mapping[Hashable, Any] | None =
     rows, notes = [], []
     a, b = sides(comparison) if comparison.tables else ("", "")
     if a != b and comparison.metrics[0] in comparison.per_query:
-        columns += [Column(f"A: {a}"), Column(f"B: {b}"), Column("B − A", "estimate"), Column("best", "text")]
+        columns += [Column(f"A: {a}"), Column(f"B: {b}"), Column("B − A", "estimate")]
+        columns += [Column("best", "text")] if len(comparison) > 1 else []
         is_higher = comparison.is_higher_better(comparison.metrics[0])
         for one in slices(comparison, a, b, groups=groups):
             gap = Estimate(one.difference, *one.interval, higher_is_better=is_higher)
-            rows.append([one.by, one.name, one.n_queries, one.mean_a, one.mean_b, gap, one.best])
+            best = "all equal" if len(one.best) == len(comparison) else listed(one.best)
+            rows.append([one.by, one.name, one.n_queries, one.mean_a, one.mean_b, gap, best][: len(columns)])
         notes = [
             "bootstrap intervals (level 0.95) are not corrected: with many slices, some exclude 0 by chance",
             "relevant documents have a label above 0; slices of a quantity have about the same number of queries",

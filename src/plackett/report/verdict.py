@@ -11,7 +11,7 @@ from plackett.evaluation.compare.changes import sides
 from plackett.evaluation.compare.comparison import Comparison, difference, is_significant
 from plackett.evaluation.reference_scores import BEST_FEATURE, RANDOM_ORDER
 from plackett.evaluation.significance import TIE
-from plackett.evaluation.slicing import slices
+from plackett.evaluation.slicing import OTHERS, UNKNOWN, Slice, slices
 from plackett.validation import count_of
 
 SHORT = 60  # characters of a name
@@ -75,7 +75,7 @@ def _floor(comparison: Comparison, best: str) -> list[Card]:
 
 
 def _losses(comparison: Comparison, groups: Mapping[Hashable, Any] | None) -> list[Card]:
-    """Return the number of queries on which the best contestant is worse, and the slice in which it gains least."""
+    """Return the number of queries on which the best contestant is worse, and the slice where it loses most."""
     if len(comparison) < 2:
         return []
     a, b = sides(comparison)
@@ -86,8 +86,28 @@ def _losses(comparison: Comparison, groups: Mapping[Hashable, Any] | None) -> li
     found = [one for one in slices(comparison, a, b, groups=groups) if not math.isnan(one.difference)]
     if found:
         worst = min(found, key=lambda one: sign * one.difference)
-        words += f"; least gain: {worst.by} {for_display(worst.name, SHORT)} ({_signed(worst.difference)})"
+        where = f"loses most on {_queries_of(worst)} ({_signed(worst.difference)} on average)"
+        words += f"; {where}" if sign * worst.difference < -TIE else "; on average worse in no slice"
     return [Card("Worse on", f"{pair.losses:,} of {count_of(n_counted, 'query', 'queries')}", words)]
+
+
+def _queries_of(part: Slice) -> str:
+    """Return in words what the queries of a slice have in common."""
+    name = for_display(part.name, SHORT)
+    documents = "document" if name == "1" else "documents"
+    match part.by:
+        case "list length":
+            return f"lists of {name} {documents}"
+        case "relevant documents":
+            return f"queries with {name} relevant {documents}"
+        case "share of relevant":
+            return f"queries with {name} relevant documents"
+        case "highest label":
+            return f"queries with the highest label {name}"
+        case _ if part.name in (UNKNOWN, OTHERS):
+            return "queries without a group" if part.name == UNKNOWN else "queries of small groups"
+        case _:
+            return f"queries of the group {name}"
 
 
 def _signed(value: float) -> str:
