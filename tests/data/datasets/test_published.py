@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from plackett.data import datasets
+from plackett.data.letor.read import read_letor
 from plackett.exceptions import DataFormatError, DatasetNotFoundError, DataWarning
 
 NAMED_IN_THE_ISSUE = {
@@ -24,6 +25,7 @@ AT_HAND = {
     ("ohsumed", "letor3-null"): (106, 16_140, 45, [11_303, 2_585, 2_252]),
     ("ohsumed", "letor2"): (106, 16_140, 25, [11_303, 2_585, 2_252]),
     ("mslr-sample", None): (86, 10_000, 136, [5_639, 2_900, 1_244, 153, 64]),
+    ("clueweb09-letor", None): (61, 26_646, 42, [21_808, 3_274, 1_242, 172, 150]),
 }
 # rows and queries of S1..S5
 PARTS_OF_MQ2008 = [(2933, 157), (3635, 157), (3062, 157), (2707, 157), (2874, 156)]
@@ -116,7 +118,27 @@ def test_sets_at_hand_have_their_published_counts(name, version, shared_data):
     facts = datasets.info(name, version=version)
     assert (facts.n_queries, facts.n_docs, facts.n_features) == (n_queries, n_docs, n_features)
     assert [facts.label_counts[label] for label in range(len(histogram))] == histogram
-    assert queries.feature_names == list(facts.feature_names)
+    assert queries.feature_names == (None if facts.feature_names is None else list(facts.feature_names))
+
+
+def test_folds_of_clueweb_test_on_the_published_part_and_validate_on_another(shared_data, tmp_path):
+    (tmp_path / "ClueWeb09").mkdir()
+    for number in range(1, 6):  # as in the repository, and not compressed
+        text = gzip.decompress((shared_data / "clueweb09-letor" / f"Fold{number}.test.txt.gz").read_bytes())
+        (tmp_path / "ClueWeb09" / f"Fold{number}").mkdir()
+        (tmp_path / "ClueWeb09" / f"Fold{number}" / "test.txt").write_bytes(text)
+    parts = []
+    for number in range(1, 6):
+        fold = datasets.load_fold("clueweb09-letor", number, shared_data)
+        published = read_letor(shared_data / "clueweb09-letor" / f"Fold{number}.test.txt.gz")
+        np.testing.assert_array_equal(fold.test.X, published.X)
+        assert fold.test.docid[0].startswith("clueweb09-en")
+        ids = [set(queries.ids.tolist()) for queries in fold]
+        assert sum(map(len, ids)) == len(set.union(*ids)) == 61
+        parts.append(ids[2])
+        unpacked = datasets.load_fold("clueweb09-letor", number, tmp_path)
+        assert [set(queries.ids.tolist()) for queries in unpacked] == ids
+    assert len(set.union(*parts)) == 61
 
 
 def test_movielens_has_its_published_counts(shared_data):
