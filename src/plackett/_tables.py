@@ -6,10 +6,12 @@ import csv
 import io
 import json
 import math
+import textwrap
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from itertools import zip_longest
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -21,6 +23,7 @@ LEVEL = 0.05  # of significance
 LONGEST_NAME = 80  # characters; HTML shortens longer texts, the other formats do not
 LONGEST_TEXT = 200
 LONGEST_VALUE = 600  # in a table of pairs
+NARROWEST = 14  # characters of a column with wrapped cells
 MISSING = "–"
 _BIDI_CONTROLS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 _LATEX_MARKS = {BETTER: r"$\blacktriangle$", WORSE: r"$\blacktriangledown$"}
@@ -40,8 +43,10 @@ _LATEX_ESCAPES = {character: "\\" + character for character in "&%$#_{}"} | {
 # --- Finished texts to tables -----------------------------------------------------------------------------------------
 
 
-def aligned(rows: Iterable[Sequence[str]], align: str) -> str:
+def aligned(rows: Iterable[Sequence[str]], align: str, width: int | None = None) -> str:
     """Return lines with columns of equal width; ``align`` has an ``l`` or ``r`` for each column.
+
+    Cells of the widest columns are wrapped if the lines are longer than ``width``.
 
     Examples
     --------
@@ -51,10 +56,16 @@ def aligned(rows: Iterable[Sequence[str]], align: str) -> str:
     """
     rows = list(rows)
     widths = [max(len(row[column]) for row in rows) for column in range(len(align))]
+    while width is not None and sum(widths) + 2 * (len(widths) - 1) > width and max(widths) > NARROWEST:
+        widths[widths.index(max(widths))] -= 1
     lines = []
     for row in rows:
-        cells = zip(row, widths, align, strict=True)
-        lines.append("  ".join(cell.ljust(width) if side == "l" else cell.rjust(width) for cell, width, side in cells))
+        parts = [
+            textwrap.wrap(cell, most) if len(cell) > most else [cell] for cell, most in zip(row, widths, strict=True)
+        ]
+        for line in zip_longest(*parts, fillvalue=""):
+            cells = zip(line, widths, align, strict=True)
+            lines.append("  ".join(cell.ljust(most) if side == "l" else cell.rjust(most) for cell, most, side in cells))
     return "\n".join(line.rstrip() for line in lines)
 
 
@@ -248,11 +259,11 @@ class Table:
     title: str = ""
     notes: list[str] = field(default_factory=list)
 
-    def to_text(self) -> str:
-        """Return the table in aligned columns, for a terminal."""
+    def to_text(self, width: int | None = None) -> str:
+        """Return the table in aligned columns, for a terminal; cells are wrapped to keep lines within ``width``."""
         # numbers stay aligned below each other when only some of them have a mark
         headings = [f"{column.name}   " if column.kind == "marked" else column.name for column in self.columns]
-        return aligned([headings, *self._texts(_plain_cell)], self._align())
+        return aligned([headings, *self._texts(_plain_cell)], self._align(), width)
 
     def to_markdown(self) -> str:
         """Return the table in Markdown, the best of each column in bold."""

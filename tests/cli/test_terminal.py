@@ -140,7 +140,7 @@ def test_index_and_reproduce_show_a_bar_on_a_terminal_and_keep_their_output_in_t
     shown, piped, status = on_terminal(*words, is_piped=True)
     assert status == 0
     assert "100%" in shown
-    assert ("documents" if words[0] == "index" else "## ") in piped
+    assert ("documents" if words[0] == "index" else "Tolerance: ") in piped
     assert "━" not in piped
     quiet, same, status = on_terminal(*words, "--quiet", is_piped=True)
     assert (quiet, status) == ("", 0)
@@ -160,10 +160,13 @@ def test_the_time_left_of_a_paper_is_shown_before_its_first_item_ends(on_termina
     assert re.search(r"  0%\S* 0:0\d left", re.sub(r"\033\[[0-9;?]*[A-Za-z]", "", shown))
 
 
-def test_markdown_of_a_paper_is_not_wrapped_on_a_terminal(on_terminal):
-    shown, _, status = on_terminal("reproduce", "p-listmle", "--quick", "--only", "worked", COLUMNS="50")
+def test_tables_of_a_paper_fit_the_terminal_and_verdicts_have_colours(on_terminal):
+    shown, _, status = on_terminal("reproduce", "p-listmle", "--quick", "--only", "worked", COLUMNS="80")
     assert status == 0
-    assert "| ListMLE prefers the first | first | first | confirmed |" in shown
+    assert "\033[32mconfirmed\033[0m" in shown
+    assert "\033[31mnot confirmed\033[0m" in shown
+    lines = re.sub(r"\033\[[0-9;?]*[A-Za-z]", "", shown[shown.index("ListMLE's loss") :]).splitlines()
+    assert max(map(len, lines)) <= 80
 
 
 def test_errors_are_one_line_with_a_hint_in_one_style(on_terminal):

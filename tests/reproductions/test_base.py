@@ -8,7 +8,21 @@ import pytest
 from scipy import stats
 
 from plackett import reproductions
-from plackett.reproductions.base import Item, Job, Paper, Row, Table, Verdict, as_text, gap_and_p, summary
+from plackett.reproductions.base import (
+    Figure,
+    Item,
+    Job,
+    Paper,
+    Row,
+    Table,
+    Verdict,
+    as_text,
+    counts_of,
+    gap_and_p,
+    results,
+    rows_table,
+    summary,
+)
 
 
 @pytest.mark.parametrize(
@@ -66,20 +80,30 @@ def test_too_few_queries_leave_a_true_claim_undecided_and_more_confirm_it():
     assert (few.verdict, many.verdict) == (Verdict.UNDECIDED, Verdict.CONFIRMED)
 
 
-def test_a_table_counts_its_verdicts_and_prints_them():
+def test_a_table_becomes_plain_values_with_the_counts_of_its_verdicts():
     rows = (
         Row.of_number("a | b", 0.5, 0.5, tolerance=0.1),
         Row.of_claim("grows", "yes", "no", False, "p 0.3"),
         Row.not_comparable("bar", None, 0.25, "no number"),
     )
     table = Table("Table 1", "as printed", "0.1", rows, ("a note",))
-    assert table.counts() == {"confirmed": 1, "better": 0, "not confirmed": 1, "undecided": 0, "not comparable": 1}
-    text = table.to_markdown()
-    assert "| a \\| b | 0.5000 | 0.5000 | confirmed |" in text
-    assert "| bar | – | 0.2500 | not comparable | no number |" in text
-    assert "a note" in text
-    assert json.loads(json.dumps(table.to_dict()))["rows"][1]["verdict"] == "not confirmed"
-    assert summary([table, table]) == "6 rows: 2 confirmed, 2 not confirmed, 2 not comparable"
+    values = json.loads(json.dumps(table.to_dict()))
+    counts = {"confirmed": 1, "better": 0, "not confirmed": 1, "undecided": 0, "not comparable": 1}
+    assert values["verdicts"] == counts == counts_of(rows)
+    assert values["rows"][1]["verdict"] == "not confirmed"
+    assert values["notes"] == ["a note"]
+    assert summary(counts) == "3 rows: 1 confirmed, 1 not confirmed, 1 not comparable"
+    lines = rows_table(values["rows"]).to_text().split("\n")
+    assert [line.split("  ")[0] for line in lines] == ["", "a | b", "grows", "bar"]
+    assert lines[3].split() == ["bar", "–", "0.2500", "not", "comparable", "no", "number"]
+
+
+def test_lines_are_as_wide_as_the_terminal_and_lose_no_word():
+    row = Row.of_claim("a claim of several words about two rankers", "above", "below", True, "a long reason " * 9)
+    table = rows_table(Table("", "", "", (row,)).to_dict()["rows"])
+    text = table.to_text(72)
+    assert max(map(len, text.split("\n"))) <= 72
+    assert sorted(text.split()) == sorted(table.to_text().split())
 
 
 def test_numbers_show_their_standard_error():
@@ -89,7 +113,8 @@ def test_numbers_show_their_standard_error():
 
 
 def make_paper(run):
-    needy = Item("Figure 2", run, 60, 10, needs=("mq2008-list",))
+    printed = (Row.not_comparable("x", 0.3, None, "not available"),)
+    needy = Item("Figure 2", run, 60, 10, needs=("mq2008-list",), figures=("Figure 2 (a)",), printed=printed)
     return Paper("made-up", "A made-up paper", "nobody", (Item("Figure 1", run, 30, 5), needy))
 
 
@@ -105,10 +130,32 @@ def test_items_without_their_data_say_so_and_run_nothing(tmp_path):
     first, second = paper.run(Job(folder=tmp_path, progress=heard.append))
     assert len(ran) == 1
     assert first.seconds >= 0
-    assert second.rows[0].verdict is Verdict.NOT_COMPARABLE
-    assert "mq2008-list" in second.protocol
+    assert [row.printed for row in second.rows] == [0.3]
+    assert second.figures == (Figure("Figure 2 (a)", missing="not available: mq2008-list"),)
+    found = results(paper, Job(), [first, second])
+    assert found["missing"] == {"mq2008-list": ["Figure 2"]}
+    assert found["verdicts"]["confirmed"] == 1
     assert heard == ["Figure 1 (1 of 2)", "Figure 2 (2 of 2)"]
     assert paper.seconds(is_quick=True) == 15
+
+
+def test_rows_of_made_data_have_no_verdict_and_are_not_counted(tmp_path):
+    (tmp_path / "MQ2008-list").mkdir()
+    for part in range(1, 6):
+        lines = [f"{label} qid:{part} " + " ".join(f"{n}:0.5" for n in range(1, 47)) for label in (2, 1)]
+        (tmp_path / "MQ2008-list" / f"S{part}.txt").write_text("\n".join(lines) + "\n")
+
+    def run(job):
+        assert job.load_fold("mq2008-list", 2).train.n_queries == 3
+        return Table("Figure 1", "", "", (Row.of_claim("x", "above", "above", True, "p 0.01"),))
+
+    paper = Paper("made-up", "A made-up paper", "nobody", (Item("Figure 1", run, 1, 1, needs=("mq2008-list",)),))
+    job = Job(folder=tmp_path)
+    (table,) = paper.run(job)
+    assert table.rows[0].verdict is Verdict.MADE_DATA
+    assert table.rows[0].reason == "confirmed; p 0.01"
+    assert sum(results(paper, job, [table])["verdicts"].values()) == 0
+    assert job.data == {"mq2008-list": "5 queries, 10 rows; made data: the published set has 784 queries"}
 
 
 def test_an_unknown_paper_is_named_with_what_there_is():

@@ -40,12 +40,12 @@ def reproduce(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run a paper's experiments: printed numbers, ours, and a verdict for each, as Markdown."""
+    """Run a paper's experiments: printed numbers, ours, and a verdict for each."""
     from plackett import reproductions
     from plackett._tables import Column, Table
     from plackett.cli.shared import inputs, output, parameters
     from plackett.rankers.progress import Progress, is_watched
-    from plackett.reproductions.base import Job, summary
+    from plackett.reproductions.base import Job, results, rows_table, summary
 
     parameters.check_seed(seed)
     with parameters.usage_errors():
@@ -62,11 +62,8 @@ def reproduce(
         output.check_folder(folder, "simulations")
     items = _chosen(found, only)
     if show:
-        columns = [Column("item", "text"), Column("quick"), Column("full"), Column("data, any of")]
-        rows = [
-            [item.title, _duration(item.quick_seconds), _duration(item.seconds), ", ".join(item.needs) or "none"]
-            for item in items
-        ]
+        columns = [Column("item", "text"), Column("quick"), Column("full"), Column("data", "text")]
+        rows = [[item.title, _duration(item.quick_seconds), _duration(item.seconds), _data_of(item)] for item in items]
         output.write_table(Table(columns, rows))
         return
     _check_data(items, data)
@@ -84,21 +81,29 @@ def reproduce(
     )  # fmt: skip
     tables = []
     if not as_json:
-        output.write(f"## {found.title}{' (quick)' if quick else ''}\n")
+        output.write(output.styled(f"{found.title}{' (quick)' if quick else ''}", "bold"))
     with Progress(paper, float(ends[-1]), is_shown=is_watched() and not quiet, seconds=ends[-1]) as bar:
         bar.show(items[0].title)
         following = [*(item.title for item in items[1:]), ""]
         for end, title, table in zip(ends, following, found.run(job, items), strict=True):
             tables.append(table)
-            if not as_json:
-                output.write(table.to_markdown())
+            if not as_json and table.rows:
+                output.write("\n" + output.styled(table.title, "bold"))
+                for text in filter(None, (table.protocol, f"Tolerance: {table.tolerance}" if table.tolerance else "")):
+                    output.write(output.wrapped(text))
+                output.write_verdicts(rows_table(table.to_dict()["rows"]))
+                for text in table.notes:
+                    output.write(output.wrapped(text))
                 output.flush()
             bar.advance_to(end, title)
+    answer = results(found, job, tables)
     if as_json:
-        head = {"paper": found.name, "title": found.title, "quick": quick, "seed": seed}
-        output.write_json({**head, "tables": [table.to_dict() for table in tables]})
-    else:
-        output.write(summary(tables))
+        output.write_json(answer)
+        return
+    output.write("\n" + summary(answer["verdicts"]))
+    if answer["missing"]:
+        output.write("\nNot available; give --data FOLDER or set PLACKETT_DATA to the folder that holds them:")
+        output.write_pairs((name, ", ".join(titles)) for name, titles in answer["missing"].items())
 
 
 def _check_data(items: list[Item], data: str | None) -> None:
@@ -107,9 +112,9 @@ def _check_data(items: list[Item], data: str | None) -> None:
     from plackett.reproductions.base import Job
 
     job = Job(folder=None if data is None else Path(data))
-    if any(not item.needs or any(map(job.has, item.needs)) for item in items):
+    if any(item.can_run(job) for item in items):
         return
-    names = dict.fromkeys(name for item in items for name in item.needs)
+    names = dict.fromkeys(name for item in items for name in (*item.needs, *item.instead))
     error = DatasetNotFoundError(f"{'this needs one of' if len(names) > 1 else 'this needs'} {', '.join(names)}.")
     error.add_note("give --data FOLDER or set PLACKETT_DATA to the folder of the data sets.")
     raise error
@@ -123,6 +128,11 @@ def _chosen(paper: Paper, only: str | None) -> list[Item]:
         titles = "; ".join(item.title for item in paper.items)
         raise typer.BadParameter(f"--only {only!r}: no title contains it. The titles are {titles}.")
     return found
+
+
+def _data_of(item: Item) -> str:
+    needs = ", ".join(item.needs) or "none"
+    return f"{needs}; or {', '.join(item.instead)}" if item.instead else needs
 
 
 def _duration(seconds: float) -> str:

@@ -2,28 +2,34 @@
 
 The module of a paper holds the paper's numbers as data, a function from a :class:`Job` to a :class:`Table` for each
 table or figure, and a :class:`Paper` that lists them. Tables are yielded as they are finished, so that an interrupted
-run keeps the results so far.
+run keeps the results so far. `results` makes plain values of them, from which the page, the docs and ``--json`` come.
 """
 
 from __future__ import annotations
 
 import math
+import platform
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from enum import Enum
 from importlib import resources
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from plackett._tables import markdown_table
+from plackett._tables import MISSING, Column, json_value
+from plackett._tables import Table as TextTable
+from plackett._threads import n_threads
 from plackett.data import datasets
-from plackett.data.datasets.published import VARIABLE
+from plackett.data.datasets.published import Fold
 from plackett.evaluation.significance import paired_t
-from plackett.exceptions import DatasetNotFoundError
+from plackett.exceptions import DatasetNotFoundError, DataWarning
 from plackett.validation import count_of
 
 LEVEL = 0.05  # significance level of claims
@@ -37,6 +43,7 @@ class Verdict(Enum):
     NOT_CONFIRMED = "not confirmed"
     UNDECIDED = "undecided"
     NOT_COMPARABLE = "not comparable"
+    MADE_DATA = "made data"
 
     def __str__(self) -> str:
         return self.value
@@ -57,6 +64,8 @@ class Row:
         The reason for the verdict: the tolerance, the p-value of a claim, why the numbers are not comparable.
     error : float or None
         The standard error of our number, if it is a mean over random draws.
+    cell : (str, str) or None
+        The headings of the row and the column where a table shows the number.
     """
 
     what: str
@@ -65,6 +74,11 @@ class Row:
     verdict: Verdict
     reason: str = ""
     error: float | None = None
+    cell: tuple[str, str] | None = None
+
+    def at(self, row: str, column: str) -> Row:
+        """Return the row with its place in the printed table."""
+        return replace(self, cell=(row, column))
 
     @staticmethod
     def of_number(
@@ -125,6 +139,34 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Figure:
+    """A figure of a paper, or one of its panels, to be drawn from our numbers.
+
+    Attributes
+    ----------
+    title : str
+        "Figure 2 (a): OHSUMED".
+    kind : "lines", "bars" or "boxes"
+    x, y : str
+        The names of the axes.
+    series : mapping of str to sequence of pairs
+        The points (x, y) of each name; x is a number, or a text for bars and boxes, and y the values of a box.
+    marks : sequence of float
+        Positions on the x axis of dashed lines.
+    missing : str
+        Why there are no numbers.
+    """
+
+    title: str
+    kind: Literal["lines", "bars", "boxes"] = "lines"
+    x: str = ""
+    y: str = ""
+    series: Mapping[str, Sequence[tuple[Any, Any]]] = field(default_factory=dict)
+    marks: Sequence[float] = ()
+    missing: str = ""
+
+
+@dataclass(frozen=True)
 class Table:
     """The results for a table or figure of a paper.
 
@@ -139,7 +181,12 @@ class Table:
     rows : tuple of Row
     notes : tuple of str
         Remarks on the rows.
+    figures : tuple of Figure
     seconds : float
+    missing : tuple of str
+        The data sets of the paper that are not available.
+    item : str
+        The title of the `Item`.
     """
 
     title: str
@@ -147,27 +194,16 @@ class Table:
     tolerance: str
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
+    figures: tuple[Figure, ...] = ()
     seconds: float = 0.0
-
-    def counts(self) -> dict[str, int]:
-        """Return the number of rows with each verdict."""
-        return {str(verdict): sum(row.verdict is verdict for row in self.rows) for verdict in Verdict}
+    missing: tuple[str, ...] = ()
+    item: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
         rows = [{**vars(row), "verdict": str(row.verdict)} for row in self.rows]
-        return {**vars(self), "rows": rows, "notes": list(self.notes), "verdicts": self.counts()}
-
-    def to_markdown(self) -> str:
-        """Return the table with its title, its protocol and the counts of verdicts."""
-        cells = (
-            (row.what, as_text(row.printed), as_text(row.ours, row.error), str(row.verdict), row.reason)
-            for row in self.rows
-        )
-        table = markdown_table(("", "printed", "ours", "verdict", "reason"), cells, "lllll")
-        head = f"### {self.title}\n\n{self.protocol}\nTolerance: {self.tolerance}\n\n"
-        counts = f"\n{counts_of(self.rows) or 'no rows'}; {self.seconds:.0f} s.\n"
-        return head + table + counts + "".join(f"\n{note}\n" for note in self.notes) + "\n"
+        figures = [vars(figure) for figure in self.figures]
+        return json_value({**vars(self), "rows": rows, "figures": figures, "verdicts": counts_of(self.rows)})
 
 
 @dataclass(frozen=True)
@@ -188,6 +224,10 @@ class Job:
         Time limit of replications, for the papers that have a `Paper.prepare`.
     store : Path or None
         Folder of finished replications, from which a later run resumes.
+    data : dict of str to str
+        The sizes of the data sets that were read, by name.
+    made : set of str
+        Those whose number of queries is not the published one, such as small files made for a test.
     """
 
     is_quick: bool = False
@@ -196,6 +236,8 @@ class Job:
     rng_seed: int = 0
     hours: float | None = None
     store: Path | None = None
+    data: dict[str, str] = field(default_factory=dict)
+    made: set[str] = field(default_factory=set)
 
     def has(self, name: str) -> bool:
         """Return whether a data set is available; ``"ohsumed/letor2"`` names one of its versions."""
@@ -205,6 +247,32 @@ class Job:
         except DatasetNotFoundError:
             return False
         return True
+
+    def load(self, name: str, part: str | None = None) -> Any:
+        """Return a data set, or one of its parts, as `datasets.load` does."""
+        set_name, _, version = name.partition("/")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # of the size, which the rows report
+            found: Any = datasets.load(set_name, self.folder, part=part, version=version or None)
+        sizes = (found.n_users, len(found)) if hasattr(found, "n_users") else (found.n_queries, found.n_docs)
+        self._note(name, *sizes, is_part=part is not None)
+        return found
+
+    def load_fold(self, name: str, number: int) -> Fold:
+        """Return a fold of a data set as `datasets.load_fold` does."""
+        fold = datasets.load_fold(name, number, self.folder)
+        parts = [part for part in fold if part is not None]
+        self._note(name, *(sum(getattr(part, size) for part in parts) for size in ("n_queries", "n_docs")))
+        return fold
+
+    def _note(self, name: str, n_queries: int, n_docs: int, *, is_part: bool = False) -> None:
+        set_name, _, version = name.partition("/")
+        published = datasets.info(set_name, version=version or None).n_queries
+        self.data[name] = f"{count_of(n_queries, 'query', 'queries')}, {count_of(n_docs, 'row')}"
+        # the sizes of parts are not in the catalogue
+        if published is not None and (2 * n_queries < published if is_part else n_queries != published):
+            self.made.add(name)
+            self.data[name] += f"; made data: the published set has {published:,} queries"
 
 
 @dataclass(frozen=True)
@@ -219,7 +287,13 @@ class Item:
     seconds, quick_seconds : float
         Approximate duration on two cores.
     needs : tuple of str
-        Data sets, named as in :meth:`Job.has`, one of which is needed. Without any, the table only reports that.
+        Data sets of the paper, named as in :meth:`Job.has`.
+    instead : tuple of str
+        A data set that replaces them if none of them is available.
+    figures : tuple of str
+        The titles of the panels that stay empty without data.
+    printed : tuple of Row
+        What the paper prints, shown without data.
     """
 
     title: str
@@ -227,6 +301,13 @@ class Item:
     seconds: float
     quick_seconds: float
     needs: tuple[str, ...] = ()
+    instead: tuple[str, ...] = ()
+    figures: tuple[str, ...] = ()
+    printed: tuple[Row, ...] = ()
+
+    def can_run(self, job: Job) -> bool:
+        """Return whether the data are available, or what replaces them."""
+        return not self.needs or any(map(job.has, (*self.needs, *self.instead)))
 
 
 @dataclass(frozen=True)
@@ -254,19 +335,46 @@ class Paper:
             self.prepare(job, chosen)
         for place, item in enumerate(chosen, start=1):
             job.progress(f"{item.title} ({place} of {len(chosen)})")
-            if item.needs and not any(job.has(name) for name in item.needs):
-                yield _without_data(item)
+            missing = tuple(name for name in item.needs if not job.has(name))
+            if not item.can_run(job):
+                reason = f"not available: {', '.join(missing)}"
+                empty = tuple(Figure(title, missing=reason) for title in item.figures)
+                yield Table(item.title, "", "", item.printed, figures=empty, missing=missing, item=item.title)
                 continue
             start = time.perf_counter()
+            job.made.clear()
             table = item.run(job)
-            yield replace(table, seconds=time.perf_counter() - start)
+            rows = tuple(map(_of_made_data, table.rows)) if job.made else table.rows
+            seconds = time.perf_counter() - start
+            yield replace(table, rows=rows, seconds=seconds, missing=missing, item=item.title)
 
 
-def _without_data(item: Item) -> Table:
-    names = " or ".join(item.needs)
-    where = f"Give --data FOLDER or set {VARIABLE} to the folder that holds {names}."
-    row = Row(item.title, None, None, Verdict.NOT_COMPARABLE, f"the data set is missing: {names}")
-    return Table(item.title, where, "none", (row,))
+def _of_made_data(row: Row) -> Row:
+    """Return the row with no verdict on the paper; the reason keeps what it would be."""
+    return replace(row, verdict=Verdict.MADE_DATA, reason=f"{row.verdict}; {row.reason}".removesuffix("; "))
+
+
+def results(paper: Paper, job: Job, tables: Sequence[Table]) -> dict[str, Any]:
+    """Return a run as plain values: its settings, data, versions, missing data, counts of verdicts, and tables."""
+    missing: dict[str, list[str]] = {}
+    for table in tables:
+        for name in table.missing:
+            missing.setdefault(name, []).append(table.item)
+    packages = {name: version(name) for name in ("plackett", "numpy", "scipy", "scikit-learn")}
+    return {
+        "paper": paper.name,
+        "title": paper.title,
+        "reference": paper.reference,
+        "quick": job.is_quick,
+        "seed": job.rng_seed,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "threads": n_threads(),
+        "versions": {"python": platform.python_version(), **packages},
+        "data": dict(job.data),
+        "missing": missing,
+        "verdicts": counts_of([row for table in tables for row in table.rows]),
+        "tables": [table.to_dict() for table in tables],
+    }
 
 
 def printed(paper: str) -> dict[str, Any]:
@@ -282,22 +390,34 @@ def gap_and_p(own: np.ndarray, other: np.ndarray) -> tuple[float, float]:
     return float(np.nanmean(own - other)), paired_t(own, other)
 
 
-def summary(tables: Sequence[Table]) -> str:
-    """Return one line with the counts of all verdicts."""
-    rows = [row for table in tables for row in table.rows]
-    return f"{count_of(len(rows), 'row')}: {counts_of(rows) or 'none'}"
+def counts_of(rows: Sequence[Row]) -> dict[str, int]:
+    """Return the number of rows with each verdict, without those of made data."""
+    return {
+        str(verdict): sum(row.verdict is verdict for row in rows)
+        for verdict in Verdict
+        if verdict is not Verdict.MADE_DATA
+    }
 
 
-def counts_of(rows: Sequence[Row]) -> str:
-    """Return how often each verdict occurs, as text."""
-    counts = {verdict: sum(row.verdict is verdict for row in rows) for verdict in Verdict}
-    return ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
+def summary(counts: Mapping[str, int]) -> str:
+    """Return counts of verdicts as text."""
+    shown = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
+    return f"{count_of(sum(counts.values()), 'row')}: {shown or 'none'}"
+
+
+def rows_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
+    """Return rows of `Table.to_dict` as a table for a terminal or a page."""
+    cells = [
+        [row["what"], as_text(row["printed"]), as_text(row["ours"], row["error"]), row["verdict"], row["reason"]]
+        for row in rows
+    ]
+    return TextTable([Column(name, "text") for name in ("", "printed", "ours", "verdict", "reason")], cells)
 
 
 def as_text(value: float | str | None, error: float | None = None) -> str:
     """Return a number with four digits and its standard error in brackets, text unchanged, and None as a dash."""
     if value is None:
-        return "–"
+        return MISSING
     if isinstance(value, str):
         return value
     text = f"{value:.4g}" if abs(value) >= 1 else f"{value:.4f}"

@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from plackett.data import datasets
 from plackett.evaluation.compare.compare import compare
 from plackett.evaluation.compare.comparison import Comparison
 from plackett.exceptions import ConvergenceWarning
@@ -48,7 +47,7 @@ def compare_losses(scorer: str, job: Job, data: Any = None, cv: Any = None, fold
     """Return the comparison of all losses with a scorer, on the published folds of MQ2008 or on other data."""
     if cv is None:
         numbers = range(1, 2 if job.is_quick else N_FOLDS + 1)
-        cv = [datasets.load_fold(DATA, number, job.folder) for number in numbers]
+        cv = [job.load_fold(DATA, number) for number in numbers]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return compare(

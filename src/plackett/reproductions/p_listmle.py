@@ -11,7 +11,7 @@ from plackett.losses import ListMLE, PListMLE
 from plackett.metrics import ndcg
 from plackett.rankers.linear.ranker import LinearRanker
 from plackett.reproductions.base import Item, Job, Paper, Row, Table, gap_and_p
-from plackett.reproductions.strict_orders import NEEDS, strict_lists, values_of_best
+from plackett.reproductions.strict_orders import INSTEAD, NEEDS, strict_lists, values_of_best
 from plackett.solvers import SGD
 
 # --- The worked example, section 3.1 ----------------------------------------------------------------------------------
@@ -136,6 +136,6 @@ PAPER = Paper(
     "lan2014",
     (
         Item("The worked example (section 3.1)", worked_example, 1, 1),
-        Item("Figure 1", figure_1, 400, 10, NEEDS),
+        Item("Figure 1", figure_1, 400, 10, NEEDS, INSTEAD),
     ),
 )

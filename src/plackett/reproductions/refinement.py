@@ -20,7 +20,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from plackett.data import datasets
-from plackett.data.feedback.movielens import read_movielens, read_movies
+from plackett.data.feedback.movielens import read_movies
 from plackett.data.preprocessing.scaling import QueryZScore
 from plackett.data.queries import Queries
 from plackett.evaluation.evaluate import Evaluation
@@ -151,9 +151,7 @@ def _means(name: str, table: Evaluation) -> Row:
 
 
 def _ohsumed(job: Job) -> Queries:
-    queries = datasets.load("ohsumed", job.folder, version="letor2")
-    assert isinstance(queries, Queries)
-    return queries
+    return job.load(OHSUMED)
 
 
 def _feedback(queries: Queries, column: int, one: Any, n_judged: int = 10) -> FeedbackResult:
@@ -297,9 +295,8 @@ def figure_5(job: Job) -> Table:
 
 
 def _films(job: Job) -> tuple[Any, Any]:
-    (ratings,) = datasets.locate("movielens-100k", job.folder)
-    items = next(ratings.parent.glob("u.item*"))
-    return read_movielens(ratings), read_movies(items)
+    (ratings,) = datasets.locate(MOVIELENS, job.folder)
+    return job.load(MOVIELENS), read_movies(next(ratings.parent.glob("u.item*")))
 
 
 def figure_6(job: Job) -> Table:

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-from plackett.data import datasets
 from plackett.data.datasets.published import Fold
 from plackett.data.queries import Queries
 from plackett.evaluation.evaluate import Evaluation, evaluate
@@ -24,7 +23,7 @@ from plackett.metrics.measure import Measure
 from plackett.reproductions.base import Job
 
 ORIGINAL, STAND_IN, SYSTEMS = "mq2008-list", "mq2008", "mq2008-agg"
-NEEDS = (ORIGINAL, SYSTEMS)
+NEEDS, INSTEAD = (ORIGINAL,), (SYSTEMS,)
 SHORTEST = 10  # fewest documents of a list
 N_FOLDS = 5
 
@@ -45,11 +44,10 @@ def strict_lists(job: Job) -> StrictLists:
     """Return the best available data; one fold for a quick run."""
     numbers = range(1, 2 if job.is_quick else N_FOLDS + 1)
     if job.has(ORIGINAL):
-        folds = [datasets.load_fold(ORIGINAL, number, job.folder) for number in numbers]
+        folds = [job.load_fold(ORIGINAL, number) for number in numbers]
         return StrictLists(folds, "MQ2008-list", True)
-    systems = datasets.load(SYSTEMS, job.folder)
-    assert isinstance(systems, Queries)
-    published = [datasets.load_fold(STAND_IN, number, job.folder) for number in numbers]
+    systems = job.load(SYSTEMS)
+    published = [job.load_fold(STAND_IN, number) for number in numbers]
     folds = [Fold(*(with_strict_order(part, systems) for part in fold if part is not None)) for fold in published]
     return StrictLists(folds, f"MQ2008 in the order of 25 systems, lists of {SHORTEST} documents and more", False)
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _STYLES = {"bold": "1", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _COLOURS = {"error": "red", "warning": "yellow", "hint": "cyan"}
 _MARKS = {"▲": "green", "▼": "red"}
+_VERDICTS = {"not confirmed": "red", "confirmed": "green", "better": "green", "undecided": "yellow"}
+_VERDICT = rf"(?<=  )(?:{'|'.join(_VERDICTS)})(?=  |\n|$)"
 StreamName = Literal["stdout", "stderr"]
 
 
@@ -104,6 +106,12 @@ def write_json(value: Any) -> None:
     except UnicodeEncodeError:  # an id that was not UTF-8 in its file, or that the terminal cannot show
         text = json.dumps(plain, indent=2, allow_nan=False)
     write(text)
+
+
+def write_verdicts(table: Table) -> None:
+    """Write a table with a column of verdicts; on a terminal it is as wide as this, and the verdicts are coloured."""
+    text = table.to_text(shutil.get_terminal_size().columns if is_terminal("stdout") else None)
+    write(re.sub(_VERDICT, lambda found: styled(found[0], _VERDICTS[found[0]]), text))
 
 
 def write_table(table: Table, winner: str | None = None) -> None:

@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from plackett.data import datasets
 from plackett.data.datasets.published import Fold
 from plackett.data.queries import Queries
 from plackett.evaluation.evaluate import evaluate
@@ -25,7 +24,7 @@ from plackett.reproductions.kernel_cs_listmle.appendix import FirstRows, first_r
 from plackett.solvers import NewtonDiagonal
 
 ORIGINAL, STAND_IN = "mslr-web10k", "mslr-sample"
-NEEDS = (ORIGINAL, STAND_IN)
+NEEDS, INSTEAD = (ORIGINAL,), (STAND_IN,)
 N_FOLDS = 5
 N_FEATURES = 136
 
@@ -68,11 +67,9 @@ def folds(job: Job) -> Iterator[Fold]:
     if is_original(job):
         for number in range(1, 2 if job.is_quick else N_FOLDS + 1):
             job.progress(f"  fold {number}")
-            yield datasets.load_fold(ORIGINAL, number, job.folder)
+            yield job.load_fold(ORIGINAL, number)
     else:
-        train, test = (datasets.load(STAND_IN, job.folder, part=part) for part in ("train", "test"))
-        assert isinstance(train, Queries)  # load returns ratings or texts for other sets
-        assert isinstance(test, Queries)
+        train, test = (job.load(STAND_IN, part) for part in ("train", "test"))
         yield Fold(train, cast(Queries, None), test)
 
 

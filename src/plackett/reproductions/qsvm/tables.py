@@ -433,7 +433,7 @@ PAPER = Paper(
         Item("Figure 1", figure_1, 250, 3),
         Item("Table 4", table_4, 60, 3),
         Item("Table 5", table_5, 1300, 30),
-        Item("Table 6", table_6, 120, 3, qsvm_web.NEEDS),
+        Item("Table 6", table_6, 120, 3, qsvm_web.NEEDS, qsvm_web.INSTEAD),
     ),
     prepare,
 )

@@ -17,7 +17,6 @@ from scipy.sparse import issparse
 from scipy.spatial.distance import pdist
 from scipy.stats import rankdata
 
-from plackett.data import datasets
 from plackett.data.queries import Queries
 from plackett.metrics.measure import Measure
 from plackett.rankers.query_dependent.ranker import QueryDependentRanker
@@ -25,7 +24,7 @@ from plackett.reproductions.base import Job
 from plackett.reproductions.qsvm.simulations import MRE, OPTIONS, chosen_and_refitted, documents, predict
 
 ORIGINAL, STAND_IN = "yahoo/set1", "mslr-sample"
-NEEDS = (ORIGINAL, STAND_IN)
+NEEDS, INSTEAD = (ORIGINAL,), (STAND_IN,)
 N_QUERIES, FEWEST, ABOUT = 150, 20, 27  # queries, and documents of each: at least, and on average
 TRAIN, VALIDATION, NEW = 0.6, 0.2, 0.1  # shares of a query's documents, and of the queries
 ERR = Measure("err", convention="paper", max_label=4)
@@ -56,10 +55,9 @@ def web_lists(job: Job) -> WebLists:
     rng = np.random.default_rng(job.rng_seed)
     is_original = job.has(ORIGINAL)
     if is_original:
-        queries = datasets.load("yahoo", job.folder, version="set1", part="train")
+        queries = job.load(ORIGINAL, "train")
     else:
-        queries = datasets.load(STAND_IN, job.folder)
-    assert isinstance(queries, Queries)
+        queries = job.load(STAND_IN)
     is_long = np.flatnonzero(np.diff(queries.indptr) >= FEWEST)
     if is_original:
         is_long = np.sort(rng.choice(is_long, N_QUERIES, replace=False))
