@@ -149,6 +149,14 @@ def test_the_rows_of_fit_are_recognised_and_predicted_as_they_were(refiner):
 
 
 @pytest.mark.parametrize("refiner", BOOSTED, **of_class)
+def test_queries_with_one_step_are_predicted_as_they_were_fitted(refiner):
+    X, base, y, qid = make_queries()
+    fitted = clone(refiner).set_params(n_rounds=1).fit(X, y, base_score=base, qid=qid)
+    assert np.diff(fitted.steps_indptr_).tolist() == [1] * 5
+    np.testing.assert_array_equal(fitted.predict(X, qid=qid), fitted.scores_)
+
+
+@pytest.mark.parametrize("refiner", BOOSTED, **of_class)
 def test_further_documents_of_a_query(refiner):
     X, base, y = make_list(0)
     fitted = clone(refiner).fit(X, y, base_score=base)

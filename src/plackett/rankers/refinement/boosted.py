@@ -143,7 +143,8 @@ class BoostedRefiner(Refiner):
     def _score_query(self, place: int, rows: np.ndarray, base: np.ndarray | None) -> np.ndarray:
         scores, steps, estimators = np.zeros(rows.shape[0]), *self._steps_of(place)
         if estimators is None:
-            stumps = (np.ascontiguousarray(steps[name]) for name in ("feature", "threshold", "is_above", "weight"))
+            # copies, because a view of one packed record counts as contiguous but is not aligned
+            stumps = (steps[name].copy() for name in ("feature", "threshold", "is_above", "weight"))
             _native.rankers.add_stumps(rows, *stumps, 0, steps.size, scores)
             return scores
         for estimator, weight in zip(estimators, steps["weight"], strict=True):
