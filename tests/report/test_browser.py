@@ -12,6 +12,9 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
 
+COMMAND = "plackett compare 'my data.txt' -r " + ",".join(f"module:ranker_{number}" for number in range(12))
+
+
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     """A report with every section, names that would do harm, and values that are missing."""
@@ -20,6 +23,7 @@ def report(tmp_path_factory):
         failures={"broken": ["fold 1: ValueError: <b>no</b>"]},
         baseline="ranksvm",
     )
+    comparison.settings["command"] = COMMAND
     return write_report(comparison, tmp_path_factory.mktemp("report") / "report.html").as_uri()
 
 
@@ -163,6 +167,28 @@ def test_on_paper_nothing_is_folded_away_and_colours_are_those_of_paper(page):
     assert page.execute_script("return document.documentElement.scrollWidth") <= 690
     pdf = base64.b64decode(page.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
     assert pdf.startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("width", [1200, 360])
+@pytest.mark.parametrize("before", ["", "delete Navigator.prototype.clipboard"])
+def test_the_command_is_shown_in_full_and_can_be_copied(page, before, width):
+    screen(page, width)
+    page.execute_script(before)
+    box = page.find_element("css selector", ".command")
+    code = box.find_element("css selector", "code")
+    for length in ("Width", "Height"):
+        assert page.execute_script(f"return arguments[0].scroll{length} <= arguments[0].client{length}", code)
+    assert code.text == COMMAND
+    button = box.find_element("css selector", "button")
+    assert button.text == "Copy command"
+    page.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", button)
+    button.click()
+    wait = pytest.importorskip("selenium.webdriver.support.ui").WebDriverWait
+    wait(page, 60).until(lambda _: button.text == "Copied")
+    page.execute_script("document.body.innerHTML = '<textarea></textarea>'")
+    field = page.find_element("css selector", "textarea")
+    field.send_keys("\ue009v")
+    assert field.get_property("value") == COMMAND
 
 
 def test_files_in_the_page_hold_the_table(page):

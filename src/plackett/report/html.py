@@ -82,6 +82,7 @@ def report_html(
 
     every = tables(comparison, groups=groups)
     payload = queries_payload(comparison, queries=queries, groups=groups)
+    command = str(comparison.settings.get("command") or "")
     return rendered(
         "report.html",
         every,
@@ -93,7 +94,7 @@ def report_html(
         cards=cards(comparison, groups=groups),
         sizes=sizes(comparison),
         origin=origin(comparison),
-        command=for_display(str(comparison.settings.get("command") or ""), 2000),
+        command=for_display(command, len(command)),
         convention=CONVENTIONS.get(comparison.convention),
         by_k=plots.metric_by_k(comparison),
         time=plots.time_against_quality(comparison),

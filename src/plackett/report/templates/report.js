@@ -31,6 +31,19 @@ for (const button of document.querySelectorAll("th[aria-sort] button")) {
   button.addEventListener("click", () => sortBy(button.closest("th")));
 }
 
+// The clipboard is missing on pages served without TLS.
+for (const button of document.querySelectorAll(".command button")) {
+  const code = button.previousElementSibling;
+  const label = button.textContent;
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    getSelection().selectAllChildren(code);
+    const isCopied = await navigator.clipboard?.writeText(code.textContent).then(() => true, () => false);
+    button.textContent = isCopied || document.execCommand("copy") ? "Copied" : "Press Ctrl+C";
+  });
+  button.addEventListener("blur", () => { button.textContent = label; });
+}
+
 // Closed details would be missing in print.
 const folded = () => document.querySelectorAll("details:not([open])");
 window.addEventListener("beforeprint", () => {
