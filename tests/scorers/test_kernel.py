@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import tracemalloc
 
 import numpy as np
@@ -45,6 +46,19 @@ def whole(kernel, A, B):
     return pairwise_kernels(
         A, B, metric=kernel.kernel, filter_params=True, gamma=kernel.gamma, degree=kernel.degree, coef0=kernel.coef0
     )
+
+
+@pytest.mark.parametrize(("gamma", "coef0"), [(0.5, 0.0), (0.1, -0.3), (2.0, 1.0)])
+def test_the_tanh_kernel_has_the_values_of_its_formula(gamma, coef0):
+    """tanh(b x·z + a), by sums and exponentials; scikit-learn and the thesis's own kernel agree."""
+    kernel = Kernel("sigmoid", gamma, 3, coef0)
+    found = kernel.matrix(X, NEW)
+    for i, one in enumerate(X):
+        for j, other in enumerate(NEW):
+            inner = gamma * sum(float(a) * float(b) for a, b in zip(one, other, strict=True)) + coef0
+            expected = (math.exp(inner) - math.exp(-inner)) / (math.exp(inner) + math.exp(-inner))
+            assert found[i, j] == pytest.approx(expected, rel=1e-10, abs=1e-13)
+    np.testing.assert_allclose(found, whole(kernel, X, NEW), rtol=1e-12)
 
 
 def exact(kernel, rows=X, given=None):

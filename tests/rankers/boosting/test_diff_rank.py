@@ -72,6 +72,44 @@ def test_lemmas_3_and_4_hold_at_every_step(seed, is_tied, n_intervals, top_k, we
     assert (Z * np.cosh(ranker.steps_["weight"]) <= 1 + 1e-9).all()
 
 
+@pytest.mark.parametrize("is_tied", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_lemmas_3_and_4_hold_for_a_loop_over_pairs_with_the_fitted_weights(seed, is_tied):
+    """(17), (29) and (31) of the paper from D, Δh and U of every pair; only α is taken from the ranker."""
+    X, y, qid = make_data(seed, is_tied=is_tied)
+    ranker = DiffRank(n_intervals=4, cycles=2).fit(X, y, qid=qid)
+    lists = slow_h(X, y, qid, ranker)
+    pairs = [
+        (q, i, j)
+        for q, (_, own) in enumerate(lists)
+        for i in range(len(own))
+        for j in range(len(own))
+        if own[i] > own[j]
+    ]
+    D, H, product = [1 / len(pairs)] * len(pairs), [0.0] * len(pairs), 1.0
+    for t, alpha in enumerate(ranker.steps_["weight"].tolist()):
+        gaps = [(lists[q][0][t % 4][i] - lists[q][0][t % 4][j]) / (len(lists[q][1]) - 1) for q, i, j in pairs]
+        assert sum(D) == pytest.approx(1)
+        phi = (1 + sum(d * gap for d, gap in zip(D, gaps, strict=True))) / 2
+
+        def bound(a, phi=phi):
+            return phi * math.exp(-a) + (1 - phi) * math.exp(a)
+
+        assert 0 <= phi <= 1
+        assert bound(alpha) <= min(bound(alpha - 1e-3), bound(alpha + 1e-3))  # α of (31) is the least
+        D = [d * math.exp(-alpha * gap) for d, gap in zip(D, gaps, strict=True)]
+        Z = sum(D)
+        assert bound(alpha) + 1e-12 >= Z
+        assert bound(alpha) == pytest.approx(math.sqrt(4 * phi * (1 - phi)))
+        assert bound(alpha) <= 1 + 1e-12  # Lemma 4: the bound of the error never rises
+        D = [d / Z for d in D]
+        product *= Z
+        H = [own + alpha * gap for own, gap in zip(H, gaps, strict=True)]
+        mean = sum(math.exp(-own) for own in H) / len(pairs)
+        assert mean == pytest.approx(product)  # (29)
+        assert sum(own < 0 for own in H) / len(pairs) <= product + 1e-12  # Lemma 3
+
+
 def test_scores_far_apart_do_not_overflow():
     X, y, qid = np.array([[1.0, 1], [0, 0], [1, 1], [0, 0]]), [1, 0, 1, 0], [0, 0, 1, 1]
     ranker = DiffRank(n_intervals=2, cycles=200).fit(X, y, qid=qid)
