@@ -36,6 +36,9 @@ def reproduce(
         str | None, typer.Option("--folder", metavar="DIR", help="Store simulations, so that a run can resume.")
     ] = None,
     seed: Seed = 0,
+    report: Annotated[
+        str | None, typer.Option("--report", metavar="FILE", help="Write a page with all tables and figures.")
+    ] = None,
     show: Annotated[bool, typer.Option("--list", help="List the items without running them.")] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -60,6 +63,11 @@ def reproduce(
         raise typer.BadParameter(f"--hours and --folder are for simulations; {paper} has none.")
     if folder is not None:
         output.check_folder(folder, "simulations")
+    if report is not None:
+        from plackett.report.html import check_extra
+
+        check_extra("--report")
+        output.check_target(report, "page")
     items = _chosen(found, only)
     if show:
         columns = [Column("item", "text"), Column("quick"), Column("full"), Column("data", "text")]
@@ -97,6 +105,10 @@ def reproduce(
                 output.flush()
             bar.advance_to(end, title)
     answer = results(found, job, tables)
+    if report is not None:
+        from plackett.reproductions.page import write_paper
+
+        note(f"the page is in {write_paper(answer, report)}")
     if as_json:
         output.write_json(answer)
         return

@@ -64,8 +64,8 @@ class Row:
         The reason for the verdict: the tolerance, the p-value of a claim, why the numbers are not comparable.
     error : float or None
         The standard error of our number, if it is a mean over random draws.
-    cell : (str, str) or None
-        The headings of the row and the column where a table shows the number.
+    cell : (str, str, str) or None
+        The printed table, and the headings of the row and the column that it has the number in.
     """
 
     what: str
@@ -74,11 +74,11 @@ class Row:
     verdict: Verdict
     reason: str = ""
     error: float | None = None
-    cell: tuple[str, str] | None = None
+    cell: tuple[str, str, str] | None = None
 
-    def at(self, row: str, column: str) -> Row:
-        """Return the row with its place in the printed table."""
-        return replace(self, cell=(row, column))
+    def at(self, table: str, row: str, column: str) -> Row:
+        """Return the row with its place in a printed table."""
+        return replace(self, cell=(table, row, column))
 
     @staticmethod
     def of_number(
@@ -202,8 +202,18 @@ class Table:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
         rows = [{**vars(row), "verdict": str(row.verdict)} for row in self.rows]
-        figures = [vars(figure) for figure in self.figures]
+        figures = [{**vars(figure), "series": _short(figure.series)} for figure in self.figures]
         return json_value({**vars(self), "rows": rows, "figures": figures, "verdicts": counts_of(self.rows)})
+
+
+def _short(value: Any) -> Any:
+    """Return plain values with five significant digits, more than a figure shows."""
+    value = json_value(value)
+    if isinstance(value, dict):
+        return {name: _short(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_short(part) for part in value]
+    return float(f"{value:.5g}") if isinstance(value, float) else value
 
 
 @dataclass(frozen=True)
@@ -411,7 +421,8 @@ def rows_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
         [row["what"], as_text(row["printed"]), as_text(row["ours"], row["error"]), row["verdict"], row["reason"]]
         for row in rows
     ]
-    return TextTable([Column(name, "text") for name in ("", "printed", "ours", "verdict", "reason")], cells)
+    names = ("number or claim", "printed", "ours", "verdict", "reason")
+    return TextTable([Column(name, "text") for name in names], cells)
 
 
 def as_text(value: float | str | None, error: float | None = None) -> str:
