@@ -435,7 +435,7 @@ def test_preferences_are_learned_from_too(client):
     job = wait_for(client, client.post(f"{API}/train", json={}).json()["id"])
     assert job["state"] == "done", job["message"]
     result = job["result"]
-    assert (result["n_queries"], result["n_documents"], result["n_from_preferences"]) == (3, 6, 6)
+    assert (result["n_queries"], result["n_documents"], result["n_from_preferences"]) == (3, 9, 6)
 
 
 def test_a_trained_ranker_never_takes_the_place_of_one_that_was_brought_along(kept):

@@ -412,8 +412,13 @@ def test_rankers_are_kept_by_name(store):
     with pytest.raises(ValueError, match='a ranker "first" already exists'):
         store.save_ranker("first", "pages", b"new", {})
     assert store.ranker("first") == data
-    store.save_ranker("first", "pages", b"new", {}, replace=True)
-    assert store.ranker("first") == b"new"
+    store.save_ranker("third", "pages", data, {}, folds=[b"one", b"two"])
+    store.change_ranker("third", "3rd", {"is_base": True})
+    assert [store.ranker("3rd", fold) for fold in (1, 2)] == [b"one", b"two"]
+    assert [(row.name, row.size, row.summary) for row in store.rankers("pages")][1:] == [
+        ("3rd", 256_000, {"is_base": True})
+    ]
+    assert store.delete_ranker("3rd")
     assert store.delete_ranker("first")
     assert not store.delete_ranker("first")
     with pytest.raises(LookupError, match='there is no ranker "first"'):

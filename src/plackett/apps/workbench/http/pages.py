@@ -42,6 +42,7 @@ _RANKERS = {
     "boolean": "Boolean (and, or, not)",
 }
 MIXED = "two rankers, mixed for a test"
+SIGNIFICANT = 0.05
 _HEADINGS = {401: "Token required", 403: "Not allowed", 404: "Not found", 503: "Not available"}
 
 
@@ -372,9 +373,11 @@ def chip_title(grade: ClickChip) -> str:
 
 
 def has_won(summary: dict[str, Any]) -> bool | None:
-    """Return whether a trained ranker beat its base ranker on held-out queries; None if it was not compared."""
+    """Return whether a trained ranker is significantly better by NDCG@10; None if it was not compared."""
     compared = (summary.get("metrics") or {}).get("ndcg@10")
-    return None if not compared or compared.get("low") is None else compared["low"] > 0
+    if not compared or compared.get("p_value") is None:
+        return None
+    return compared["difference"] > 0 and compared["p_value"] <= SIGNIFICANT
 
 
 def step(level: float | str) -> int:

@@ -19,7 +19,7 @@ from sqlalchemy.exc import TimeoutError as NoFreeConnection
 
 from plackett.apps.workbench.store.driver_errors import error_message
 from plackett.apps.workbench.store.engines import open_engine
-from plackett.apps.workbench.store.tables import OLDEST_VERSION, SCHEMA_VERSION, metadata, versions
+from plackett.apps.workbench.store.tables import SCHEMA_VERSION, metadata, versions
 from plackett.exceptions import StoreError
 
 SCHEMA_LOCK = 0x506C61636B657474  # number of a PostgreSQL advisory lock, "Plackett" in ASCII
@@ -64,27 +64,24 @@ class Database:
         return database
 
     def _prepare(self) -> None:
-        """Create the tables that are missing, and refuse another version of the schema."""
+        """Create the tables of a new store, and refuse another version of the schema."""
         with self.reading() as connection:
             version = schema_version(connection)
-        if _lacks_tables(version):
+        if version is None:
             with self.writing() as connection:
                 # processes that open a store at the same time take turns; SQLite has one writer anyway
                 advisory_lock(connection, SCHEMA_LOCK)
                 version = schema_version(connection)
-                if _lacks_tables(version):
+                if version is None:
                     metadata.create_all(connection)
                     connection.execute(insert(versions).values(version=SCHEMA_VERSION, applied=datetime.now(UTC)))
                     version = SCHEMA_VERSION
-        assert version is not None
         if version != SCHEMA_VERSION:
-            writer, advice = "a newer", "Upgrade plackett"
-            if version < SCHEMA_VERSION:
-                writer, advice = "an older", "Export its judgements as JSON with that version and import them here"
             raise StoreError(
                 self.location,
-                f"was written by {writer} plackett (schema {version}; this version needs schema {SCHEMA_VERSION}). "
-                f"{advice}, or name another store.",
+                f"was written by another version of plackett (schema {version}; this one needs schema "
+                f"{SCHEMA_VERSION}). Export its judgements as JSON with that version and import them here, or name "
+                "another store.",
             )
 
     @contextmanager
@@ -146,11 +143,6 @@ def schema_version(connection: Connection) -> int | None:
     if not inspect(connection).has_table(versions.name):
         return None
     return connection.execute(select(func.max(versions.c.version))).scalar()
-
-
-def _lacks_tables(version: int | None) -> bool:
-    """Return whether a store is new, or has all but the latest tables."""
-    return version is None or OLDEST_VERSION <= version < SCHEMA_VERSION
 
 
 def advisory_lock(connection: Connection, number: int) -> None:

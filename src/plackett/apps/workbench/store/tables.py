@@ -23,8 +23,7 @@ class UtcTime(TypeDecorator):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-SCHEMA_VERSION = 6  # to be raised with every change below; a store of another version is upgraded or refused
-OLDEST_VERSION = 2  # stores from this version on only lack tables, which are created when a store is opened
+SCHEMA_VERSION = 1  # to be raised with every change below after a release; a store of another version is refused
 # SQLite generates ids only in a column that is exactly INTEGER
 Id = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 metadata = sa.MetaData()
@@ -76,6 +75,8 @@ rankers = sa.Table(
     "plackett_rankers",
     metadata,
     sa.Column("name", sa.Text, primary_key=True),
+    # 0 is the ranker; from 1, those that were trained without some of its queries
+    sa.Column("fold", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("collection", sa.Text, nullable=False),
     sa.Column("data", sa.LargeBinary, nullable=False),
     sa.Column("summary", sa.Text, nullable=False),

@@ -81,6 +81,7 @@ class Comparing:
         ]
         tables = [_table(self._scoring, rule, sides, known, queries, labels, self._rankings) for rule in rules]
         n_ready, n_needed = sum(map(len, known)), len(sides) * len(queries)
+        order = sorted(range(len(queries)), key=lambda row: queries[row])  # as in compare_rankings
         rows = [
             ComparedQuery(
                 query=query,
@@ -108,7 +109,7 @@ class Comparing:
             n_ready=n_ready,
             n_needed=n_needed,
             is_complete=n_ready == n_needed,
-            pairs=_pairs(rules, tables, sides) if n_ready == n_needed else [],
+            pairs=_pairs(rules, [table[order] for table in tables], sides) if n_ready == n_needed else [],
             queries=rows,
             changed_most=[one.query for one in changed[:MAX_CHANGED]],
             notes=[f"Measured on {words}. Documents that are not judged {unjudged}.", *notes],

@@ -16,6 +16,7 @@ from plackett.apps.workbench.collections.base import Collection
 from plackett.apps.workbench.errors import RequestError
 from plackett.apps.workbench.limits import FROZEN_DEPTH
 from plackett.apps.workbench.workbench.background import BackgroundCache
+from plackett.apps.workbench.workbench.trained_rankers import query_digest
 from plackett.data.queries import Queries
 from plackett.validation import count_of
 
@@ -28,7 +29,7 @@ MAX_RANKINGS = 20_000  # each some kilobytes
 RETRY_AFTER = 20.0  # seconds until a ranking that failed is tried again
 LIVE_SECONDS = 600.0  # seconds until a ranking of a live engine is requested again
 STRONGEST = 5  # features in the reasons of a document
-MAX_LOADED = 8  # trained rankers that are not base rankers
+MAX_LOADED = 48  # trained rankers, and those of their folds
 
 
 class Found(NamedTuple):
@@ -114,8 +115,8 @@ class Rankings:
         """Return (feature, value, contribution) of the strongest features, for the first documents of a ranking."""
         if not self.can_explain(name):
             return {}
-        ranker = self._collection.ranker(name) if name in self._collection.base_rankers() else None
-        ranker = ranker or self._load(name, self.key(name))
+        ranker = self._ranker(name, self.key(name), query) or self._collection.ranker(name)
+        assert ranker is not None
         hits = self._collection.find(query, name, FROZEN_DEPTH, ranker=ranker)
         try:
             lists = Queries(hits.X, feature_names=hits.feature_names)
@@ -132,7 +133,7 @@ class Rankings:
     def _find(self, name: str, key: Hashable, query: str) -> Found:
         error, ranking = None, Ranking([], [])
         try:
-            ranker = None if name in self._collection.base_rankers() else self._load(name, key)
+            ranker = self._ranker(name, key, query)
             hits = self._collection.find(query, name, FROZEN_DEPTH, ranker=ranker)
             ranking = Ranking(hits.docid, hits.scores.tolist())
         except (ValueError, LookupError, RequestError) as raised:  # such as a syntax error in a Boolean query
@@ -142,9 +143,13 @@ class Rankings:
             error = "internal error; see the server's log."
         return Found(ranking, error, time.monotonic())
 
-    def _load(self, name: str, key: Hashable) -> Ranker:
+    def _ranker(self, name: str, key: Hashable, query: str) -> Ranker | None:
+        """Return the ranker of a query: for one that it was trained on, the model that was trained without it."""
+        fold = self._trained.folds(name).get(query_digest(query), 0)
+        if not fold and name in self._collection.base_rankers():
+            return None
         with self._lock:
-            ranker = self._loaded.get(key)
+            ranker = self._loaded.get((key, fold))
             if ranker is None:
-                ranker = self._loaded[key] = self._trained.ranker(name)
+                ranker = self._loaded[key, fold] = self._trained.ranker(name, fold)
             return ranker

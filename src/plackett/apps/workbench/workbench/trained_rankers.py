@@ -7,7 +7,7 @@ import io
 import logging
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,18 +17,15 @@ from plackett.apps.workbench.records import Judgement, Preference, RankerSummary
 from plackett.apps.workbench.schemas.training import RankerResponse, RankersResponse
 
 if TYPE_CHECKING:
+    from plackett.apps.workbench.board_records import Ranking
     from plackett.apps.workbench.store import Store
     from plackett.apps.workbench.workbench.exporting import ExportedFile
     from plackett.apps.workbench.workbench.training import Progress
     from plackett.rankers.base import Ranker
 
 LOG = logging.getLogger("plackett.apps.workbench")
-MAX_TRAINED_ON = 20_000  # queries
 IS_BASE, TRAINED_ON = "is_base", "trained_on"  # keys in a ranker's summary that are not shown
-TRAINED_NOTE = (
-    "trained on judgements of {n} of these queries, so its values are optimistic there. The Collection page compares "
-    "it on held-out queries."
-)
+TRAINED_NOTE = "trained on {n} of these queries; each of them is ranked by a model that was trained without it."
 
 
 class TrainedRankers:
@@ -67,18 +64,23 @@ class TrainedRankers:
     def _summaries(self) -> list[RankerSummary]:
         return self._store.rankers(self._collection.key)
 
-    def _load(self, name: str) -> Ranker:
+    def _load(self, name: str, fold: int = 0) -> Ranker:
         from plackett.rankers.registry import load
 
-        return load(io.BytesIO(self._store.ranker(name)))
+        return load(io.BytesIO(self._store.ranker(name, fold)))
 
-    def ranker(self, name: str) -> Ranker:
+    def ranker(self, name: str, fold: int = 0) -> Ranker:
         """Return a trained ranker, base ranker or not, if its features are those of the collection."""
         self._summary(name)
         with client_errors():
-            ranker = self._load(name)
+            ranker = self._load(name, fold)
             self._collection.check_ranker(name, ranker)
         return ranker
+
+    def folds(self, name: str) -> dict[str, int]:
+        """Return the fold of each query that a ranker was trained on, by its digest; empty for other rankers."""
+        found = (one.summary.get(TRAINED_ON) for one in self._summaries() if one.name == name)
+        return next(found, None) or {}
 
     def n_trained_on(self, queries: Sequence[str]) -> dict[str, int]:
         """Return by ranker how many of these queries it was trained on, where it is at least one."""
@@ -110,22 +112,24 @@ class TrainedRankers:
         preferences: list[Preference],
         base: str,
         source: str,
+        base_ranking: Callable[[str], Ranking],
         progress: Progress,
         cancel: threading.Event,
     ) -> dict[str, Any]:
         """Train and save a ranker; return the result of the job. ``source`` says whose judgements they are."""
         from plackett.apps.workbench.workbench.training import train
 
-        trained = train(self._collection, judgements, preferences, base=base, progress=progress, cancel=cancel)
+        told = {"base": base, "base_ranking": base_ranking, "progress": progress, "cancel": cancel}
+        trained = train(self._collection, judgements, preferences, **told)
         summary = {**trained.summary, "source": source}
-        digests = sorted(map(query_digest, trained.queries))[:MAX_TRAINED_ON]
+        fold_of = {query_digest(query): fold for query, fold in trained.fold_of.items()}
         with self._lock:
             taken = {one.name for one in self._store.rankers()}
             name = wanted or f"trained-{job_id}"
             while name in taken:
                 name += "'"
-            hidden = {TRAINED_ON: digests}
-            self._store.save_ranker(name, self._collection.key, trained.data, {**summary, **hidden})
+            hidden = {TRAINED_ON: fold_of}
+            self._store.save_ranker(name, self._collection.key, trained.data, {**summary, **hidden}, trained.folds)
         return {"ranker_name": name, **summary}
 
     def check_free(self, name: str) -> None:
@@ -158,11 +162,7 @@ class TrainedRankers:
             if is_base:
                 with client_errors():
                     self._collection.add_ranker(new_name, self._load(name))
-            data = self._store.ranker(name)
-            summary = {**summary, IS_BASE: is_base}
-            self._store.save_ranker(new_name, self._collection.key, data, summary, replace=new_name == name)
-            if new_name != name:
-                self._store.delete_ranker(name)
+            self._store.change_ranker(name, new_name, {**summary, IS_BASE: is_base})
             if was_base and (new_name != name or not is_base):
                 self._collection.remove_ranker(name)
         return self.rankers()

@@ -6,19 +6,22 @@ import io
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
-from plackett.apps.workbench.collections.base import Collection
+from plackett.apps.workbench.board_records import Ranking
+from plackett.apps.workbench.collections.base import CANDIDATES, Collection
+from plackett.apps.workbench.limits import FROZEN_DEPTH
 from plackett.apps.workbench.records import Judged, Judgement, Preference
-from plackett.apps.workbench.workbench.pooled_judgements import graded_hits, pool_judgements
-from plackett.apps.workbench.workbench.refining import labels_of_pairs
+from plackett.apps.workbench.runs import UNJUDGED, compare_rankings
+from plackett.apps.workbench.workbench.pooled_judgements import pool_judgements
+from plackett.apps.workbench.workbench.refining import RELEVANT_FROM, labels_of_pairs
 from plackett.data.queries import Queries
-from plackett.evaluation.compare.cross_validate import CrossValidation, cross_validate
-from plackett.evaluation.evaluate import evaluate
-from plackett.evaluation.significance import bootstrap_interval, randomisation
+from plackett.evaluation.select.select import select
 from plackett.evaluation.splits import QueryKFold
 from plackett.rankers.base import Ranker
 from plackett.rankers.linear.ranker import LinearRanker
@@ -49,22 +52,37 @@ class Trained(NamedTuple):
     Attributes
     ----------
     ranker : Ranker
-        Fitted on all judged lists.
+        Fitted on all lists.
     data : bytes
         Its model file, for ``plackett.load``.
     summary : dict
         A JSON object: "base", "n_queries", "n_documents", "n_from_preferences" (documents whose label comes from
-        preferences), "n_folds", "metrics" (for each the means "base" and "trained", their "difference" with the ends
-        "low" and "high" of its 95 % interval, and the "p_value" of a randomisation test over queries), "features" (the
-        strongest, with their coefficients), "notes", "seconds".
-    queries : list of str
-        The queries that it was trained on.
+        preferences), "n_folds", "n_measured" (queries with a grade), "metrics" (for each the means "base" and
+        "trained", their "difference" with the ends "low" and "high" of its 95 % interval, and the "p_value" of a
+        randomisation test over queries), "features" (the strongest, with their coefficients), "notes", "seconds".
+    folds : list of bytes
+        Model files of the rankers that were each trained without some of the queries.
+    fold_of : dict of str to int
+        By query that it was trained on the number, from 1, of the fold that was trained without it.
     """
 
     ranker: Ranker
     data: bytes
     summary: dict[str, Any]
-    queries: list[str]
+    folds: list[bytes]
+    fold_of: dict[str, int]
+
+
+class _Lists(NamedTuple):
+    """The lists to train on, with counts for the notes.
+
+    ``n_outside`` of ``n_relevant`` relevant documents are not among the candidates that a ranker reorders.
+    """
+
+    queries: Queries
+    n_from_preferences: int
+    n_relevant: int
+    n_outside: int
 
 
 def train(
@@ -73,16 +91,20 @@ def train(
     preferences: Iterable[Preference] = (),
     *,
     base: str = "",
+    base_ranking: Callable[[str], Ranking] | None = None,
     ranker: Ranker | None = None,
     metrics: tuple[str, ...] = METRICS,
     progress: Progress | None = None,
     cancel: threading.Event | None = None,
 ) -> Trained:
-    """Train a ranker on all judgements, and compare it with the base ranker by cross-validation.
+    """Train a ranker on all judgements, and compare it with the base ranker on queries that it was not trained on.
 
-    A list is a query with its judged documents. The label is the mean grade of all users, or without grades the label
-    that preferences imply (``labels_of_pairs``). Lists with a single label have no order to learn and are skipped. The
-    metrics are computed on judged documents only.
+    A list is a query with the documents that a trained ranker reorders, the first ones of the collection's default
+    ranker. The label of a document is the mean grade of all users, or without grades the label that preferences imply
+    (``labels_of_pairs``), or else 0: documents without a judgement count as not relevant. Lists with a single label
+    have no order to learn and are skipped.
+
+    Both rankers are measured on all queries with a grade by ``compare_rankings``, as on the scoreboard.
 
     Parameters
     ----------
@@ -90,6 +112,8 @@ def train(
     judgements, preferences : iterables, as the store returns them
     base : str, default=""
         The base ranker to compare with; "" means the first.
+    base_ranking : callable, default=None
+        Returns the ranking of a query by the base ranker; None searches the collection.
     ranker : Ranker, default=None
         An unfitted ranker; None means ``LinearRanker("listmle")`` on scaled columns, with a penalty that is tuned on
         validation queries if there are enough queries.
@@ -116,98 +140,123 @@ def train(
             progress(share, message)
 
     report(0.0, "Reading the judgements")
-    lists, scores, n_from_preferences = _training_lists(
-        collection, pool_judgements(judgements, preferences), base, report
-    )
-    n_folds = min(N_FOLDS, lists.n_queries)
-    is_tuned = ranker is None and lists.n_queries >= MIN_QUERIES_TO_TUNE
+    by_query = pool_judgements(judgements, preferences)
+    lists = _training_lists(collection, by_query, report)
+    n_queries = lists.queries.n_queries
+    n_folds = min(N_FOLDS, n_queries)
+    is_tuned = ranker is None and n_queries >= MIN_QUERIES_TO_TUNE
     model = LinearRanker("listmle", l2=PENALTIES[1], normalize="zscore") if ranker is None else ranker
-    folds = iter(range(1, n_folds + 1))
-    report(0.3, f"Training on {count_of(lists.n_queries, 'query', 'queries')}, part 1 of {n_folds}")
-    validated = cross_validate(
-        model,
-        lists,
-        cv=QueryKFold(n_folds, validation=is_tuned),
-        grid={"l2": list(PENALTIES)} if is_tuned else None,
-        metrics=list(metrics),
-        progress=lambda _: report(0.3 + 0.6 * next(folds) / n_folds, "Comparing on held-out queries"),
-    )
-    report(0.9, "Training on all queries")
-    if is_tuned:
-        model.set_params(l2=_most_frequent_penalty(validated))
-    model.fit(lists)
-    buffer = io.BytesIO()
-    model.save(buffer)
+    folds, fold_of, chosen = [], {}, []
+    for number, fold in enumerate(QueryKFold(n_folds, validation=is_tuned).folds(lists.queries), 1):
+        words = f"Training on {count_of(n_queries, 'query', 'queries')}, part {number} of {n_folds}"
+        report(0.3 + 0.4 * (number - 1) / n_folds, words)
+        if is_tuned:
+            found = select(model, fold.train, {"l2": list(PENALTIES)}, validation=fold.validation, progress=False)
+            folds.append(found.best_)
+            chosen.append(found.best_params["l2"])
+        else:
+            folds.append(clone(model).fit(fold.train))
+        fold_of |= dict.fromkeys(map(str, fold.test.ids.tolist()), number)
+    report(0.7, "Training on all queries")
+    if is_tuned:  # the penalty that most folds chose; the largest if several tie
+        model.set_params(l2=max(PENALTIES, key=lambda value: (chosen.count(value), value)))
+    model.fit(lists.queries)
+
+    def trained_ranking(query: str) -> Ranking:
+        held_out = folds[fold_of[query] - 1] if query in fold_of else model
+        return ranking_of(collection, query, "trained", held_out)
+
+    base = base or collection.base_rankers()[0]
+    rankers = {"base": base_ranking or partial(ranking_of, collection, base=base), "trained": trained_ranking}
+    compared, n_measured = _compared(by_query, rankers, metrics, report)
     summary = {
-        "base": base or collection.base_rankers()[0],
-        "n_queries": lists.n_queries,
-        "n_documents": lists.n_docs,
-        "n_from_preferences": n_from_preferences,
+        "base": base,
+        "n_queries": n_queries,
+        "n_documents": lists.queries.n_docs,
+        "n_from_preferences": lists.n_from_preferences,
         "n_folds": n_folds,
-        "metrics": _compared(validated, lists, scores, metrics),
+        "n_measured": n_measured,
+        "metrics": compared,
         "features": _strongest_features(model, collection.feature_names),
-        "notes": _notes(lists, n_from_preferences, validated),
+        "notes": _notes(collection, lists, n_measured),
         "seconds": round(time.perf_counter() - start, 3),
     }
     report(1.0, "Done")
-    return Trained(model, buffer.getvalue(), summary, [str(one) for one in lists.ids.tolist()])
+    return Trained(model, _saved(model), summary, [_saved(one) for one in folds], fold_of)
 
 
-def _training_lists(
-    collection: Collection, by_query: dict[str, Judged], base: str, report: Progress
-) -> tuple[Queries, np.ndarray, int]:
-    """Return judged lists with features, their base scores, and the number of labels from preferences."""
-    inferred = {query: labels_of_pairs(judged.labels, judged.pairs) for query, judged in by_query.items()}
-    labelled = {query: {**judged.labels, **inferred[query]} for query, judged in by_query.items()}
-    useful = {query: labels for query, labels in labelled.items() if len(set(labels.values())) > 1}
-    _check_enough(len(useful))
-    parts, scores, n_inferred = [], [], 0
-    for number, (query, labels) in enumerate(useful.items(), 1):
-        report(0.3 * number / len(useful), f"Features of query {number} of {len(useful)}")
-        hits = graded_hits(collection, query, labels, base)
-        if hits is not None and len({labels[docid] for docid in hits.docid}) > 1:
-            y, qid = [labels[docid] for docid in hits.docid], [query] * len(hits.docid)
+def ranking_of(collection: Collection, query: str, base: str, ranker: Ranker | None = None) -> Ranking:
+    """Return the ranking of a query by a base ranker or another fitted one, as deep as it is measured."""
+    hits = collection.find(query, base, FROZEN_DEPTH, ranker=ranker)
+    return Ranking(hits.docid, hits.scores.tolist())
+
+
+def _saved(ranker: Ranker) -> bytes:
+    buffer = io.BytesIO()
+    ranker.save(buffer)
+    return buffer.getvalue()
+
+
+def _training_lists(collection: Collection, by_query: dict[str, Judged], report: Progress) -> _Lists:
+    """Return the lists in which documents have different labels."""
+    parts, n_inferred, n_relevant, n_outside = [], 0, 0, 0
+    for number, (query, judged) in enumerate(by_query.items(), 1):
+        report(0.3 * number / len(by_query), f"Features of query {number} of {len(by_query)}")
+        inferred = labels_of_pairs(judged.labels, judged.pairs)
+        labels = {**judged.labels, **inferred}
+        try:
+            hits = collection.find(query, k=CANDIDATES)
+        except ValueError:  # the default ranker cannot parse the query
+            continue
+        relevant = {docid for docid, label in labels.items() if label >= RELEVANT_FROM and docid in collection}
+        n_relevant += len(relevant)
+        n_outside += len(relevant.difference(hits.docid))
+        y = [labels.get(docid, 0.0) for docid in hits.docid]
+        if len(set(y)) > 1:
+            qid = [query] * len(y)
             parts.append(Queries(hits.X, y, qid, docid=hits.docid, feature_names=collection.feature_names))
-            scores.append(hits.scores)
-            n_inferred += len(inferred[query].keys() & set(hits.docid))
-    _check_enough(len(parts))
-    return Queries.concat(parts), np.concatenate(scores), n_inferred
-
-
-def _check_enough(n_queries: int) -> None:
-    if n_queries < MIN_QUERIES:
+            n_inferred += len(inferred.keys() & set(hits.docid))
+    if len(parts) < MIN_QUERIES:
         raise TooFewJudgements(
-            f"there {'is' if n_queries == 1 else 'are'} {count_of(n_queries, 'query', 'queries')} with documents of "
-            f"different grades; training needs {MIN_QUERIES}. Judge relevant and non-relevant results of more queries."
+            f"there {'is' if len(parts) == 1 else 'are'} {count_of(len(parts), 'query', 'queries')} with documents of "
+            f"different grades among the first {CANDIDATES} of {collection.base_rankers()[0]}; training needs "
+            f"{MIN_QUERIES}. Judge relevant and non-relevant results of more queries."
         )
-
-
-def _most_frequent_penalty(validated: CrossValidation) -> float:
-    """Return the penalty that most folds chose; the largest if several tie."""
-    chosen = [fit.params["l2"] for fit in validated.fits]
-    return max(PENALTIES, key=lambda value: (chosen.count(value), value))
+    return _Lists(Queries.concat(parts), n_inferred, n_relevant, n_outside)
 
 
 def _compared(
-    validated: CrossValidation, lists: Queries, scores: np.ndarray, metrics: tuple[str, ...]
-) -> dict[str, dict[str, float | None]]:
-    base = evaluate(lists, scores, metrics=list(metrics))
-    place = {key: number for number, key in enumerate(lists.ids.tolist())}
-    order = [place[key] for key in validated.queries.ids.tolist()]
-    compared = {}
-    for metric in metrics:
-        trained, own = validated.evaluation[metric], base[metric][order]
-        low, high = bootstrap_interval(trained - own)
+    by_query: dict[str, Judged],
+    rankers: Mapping[str, Callable[[str], Ranking]],
+    metrics: tuple[str, ...],
+    report: Progress,
+) -> tuple[dict[str, dict[str, float | None]], int]:
+    """Return means and differences by measure, and the number of queries; nothing if no document has a grade."""
+    labels = {query: judged.labels for query, judged in by_query.items() if judged.labels}
+    if not labels:
+        return {}, 0
+    rankings: dict[str, dict[str, Ranking]] = {name: {} for name in rankers}
+    for number, query in enumerate(labels):
+        report(0.75 + 0.2 * number / len(labels), f"Comparing on query {number + 1} of {len(labels)}")
+        for name, ranking in rankers.items():
+            try:
+                rankings[name][query] = ranking(query)
+            except ValueError:  # the base ranker cannot parse the query
+                rankings[name][query] = Ranking([], [])
+    report(0.95, "Measuring")
+    found = compare_rankings(labels, rankings, metrics)
+    means, compared = found.mean(), {}
+    for metric in found.metrics:
+        (difference,) = found.differences(metric, against="base")
         values = {
-            "base": own.mean(),
-            "trained": trained.mean(),
-            "difference": (trained - own).mean(),
-            "low": low,
-            "high": high,
-            "p_value": randomisation(trained, own),
+            **{name: means[name][metric] for name in rankers},
+            "difference": difference.mean,
+            "low": difference.low,
+            "high": difference.high,
+            "p_value": difference.p_random,
         }
         compared[metric] = {name: float(value) if math.isfinite(value) else None for name, value in values.items()}
-    return compared
+    return compared, len(labels)
 
 
 def _strongest_features(ranker: Any, names: list[str]) -> list[list[Any]]:
@@ -218,14 +267,22 @@ def _strongest_features(ranker: Any, names: list[str]) -> list[list[Any]]:
     return [[names[column], float(coef[column])] for column in order.tolist() if coef[column]]
 
 
-def _notes(lists: Queries, n_from_preferences: int, validated: CrossValidation) -> list[str]:
-    notes = ["Measured on judged documents only, each query with a ranker that was trained without it."]
-    if n_from_preferences:
-        n = count_of(n_from_preferences, "document has its label", "documents have their labels")
+def _notes(collection: Collection, lists: _Lists, n_measured: int) -> list[str]:
+    notes = ["No document has a grade, so there is nothing to measure on."]
+    if n_measured:
+        n = count_of(n_measured, "query", "queries")
+        notes = [f"Measured on {n}, each with a ranker that was trained without it. {UNJUDGED}"]
+    if lists.n_outside:
+        notes.append(
+            f"{lists.n_outside} of {lists.n_relevant} relevant documents are not among the first {CANDIDATES} of "
+            f"{collection.base_rankers()[0]}, which is what the ranker reorders: it cannot find them."
+        )
+    if lists.n_from_preferences:
+        n = count_of(lists.n_from_preferences, "document has its label", "documents have their labels")
         notes.append(
             f"{n} from preferences: relevant if preferred in all its pairs, not relevant if preferred in none."
         )
-    if lists.n_queries < FEW_QUERIES:
-        n = count_of(lists.n_queries, "query", "queries")
+    if lists.queries.n_queries < FEW_QUERIES:
+        n = count_of(lists.queries.n_queries, "query", "queries")
         notes.append(f"With {n} only a large difference is significant; {FEW_QUERIES} or more are better.")
-    return [*notes, *validated.notes]
+    return notes

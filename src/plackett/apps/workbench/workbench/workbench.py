@@ -38,6 +38,7 @@ from plackett.apps.workbench.workbench.trained_rankers import TrainedRankers
 from plackett.exceptions import StoreError
 
 if TYPE_CHECKING:
+    from plackett.apps.workbench.board_records import Ranking
     from plackett.apps.workbench.store import Store
     from plackett.apps.workbench.workbench.training import Progress
 
@@ -169,7 +170,14 @@ class Workbench:
             self.rankers.check_free(request.name)
         judgements, preferences, source = self.reviewing.chosen_judgements(owner, request.click_set)
 
+        def base_ranking(query: str) -> Ranking:
+            found = self.rankings.now(base, query)
+            if found.error is not None:
+                raise ValueError(found.error)
+            return found.ranking
+
         def work(job_id: int, progress: Progress, cancel: threading.Event) -> dict:
-            return self.rankers.train(job_id, request.name, judgements, preferences, base, source, progress, cancel)
+            own = (job_id, request.name, judgements, preferences, base, source)
+            return self.rankers.train(*own, base_ranking, progress, cancel)
 
         return self.jobs.start("train", {"base": base, "user": owner, "source": source}, work)

@@ -1,0 +1,108 @@
+"""Training, scoreboard, comparison and snapshot say the same of a ranker, and no ranker is said to win that does not.
+
+The case is that of a new team with qrels of relevant documents only, as most qrels are: CACM.
+"""
+
+import json
+import time
+
+import pytest
+
+pytest.importorskip("fastapi")
+pytest.importorskip("sqlalchemy")
+
+import plackett as pk
+from plackett.data.documents.collections import read_cacm
+from tests.apps.workbench.serving import client_of, page_of
+
+API = "/api/v1"
+
+
+@pytest.fixture(scope="module")
+def cacm(shared_data):
+    """The collection, its relevant documents by query, and the first hundred of BM25 by query."""
+    from plackett.apps.workbench.collections.text import TextCollection
+
+    files = read_cacm(shared_data / "ir-classic" / "cacm")
+    fields = {name: files.fields[name] for name in ("title", "body")}
+    collection = TextCollection(pk.text.build_index(fields, docid=files.docid), "cacm", "cacm")
+    texts = {qid: " ".join(text.split()) for qid, text in files.queries.items()}
+    relevant = {texts[qid]: set(of) for qid, of in files.qrels.to_dict().items()}
+    return collection, relevant, {query: collection.find(query, "bm25", 100).docid for query in relevant}
+
+
+@pytest.fixture(params=["only relevant", "and the first twenty", "only the first ten"])
+def judged(request, cacm):
+    """Grades by query, as three teams would have them."""
+    _, relevant, first = cacm
+    if request.param == "only the first ten":
+        return {query: {docid: float(docid in of) for docid in first[query][:10]} for query, of in relevant.items()}
+    n_first = 20 if request.param == "and the first twenty" else 0
+    return {
+        query: {docid: float(docid in of) for docid in [*sorted(of), *first[query][:n_first]]}
+        for query, of in relevant.items()
+    }
+
+
+@pytest.fixture
+def client(cacm, kept):
+    client = page_of(client_of(cacm[0], kept))
+    yield client
+    client.app.state.workbench.close()
+
+
+def done(client, answer):
+    """The result of a job."""
+    assert answer.status_code == 202, answer.text
+    deadline = time.monotonic() + 120
+    while not (job := client.get(f"{API}/jobs/{answer.json()['id']}").json())["is_finished"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert job["state"] == "done", job["message"]
+    return job["result"]
+
+
+def complete(client, path, **values):
+    deadline = time.monotonic() + 120
+    while not (found := client.get(API + path, params=values).json())["is_complete"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return found
+
+
+def test_every_page_says_the_same_and_names_no_winner_that_loses(client, judged):
+    rows = [{"query": query, "docid": docid, "grade": one} for query, of in judged.items() for docid, one in of.items()]
+    assert client.post(f"{API}/import", json={"text": json.dumps(rows)}).json()["n_imported"] == len(rows)
+    trained = done(client, client.post(f"{API}/train", json={"name": "mine"}))
+    verdict = trained["metrics"]["ndcg@10"]
+    made = client.post(f"{API}/query-sets", json={"name": "all", "source": "judged", "limit": 100}).json()
+    assert made["n_queries"] == trained["n_measured"] == 52
+
+    board = complete(client, "/scoreboard", set_id=made["id"], ranker=["bm25", "mine"])
+    assert [one["mean"] for one in board["rankers"]] == pytest.approx([verdict["base"], verdict["trained"]])
+    assert "each of them is ranked by a model that was trained without it" in board["rankers"][1]["note"]
+
+    compared = complete(client, "/comparison", side=["now/bm25", "now/mine"], set_id=made["id"], measures="ndcg@10")
+    (pair,) = compared["pairs"]
+    assert (pair["mean_a"], pair["mean_b"]) == pytest.approx((verdict["base"], verdict["trained"]))
+    for one, name in (("difference", "difference"), ("low", "low"), ("high", "high"), ("p", "p_value")):
+        assert pair[one] == pytest.approx(verdict[name])
+
+    frozen = done(
+        client, client.post(f"{API}/snapshots", json={"name": "now", "set_id": made["id"], "ranker": ["mine"]})
+    )
+    snapshot = client.get(f"{API}/snapshots/{frozen['snapshot_id']}").json()
+    assert snapshot["summary"]["means"]["mine"]["mean"] == pytest.approx(verdict["trained"])
+
+    # as measured by hand: BM25 as it is, and nothing is significantly better than it
+    run = {query: dict(zip(*client_hits(client, query), strict=True)) for query in judged}
+    by_hand = pk.compare_runs(judged, {"bm25": run}, metrics="ndcg@10").mean()["bm25"]["ndcg@10"]
+    assert verdict["base"] == pytest.approx(by_hand)
+    has_won = verdict["difference"] > 0 and verdict["p_value"] <= 0.05
+    assert not has_won
+    assert ("did not win" in client.get("/collection").text) is not has_won
+
+
+def client_hits(client, query):
+    hits = client.app.state.workbench.collection.find(query, "bm25", 100)
+    return hits.docid, hits.scores.tolist()
