@@ -32,7 +32,7 @@ def test_without_any_data_the_error_says_what_is_needed(run):
     done = run("reproduce", "p-listmle", "--quick", "--only", "Figure 1")
     assert (done.returncode, done.stdout) == (1, "")
     message, hint = done.stderr.splitlines()
-    assert message == "plackett: error: this needs one of mq2008-list, mq2008-agg."
+    assert message == "plackett: error: this needs one of mq2007-list, mq2008-list, mq2008-agg."
     assert hint == "  hint: give --data FOLDER or set PLACKETT_DATA to the folder of the data sets."
 
 

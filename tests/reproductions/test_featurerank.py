@@ -15,11 +15,18 @@ def test_diff_rank_is_ahead_of_its_own_family(job, monkeypatch):
     few = {name: featurerank.CONTESTANTS[name] for name in ("DiffRank", "FeatureRank")}
     monkeypatch.setattr(featurerank, "CONTESTANTS", few)
     table = featurerank.tables_1_and_2(job)
-    assert len(table.rows) == 12
+    numbers, claims = ([row for row in table.rows if bool(row.cell) is is_cell] for is_cell in (True, False))
+    assert len(claims) == 12
     assert "not on MQ2008-list" in table.title
-    assert table.rows[0].what == "Kendall distance: DiffRank below FeatureRank"
-    assert table.rows[0].printed == "0.180 and 0.208"
-    assert table.rows[0].verdict is Verdict.CONFIRMED
+    assert claims[0].what == "Kendall distance: DiffRank below FeatureRank"
+    assert claims[0].printed == "0.180 and 0.208"
+    assert claims[0].verdict is Verdict.CONFIRMED
+    assert len(numbers) == 24
+    assert numbers[0].cell == ("Table 1", "DiffRank", "Kendall distance")
+    assert {row.reason for row in numbers} == {"other data"}
+    printed, ours = table.figures
+    assert printed.series["FeatureRank"][9] == (10, 0.966)
+    assert dict(ours.series["DiffRank"])[10] == numbers[-2].ours
 
 
 def test_the_claims_on_training_hold(job):

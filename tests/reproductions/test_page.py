@@ -74,7 +74,7 @@ def test_the_page_is_as_wide_as_the_screen(page, width):
 
 def test_printed_tables_show_our_number_its_verdict_and_the_printed_number(page):
     cell = page.find_element("css selector", "table.grid td.v-confirmed")
-    assert cell.text.split() == ["0.2500", "✓", "0.5000"]
+    assert cell.text.split() == ["0.2500", "✓", "0.5"]
     counts = [item.text for item in page.find_elements("css selector", "header .sizes li")]
     assert re.sub(r"\W", " ", counts[0]).split() == ["2", "confirmed"]
     assert "made data" not in " ".join(counts)

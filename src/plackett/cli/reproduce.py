@@ -13,7 +13,7 @@ from plackett.cli.shared.options import AsJson, Quiet, Seed
 from plackett.reproductions import PAPERS
 
 if TYPE_CHECKING:
-    from plackett.reproductions.base import Item, Paper
+    from plackett.reproductions.base import Item, Job, Paper
 
 
 def reproduce(
@@ -74,19 +74,19 @@ def reproduce(
         rows = [[item.title, _duration(item.quick_seconds), _duration(item.seconds), _data_of(item)] for item in items]
         output.write_table(Table(columns, rows))
         return
-    _check_data(items, data)
-    ends = list(accumulate(item.quick_seconds if quick else item.seconds for item in items))
 
     def note(text: str) -> None:
         if not quiet:
             output.note(text)
 
-    about = f", about {_duration(ends[-1])} on two cores" if found.prepare is None else ""  # else extrapolated later
-    note(f"{found.title}: {len(items)} to run{about}")
     job = Job(
         is_quick=quick, folder=None if data is None else Path(data), progress=note, rng_seed=seed,
         hours=hours, store=None if folder is None else Path(folder),
     )  # fmt: skip
+    _check_data(items, job)
+    ends = list(accumulate(item.duration(job) for item in items))
+    about = f", about {_duration(ends[-1])} on two cores" if found.prepare is None else ""  # else extrapolated later
+    note(f"{found.title}: {sum(item.can_run(job) for item in items)} to run{about}")
     tables = []
     if not as_json:
         output.write(output.styled(f"{found.title}{' (quick)' if quick else ''}", "bold"))
@@ -118,12 +118,10 @@ def reproduce(
         output.write_pairs((name, ", ".join(titles)) for name, titles in answer["missing"].items())
 
 
-def _check_data(items: list[Item], data: str | None) -> None:
+def _check_data(items: list[Item], job: Job) -> None:
     """Raise if all items need data and none of the data sets is available."""
     from plackett.exceptions import DatasetNotFoundError
-    from plackett.reproductions.base import Job
 
-    job = Job(folder=None if data is None else Path(data))
     if any(item.can_run(job) for item in items):
         return
     names = dict.fromkeys(name for item in items for name in (*item.needs, *item.instead))

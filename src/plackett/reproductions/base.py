@@ -319,6 +319,10 @@ class Item:
         """Return whether the data are available, or what replaces them."""
         return not self.needs or any(map(job.has, (*self.needs, *self.instead)))
 
+    def duration(self, job: Job) -> float:
+        """Return the approximate seconds on two cores; 0 if the data are not available."""
+        return 0.0 if not self.can_run(job) else self.quick_seconds if job.is_quick else self.seconds
+
 
 @dataclass(frozen=True)
 class Paper:
@@ -333,10 +337,6 @@ class Paper:
     reference: str
     items: tuple[Item, ...]
     prepare: Callable[[Job, Sequence[Item]], None] | None = None
-
-    def seconds(self, *, is_quick: bool) -> float:
-        """Return the approximate duration of all items on two cores."""
-        return sum(item.quick_seconds if is_quick else item.seconds for item in self.items)
 
     def run(self, job: Job, items: Sequence[Item] | None = None) -> Iterator[Table]:
         """Yield the tables, each as soon as it is finished."""
@@ -418,11 +418,16 @@ def summary(counts: Mapping[str, int]) -> str:
 def rows_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
     """Return rows of `Table.to_dict` as a table for a terminal or a page."""
     cells = [
-        [row["what"], as_text(row["printed"]), as_text(row["ours"], row["error"]), row["verdict"], row["reason"]]
+        [row["what"], in_print(row["printed"]), as_text(row["ours"], row["error"]), row["verdict"], row["reason"]]
         for row in rows
     ]
     names = ("number or claim", "printed", "ours", "verdict", "reason")
     return TextTable([Column(name, "text") for name in names], cells)
+
+
+def in_print(value: float | str | None) -> str:
+    """Return a printed number with as many digits as it has, up to four."""
+    return f"{value:.4g}" if isinstance(value, float) else as_text(value)
 
 
 def as_text(value: float | str | None, error: float | None = None) -> str:

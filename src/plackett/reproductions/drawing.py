@@ -25,12 +25,13 @@ def drawn(figure: Mapping[str, Any], key: str) -> Plot:
         for n, ((name, points), (colour, marker)) in enumerate(zip(series.items(), looks, strict=True)):
             if figure["kind"] == "lines":
                 shown = [points[place] for place in thinned(len(points), MOST_POINTS)]
-                axes.plot(*zip(*shown, strict=True), color=colour, marker=marker if len(shown) <= FEW else "")
+                axes.plot(*zip(*shown, strict=True), color=colour, marker=marker if len(points) <= FEW else "")
             else:
                 width = GROUP / len(series)
                 at = [places[x] - GROUP / 2 + width * (n + 0.5) for x, _ in points]
                 _draw_beside[figure["kind"]](axes, at, [y for _, y in points], 0.9 * width, colour)
-            keys.append(Key(MARKERS[marker] if figure["kind"] == "lines" else "■", f"s{n + 1}", name))
+            is_marked = figure["kind"] == "lines" and len(points) <= FEW
+            keys.append(Key(MARKERS[marker] if is_marked else "■", f"s{n + 1}", name))
         for x in figure["marks"]:
             axes.axvline(x, color=MUTED, linewidth=1, dashes=(3, 2))
         if figure["kind"] != "lines":

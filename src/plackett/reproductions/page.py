@@ -13,7 +13,7 @@ from plackett._tables import Column
 from plackett._tables import Table as TextTable
 from plackett.report.html import check_extra, rendered, write_page
 from plackett.report.plots import Plot
-from plackett.reproductions.base import as_text, rows_table, summary
+from plackett.reproductions.base import as_text, in_print, rows_table, summary
 from plackett.reproductions.drawing import drawn
 
 MARKS = {
@@ -55,7 +55,14 @@ def paper_html(results: Values) -> str:
             title = f"{section.values['title']}: {kind}"
             tables.append(replace(rows_table(rows), name=f"{section.key}-{kind}", title=title))
     return rendered(
-        "paper.html", tables, title=results["title"], results=results, sections=sections, marks=MARKS, as_text=as_text
+        "paper.html",
+        tables,
+        title=results["title"],
+        results=results,
+        sections=sections,
+        marks=MARKS,
+        as_text=as_text,
+        in_print=in_print,
     )
 
 
@@ -92,7 +99,7 @@ def _cell(row: Values | None) -> str:
         return "<td></td>"
     kind, mark = row["verdict"].replace(" ", "-"), MARKS[row["verdict"]]
     ours = f"<b>{escape(as_text(row['ours']))}</b> <span class='verdict' title='{row['verdict']}'>{mark}</span>"
-    return f'<td class="n v-{kind}">{ours}<br><small>{escape(as_text(row["printed"]))}</small></td>'
+    return f'<td class="n v-{kind}">{ours}<br><small>{escape(in_print(row["printed"]))}</small></td>'
 
 
 def _settings(results: Values) -> list[list[str]]:

@@ -37,15 +37,15 @@ class StrictLists(NamedTuple):
 
     @property
     def description(self) -> str:
-        return self.name if self.is_original else f"on {self.name}, not on MQ2008-list"
+        return f"on {self.name}" if self.is_original else f"on {self.name}, not on MQ2008-list"
 
 
-def strict_lists(job: Job) -> StrictLists:
-    """Return the best available data; one fold for a quick run."""
+def strict_lists(job: Job, original: str = ORIGINAL) -> StrictLists:
+    """Return a set of the papers, or what replaces MQ2008-list; one fold for a quick run."""
     numbers = range(1, 2 if job.is_quick else N_FOLDS + 1)
-    if job.has(ORIGINAL):
-        folds = [job.load_fold(ORIGINAL, number) for number in numbers]
-        return StrictLists(folds, "MQ2008-list", True)
+    if job.has(original):
+        folds = [job.load_fold(original, number) for number in numbers]
+        return StrictLists(folds, original.upper().replace("LIST", "list"), True)
     systems = job.load(SYSTEMS)
     published = [job.load_fold(STAND_IN, number) for number in numbers]
     folds = [Fold(*(with_strict_order(part, systems) for part in fold if part is not None)) for fold in published]
