@@ -141,7 +141,7 @@ READ = [
         ".pk-verdict",
         ".pk-hint",
         "svg.plot text",
-        *(f".sign.s{place}" for place in range(1, 9)),
+        *(f"svg.plot text[style*='--s{place}']" for place in range(1, 9)),
     ),
 ]
 

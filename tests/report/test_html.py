@@ -1,8 +1,10 @@
 """The page: what it holds, that it holds nothing from elsewhere, and that no comparison breaks it."""
 
 import base64
+import itertools
 import re
 import sys
+from dataclasses import dataclass
 from html import unescape
 from html.parser import HTMLParser
 
@@ -11,7 +13,7 @@ import pytest
 
 from plackett._tables import Estimate
 from plackett.evaluation.compare.comparison import Comparison, FoldFit
-from plackett.evaluation.evaluate import Evaluation
+from plackett.evaluation.evaluate import Evaluation, evaluate
 from plackett.evaluation.significance import Interval
 from plackett.evaluation.slicing import OTHERS, UNKNOWN, Slice
 from plackett.report import plots
@@ -112,6 +114,62 @@ def test_the_same_comparison_gives_the_same_bytes_whatever_matplotlib_is_set_to(
     assert path.read_bytes().decode() == text
 
 
+@dataclass
+class Label:
+    """A name in a plot, with about the box of its letters."""
+
+    x: float
+    y: float
+    anchor: str
+    name: str
+
+    def overlaps(self, other):
+        is_beside = self.left + self.width <= other.left or other.left + other.width <= self.left
+        return abs(self.y - other.y) < 11 and not is_beside
+
+    @property
+    def width(self):
+        return 6.0 * len(self.name)
+
+    @property
+    def left(self):
+        return self.x - {"start": 0.0, "middle": 0.5, "end": 1.0}[self.anchor] * self.width
+
+
+def labels_of(plot, names):
+    found = re.findall(r'<text style="[^"]*text-anchor: (\w+)[^"]*" x="([^"]+)" y="([^"]+)">([^<]+)</text>', plot.svg)
+    return [Label(float(x), float(y), anchor, name) for anchor, x, y, name in found if name in names]
+
+
+@pytest.mark.parametrize("is_equal", [False, True])
+def test_rankers_fill_the_charts_and_stand_beside_their_points(monkeypatch, is_equal):
+    names = [f"ranker:{number}" for number in range(12)]
+    comparison = made_up(names, n_queries=60)
+    worst = evaluate(comparison.queries, -comparison.queries.labels, metrics=comparison.metrics)
+    comparison.reference_scores.update(dict.fromkeys(comparison.reference_scores, worst))
+    if is_equal:
+        comparison.tables.update(dict.fromkeys(names, comparison.tables["ranker:3"]))
+        comparison.scores.update(dict.fromkeys(names, comparison.scores["ranker:3"]))
+        comparison.fits.update(dict.fromkeys(names, comparison.fits["ranker:3"]))
+    limits = []
+    inline_svg = plots.inline_svg
+    monkeypatch.setattr(
+        plots, "inline_svg", lambda figure, *rest: limits.append(figure.axes[0].get_ylim()) or inline_svg(figure, *rest)
+    )
+    [by_k], [time] = plots.metric_by_k(comparison), plots.time_against_quality(comparison)
+    at_10 = [means["ndcg@10"] for means in comparison.mean().values()]
+    for plot, (low, high) in zip((by_k, time), limits, strict=True):
+        assert low < min(at_10) <= max(at_10) < high
+        labels = labels_of(plot, names)
+        assert sorted(label.name for label in labels) == sorted(names)
+        if plot is by_k or not is_equal:
+            assert not any(a.overlaps(b) for a, b in itertools.combinations(labels, 2))
+    low, high = limits[1]
+    assert is_equal or np.ptp(at_10) > 0.7 * (high - low)
+    assert [key.name.partition(" 0.")[0] for key in time.keys] == ["random order", "best feature"]
+    assert all(key.name.endswith("below the plot") for key in time.keys)
+
+
 def test_plots_have_the_colours_of_the_page_and_none_of_their_own(text):
     for svg in re.findall(r'<svg class="plot".*?</svg>', text, flags=re.S):
         assert "#01" not in svg
@@ -194,7 +252,7 @@ def test_forty_rankers_give_a_page_of_bounded_size():
     Page(text)
     assert len(text) < 2_000_000
     assert text.count("The 12 best of") == 2
-    assert "32 others" in text
+    assert "28 others" in text
 
 
 def test_the_page_can_be_written_from_a_stored_comparison(comparison, text):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
 from plackett.evaluation.compare.comparison import Comparison
 from plackett.evaluation.reference_scores import RANDOM_ORDER, random_values
@@ -15,7 +16,20 @@ from plackett.evaluation.significance import TIE
 from plackett.metrics.conventions import CONVENTIONS
 from plackett.metrics.judged_lists import JudgedLists, mean_of_counted
 from plackett.metrics.measure import Measure
-from plackett.report.svg import BAD, GOOD, INK, LEVELS, MUTED, N_LEVELS, PAPER, SERIES, drawing, inline_svg, thinned
+from plackett.report.svg import (
+    BAD,
+    GOOD,
+    LEVELS,
+    MUTED,
+    N_LEVELS,
+    PAPER,
+    SERIES,
+    drawing,
+    inline_svg,
+    name_of,
+    shown_name,
+    thinned,
+)
 from plackett.validation import count_of
 
 CUTOFFS = range(1, 11)
@@ -23,10 +37,15 @@ MOST_PANELS = 12  # contestants with a panel: the best by the first measure
 MOST_POINTS = 200  # points of a line
 MOST_BINS = 48
 WIDE, PANEL = (400, 280), (300, 190)
-# offsets of the number of a point, in pixels, the preferred one first
-SIDES = [(11, 0), (-11, 0), (0, 11), (0, -11), (11, 10), (-11, 10), (11, -10), (-11, -10), (22, 0), (-22, 0), (0, 22)]
+MOST_NAMES = 12  # contestants whose names are in a plot: the best by the first measure
+LINE_HEIGHT = 13  # pixels
+# offsets of the name of a point, in pixels, the preferred one first
+SIDES = [(8, 0), (-8, 0), (0, 11), (0, -11), (6, 9), (-6, 9), (6, -9), (-6, -9)]
+SIDES += [(side, sign * height) for height in range(20, 100, 10) for sign in (1, -1) for side in (12, -12)]
 AIMS = ("objective", "loss", "bound", "train", "error")  # names of the training objective in histories
 MARKERS = {"o": "●", "s": "■", "^": "▲", "D": "◆", "v": "▼", "P": "✚", "X": "✖", "*": "★"}
+
+Curves = Mapping[str, tuple[Sequence[float], Sequence[float]]]
 
 
 class Key(NamedTuple):
@@ -58,26 +77,20 @@ def metric_by_k(comparison: Comparison) -> list[Plot]:
         else Measure(first, k, convention=first.convention, **first.parameters)
         for k in CUTOFFS
     ]
-    lines = {}
+    curves = {}
     for name in comparison.ranked():
         table = comparison.evaluate(name, measures)
-        lines[name] = [mean_of_counted(table.values[:, column]) for column in range(len(measures))]
-    keys = []
-    with drawing(*WIDE) as (figure, axes):
-        # the best are drawn last, on top
-        for name in list(lines)[len(SERIES) :]:
-            axes.plot(CUTOFFS, lines[name], color=MUTED, alpha=0.35, linewidth=1)
-        for place, (name, colour, marker) in enumerate(zip(lines, SERIES, MARKERS, strict=False), start=1):
-            axes.plot(CUTOFFS, lines[name], color=colour, marker=marker, markeredgewidth=0, zorder=20 - place)
-            keys.append(Key(MARKERS[marker], f"s{place}", name))
-        if len(lines) > len(SERIES):
-            keys.append(Key("─", "muted", count_of(len(lines) - len(SERIES), "other")))
+        curves[name] = CUTOFFS, [mean_of_counted(table.values[:, column]) for column in range(len(measures))]
+    with drawing(*WIDE, right=_room(curves)) as (figure, axes):
+        _draw_curves(axes, curves)
+        floors = {}
         if RANDOM_ORDER in comparison.reference_scores:
-            axes.plot(CUTOFFS, _random_by_k(comparison, measures), color=MUTED, linewidth=1.2, dashes=(3, 2))
-            keys.append(Key("┄", "muted", RANDOM_ORDER))
+            floors[RANDOM_ORDER] = _random_by_k(comparison, measures)
+        keys = [*_draw_floors(axes, CUTOFFS, floors, [y for _, y in curves.values()]), *_name_ends(axes, curves)]
         axes.set_xticks(list(CUTOFFS))
         axes.set_xlabel("k")
-        svg = inline_svg(figure, "by-k", _alt_by_k(measures[0].name, lines))
+        ends = {name: values for name, (_, values) in curves.items()}
+        svg = inline_svg(figure, "by-k", _alt_by_k(measures[0].name, ends), list(curves))
     return [Plot(svg, f"{measures[0].name}@k", keys)]
 
 
@@ -93,7 +106,10 @@ def _alt_by_k(measure: str, lines: dict[str, list[float]]) -> str:
 
 
 def time_against_quality(comparison: Comparison) -> list[Plot]:
-    """Plot the mean of the first measure against seconds of all fits; points are numbered as in the summary table."""
+    """Plot the mean of the first measure against seconds of all fits.
+
+    The best contestants are named, the others have their numbers in the summary table.
+    """
     metric, means = comparison.metrics[0], comparison.mean()
     points = {}
     for place, name in enumerate(comparison.ranked(), start=1):
@@ -105,10 +121,11 @@ def time_against_quality(comparison: Comparison) -> list[Plot]:
     with drawing(*WIDE) as (figure, axes):
         axes.set_xscale("log")
         for place, (_, seconds, value) in points.items():
-            colour = SERIES[place - 1] if place <= len(SERIES) else MUTED
-            axes.plot([seconds], [value], marker="o", markersize=7, color=colour, markeredgecolor=PAPER, zorder=5)
+            axes.plot(
+                [seconds], [value], marker="o", markersize=7, color=_colour(place), markeredgecolor=PAPER, zorder=5
+            )
         axes.margins(0.12)
-        floor = _draw_floor(axes, comparison)
+        keys = _draw_means_of_floors(axes, comparison, [[value] for _, _, value in points.values()])
         axes.set_xlabel("seconds, all folds and candidates (logarithmic)")
         axes.set_ylabel(metric)
         times = [seconds for _, seconds, _ in points.values()]
@@ -116,14 +133,11 @@ def time_against_quality(comparison: Comparison) -> list[Plot]:
             axes.xaxis.get_major_locator().set_params(subs=(1, 2, 5))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.xaxis.set_minor_formatter(lambda value, _: "")
-        _number_points(axes, {place: (x, y) for place, (_, x, y) in points.items()})
+        _name_points(axes, points)
         alt = "; ".join(f"{name}: {seconds:.3g} seconds, {value:.4f}" for name, seconds, value in points.values())
-        svg = inline_svg(figure, "time", f"Time against {metric}: {alt}")
-    keys = [
-        Key(str(place), f"s{place}" if place <= len(SERIES) else "muted", name)
-        for place, (name, _, _) in points.items()
-    ]
-    return [Plot(svg, f"Time against {metric}", [*keys, *floor])]
+        svg = inline_svg(figure, "time", f"Time against {metric}: {alt}", comparison.ranked())
+    keys += [Key(str(place), "muted", name) for place, (name, _, _) in points.items() if place > MOST_NAMES]
+    return [Plot(svg, f"Time against {metric}", keys)]
 
 
 def sizes(comparison: Comparison) -> list[Plot]:
@@ -133,51 +147,133 @@ def sizes(comparison: Comparison) -> list[Plot]:
     }
     if not curves:
         return []
-    metric, keys = comparison.metrics[0], []
-    with drawing(*WIDE) as (figure, axes):
-        for points in list(curves.values())[len(SERIES) :]:
-            axes.plot(*_line(points), color=MUTED, alpha=0.35, linewidth=1)
-        for place, (name, colour, marker) in enumerate(zip(curves, SERIES, MARKERS, strict=False), start=1):
-            axes.plot(*_line(curves[name]), color=colour, marker=marker, markeredgewidth=0, zorder=20 - place)
-            keys.append(Key(MARKERS[marker], f"s{place}", name))
-        if len(curves) > len(SERIES):
-            keys.append(Key("─", "muted", count_of(len(curves) - len(SERIES), "other")))
-        keys += _draw_floor(axes, comparison)
+    metric = comparison.metrics[0]
+    lines = {
+        name: ([point.n_queries for point in points], [point.mean for point in points])
+        for name, points in curves.items()
+    }
+    with drawing(*WIDE, right=_room(lines)) as (figure, axes):
+        _draw_curves(axes, lines)
+        keys = _draw_means_of_floors(axes, comparison, [y for _, y in lines.values()])
+        keys += _name_ends(axes, lines)
         axes.set_xlabel("training queries of a fold")
         axes.set_ylabel(metric)
         ends = [f"{name} {points[0].mean:.3f} to {points[-1].mean:.3f}" for name, points in curves.items()]
-        svg = inline_svg(figure, "sizes", f"{metric} by training size: {'; '.join(ends[: len(SERIES)])}")
+        svg = inline_svg(figure, "sizes", f"{metric} by training size: {'; '.join(ends[: len(SERIES)])}", list(lines))
     return [Plot(svg, f"{metric} by training size", keys)]
 
 
-def _line(points: Sequence[Any]) -> tuple[list[float], list[float]]:
-    return [point.n_queries for point in points], [point.mean for point in points]
+def _colour(place: int) -> str:
+    return SERIES[place - 1] if place <= len(SERIES) else MUTED
 
 
-def _draw_floor(axes: Any, comparison: Comparison) -> list[Key]:
-    """Draw the means of the reference scores, and return their legend entries."""
+def _room(curves: Curves) -> float:
+    """Return the pixels that names take at the right of a plot."""
+    return 20.0 + max((_width(place, name) for place, name in enumerate(list(curves)[:MOST_NAMES], 1)), default=0.0)
+
+
+def _draw_curves(axes: Any, curves: Curves) -> None:
+    """Draw a line for each contestant, the best ones in colour and on top."""
+    for place, (x, y) in reversed(list(enumerate(curves.values(), start=1))):
+        if place <= len(SERIES):
+            marker = list(MARKERS)[place - 1]
+            axes.plot(x, y, color=_colour(place), marker=marker, markeredgewidth=0, zorder=20 - place)
+        else:
+            axes.plot(x, y, color=MUTED, alpha=0.35, linewidth=1)
+
+
+def _draw_means_of_floors(axes: Any, comparison: Comparison, values: Sequence[Sequence[float]]) -> list[Key]:
+    means = {name: table.mean()[comparison.metrics[0]] for name, table in comparison.reference_scores.items()}
+    floors = {name: [mean, mean] for name, mean in means.items()}
+    return _draw_floors(axes, axes.get_xlim(), floors, values)
+
+
+def _draw_floors(
+    axes: Any, x: Sequence[float], floors: Mapping[str, Sequence[float]], values: Sequence[Sequence[float]]
+) -> list[Key]:
+    """Draw reference scores, zoom to the ``values`` of the contestants, and return the legend of the reference scores.
+
+    The plot includes the parts of a reference score that are near the contestants, or all if there is one contestant.
+    """
+    axes.set_xlim(axes.get_xlim())  # names are placed by the limits
+    every = np.array([value for line in values for value in line if math.isfinite(value)])
+    if not every.size:
+        return []
+    low, high = every.min(), every.max()
+    span = max(high - low, 0.02 * np.abs(every).max())
+    near = 0.15 * span if len(values) > 1 else math.inf
     keys = []
-    for name, table in comparison.reference_scores.items():
-        value = table.mean()[comparison.metrics[0]]
-        if math.isfinite(value):
-            sign, dashes = ("┄", (3, 2)) if name == RANDOM_ORDER else ("╌", (6, 3))
-            axes.axhline(value, color=MUTED, linewidth=1.2, dashes=dashes)
-            keys.append(Key(sign, "muted", f"{name} {value:.4f}"))
+    for name, line in floors.items():
+        height = np.array([value for value in line if math.isfinite(value)])
+        if not height.size:
+            continue
+        sign, dashes = ("┄", (3, 2)) if name == RANDOM_ORDER else ("╌", (6, 3))
+        axes.plot(x, line, color=MUTED, linewidth=1.2, dashes=dashes)
+        shown = height[(height >= every.min() - near) & (height <= every.max() + near)]
+        low, high = min([low, *shown]), max([high, *shown])
+        text = f"{height[0]:.4f}" if np.ptp(height) == 0 else f"{height[0]:.4f} to {height[-1]:.4f}"
+        where = "" if shown.size else ", below the plot" if height[0] < low else ", above the plot"
+        keys.append(Key(sign, "muted", f"{name} {text}{where}"))
+    margin = 0.07 * max(high - low, span) or 0.02
+    axes.set_ylim(low - margin, high + margin)
     return keys
 
 
-def _number_points(axes: Any, points: dict[int, tuple[float, float]]) -> None:
-    """Write the number of each point beside it, without covering other numbers and points if possible."""
-    axes.set_xlim(axes.get_xlim())  # fixes the limits and the positions of the points
-    axes.set_ylim(axes.get_ylim())
-    pixels = {place: axes.transData.transform(point) for place, point in points.items()}
-    taken = list(pixels.values())
-    for place, centre in pixels.items():
-        free = [side for side in SIDES if all(np.abs(centre + side - other).max() >= 9 for other in taken)]
-        side = free[0] if free else SIDES[0]
-        taken.append(centre + side)
-        looks = {"ha": "center", "va": "center_baseline", "color": INK, "fontsize": 10}
-        axes.annotate(str(place), points[place], xytext=side, textcoords="offset pixels", **looks)
+def _width(place: int, name: str) -> float:
+    """Return about the pixels of a label."""
+    return 6.8 * len(shown_name(name) if place <= MOST_NAMES else str(place))
+
+
+def _name_ends(axes: Any, curves: Curves) -> list[Key]:
+    """Write the names of the best contestants at the ends of their lines; return the legend of the others."""
+    named = enumerate(list(curves.values())[:MOST_NAMES], start=1)
+    ends = {place: (x[-1], y[-1]) for place, (x, y) in named if math.isfinite(y[-1])}
+    if ends:
+        box, order = axes.get_window_extent(), sorted(ends, key=lambda place: (ends[place][1], -place))
+        pixels = axes.transData.transform([ends[place] for place in order])
+        # the nearest heights to the ends that are a line apart
+        offsets = LINE_HEIGHT * np.arange(len(order))
+        heights = isotonic_regression(pixels[:, 1] - offsets).x.clip(box.y0, box.y1 - offsets[-1]) + offsets
+        for place, (x, y), height in zip(order, pixels, heights, strict=True):
+            _write(axes, place, ends[place], (box.x1 + 12 - x, height - y), "left", has_line=True)
+    n_others = len(curves) - MOST_NAMES
+    return [Key("─", "muted", count_of(n_others, "other"))] if n_others > 0 else []
+
+
+def _name_points(axes: Any, points: Mapping[int, tuple[str, float, float]]) -> None:
+    """Write the name of each point beside it, or its number; without covering names and points, if possible."""
+    box = axes.get_window_extent()
+    pixels = {place: axes.transData.transform((x, y)) for place, (_, x, y) in points.items()}
+    taken = [(x - 4, y - 4, x + 4, y + 4) for x, y in pixels.values()]
+    for place, (x, y) in pixels.items():
+        width = _width(place, points[place][0])
+        free = []
+        for dx, dy in SIDES:
+            left = x + dx - (width if dx < 0 else 0.5 * width if dx == 0 else 0)
+            label = (left, y + dy - 0.5 * LINE_HEIGHT, left + width, y + dy + 0.5 * LINE_HEIGHT)
+            is_inside = box.x0 <= label[0] and label[2] <= box.x1 + 8 and box.y0 <= label[1] and label[3] <= box.y1 + 8
+            overlap = sum(
+                max(0.0, min(label[2], other[2]) - max(label[0], other[0]))
+                * max(0.0, min(label[3], other[3]) - max(label[1], other[1]))
+                for other in taken
+            )
+            free.append((not is_inside, overlap, (dx, dy), label))
+        _, _, side, label = min(free, key=lambda one: one[:2])  # the first of equal ones
+        taken.append(label)
+        aligned = "right" if side[0] < 0 else "left" if side[0] > 0 else "center"
+        _write(axes, place, points[place][1:], side, aligned, has_line=abs(side[1]) > LINE_HEIGHT)
+
+
+def _write(
+    axes: Any, place: int, point: tuple[float, float], side: tuple[float, float], aligned: str, *, has_line: bool
+) -> None:
+    """Write the name of a contestant, or its number, at an offset in pixels from its point."""
+    text = name_of(place - 1) if place <= MOST_NAMES else str(place)
+    colour = _colour(place)
+    line = {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "alpha": 0.6, "shrinkA": 1, "shrinkB": 3}
+    looks = {"ha": aligned, "va": "center_baseline", "color": colour, "fontsize": 11, "annotation_clip": False}
+    looks["arrowprops"] = {**line, "relpos": (0, 0.5)} if has_line else None
+    axes.annotate(text, point, xytext=side, textcoords="offset pixels", **looks)
 
 
 def query_differences(comparison: Comparison) -> list[Plot]:

@@ -1,15 +1,15 @@
 """Matplotlib figures as small, deterministic inline SVG.
 
 Figures are drawn in placeholder colours, which become CSS variables of the page, so one figure serves light, dark
-and print. Text stays text, in the font of the page. Names of contestants are not part of a figure: they are in the
-legend, where the page escapes and wraps them.
+and print. Text stays text, in the font of the page. Matplotlib does not see names of contestants, whose letters may be
+missing in its fonts: figures have placeholders for them.
 """
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
 from typing import Any
@@ -18,7 +18,7 @@ from plackett._optional import import_optional
 from plackett._tables import for_display
 
 N_SERIES, N_LEVELS = 8, 5
-LONGEST_ALT = 1000
+LONGEST_ALT, LONGEST_NAME = 1000, 18
 
 # placeholder colour -> CSS variable
 INK, MUTED, RULE, GOOD, BAD, PAPER = "#010101", "#010102", "#010103", "#010104", "#010105", "#010106"
@@ -79,7 +79,17 @@ def drawing(width: int, height: int, *, left: float = 46, right: float = 10, top
         yield figure, figure.add_axes(box)
 
 
-def inline_svg(figure: Any, key: str, alt: str) -> str:
+def name_of(place: int) -> str:
+    """Return the placeholder for a name, counted from 0."""
+    return f"@{place}@"
+
+
+def shown_name(name: str) -> str:
+    """Return a name as figures show it."""
+    return for_display(name, LONGEST_NAME)
+
+
+def inline_svg(figure: Any, key: str, alt: str, names: Sequence[str] = ()) -> str:
     """Return the figure as an ``<svg>`` element for a page with several figures.
 
     Parameters
@@ -89,6 +99,8 @@ def inline_svg(figure: Any, key: str, alt: str) -> str:
         Prefix of all ids; it must be unique in the page.
     alt : str
         The text alternative.
+    names : sequence of str, default=()
+        The names that placeholders stand for.
     """
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Type": None, "Format": None})
@@ -101,8 +113,15 @@ def inline_svg(figure: Any, key: str, alt: str) -> str:
     inside = _shorten(_rename_ids(inside, key))
     for colour, variable in _VARIABLES.items():
         inside = inside.replace(colour, f"var({variable})")
+    inside = re.sub("@([0-9]+)@(?=</text>)", lambda match: _written(names[int(match[1])]), inside)
     label = escape(for_display(alt, LONGEST_ALT))
     return f'<svg class="plot" viewBox="{view[1]}" role="img" aria-label="{label}">{inside.strip()}'
+
+
+def _written(name: str) -> str:
+    """Return a name as the content of an SVG text, with the whole name as its tooltip if it is long."""
+    shown, whole = shown_name(name), for_display(name)
+    return escape(shown) if shown == whole else f"<title>{escape(whole)}</title>{escape(shown)}"
 
 
 def _rename_ids(text: str, key: str) -> str:
