@@ -103,9 +103,6 @@ def serve(
         float,
         typer.Option("--seconds", min=0.01, help="Maximum seconds to respond to a request.", rich_help_panel=LIMITS),
     ] = 5.0,
-    max_requests: Annotated[
-        int, typer.Option("--max-requests", min=1, help="Maximum concurrent requests.", rich_help_panel=LIMITS)
-    ] = 256,
     no_request_log: Annotated[bool, flag("--no-request-log", "Do not log requests on standard error.", OUTPUT)] = False,
 ) -> None:
     """Serve models over HTTP: POST /rank orders a list by score. Stop it with Ctrl-C or SIGTERM."""
@@ -124,7 +121,7 @@ def serve(
 
     with usage_errors():
         specs = [ModelSpec.parse(text) for text in models]
-        limits = {"max_docs": max_docs, "max_body": max_body << 20, "seconds": seconds, "max_requests": max_requests}
+        limits = {"max_docs": max_docs, "max_body": max_body << 20, "seconds": seconds}
         settings = _settings(
             host,
             port,

@@ -1,83 +1,16 @@
-"""Servers: headers that do not end, ports and addresses."""
+"""Servers: ports and addresses."""
 
 import socket
-import threading
-import time
 
 import pytest
 
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
-from plackett.apps.access import server as http_server
-from plackett.apps.access.server import address_of, make_server, next_free_port, open_port
+from plackett.apps.access.server import address_of, next_free_port, open_port
 from plackett.apps.access.settings import ServerSettings, is_loopback
 
 TOKEN = "a-token-that-is-long-enough"
-
-
-@pytest.fixture
-def impatient(monkeypatch):
-    """The port of a server that says hello, and waits 0.3 s for headers."""
-    monkeypatch.setattr(http_server, "HEADER_TIMEOUT", 0.3)
-
-    async def hello(scope, receive, send):
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"5")]})
-        await send({"type": "http.response.body", "body": b"hello"})
-
-    server = make_server(hello)
-    with open_port("127.0.0.1", 0) as listener:
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        yield listener.getsockname()[1]
-        server.should_exit = True
-        thread.join()
-
-
-def is_greeted(client, request):
-    client.sendall(request)
-    answer = b""
-    while not answer.endswith(b"hello") and (more := client.recv(1000)):
-        answer += more
-    return answer.endswith(b"hello")
-
-
-def hung_up_on(client, letters):
-    """Whether the server ends the connection while the letters come one by one."""
-    client.settimeout(0.05)
-    for letter in letters:
-        try:
-            client.send(letter)
-            if client.recv(1) == b"":
-                return True
-        except TimeoutError:
-            continue
-        except OSError:
-            return True
-    return False
-
-
-def test_headers_that_do_not_end_are_not_waited_for(impatient):
-    trickle = [b"X"] * 200  # ten seconds of it
-    ask = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
-    with socket.create_connection(("127.0.0.1", impatient), timeout=30) as silent:
-        assert silent.recv(1) == b""
-    with socket.create_connection(("127.0.0.1", impatient)) as client:
-        client.sendall(b"GET / HTTP/1.1\r\nX-Slow: ")
-        assert hung_up_on(client, trickle)
-    with socket.create_connection(("127.0.0.1", impatient), timeout=30) as client:  # nor on a second request
-        assert is_greeted(client, ask)
-        assert hung_up_on(client, trickle)
-    with socket.create_connection(("127.0.0.1", impatient), timeout=30) as client:  # nor for an unread body
-        assert is_greeted(client, b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
-        assert hung_up_on(client, trickle)
-    with socket.create_connection(("127.0.0.1", impatient), timeout=30) as client:  # a client in time can send again
-        for _ in range(3):
-            assert is_greeted(client, ask)
-            time.sleep(0.35)
-
-
-# ports and addresses
 
 
 def test_a_port_that_is_taken_names_one_that_is_free():

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import os
 import signal
 import socket
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from plackett.apps.access.settings import ServerSettings
 
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
 PORTS_TRIED = 50
 SHUTDOWN_TIMEOUT = 3  # seconds
 BACKLOG = 256  # connections that are not accepted yet
-HEADER_TIMEOUT = 15.0  # seconds
-UNREAD_TIMEOUT = 120.0  # seconds
 
 
 def open_port(host: str, port: int) -> socket.socket:
@@ -127,7 +123,6 @@ def make_server(
     """
     config = uvicorn.Config(
         app,
-        http=BoundedConnection,
         log_config=None if has_own_logs else uvicorn.config.LOGGING_CONFIG,
         log_level="warning",
         access_log=False,
@@ -139,66 +134,3 @@ def make_server(
         ws="none",
     )
     return uvicorn.Server(config)
-
-
-class BoundedConnection(H11Protocol):
-    """An HTTP/1.1 connection with a timeout for headers and for responses that the client does not read.
-
-    ``timeout_keep_alive`` of uvicorn only counts between requests, and the limits of a request (``middleware.py``) only
-    after its last header. A client that sends headers slowly would keep its connection otherwise, and so would a client
-    that reads nothing, because a connection is closed after everything was sent.
-    """
-
-    def __init__(self, *args: Any, **options: Any):
-        super().__init__(*args, **options)
-        self._header_timer: asyncio.TimerHandle | None = None
-        self._unread_timer: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._start_header_timer()
-
-    def data_received(self, data: bytes) -> None:
-        # a body that still arrives after its response has the same timeout as headers
-        if self._is_idle:
-            self._start_header_timer()
-        super().data_received(data)
-        if not self._is_idle:
-            self._stop_header_timer()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_header_timer()
-        self._stop_unread_timer()
-        super().connection_lost(exc)
-
-    def pause_writing(self) -> None:
-        self._unread_timer = self.loop.call_later(UNREAD_TIMEOUT, self.transport.abort)
-        super().pause_writing()
-
-    def resume_writing(self) -> None:
-        self._stop_unread_timer()
-        super().resume_writing()
-
-    def _stop_unread_timer(self) -> None:
-        if self._unread_timer is not None:
-            self._unread_timer.cancel()
-            self._unread_timer = None
-
-    @property
-    def _is_idle(self) -> bool:
-        """Whether no request is being processed."""
-        return self.cycle is None or self.cycle.response_complete
-
-    def _start_header_timer(self) -> None:
-        if self._header_timer is None:
-            self._header_timer = self.loop.call_later(HEADER_TIMEOUT, self._close_idle)
-
-    def _stop_header_timer(self) -> None:
-        if self._header_timer is not None:
-            self._header_timer.cancel()
-            self._header_timer = None
-
-    def _close_idle(self) -> None:
-        self._header_timer = None
-        if self._is_idle:
-            self.transport.close()

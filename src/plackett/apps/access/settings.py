@@ -27,9 +27,6 @@ class ServerSettings:
         Maximum bytes of a request.
     seconds : float
         Maximum time until the response to a request that has arrived.
-    max_requests : int
-        Maximum number of running requests, and of unfinished bodies. Further requests are refused; of too many
-        unfinished bodies the slowest are dropped.
     threads : int
         Threads of the request handlers.
     """
@@ -39,7 +36,6 @@ class ServerSettings:
     token: str | None = None
     max_body: int = 8 * MEGABYTE
     seconds: float = 20.0
-    max_requests: int = 256
     threads: int = 8
 
     def __post_init__(self) -> None:

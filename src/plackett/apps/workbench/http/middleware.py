@@ -1,4 +1,4 @@
-"""Checks of every request: host, token, origin, CSRF token, size, rate, time and number.
+"""Checks of every request: host, token, origin, CSRF token, size, time and number.
 
 - **Host**: a local server accepts only host names of this machine, against DNS rebinding.
 - **Token**: if the server has one, every request needs it, as ``Authorization: Bearer`` or as the cookie that opening
@@ -24,8 +24,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from plackett.apps.access.error_responses import error_response, internal_error_response
 from plackett.apps.access.errors import RequestError
-from plackett.apps.access.guard import OWN_SITES, RequestGuard, Sender, check_length, check_origin
-from plackett.apps.access.request_body import Upload, replay
+from plackett.apps.access.guard import OWN_SITES, RequestGuard, Sender, check_length, check_origin, replay
+from plackett.apps.access.request_body import Upload
 from plackett.apps.workbench.http.starting import HEADERS as STARTING_HEADERS
 from plackett.apps.workbench.http.starting import starting_page
 from plackett.apps.workbench.limits import MAX_NAME
@@ -153,7 +153,7 @@ class SafetyMiddleware(RequestGuard):
     # limits
 
     async def _run(self, scope: Scope, receive: Receive, sender: Sender, headers: Headers) -> None:
-        """Read the body, within the limits of its size and rate, and respond."""
+        """Read the body, within the limits of its size and time, and respond."""
         is_upload = scope["method"] == "POST" and scope["path"] == UPLOADS
         limit = self.settings.max_upload if is_upload else self.settings.max_body
         check_length(headers, limit)
@@ -173,7 +173,7 @@ class SafetyMiddleware(RequestGuard):
             raise RequestError(429, "busy", "other logs are being uploaded.", "Try again in a moment.")
         self._n_uploads += 1
         try:
-            return await self.bodies.save(receive, upload, self.settings.max_upload)
+            return await upload.save(receive, self.settings.max_upload)
         except OSError as error:
             message = f"the upload cannot be written to disk ({error.strerror or error})."
             raise RequestError(507, "disk", message, "Free some space in the temporary folder.") from error
