@@ -41,6 +41,14 @@ def test_every_query_of_every_run_as_csv(run, runs):
     assert [float(row["map"]) for row in rows[30:]] == runs.tables["second"]["map"].tolist()
 
 
+def test_judgements_of_other_tools_meet_runs(run, runs, lists_folder):
+    judged = pk.read_qrels("qrels.txt")
+    rows = zip(judged.qid.tolist(), judged.docid.tolist(), judged.labels.tolist(), strict=True)
+    (lists_folder / "quepid.csv").write_text("query,docid,rating\n" + "".join(f"{q},{d},{y:g}\n" for q, d, y in rows))
+    for names in (["first.run"], ["first.run", "second.run"]):
+        assert run("evaluate", "quepid.csv", *names).stdout == run("evaluate", "qrels.txt", *names).stdout != ""
+
+
 def test_score_files_are_compared_and_reported(run, lists, lists_folder):
     pytest.importorskip("matplotlib")
     pk.write_letor(lists, "all.txt")

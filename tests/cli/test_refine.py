@@ -384,7 +384,7 @@ def test_help_fits_a_screen_and_shows_how_to_use_it(run, monkeypatch):
         (["named.txt", "-b", "short.run", "-f", "qrels.txt"], "the run has no score for 7"),
         (["named.txt", "-b", "1", "-f", "others.txt"], "others.txt has no feedback on the data"),
         (["bare.txt", "-b", "1", "-f", "qrels.txt"], "the data have no document names"),
-        (["named.txt", "-b", "1", "-f", "short.txt"], 'expected qrels ("qid 0 docid label"), LETOR rows'),
+        (["named.txt", "-b", "1", "-f", "short.txt"], "expected the header qid,docid,label or"),
         (["--ratings", "nowhere", "--items", "u.item"], "there is no file 'nowhere'"),
         (["named.txt", "-b", "1", "--judge-first", "99"], "every document of every query is judged"),
     ],

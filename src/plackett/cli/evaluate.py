@@ -221,19 +221,22 @@ def _load(
             if values.size != queries.n_docs:
                 raise ValueError(f"{name} has {values.size:,} scores but {data} has {queries.n_docs:,} rows.")
         return queries, found
+    from plackett.data import judgements
     from plackett.data.trec.files import read_qrels, read_trec_run
 
-    return read_qrels(source, subtopics=subtopics), [read_trec_run(name) for name in scores]
+    judged = read_qrels(source, subtopics=True) if subtopics else judgements.read(source).to_qrels()
+    return judged, [read_trec_run(name) for name in scores]
 
 
 def _is_table(data: str, scores: list[str], named: columns.Columns) -> bool:
     """Return whether columns of a CSV, TSV, Arrow or Parquet file are needed."""
+    from plackett.cli.shared import inputs
     from plackett.data.tables.files import is_file_of_columns
     from plackett.data.tables.sqlite import is_database
     from plackett.storage import file_names
 
     if file_names.is_table(data) or is_database(data):
-        return True
+        return bool(named.given()) or not all(map(inputs.is_run, scores))
     return bool(named.given() or not all(map(os.path.exists, scores))) and is_file_of_columns(data)
 
 

@@ -279,6 +279,22 @@ def test_csv_of_all_kinds_is_read(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "7 0 a 2\n",
+        "2 qid:7 1:0.5 # docid = a\n",
+        "Query;Doc ID;Rating\n7;a;2\n",
+        "query,docid,rating\n7,a,2\n7,b,\n",
+        '[{"query": "7", "docid": "a", "grade": 2}]',
+        '{\n"judgements": [{"query": "7", "docid": "a", "grade": 2}]}',
+    ],
+)
+def test_files_of_judgements_are_read(text):
+    found = read_feedback(io.StringIO(text)).judgements
+    assert (found.qid.tolist(), found.docid.tolist(), found.label.tolist()) == (["7"], ["a"], [2.0])
+
+
+@pytest.mark.parametrize(
     ("text", "line", "message"),
     [
         ('{"qid": 7, "docid": "a", "label": 2}\n{"qid": 7', 2, "this is not valid JSON"),
@@ -296,7 +312,8 @@ def test_csv_of_all_kinds_is_read(tmp_path):
         ('{"qid": 7, "shown": ["a"], "clicked": ["b"]}', 1, "document 'b' was clicked but not shown"),
         ('{"qid": 7, "shown": "ab", "clicked": ["a"]}', 1, "a list of document ids as shown"),
         ('{"qid": ' + "[" * 100_000, 1, "this is not valid JSON"),
-        ("a b c\n", 1, "expected the header qid,docid,label or"),
+        ("a b\n", 1, "expected the header qid,docid,label or"),
+        ("a b c\n", 1, "expected .*qid iteration docid label"),
         ("qid,docid,label,label\n", 1, "expected the header qid,docid,label or"),
         ("qid,docid,label\n7,a\n", 2, "expected 3 columns, found 2"),
         ("qid,docid,label\n7,a,good\n", 2, 'expected a finite number as label, found "good"'),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from plackett.data.queries import Queries
 
 NO_COLUMNS = Columns()
+WORDS_OF_RUN = 6
 
 
 def load_queries(
@@ -129,27 +129,26 @@ def is_known_name(name: str) -> bool:
     return name in datasets.names()
 
 
+def is_run(path: str) -> bool:
+    """Whether a file is a TREC run, judged by its first line."""
+    return os.path.isfile(path) and _n_words(path) == WORDS_OF_RUN
+
+
+def _n_words(source: str | Stream) -> int:
+    """Return the number of words in the first non-blank line."""
+    with open_to_examine(source) as file:
+        return next((len(line.split()) for line in file if line.strip()), 0)
+
+
 def is_letor(source: str | Stream) -> bool:
-    """Whether a file has judged lists, as LETOR rows or Parquet, rather than qrels, judged by its first row."""
+    """Whether a file has judged lists, as LETOR rows or Parquet, rather than other judgements."""
     if is_parquet_name(source):
         return True
     with open_to_examine(source) as file:
-        return _is_letor(name_of(source), file)
-
-
-def _is_letor(name: str, lines: Iterable[bytes]) -> bool:
-    for number, line in enumerate(lines, 1):
-        words = line.split(b"#", 1)[0].split()
-        if not words:
-            continue
-        if len(words) > 1 and words[1].startswith(b"qid:"):
-            return True
-        if len(words) in (3, 4):
-            return False
-        found = line[:60].decode("utf-8", "replace").strip()
-        expected = 'expected LETOR rows ("label qid:ID 1:value …") or qrels ("qid 0 docid label")'
-        raise DataFormatError(name, number, f'{expected}, found "{found}".')
-    raise DataFormatError(name, None, "the file has no rows.")
+        words = next((words for line in file if (words := line.split(b"#", 1)[0].split())), None)
+    if words is None:
+        raise DataFormatError(name_of(source), None, "the file has no rows.")
+    return len(words) > 1 and words[1].startswith(b"qid:")
 
 
 def check_data(names: list[str]) -> None:

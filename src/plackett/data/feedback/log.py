@@ -6,9 +6,11 @@ import csv
 import json
 import math
 import os
+import re
 from collections.abc import Iterator
 from typing import IO, Any, BinaryIO
 
+from plackett.data import judgements
 from plackett.data.feedback.clicks import CLICKED_ABOVE_SKIPPED, STRATEGIES, check_list
 from plackett.data.feedback.feedback import Feedback
 from plackett.data.text_table import UTF8_MARK, quote
@@ -18,6 +20,7 @@ from plackett.validation import check_choice
 
 JSON_KINDS = (("qid", "docid", "label"), ("qid", "better", "worse"), ("qid", "shown", "clicked"))
 CSV_KINDS = (("qid", "docid", "label"), ("qid", "better", "worse"), ("session", "qid", "docid", "clicked"))
+FOREIGN_KEYS = ('"grade"', '"judgements"', '"preferences"')
 MOST_TIMES = 2**31
 LONGEST_CELL = 1 << 17
 
@@ -25,8 +28,9 @@ LONGEST_CELL = 1 << 17
 def read_feedback(
     source: str | os.PathLike | IO, *, strategy: str = CLICKED_ABOVE_SKIPPED, eta: float | None = None
 ) -> Feedback:
-    r"""Read feedback from a log: JSON lines if it begins with ``{``, else CSV with a header.
+    r"""Read feedback from a log, as JSON lines or as CSV with a header, or from a file of judgements.
 
+    Files of judgements (LETOR rows, qrels, CSV and JSON of other tools) are those of ``plackett.data.judgements.read``.
     A line of JSON is one of these, and a file may mix them; ids are text or whole numbers, other keys are ignored:
 
     - ``{"qid": "7", "docid": "a", "label": 2}``
@@ -71,8 +75,25 @@ def read_feedback(
         first = next(((number, line) for number, line in lines if line.strip()), None)
         if first is None:
             return Feedback.empty()
+        if _holds_judgements(first[1]):
+            text = "\n" * (first[0] - 1) + "".join(line for _, line in _with_first(first, lines))
+            judged = judgements.parse(text, name)
+            return Feedback.from_judgements(judged.qid, judged.docid, judged.labels, eta=eta)
         reader = _read_json if first[1].lstrip().startswith("{") else _read_csv
         return reader(_with_first(first, lines), name, strategy, eta)
+
+
+def _holds_judgements(first: str) -> bool:
+    """Whether a file with this first line has judgements in a format that is not one of this module."""
+    words = first.split("#", 1)[0].split()
+    if first.lstrip().startswith(("{", "[")):
+        return words[0] in ("{", "[") or first.lstrip()[0] == "[" or any(key in first for key in FOREIGN_KEYS)
+    header = [word.strip().strip('"').lower() for word in first.split(",")]
+    if "," not in first:
+        is_table = judgements.columns_of(re.split("[;\t]", first)) is not None
+        return is_table or len(words) in (3, 4) or (len(words) > 1 and words[1].startswith("qid:"))
+    is_ours = {"qid", "query"} & set(header) and {"docid", "worse"} & set(header)
+    return not (is_ours and {"label", "better", "clicked"} & set(header)) and judgements.columns_of(header) is not None
 
 
 def _text_lines(file: BinaryIO, name: str) -> Iterator[tuple[int, str]]:
@@ -152,7 +173,9 @@ def _read_csv(lines: Iterator[tuple[int, str]], name: str, strategy: str, eta: f
     if len(kinds) != 1:
         expected = " or ".join(",".join(kind) for kind in CSV_KINDS)
         raise DataFormatError(
-            name, number, f"expected the header {expected}, found {quote(','.join(header).encode())}."
+            name,
+            number,
+            f"expected the header {expected}, or LETOR rows, or qrels, found {quote(','.join(header).encode())}.",
         )
     more = [word for word in ("times", "position") if names.count(word) == 1]
     wanted = [

@@ -1,0 +1,268 @@
+"""One reader for files of judgements: LETOR rows, qrels, CSV of this and other tools, JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+import re
+from collections.abc import Iterable, Sequence
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+
+from plackett.data.docids import docids_of_comments
+from plackett.data.text_column import TextColumn
+from plackett.data.trec.files import read_qrels
+from plackett.data.trec.qrels import Qrels
+from plackett.exceptions import DataFormatError
+from plackett.storage.opening import name_of, open_bytes
+from plackett.validation import check_choice
+
+FORMATS = ("json", "qrels", "letor", "csv")
+# names of the columns of Quepid's, OpenSearch's and other tools' files, in lower case without spaces and underscores
+COLUMNS = {
+    "query": ("query", "querytext", "searchterm", "keywords", "q", "qid", "queryid"),
+    "document": ("document", "docid", "documentid", "doc", "id"),
+    "rating": ("rating", "grade", "judgement", "judgment", "label", "relevance", "score"),
+}
+MAX_CSV_FIELD = 100_000  # characters
+_LETOR_LINE = re.compile(r"\s*(\S+)\s+qid:(\S+)([^#]*)(?:#(.*))?$")
+
+
+class JudgementFile(NamedTuple):
+    r"""The content of a file of judgements.
+
+    Attributes
+    ----------
+    format : {"json", "qrels", "letor", "csv"}
+    qid, docid : list of str
+    labels : list of float
+    preferences : list of (qid, better, worse)
+        Only JSON has them.
+    n_unjudged : int
+        Rows without a label, as Quepid exports documents that are not judged; they are skipped.
+
+    Examples
+    --------
+    >>> import io
+    >>> from plackett.data.judgements import read
+    >>> read(io.BytesIO(b"query,docid,rating\nriver,d1,2\nriver,d2,\n")).to_qrels()
+    Qrels(1 query, 1 judgement, labels 2..2)
+    """
+
+    format: str
+    qid: list[str]
+    docid: list[str]
+    labels: list[float]
+    preferences: Sequence[tuple[str, str, str]] = ()
+    n_unjudged: int = 0
+
+    def to_qrels(self) -> Qrels:
+        """Return the judgements without the preferences; raise if a document is judged twice for a query."""
+        return Qrels(np.array(self.qid, dtype=str), np.array(self.docid, dtype=str), self.labels)
+
+
+def read(source: str | os.PathLike | IO, format: str | None = None) -> JudgementFile:
+    """Read judgements from LETOR rows, qrels, CSV or JSON.
+
+    - LETOR: ``label qid:ID index:value ... #docid``; features are ignored.
+    - qrels: ``qid iteration docid label``, or BEIR's ``query-id corpus-id score``.
+    - CSV: separated by commas, semicolons or tabs; a header names the columns in any order and among others, as in
+      Quepid's files. Without a header the columns are query, document and rating.
+    - JSON: a list of objects with ``query``, ``docid`` and ``grade`` (or the names of CSV), one object per line, or an
+      object with the lists ``judgements`` and ``preferences`` (``query``, ``docid``, ``other``).
+
+    Parameters
+    ----------
+    source : path, ``"-"`` for standard input, or file object
+        Plain or compressed (gzip, xz, bzip2, Zstandard), UTF-8.
+    format : {"json", "qrels", "letor", "csv"}, default=None
+        None detects it from the first line.
+
+    Returns
+    -------
+    JudgementFile
+
+    Raises
+    ------
+    DataFormatError, ValueError
+        The file has an error.
+    """
+    with open_bytes(source) as file:
+        text = file.read().decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+    return parse(text, name_of(source), format)
+
+
+def parse(text: str, name: str, format: str | None = None) -> JudgementFile:
+    """Return the judgements in the text of a file; ``name`` is that of the file in messages."""
+    if format is None:
+        format = format_of(text)
+        first = next(((n, line) for n, line in enumerate(text.split("\n"), 1) if line.split("#", 1)[0].strip()), None)
+        if format == "qrels" and first is not None and len(first[1].split()) not in (3, 4):
+            expected = 'expected LETOR rows ("label qid:ID 1:value …"), qrels ("qid 0 docid label"), CSV or JSON'
+            raise DataFormatError(name, first[0], f"{expected}, found {first[1].strip()[:60]!r}.")
+    check_choice(format, "format", FORMATS)
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise DataFormatError(name, line, "the file contains zero bytes, so it is not plain text.")
+    if format == "qrels":
+        file = io.BytesIO(text.encode("utf-8", "surrogateescape"))
+        file.name = name  # type: ignore[attr-defined]
+        qrels = read_qrels(file)
+        return JudgementFile(format, qrels.qid.tolist(), qrels.docid.tolist(), qrels.labels.tolist())
+    return {"json": _read_json, "letor": _read_letor, "csv": _read_csv}[format](text, name)
+
+
+def format_of(text: str) -> str:
+    """Return the format of a text, detected from its first line that is neither blank nor a comment."""
+    first = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "").strip()
+    words = first.split()
+    if first.startswith(("{", "[")) and not (len(words) == 4 and _number(words[3]) is not None):
+        return "json"
+    if re.match(r"\S+\s+qid:", first):
+        return "letor"
+    separator = _separator(first)
+    has_header = separator is not None and columns_of(next(csv.reader([first], delimiter=separator))) is not None
+    # qrels have four words, or three between tabs, and a document's id may have commas
+    is_table = (separator in (",", ";") and len(words) != 4) or (
+        len(words) < 3 and re.search("[,;]", first) is not None
+    )
+    return "csv" if has_header or is_table else "qrels"
+
+
+def _read_letor(text: str, name: str) -> JudgementFile:
+    found, comments = [], []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        row = _LETOR_LINE.match(line.rstrip("\r"))
+        label = _number(row[1]) if row else None
+        if row is None or label is None:
+            raise DataFormatError(name, number, f'expected "label qid:ID index:value ... #docid", found {line[:60]!r}.')
+        if not (row[4] or "").strip():
+            raise DataFormatError(name, number, "a comment such as # docid = d7 must name the document.")
+        found.append((row[2], label))
+        comments.append(row[4])
+    docid = docids_of_comments(TextColumn.from_strings(comments)).tolist() if comments else []
+    return JudgementFile("letor", [qid for qid, _ in found], docid, [label for _, label in found])
+
+
+def _separator(line: str) -> str | None:
+    """Return the separator of a line with three fields or more, and None if there is none."""
+    found = [mark for mark in (",", ";", "\t") if len(next(csv.reader([line], delimiter=mark), [])) >= len(COLUMNS)]
+    return found[0] if found else None
+
+
+def _read_csv(text: str, name: str) -> JudgementFile:
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    separator = _separator(first)
+    if separator is None:
+        raise DataFormatError(name, 1, f'expected "query,document,rating", found {first[:60]!r}.')
+    limit = csv.field_size_limit(MAX_CSV_FIELD)
+    try:
+        lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+        rows = [(lines.line_num, row) for row in lines if any(field.strip() for field in row)]
+    except csv.Error as error:
+        raise DataFormatError(name, lines.line_num, f"{error}.") from None
+    finally:
+        csv.field_size_limit(limit)
+    places = columns_of(rows[0][1])
+    if places is None:
+        places = {"query": 0, "document": 1, "rating": 2}
+    else:
+        rows = rows[1:]
+    answer = JudgementFile("csv", [], [], [])
+    for number, row in rows:
+        if len(row) <= max(places.values()):
+            raise DataFormatError(name, number, f"expected a query, a document and a rating, found {len(row)} fields.")
+        qid, docid, rating = (row[places[column]].strip() for column in COLUMNS)
+        label = _number(rating)
+        if not rating:
+            answer = answer._replace(n_unjudged=answer.n_unjudged + 1)
+        elif label is None or not qid or not docid:
+            shown = separator.join(row)[:60]
+            raise DataFormatError(name, number, f"expected a query, a document and a rating, found {shown!r}.")
+        else:
+            for column, value in zip((answer.qid, answer.docid, answer.labels), (qid, docid, label), strict=True):
+                column.append(value)
+    return answer
+
+
+def columns_of(header: list[str]) -> dict[str, int] | None:
+    """Return the places of query, document and rating by a header; None if the line is not a header."""
+    names = [re.sub(r"[\s_-]", "", name).lower() for name in header]
+    places = {}
+    for column, known in COLUMNS.items():
+        place = next((names.index(name) for name in known if name in names), None)
+        if place is None:
+            return None
+        places[column] = place
+    return places
+
+
+def _number(word: str) -> float | None:
+    try:
+        number = float(word)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _read_json(text: str, name: str) -> JudgementFile:
+    """Read an object with lists, a list of judgements, or one judgement per line."""
+    try:
+        content = json.loads(text)
+    except RecursionError:
+        raise DataFormatError(name, None, "the JSON is nested too deeply.") from None
+    except ValueError as error:
+        content = _json_lines(text, name, error)
+    if isinstance(content, dict):
+        if "click_judgements" in content:
+            message = "these judgements come from clicks; if imported, they would count as yours."
+            raise DataFormatError(name, None, message)
+        content = content if "judgements" in content or "preferences" in content else [content]
+    sections = content if isinstance(content, dict) else {"judgements": content}
+    rows = [_fields(entry, name, n, ("query", "docid", "grade")) for n, entry in _entries(sections, "judgements", name)]
+    pairs = [
+        _fields(entry, name, n, ("query", "docid", "other")) for n, entry in _entries(sections, "preferences", name)
+    ]
+    qid, docid, labels = ([row[place] for row in rows] for place in range(3))
+    return JudgementFile("json", qid, docid, labels, pairs)
+
+
+def _json_lines(text: str, name: str, error: ValueError) -> list[Any]:
+    try:
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+    except (ValueError, RecursionError):
+        raise DataFormatError(name, None, f"this is not JSON: {error}.") from None
+
+
+def _entries(sections: dict[str, Any], section: str, name: str) -> Iterable[tuple[int, Any]]:
+    entries = sections.get(section, [])
+    if not isinstance(entries, list):
+        raise DataFormatError(name, None, f'"{section}" must be a list.')
+    return enumerate(entries, 1)
+
+
+def _fields(entry: Any, name: str, number: int, keys: tuple[str, str, str]) -> Any:
+    """Return the values of an entry of JSON by its keys, or by the names that columns of CSV may have."""
+    if not isinstance(entry, dict):
+        raise DataFormatError(
+            name, None, f"entry {number} is {str(entry)[:60]!r}, not an object with {', '.join(keys)}."
+        )
+    values: list[Any] = []
+    for key in keys:
+        others = COLUMNS[{"docid": "document", "grade": "rating"}.get(key, key)] if key != "other" else ()
+        value = next((entry[other] for other in (key, *others) if other in entry), None)
+        if key == "grade":
+            is_valid = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
+            expected = "a number"
+        else:
+            expected, is_valid = "text", isinstance(value, str) and bool(value.strip()) and "\0" not in value
+        if not is_valid:
+            raise DataFormatError(name, None, f"entry {number}: {key} is {str(value)[:60]!r}; expected {expected}.")
+        values.append(value)
+    return tuple(values)
