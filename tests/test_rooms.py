@@ -23,6 +23,7 @@ ORDER = [
         "_optional",
         "_parameters",
         "_plugins",
+        "_progress",
         "_tables",
         "_threads",
         "_warnings",

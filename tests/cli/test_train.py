@@ -16,7 +16,7 @@ from tests.cli.conftest import is_one_line
 
 INTERRUPT = """
 import os, signal
-from plackett.rankers.progress import Progress
+from plackett._progress import Progress
 
 steps = []
 

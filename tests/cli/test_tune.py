@@ -13,7 +13,7 @@ from plackett.evaluation.select.select import select
 
 INTERRUPT = """
 import os, signal
-from plackett.rankers.progress import Progress
+from plackett._progress import Progress
 
 steps = []
 

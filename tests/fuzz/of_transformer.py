@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 
-from sklearn import impute, linear_model, naive_bayes, pipeline, preprocessing, svm, tree
+from sklearn import impute, linear_model, naive_bayes, pipeline, preprocessing, svm
 
 import plackett as pk
 from tests.fuzz.of_model import OURS, QID, SUFFIX, X, Y, as_bytes, mutate, ranker, read
@@ -35,7 +35,6 @@ LEARNERS = [
     svm.LinearSVC(),
     naive_bayes.GaussianNB(),
     naive_bayes.BernoulliNB(binarize=0.7),
-    tree.DecisionTreeClassifier(max_depth=2),
     pipeline.make_pipeline(preprocessing.StandardScaler(), linear_model.LogisticRegression()),
 ]
 

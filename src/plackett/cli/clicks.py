@@ -119,10 +119,10 @@ def clicks(
     report        everything, as one HTML page
     """
     from plackett._names import unknown_name
+    from plackett._progress import is_watched
     from plackett.cli.shared import output as out
     from plackett.clicks.reading.read import read_clicks
     from plackett.clicks.reading.ubi import CLICKS
-    from plackett.rankers.progress import is_watched
 
     if judgements is not None:  # plackett clicks LOG --judgements FILE
         words, output = [JUDGE, *(words[1:] if words[0] == JUDGE else words)], judgements

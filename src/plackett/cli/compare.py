@@ -177,8 +177,8 @@ def compare(
     )
     comparisons.check_groups(groups, group_of, source, cv)
 
+    from plackett._progress import is_watched
     from plackett.evaluation.compare.compare import compare as run
-    from plackett.rankers.progress import is_watched
 
     try:
         result = run(

@@ -58,9 +58,9 @@ def index(
     quiet: Quiet = False,
 ) -> None:
     """Index texts, so that they can be searched."""
+    from plackett._progress import Progress, is_watched
     from plackett.cli.shared import output
     from plackett.data.documents.read import columns_of
-    from plackett.rankers.progress import Progress, is_watched
     from plackett.validation import check_choice, count_of
 
     start = time.perf_counter()
@@ -118,9 +118,9 @@ def index(
 
 def _read(sources: list[str], encoding: str, *, is_quiet: bool) -> list[Document]:
     """Return the documents of files and folders."""
+    from plackett._progress import Progress, is_watched
     from plackett.cli.shared import output
     from plackett.data.documents.read import read_documents
-    from plackett.rankers.progress import Progress, is_watched
     from plackett.validation import count_of
 
     note = None if is_quiet else output.note

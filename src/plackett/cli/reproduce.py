@@ -45,9 +45,9 @@ def reproduce(
 ) -> None:
     """Run a paper's experiments: printed numbers, ours, and a verdict for each."""
     from plackett import reproductions
+    from plackett._progress import Progress, is_watched
     from plackett._tables import Column, Table
     from plackett.cli.shared import inputs, output, parameters
-    from plackett.rankers.progress import Progress, is_watched
     from plackett.reproductions.base import Job, results, rows_table, summary
 
     parameters.check_seed(seed)
@@ -90,7 +90,7 @@ def reproduce(
     tables = []
     if not as_json:
         output.write(output.styled(f"{found.title}{' (quick)' if quick else ''}", "bold"))
-    with Progress(paper, float(ends[-1]), is_shown=is_watched() and not quiet, seconds=ends[-1]) as bar:
+    with Progress(paper, float(ends[-1]), is_shown=is_watched() and not quiet) as bar:
         bar.show(items[0].title)
         following = [*(item.title for item in items[1:]), ""]
         for end, title, table in zip(ends, following, found.run(job, items), strict=True):

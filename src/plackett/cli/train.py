@@ -259,9 +259,9 @@ def _train(
     job: _Job, strengths: list[float] | None, start: float, *, is_path: bool, as_json: bool, quiet: bool
 ) -> None:
     """Fit, save, evaluate and print a summary."""
+    from plackett._progress import is_watched
     from plackett.cli.shared import models, output
     from plackett.cli.training import summary
-    from plackett.rankers.progress import is_watched
 
     fitting = time.perf_counter()
     job.estimator.set_params(verbose=is_watched() and not quiet)

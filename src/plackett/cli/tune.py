@@ -238,10 +238,10 @@ def _search(
     is_quiet: bool,
 ) -> Selection:
     """Return the selection. Shows progress on a terminal, and where it stopped after Ctrl-C."""
+    from plackett._progress import Progress, is_watched
     from plackett.cli.shared import output
     from plackett.evaluation.select.select import select
     from plackett.evaluation.select.selection import in_words
-    from plackett.rankers.progress import Progress, is_watched
     from plackett.validation import count_of
 
     done: list[Trial] = []

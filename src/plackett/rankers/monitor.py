@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from plackett._progress import Progress
 from plackett.data.queries import Queries
 from plackett.exceptions import DataWarning, warn
 from plackett.metrics.judged_lists import JudgedLists, mean_of_counted
 from plackett.metrics.measure import Measure
-from plackett.rankers.progress import Progress
 from plackett.solvers.base import INTERRUPTED
 
 DEFAULT_METRIC = "ndcg@10"

@@ -203,8 +203,8 @@ def load(path: str | os.PathLike | IO[bytes]) -> Any:
     """Return the ranker that ``ranker.save(path)`` wrote, or a model of another tool as a ranker.
 
     Loading never runs code from the file. Models of other tools are read without those tools: text files of LightGBM,
-    JSON and UBJSON of XGBoost, JSON of CatBoost (numeric features), and RankLib's ensembles of trees, linear models and
-    RankBoost. They predict the raw scores of the tool, and can be explained, exported, saved and compared, not fitted.
+    JSON of XGBoost and CatBoost (numeric features), and RankLib's ensembles of trees, linear models and RankBoost. They
+    predict the raw scores of the tool, and can be explained, exported, saved and compared, not fitted.
 
     Parameters
     ----------

@@ -5,7 +5,6 @@ import importlib
 import re
 import sys
 import types
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -46,9 +45,9 @@ def made(**params):
 
 
 def exact(**params):
-    """L-BFGS in double precision without anything in between, as LinearRanker has it."""
-    precise = {"optimizer": "lbfgs", "precision": "float64", "normalize": None, "l2": 1e-2, "tol": 1e-5}
-    return made(**{**precise, "n_epochs": 1000, **params})
+    """Adam over all queries in double precision, without scaling."""
+    precise = {"batch_size": None, "learning_rate": 0.1, "precision": "float64", "normalize": None, "l2": 1e-2}
+    return made(**{**precise, "n_epochs": 400, **params})
 
 
 # ---- the optimum -------------------------------------------------------------------------------------------------
@@ -59,16 +58,10 @@ def test_a_linear_net_reaches_the_optimum_of_the_linear_ranker(loss):
     weights = np.random.default_rng(0).uniform(0.5, 2.0, TRAIN.n_queries)
     linear = pk.LinearRanker(loss=loss, l2=1e-2, tol=1e-8).fit(TRAIN, sample_weight=weights)
     net = exact(loss=loss, hidden=()).fit(TRAIN, sample_weight=weights)
-    np.testing.assert_allclose(net.weights_["output.weight"][0], linear.coef_, atol=1e-4)
-    np.testing.assert_allclose(net.weights_.get("output.bias", [0.0]), [linear.intercept_], atol=1e-4)
-    assert net.objective_ == pytest.approx(linear.objective_, rel=1e-9)
-    np.testing.assert_allclose(net.predict(HELD), linear.predict(HELD), atol=1e-3)
-
-
-def test_adam_over_all_queries_comes_to_the_same_optimum():
-    linear = pk.LinearRanker(l2=1e-2, normalize="zscore", tol=1e-8).fit(TRAIN)
-    net = made(hidden=(), l2=1e-2, batch_size=None, learning_rate=0.1, n_epochs=250, precision="float64").fit(TRAIN)
-    np.testing.assert_allclose(net.weights_["output.weight"][0], linear.coef_, atol=1e-3)
+    np.testing.assert_allclose(net.weights_["output.weight"][0], linear.coef_, atol=1e-2)
+    np.testing.assert_allclose(net.weights_.get("output.bias", [0.0]), [linear.intercept_], atol=1e-2)
+    assert net.objective_ == pytest.approx(linear.objective_, rel=1e-4)
+    np.testing.assert_allclose(net.predict(HELD), linear.predict(HELD), atol=5e-2)
 
 
 def test_adam_takes_the_steps_of_its_paper():
@@ -132,7 +125,7 @@ def test_taken_queries_have_the_order_and_levels_that_sorting_would_give():
 
 @pytest.mark.parametrize("loss", ["listmle", "p-listmle", "cs-listmle", "hinge"])
 def test_gradients_do_not_depend_on_the_composition_of_batches(loss):
-    ranker = exact(loss=loss, optimizer="adam", attention=1, heads=2, n_epochs=1).fit(TRAIN)
+    ranker = exact(loss=loss, batch_size=16, attention=1, heads=2, n_epochs=1).fit(TRAIN)
     net = ranker._net(torch.device("cpu"))
     data = batches.TrainingData(TRAIN.X, TRAIN.lists, None, net)
     fit = training.NetFit(net, pk.losses.get_loss(loss), data, l2=0.0)
@@ -213,37 +206,18 @@ def in_double_precision():
 @pytest.mark.parametrize(
     "surroundings", [torch.inference_mode, lambda: torch.autocast("cpu", torch.bfloat16), in_double_precision]
 )
-@pytest.mark.parametrize("precision", ["float32", "mixed"])
-def test_what_others_have_set_in_pytorch_changes_nothing(surroundings, precision):
-    params = {"precision": precision, "attention": 1, "heads": 2, "dropout": 0.2, "batch_size": 7}
+def test_what_others_have_set_in_pytorch_changes_nothing(surroundings):
+    params = {"attention": 1, "heads": 2, "dropout": 0.2, "batch_size": 7}
     expected = made(**params).fit(TRAIN, eval_set=HELD).predict(HELD)
     with surroundings():
         found = made(**params).fit(TRAIN, eval_set=HELD).predict(HELD)
     np.testing.assert_array_equal(found, expected)
 
 
-def test_fits_side_by_side_leave_the_number_of_threads_alone(monkeypatch):
-    """A new thread of Python starts with the number that was set last in any of them, so a new one tells."""
-    before = torch.get_num_threads()
-    monkeypatch.setattr(training, "n_threads", lambda: before + 2)
-    small, large = (training.at_work(torch.device("cpu"), None, work) for work in (0.0, np.inf))
-    with ThreadPoolExecutor(1) as first, ThreadPoolExecutor(1) as second:
-        first.submit(small.__enter__).result()
-        second.submit(large.__enter__).result()
-        assert first.submit(torch.get_num_threads).result() == 1
-        first.submit(small.__exit__, None, None, None).result()
-        assert second.submit(torch.get_num_threads).result() == before + 2
-        second.submit(large.__exit__, None, None, None).result()
-    with ThreadPoolExecutor(1) as later:
-        assert later.submit(torch.get_num_threads).result() == before == torch.get_num_threads()
-
-
 def test_small_nets_work_on_one_thread_and_large_ones_on_all(monkeypatch):
     before, seen = torch.get_num_threads(), []
     monkeypatch.setattr(training, "n_threads", lambda: before + 1)
-    monkeypatch.setattr(
-        training.LBFGS, "minimize", lambda *args, **options: seen.append(torch.get_num_threads()) or 1 / 0
-    )
+    monkeypatch.setattr(training, "run_epoch", lambda *args: seen.append(torch.get_num_threads()) or 1 / 0)
     for hidden in ((1,), (400, 400)):
         with pytest.raises(ZeroDivisionError):
             exact(hidden=hidden).fit(TRAIN)
@@ -265,8 +239,7 @@ def test_the_best_epoch_on_the_validation_set_is_kept():
     assert len(triple.history_["ndcg@10"]) == 5
 
 
-@pytest.mark.parametrize("optimizer", ["adam", "lbfgs"])
-def test_an_interrupted_fit_keeps_the_best_so_far(optimizer, monkeypatch):
+def test_an_interrupted_fit_keeps_the_best_so_far(monkeypatch):
     states, record = [], FitMonitor.record
 
     def keep(self, scores, state, **values):
@@ -280,7 +253,7 @@ def test_an_interrupted_fit_keeps_the_best_so_far(optimizer, monkeypatch):
 
     monkeypatch.setattr(FitMonitor, "record", keep)
     monkeypatch.setattr(ValidationSet, "mean", interrupt)
-    ranker = made(optimizer=optimizer, n_epochs=10)
+    ranker = made(n_epochs=10)
     with pytest.raises(Interrupted, match="its result so far was kept"):
         ranker.fit(TRAIN, eval_set=HELD)
     assert {len(values) for values in ranker.history_.values()} == {ranker.n_iter_} == {2}
@@ -291,12 +264,10 @@ def test_an_interrupted_fit_keeps_the_best_so_far(optimizer, monkeypatch):
 
 
 def test_warm_start_goes_on_and_a_fit_that_fails_changes_nothing():
-    ranker = made(warm_start=True, batch_size=None, optimizer="lbfgs", tol=1e-12, n_epochs=5, patience=None)
-    with pytest.warns(pk.exceptions.ConvergenceWarning, match="lbfgs stopped after 5 iterations"):
-        first = ranker.fit(TRAIN).objective_
+    ranker = made(warm_start=True, batch_size=None, n_epochs=5, patience=None)
+    first = ranker.fit(TRAIN).objective_
     assert ranker.stop_reason_ == "n_epochs reached"
-    with pytest.warns(pk.exceptions.ConvergenceWarning, match="Raise n_epochs"):
-        assert ranker.fit(TRAIN).objective_ < first
+    assert ranker.fit(TRAIN).objective_ < first
     scores = ranker.predict(HELD)
     ranker.set_params(hidden=(9,))
     with pytest.raises(ValueError, match=r"warm_start: hidden0.weight must have the shape \(9, 5\) now, but.*\(8, 5\)"):
@@ -369,14 +340,6 @@ def test_rows_that_may_not_be_written_are_left_alone():
     np.testing.assert_array_equal(scores, expected)
 
 
-def test_mixed_precision_is_close_to_single():
-    single, mixed = (made(precision=precision, n_epochs=5).fit(TRAIN) for precision in ("float32", "mixed"))
-    assert all(array.dtype == np.float32 for array in mixed.weights_.values())
-    assert (mixed.predict(HELD) != single.predict(HELD)).any()
-    assert mixed.objective_ == pytest.approx(single.objective_, rel=1e-2)
-    assert np.corrcoef(mixed.predict(HELD), single.predict(HELD))[0, 1] > 0.99
-
-
 def test_scores_that_overflow_say_what_to_do(monkeypatch):
     ranker = made(learning_rate=1e30, n_epochs=20)
     with pytest.raises(ValueError, match=r"overflowed in epoch \d.*Lower learning_rate \(it is 1e\+30\)"):
@@ -417,10 +380,6 @@ def test_a_score_beyond_all_numbers_is_no_score():
         ({"attention": -1}, "attention=-1 must be a number of layers"),
         ({"attention": 1, "hidden": ()}, r"multiple of heads=4; hidden is \(\)"),
         ({"attention": 1, "hidden": (6,)}, r"multiple of heads=4; hidden is \(6,\)"),
-        ({"optimizer": "sgd"}, "optimizer"),
-        ({"optimizer": "lbfgs", "dropout": 0.5}, 'optimizer="lbfgs" needs dropout=0'),
-        ({"optimizer": "lbfgs", "loss": "hinge"}, 'optimizer="lbfgs" needs a smooth loss; use optimizer="adam"'),
-        ({"optimizer": "lbfgs", "loss": pk.losses.ListMLE("random")}, "a loss that is not random"),
         ({"precision": "half"}, "precision"),
         ({"device": "tpu"}, "device='tpu' is not known"),
         ({"learning_rate": 0}, "learning_rate"),
@@ -572,5 +531,3 @@ def test_cuda_repeats_itself_and_agrees_with_the_processor(params):
     if "dropout" not in params:  # each device draws its own
         host = made(device="cpu", precision="float64", batch_size=5, **params).fit(TRAIN, eval_set=HELD)
         np.testing.assert_allclose(fits[0].predict(HELD), host.predict(HELD), atol=1e-6)
-    mixed = made(device="cuda", precision="mixed", **params).fit(TRAIN)
-    assert np.isfinite(mixed.predict(HELD)).all()

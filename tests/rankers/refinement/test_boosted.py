@@ -211,9 +211,16 @@ def test_classifiers_are_saved_where_files_can_hold_them(data, feedback, tmp_pat
     fitted = MultiplicativeRefiner(3, estimator=LogisticRegression()).fit(data, feedback, base_score=1)
     fitted.save(tmp_path / "model.plackett")
     np.testing.assert_array_equal(pk.load(tmp_path / "model.plackett").predict(data), fitted.scores_)
-    for unsafe in (RandomForestClassifier(2), SVC(), HistGradientBoostingClassifier(max_iter=2)):
+    for unsafe in (
+        DecisionTreeClassifier(max_depth=1),
+        RandomForestClassifier(2),
+        SVC(),
+        HistGradientBoostingClassifier(max_iter=2),
+    ):
         refiner = MultiplicativeRefiner(3, estimator=unsafe).fit(data, feedback, base_score=1)
-        with pytest.raises(ValueError, match=rf"{type(unsafe).__name__}\(...\) cannot be saved.*single decision trees"):
+        with pytest.raises(
+            ValueError, match=rf"{type(unsafe).__name__}, which a model file cannot hold .*Linear classifiers"
+        ):
             refiner.save(tmp_path / "model.plackett")
 
 

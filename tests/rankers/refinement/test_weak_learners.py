@@ -1,14 +1,11 @@
-"""Probabilities of pairs against the matrix, and decision trees in model files."""
+"""Probabilities of pairs against the matrix."""
 
 import numpy as np
 import pytest
-from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
-import plackett as pk
 from plackett import _native
-from plackett.exceptions import ModelFormatError
-from plackett.rankers.refinement.boosted import LinearRefiner, MultiplicativeRefiner
-from plackett.rankers.refinement.weak_learners import BasePairs, SavedTree, confidence_of
+from plackett.rankers.refinement.boosted import MultiplicativeRefiner
+from plackett.rankers.refinement.weak_learners import BasePairs, confidence_of
 
 
 def product_with(pairs, vector):
@@ -64,39 +61,3 @@ def test_the_confidence_is_one_over_the_spread_of_the_ten_best():
 def test_ten_equal_base_scores_say_nothing(value):
     assert confidence_of(np.full(12, value)) == 0.0
     assert confidence_of(np.concatenate([np.full(10, value), np.full(5, value - 1.0)])) == 0.0
-
-
-@pytest.mark.parametrize("tree", [DecisionTreeClassifier(max_depth=3), ExtraTreeClassifier()])
-def test_decision_trees_are_saved_as_arrays_and_predict_the_same(tree, data, feedback, tmp_path):
-    fitted = LinearRefiner(n_rounds=5, estimator=tree, random_state=0).fit(data, feedback, base_score=1)
-    for _ in range(2):  # what was loaded can be saved again
-        fitted.save(tmp_path / "model.plackett")
-        assert {type(one) for one in fitted.estimators_} in ({type(tree)}, {SavedTree})
-        loaded = pk.load(tmp_path / "model.plackett")
-        np.testing.assert_array_equal(loaded.predict(data), fitted.scores_)
-        further = np.random.default_rng(0).normal(size=(500, 5)).astype(np.float32) * data.X.std(axis=0)
-        key = [data.qid[0]] * 500
-        np.testing.assert_array_equal(loaded.predict(further, qid=key), fitted.predict(further, qid=key))
-        assert str(loaded.explain(data, rows=[0])) == str(fitted.explain(data, rows=[0]))
-        fitted = loaded
-
-
-@pytest.mark.parametrize(
-    ("attribute", "change"),
-    [
-        ("features_", lambda features: features + 99),
-        ("features_", lambda features: features - 5),
-        ("left_", lambda nodes: nodes * 0),  # in a circle
-        ("right_", lambda nodes: nodes + 99),
-        ("classes_", lambda classes: classes[:-1]),
-        ("thresholds_", lambda limits: limits * np.nan),
-    ],
-)
-def test_a_file_with_what_is_no_tree_is_refused(attribute, change, data, feedback, tmp_path):
-    tree = DecisionTreeClassifier(max_depth=2)
-    fitted = MultiplicativeRefiner(2, estimator=tree).fit(data, feedback, base_score=1)
-    fitted.estimators_ = [SavedTree.of(one) for one in fitted.estimators_]
-    setattr(fitted.estimators_[0], attribute, change(getattr(fitted.estimators_[0], attribute)))
-    fitted.save(tmp_path / "model.plackett")
-    with pytest.raises(ModelFormatError):
-        pk.load(tmp_path / "model.plackett")

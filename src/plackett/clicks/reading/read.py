@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 from plackett._optional import import_optional
+from plackett._progress import Progress
 from plackett.clicks.log import ClickLog
 from plackett.clicks.reading.cleaning import Cleaning
 from plackett.clicks.reading.fields import (
@@ -33,7 +34,6 @@ from plackett.data.parquet.rows import opened
 from plackett.data.tables.frames import is_frame
 from plackett.data.text_table import UTF8_MARK
 from plackett.exceptions import DataFormatError, DataWarning, warn
-from plackett.rankers.progress import Progress
 from plackett.storage.container import MAGIC
 from plackett.storage.opening import first_bytes, name_of
 from plackett.storage.postgresql import is_postgresql, location_of

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett._progress import Progress as Bar
 from plackett._tables import json_value
 from plackett.data.queries import Queries
 from plackett.data.tables.files import as_queries
@@ -35,7 +36,6 @@ from plackett.evaluation.store.versions import code_versions
 from plackett.metrics.conventions import Convention
 from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
-from plackett.rankers.progress import Progress as Bar
 
 DEFAULT_RANKERS = "ranksvm,listmle,adarank,lambdarank"  # linear by pairs and by lists, a boosted one, and trees
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from plackett._progress import Progress as Bar
 from plackett._threads import n_threads, results, set_n_threads
 from plackett._warnings import recorded
 from plackett.data.queries import Queries
@@ -39,7 +40,6 @@ from plackett.metrics.conventions import Convention, get_convention
 from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
 from plackett.rankers.monitor import is_better
-from plackett.rankers.progress import Progress as Bar
 from plackett.storage.mapped import by_reference
 from plackett.validation import check_seed, count_of
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett._progress import Progress as Bar
 from plackett._threads import n_threads, results, set_n_threads
 from plackett._warnings import recorded
 from plackett.evaluation import estimators
@@ -21,7 +22,6 @@ from plackett.evaluation.select.grids import error_line, seeded, with_params
 from plackett.evaluation.significance import bootstrap_interval
 from plackett.evaluation.store.results import ResultStore
 from plackett.metrics.judged_lists import mean_of_counted
-from plackett.rankers.progress import Progress as Bar
 
 SHARES = (0.1, 0.25, 0.5, 1.0)
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from plackett.rankers.progress import is_watched
+from plackett._progress import is_watched
 
 Progress = Callable[[str], Any] | bool | None
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett._progress import Progress as Bar
 from plackett.data.queries import Queries
 from plackett.data.tables.files import as_queries
 from plackett.evaluation import estimators
@@ -27,7 +28,6 @@ from plackett.metrics.conventions import Convention, get_convention
 from plackett.metrics.judged_lists import mean_of_counted
 from plackett.metrics.measure import Measure
 from plackett.rankers.monitor import is_better
-from plackett.rankers.progress import Progress as Bar
 from plackett.validation import check_seed, count_of
 
 DEFAULT_FOLDS = 5

@@ -10,6 +10,10 @@ ADVICE = {
     b"CBM1": 'a binary model of CatBoost. Save it as JSON: model.save_model(path, format="json").',
     b"binf": 'an old binary model of XGBoost. Save it as JSON: booster.save_model("model.json").',
     **dict.fromkeys(
+        tuple(b"{%c" % kind for kind in b"LiUIl#$"),
+        'a binary (UBJSON) model of XGBoost. Save it as JSON: booster.save_model("model.json").',
+    ),
+    **dict.fromkeys(
         (b"\x80\x03", b"\x80\x04", b"\x80\x05"),
         "a pickle, which runs code when it is loaded. Save the model in the format of its tool.",
     ),
@@ -27,7 +31,7 @@ def format_of(head: bytes) -> str | None:
 
     Returns
     -------
-    {"lightgbm", "json", "ubjson", "ranklib", "advice"} or None
+    {"lightgbm", "json", "ranklib", "advice"} or None
         ``"advice"`` is a format that is not read, with an entry in ``ADVICE``.
 
     Examples
@@ -39,8 +43,6 @@ def format_of(head: bytes) -> str | None:
         return "lightgbm"
     if head.startswith((*_OF_RANKLIB, b"<ensemble>")):
         return "ranklib"
-    if head.startswith(b"{") and head[1:2] in (b"L", b"i", b"U", b"I", b"l", b"#", b"$"):
-        return "ubjson"
     if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b'{"', b"{\n", b"{ ", b"{\r", b"{\t")):
         return "json"
     return "advice" if head.startswith(tuple(ADVICE)) else None

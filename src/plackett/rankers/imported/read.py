@@ -6,7 +6,7 @@ import json
 from typing import IO, Any
 
 from plackett.exceptions import ModelFormatError
-from plackett.rankers.imported import catboost, lightgbm, ranklib, ubjson, xgboost
+from plackett.rankers.imported import catboost, lightgbm, ranklib, xgboost
 from plackett.rankers.imported.formats import ADVICE, format_of
 from plackett.storage.container import one_line
 
@@ -60,14 +60,7 @@ def _of_ranklib(content: bytes) -> Any:
 
 
 def _of_json(content: bytes) -> Any:
-    return _of_document(json.loads(content.decode("utf-8-sig")))
-
-
-def _of_ubjson(content: bytes) -> Any:
-    return _of_document(ubjson.loads(content))
-
-
-def _of_document(document: Any) -> Any:
+    document = json.loads(content.decode("utf-8-sig"))
     if isinstance(document, dict) and "learner" in document:
         return xgboost.read_model(document)
     if isinstance(document, dict) and "features_info" in document:
@@ -86,6 +79,5 @@ _READERS = {
     "lightgbm": _of_lightgbm,
     "ranklib": _of_ranklib,
     "json": _of_json,
-    "ubjson": _of_ubjson,
     "advice": _advise,
 }

@@ -1,4 +1,4 @@
-"""Models of XGBoost: ``Booster.save_model`` as JSON or UBJSON."""
+"""Models of XGBoost: ``Booster.save_model`` as JSON."""
 
 from __future__ import annotations
 

@@ -23,8 +23,7 @@ from plackett.scorers.plain_net import PlainNet
 from plackett.storage.models.array_checks import check_vector
 from plackett.validation import check_choice, check_number, check_positive_int, is_sparse, plain
 
-OPTIMIZERS = ("adam", "lbfgs")
-PRECISIONS = ("float32", "float64", "mixed")
+PRECISIONS = ("float32", "float64")
 
 
 @dataclass(eq=False, repr=False)
@@ -32,8 +31,8 @@ class NeuralRanker(Normalized, Prepared):
     """Ranks by a small net over the features, trained with any loss; needs PyTorch (the extra ``neural``).
 
     Minimises ``(1 / Σ_q s_q) Σ_q s_q loss_q + (l2 / 2) ‖weights‖²`` over all queries, with query weights s_q and
-    biases not counted in the norm. Lists are concatenated, without padding. Without hidden layers and with
-    ``optimizer="lbfgs"`` it has the same minimum as ``LinearRanker``.
+    biases not counted in the norm, by Adam. Lists are concatenated, without padding. Without hidden layers it has the
+    same minimum as ``LinearRanker``.
 
     Parameters
     ----------
@@ -52,19 +51,14 @@ class NeuralRanker(Normalized, Prepared):
     l2 : float, default=1e-2
         Strength of the penalty. Ignored for ``"rankcosine"``, as in ``LinearRanker``. On validation queries of MQ2008
         the default was better than 1e-3 and 1e-4 with four losses of five.
-    optimizer : {"adam", "lbfgs"}, default="adam"
-        Adam takes a step for every batch of queries. L-BFGS takes all queries for every step, until the norm of the
-        gradient is at most ``tol``; it needs a smooth loss and ``dropout=0``, and suits small nets.
     learning_rate : float, default=5e-3
         Step size of Adam.
     batch_size : int or None, default=16
-        Queries per step of Adam; None takes all of them at once. Batches are drawn in every epoch.
+        Queries per step; None takes all of them at once. Batches are drawn in every epoch.
     n_epochs : int, default=100
-        Passes over the queries, or iterations of L-BFGS.
-    tol : float, default=1e-4
-        Gradient norm at which ``optimizer="lbfgs"`` stops.
-    precision : {"float32", "float64", "mixed"}, default="float32"
-        Type of the weights. ``"mixed"`` keeps them in float32 and multiplies in bfloat16 during training.
+        Passes over the queries.
+    precision : {"float32", "float64"}, default="float32"
+        Type of the weights.
     device : str, default="auto"
         ``"cpu"``, ``"cuda"``, ``"cuda:1"``; ``"auto"`` takes CUDA if available. A saved ranker predicts on the CPU
         where there is no CUDA.
@@ -93,9 +87,9 @@ class NeuralRanker(Normalized, Prepared):
     mean_row_ : ndarray
         The mean of the training rows after scaling, from which explanations start; 0 with ``normalize="zscore"``.
     n_iter_ : int
-        Epochs, or iterations of L-BFGS.
+        Epochs.
     objective_ : float
-        Mean over the batches of the last epoch; for L-BFGS, that of the last iteration.
+        Mean over the batches of the last epoch.
     stop_reason_ : str
         Why training ended, such as ``"n_epochs reached"`` or ``"no improvement on the validation set"``.
     history_ : dict of lists
@@ -120,11 +114,9 @@ class NeuralRanker(Normalized, Prepared):
     attention: int = 0
     heads: int = 4
     l2: float = 1e-2
-    optimizer: str = "adam"
     learning_rate: float = 5e-3
     batch_size: int | None = 16
     n_epochs: int = 100
-    tol: float = 1e-4
     precision: str = "float32"
     device: str = "auto"
     normalize: Any = "zscore"
@@ -147,8 +139,7 @@ class NeuralRanker(Normalized, Prepared):
         loss, queries, device = get_loss(self.loss), training.queries, choose_device(self.device)
         loss.check_fit(queries.lists)
         shape = NetShape.of(self.get_params(deep=False), queries.n_features, has_output_bias=not loss.ignores_shifts)
-        batch_size = None if self.optimizer == "lbfgs" else self.batch_size
-        share = 1.0 if batch_size is None else min(1.0, batch_size / queries.n_queries)
+        share = 1.0 if self.batch_size is None else min(1.0, self.batch_size / queries.n_queries)
         with at_work(device, self.batch_size, _work(shape, queries, share)):
             self._minimize(shape, loss, training, monitor, device)
 
@@ -156,7 +147,7 @@ class NeuralRanker(Normalized, Prepared):
         import torch
 
         from plackett.rankers.neural.batches import TrainingData
-        from plackett.rankers.neural.training import NetFit, minimize_at_once, minimize_by_batches
+        from plackett.rankers.neural.training import NetFit, minimize_by_batches
         from plackett.scorers.neural import Net
 
         queries, weights = training
@@ -170,24 +161,18 @@ class NeuralRanker(Normalized, Prepared):
             loss,
             TrainingData(queries.X, lists, weights, net),
             l2=0.0 if loss.is_scale_free else self.l2,
-            is_mixed=self.precision == "mixed",
             generator=torch.Generator(device).manual_seed(int(rng.integers(2**63))) if self.dropout else None,
         )
-        objective = None
         with monitor.run("n_epochs", self.n_epochs, ("objective",)):
-            if self.optimizer == "lbfgs":
-                objective = minimize_at_once(fit, monitor, n_epochs=self.n_epochs, tol=self.tol)
-            else:
-                minimize_by_batches(
-                    fit, monitor,
-                    learning_rate=self.learning_rate, batch_size=self.batch_size, n_epochs=self.n_epochs, rng=rng,
-                )  # fmt: skip
+            minimize_by_batches(
+                fit, monitor,
+                learning_rate=self.learning_rate, batch_size=self.batch_size, n_epochs=self.n_epochs, rng=rng,
+            )  # fmt: skip
         if monitor.best_state is not None:
             net.set_vector(monitor.best_state)
         self.weights_, self.layers_ = net.arrays(), shape.layers
         self.mean_row_ = _mean_row(queries.X)
-        last = monitor.history["objective"][-1:] or [np.nan]
-        self.objective_ = float(last[0] if objective is None else objective)
+        self.objective_ = float((monitor.history["objective"] or [np.nan])[-1])
 
     def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None):
         """Return what each feature adds to each document's score, relative to the mean of its list; not with attention.
@@ -292,25 +277,16 @@ class NeuralRanker(Normalized, Prepared):
         return self.weights_
 
     def _check_parameters(self) -> None:
-        loss = get_loss(self.loss)
-        loss.check_labels(NO_LABELS)
+        get_loss(self.loss).check_labels(NO_LABELS)
         NetShape.of(self.get_params(deep=False), 0, has_output_bias=False)  # checks the layers
         if check_number(self.dropout, "dropout", least=0.0) >= 1.0:
             raise ValueError(f"dropout={plain(self.dropout)!r} must be below 1.")
         check_number(self.l2, "l2", least=0.0)
         check_number(self.learning_rate, "learning_rate", above=0.0)
-        check_number(self.tol, "tol", above=0.0)
         check_positive_int(self.n_epochs, "n_epochs")
         if self.batch_size is not None:
             check_positive_int(self.batch_size, "batch_size")
         check_choice(self.precision, "precision", PRECISIONS)
-        check_choice(self.optimizer, "optimizer", OPTIMIZERS)
-        if self.optimizer == "lbfgs" and (
-            loss.is_random or not loss.is_smooth or loss.has_moving_weights or self.dropout
-        ):
-            what = "a loss whose weights do not follow the ranks" if loss.has_moving_weights else "a smooth loss"
-            what = "dropout=0" if self.dropout else "a loss that is not random" if loss.is_random else what
-            raise ValueError(f'optimizer="lbfgs" needs {what}; use optimizer="adam".')
         self._check_device()
         self.import_package()
         from plackett.rankers.neural.training import choose_device

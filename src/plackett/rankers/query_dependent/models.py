@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from plackett._progress import Progress
 from plackett.data.queries import Queries
 from plackett.exceptions import ConvergenceWarning, DataWarning, warn
 from plackett.metrics.measure import Measure
 from plackett.rankers.base import Normalized, Prepared, as_seed, check_loaded_normalizer
 from plackett.rankers.monitor import ValidationSet
-from plackett.rankers.progress import Progress
 from plackett.rankers.query_dependent.features import QueryFeatureSource
 from plackett.rankers.query_dependent.function_space import FunctionSpace
 from plackett.rankers.query_dependent.local_fits import LocalFits, Solutions

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from plackett._progress import Progress
 from plackett.data.queries import Queries
 from plackett.rankers.boosting.discovery import count_label_pairs
 from plackett.rankers.monitor import ValidationSet
-from plackett.rankers.progress import Progress
 from plackett.rankers.tied_scores import row_keys
 from plackett.validation import is_sparse
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from abc import abstractmethod
-from copy import copy
 from dataclasses import dataclass
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -26,8 +24,6 @@ from plackett.rankers.refinement.weak_learners import (
     STUMP_FIELDS,
     BasePairs,
     Rounds,
-    SavedTree,
-    as_saved,
     boost_classifier,
     boost_stumps,
     takes_weights,
@@ -216,29 +212,6 @@ class BoostedRefiner(Refiner):
         decisions = ((values > limits) == sides.astype(bool)).astype(np.float64)
         return QueryStumps(stump_texts(list(weights), self._names()), np.array([*weights.values()]), decisions, values)
 
-    def save(self, path: str | os.PathLike | BinaryIO) -> None:
-        """Write the fitted refiner to a file that ``plackett.load`` reads; the file holds no code.
-
-        Decision trees as ``estimator`` are loaded as trees that can only predict. Linear classifiers and naive Bayes
-        can be saved, too. Other classifiers, such as forests, raise an error: plackett could not check them when it
-        loads them.
-        """
-        check_is_fitted(self)
-        saved = copy(self)
-        if self.estimators_ is not None:
-            saved.estimators_ = [as_saved(one) for one in self.estimators_]
-        try:
-            super(BoostedRefiner, saved).save(path)
-        except ValueError as error:
-            if ".estimators_[" not in str(error) and ".estimator is a" not in str(error):
-                raise
-            raise ValueError(
-                f"the rounds of estimator={type(self.estimator).__name__}(...) cannot be saved: plackett could not "
-                "check them when loading. Stumps (estimator=None), single decision trees, LogisticRegression, "
-                "Perceptron, SGDClassifier, LinearSVC, GaussianNB and BernoulliNB can be saved, and all but trees also "
-                "behind scalers in a Pipeline."
-            ) from error
-
     def check_loaded(self) -> None:
         """Raise a ``ValueError`` for attributes that no fit sets; kernels do not check the steps."""
         super().check_loaded()
@@ -253,14 +226,10 @@ class BoostedRefiner(Refiner):
         if self.estimators_ is not None:
             if not isinstance(self.estimators_, list) or len(self.estimators_) != n_rounds:
                 raise ValueError(f"estimators_ must hold {n_rounds} classifiers.")
-            others = [one for one in self.estimators_ if not isinstance(one, SavedTree)]
-            if not all(hasattr(one, "predict") for one in others):
+            if not all(hasattr(one, "predict") for one in self.estimators_):
                 raise ValueError("estimators_ must hold classifiers.")
-            if any(getattr(one, "n_features_in_", None) != self.n_prepared for one in others):
+            if any(getattr(one, "n_features_in_", None) != self.n_prepared for one in self.estimators_):
                 raise ValueError(f"estimators_ must be fitted to {self.n_prepared} features.")
-            trees = [one for one in self.estimators_ if isinstance(one, SavedTree)]
-            if any(tree.features_.max() >= self.n_prepared for tree in trees):
-                raise ValueError(f"the features of a tree must be columns 0 to {self.n_prepared - 1}.")
             return
         features = self.steps_["feature"]
         if ((features < 0) | (features >= self.n_prepared)).any():
@@ -320,7 +289,7 @@ class MultiplicativeRefiner(BoostedRefiner):
         the fields ``"feature"``, ``"weight"`` (α), ``"threshold"`` and ``"is_above"``, and are 1 where ``(x[feature] >
         threshold) == is_above``. Other classifiers have only ``"weight"``.
     estimators_ : list or None
-        The classifiers of all rounds, if there was an ``estimator``; see ``save`` for those that a file can hold.
+        The classifiers of all rounds, if there was an ``estimator``. A file can hold linear ones and naive Bayes.
     steps_indptr_, states_ : ndarrays
         Bounds of the steps of each query, and the numbers of ``history_``.
     base_scores_ : ndarray of shape (n_docs,)

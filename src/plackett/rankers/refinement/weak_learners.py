@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from plackett import _native
 from plackett.rankers.refinement.judgements import QueryFeedback
-from plackett.storage import models
-from plackett.storage.models.array_checks import check_vector
 
 TIE, LARGEST_SUM = _native.rankers.TIE, _native.rankers.LARGEST_SUM
 MULTIPLICATIVE = -1.0  # in place of γ
@@ -22,7 +20,6 @@ N_COLUMNS = 6  # of a history: α, θ, μ, ν, err_w, err_t
 DRAWS = 100  # of a sample, until both classes are in it
 TOP = 10  # documents that set the scale of the base scores
 NO_SPREAD = 1e-12  # of computed scores, relative to their size: rounding errors
-LEAF = -1
 
 
 def confidence_of(base: np.ndarray, *, is_column: bool = False) -> float:
@@ -195,72 +192,3 @@ def _fitted(estimator: Any, rows: np.ndarray, pulls: np.ndarray, sample_size: in
         if classes[drawn].min() < classes[drawn].max():
             break
     return fresh.fit(rows[drawn], classes[drawn])
-
-
-@models.register
-class SavedTree(BaseEstimator):
-    """A fitted decision tree of scikit-learn as plain arrays, which can only predict.
-
-    Model files hold trees in this form: compiled trees do not check what they read.
-
-    Attributes
-    ----------
-    features_, thresholds_ : ndarray of shape (n_nodes,)
-        A row goes left where ``x[feature] <= threshold``, x in single precision; the feature of a leaf is -1.
-    left_, right_ : ndarray of shape (n_nodes,)
-        The next nodes, of larger numbers.
-    classes_ : ndarray of shape (n_nodes,)
-        The class of rows that reach a leaf.
-    """
-
-    features_: np.ndarray
-    thresholds_: np.ndarray
-    left_: np.ndarray
-    right_: np.ndarray
-    classes_: np.ndarray
-
-    @classmethod
-    def of(cls, classifier: Any) -> SavedTree:
-        """Return the tree of a fitted classifier."""
-        tree, saved = classifier.tree_, cls()
-        is_leaf = tree.children_left < 0
-        saved.features_ = np.where(is_leaf, LEAF, tree.feature).astype(np.int64)
-        saved.thresholds_ = np.where(is_leaf, 0.0, tree.threshold)
-        saved.left_, saved.right_ = (side.astype(np.int64) for side in (tree.children_left, tree.children_right))
-        saved.classes_ = classifier.classes_[tree.value[:, 0, :].argmax(axis=1)].astype(np.int64)
-        return saved
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the class of each row."""
-        rows = np.asarray(X, dtype=np.float32)
-        node, moving = np.zeros(rows.shape[0], dtype=np.int64), np.arange(rows.shape[0])
-        while True:
-            moving = moving[self.features_[node[moving]] != LEAF]
-            if not moving.size:
-                return self.classes_[node]
-            here = node[moving]
-            goes_left = rows[moving, self.features_[here]] <= self.thresholds_[here]
-            node[moving] = np.where(goes_left, self.left_[here], self.right_[here])
-
-    def check_loaded(self) -> None:
-        """Raise a ``ValueError`` for arrays that are not a tree."""
-        for name in ("features_", "left_", "right_", "classes_"):
-            check_vector(self, name, np.int64)
-        check_vector(self, "thresholds_")
-        n_nodes = self.features_.size
-        others = (self.thresholds_, self.left_, self.right_, self.classes_)
-        if not n_nodes or any(vector.size != n_nodes for vector in others):
-            raise ValueError("a tree must have a threshold, two children and a class per node, and at least one node.")
-        inner = np.flatnonzero(self.features_ != LEAF)
-        for side in (self.left_, self.right_):
-            if (side[inner] <= inner).any() or (side[inner] >= n_nodes).any():
-                raise ValueError("the children of a node of a tree must have larger numbers.")
-        if self.features_.min() < LEAF:
-            raise ValueError("the features of a tree must be columns.")
-
-
-def as_saved(classifier: Any) -> Any:
-    """Return a fitted classifier as a model file can hold it: a tree as arrays, others unchanged."""
-    from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier  # slow to import
-
-    return SavedTree.of(classifier) if type(classifier) in (DecisionTreeClassifier, ExtraTreeClassifier) else classifier

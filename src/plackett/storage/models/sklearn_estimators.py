@@ -116,7 +116,7 @@ class Kept:
     ----------
     module : str
     state : mapping of str to a check
-        What was learned. None if objects can be saved only before they are fitted.
+        What was learned.
     only : mapping of str to object
         Parameters that must have this value.
     range_of : str, default=None
@@ -128,7 +128,7 @@ class Kept:
     """
 
     module: str
-    state: Mapping[str, Any] | None = field(default_factory=dict)
+    state: Mapping[str, Any] = field(default_factory=dict)
     only: Mapping[str, Any] = field(default_factory=dict)
     range_of: str | None = None
     remake: Callable[[Any, dict[str, Any]], None] | None = None
@@ -226,9 +226,6 @@ KEPT: dict[str, Kept] = {
         "sklearn.naive_bayes",
         {"classes_": _CLASSES, "feature_log_prob_": _OF_CLASSES, "class_log_prior_": Numbers((2,))},
     ),
-    # the rankers store fitted ones as arrays
-    "DecisionTreeClassifier": Kept("sklearn.tree", None),
-    "ExtraTreeClassifier": Kept("sklearn.tree", None),
 }
 
 
@@ -253,8 +250,6 @@ def state_of(value: Any) -> dict[str, Any]:
     _check_params(name, kept, params)
     if name == "Pipeline" or "n_features_in_" not in vars(value):
         return {}
-    if kept.state is None:
-        raise ValueError(f"a {name} can be saved only before it is fitted")
     state = {key: vars(value).get(key) for key in kept.state}
     state["n_features_in_"] = value.n_features_in_
     if "feature_names_in_" in vars(value):
@@ -284,8 +279,6 @@ def remade(name: str, params: dict[str, Any], state: dict[str, Any]) -> Any:
     answer._validate_params()
     if not state:
         return answer
-    if kept.state is None:
-        raise ValueError(f"a {name} can be saved only before it is fitted")
     wanted = {*kept.state, "n_features_in_"}
     if not wanted <= set(state) <= {*wanted, "feature_names_in_"}:
         raise ValueError(f"a {name} must hold {', '.join(sorted(wanted))}")
@@ -339,7 +332,7 @@ def _check_state(kept: Kept, state: dict[str, Any], params: Mapping[str, Any]) -
     if type(n_features) is not int or n_features < 0:
         raise ValueError("n_features_in_ must be the number of columns")
     lengths = {"n": n_features}
-    for key, check in (kept.state or {}).items():
+    for key, check in kept.state.items():
         check.check(state[key], key, lengths, params)
     if names is not None:
         is_names = isinstance(names, np.ndarray) and names.dtype == object and names.shape == (n_features,)

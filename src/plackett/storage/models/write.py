@@ -181,8 +181,9 @@ class _Encoder:
         try:
             state = state_of(value)
         except ValueError as error:
+            advice = ADVICE if hasattr(value, "transform") else "Linear classifiers and naive Bayes can be saved."
             raise ValueError(
-                f"{where} is a {type(value).__name__}, which a model file cannot hold ({error}). {ADVICE}"
+                f"{where} is a {type(value).__name__}, which a model file cannot hold ({error}). {advice}"
             ) from error
         return {
             "type": "sklearn",
