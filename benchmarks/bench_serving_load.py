@@ -147,7 +147,7 @@ def _swapped(folder: Path, body: bytes) -> Result:
     """Replace the model file again and again under load, and count the requests that failed."""
     contents = [(folder / f"{number}.plackett").read_bytes() for number in range(2)]
     (folder / "shop.plackett").write_bytes(contents[0])
-    server = Server(*_serve("shop.plackett", "--poll", "0.05", "--no-request-log"), cwd=folder)
+    server = Server(*_serve("shop.plackett", "--poll", "0.05"), cwd=folder)
     seconds = SWAPS * 0.5
 
     def swap() -> None:
@@ -174,7 +174,7 @@ def _killed(folder: Path) -> Result:
     start, n_whole, n_lines = time.perf_counter(), 0, 0
     for number in range(KILLS):
         log = folder / f"log-{number}"
-        server = Server(*_serve("0.plackett", "--log", log, "--no-request-log"), cwd=folder)
+        server = Server(*_serve("0.plackett", "--log", log), cwd=folder)
         acknowledged: set[tuple[str, str]] = set()
         clients = [threading.Thread(target=_click, args=(server.port, acknowledged)) for _ in range(4)]
         for client in clients:

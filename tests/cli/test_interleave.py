@@ -84,7 +84,7 @@ def test_the_verdict_is_read_from_a_log(run, tmp_path):
     found = json.loads(run("interleave", "verdict", "log", "--json", "--level", "0.5").stdout)
     assert [(one["test"], one["preferences"][0]["verdict"]) for one in found] == [("old and new", "new")]
     for words, message in (
-        (["nothing"], "neither a folder with a log of UBI nor a PostgreSQL database"),
+        (["nothing"], "is not a folder with files ubi_queries* and ubi_events*"),
         (["log", "-a", "1"], "apply only to plackett interleave simulate"),
         (["log", "--level", "2"], "between 0 and 1"),
     ):

@@ -62,6 +62,9 @@ def interleave(
     margin: Annotated[
         float | None, typer.Option(help="Smallest preference that matters.", rich_help_panel=LOGGED)
     ] = None,
+    lists_per_user: Annotated[
+        int, typer.Option("--lists-per-user", min=1, help="Clicked lists that count per user.", rich_help_panel=LOGGED)
+    ] = 1,
     is_over: Annotated[
         bool, typer.Option("--over", help="Also count users with too few lists.", rich_help_panel=LOGGED)
     ] = False,
@@ -86,12 +89,13 @@ def interleave(
     if words[0] == VERDICT and len(words) == 2:
         if ranker_a is not None or ranker_b is not None:
             raise typer.BadParameter(f"--ranker-a and --ranker-b apply only to plackett interleave {SIMULATE}.")
-        _write_verdicts(words[1], level, margin, is_over, as_json)
+        _write_verdicts(words[1], lists_per_user, level, margin, is_over, as_json)
         return
     if words[0] != SIMULATE or len(words) < 2 or ranker_a is None or ranker_b is None:
         raise typer.BadParameter(USAGE)
-    if margin is not None or is_over:
-        raise typer.BadParameter(f"--margin and --over apply only to plackett interleave {VERDICT}.")
+    if margin is not None or is_over or lists_per_user > 1:
+        words_of_verdict = "--margin, --over and --lists-per-user"
+        raise typer.BadParameter(f"{words_of_verdict} apply only to plackett interleave {VERDICT}.")
     data = words[1:]
     inputs.check_data(data)
     with usage_errors():
@@ -128,13 +132,15 @@ def interleave(
         )
 
 
-def _write_verdicts(log: str, level: float, margin: float | None, is_over: bool, as_json: bool) -> None:
+def _write_verdicts(
+    log: str, lists_per_user: int, level: float, margin: float | None, is_over: bool, as_json: bool
+) -> None:
     from plackett.cli.shared import output as out
     from plackett.cli.shared.parameters import usage_errors
     from plackett.clicks.interleaving.from_log import read_interleaving
 
     with usage_errors():
-        tests = read_interleaving(log)
+        tests = read_interleaving(log, lists_per_unit=lists_per_user)
     found = []
     for name, test in tests.items():
         if is_over:

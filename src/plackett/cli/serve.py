@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from plackett.cli.shared.options import OUTPUT, flag
-
 if TYPE_CHECKING:
     from plackett.apps.serve.service import Service
     from plackett.apps.serve.settings import InterleaveSettings, ServingSettings
@@ -52,9 +50,9 @@ def serve(
         str | None,
         typer.Option(
             "--log",
-            metavar="FOLDER|URL",
+            metavar="FOLDER",
             envvar="PLACKETT_LOG",
-            help="Log lists and clicks in UBI's schema: a folder, or postgresql://….",
+            help="Folder for the log of lists and clicks, in UBI's schema.",
         ),
     ] = None,
     interleave: Annotated[
@@ -80,12 +78,6 @@ def serve(
             "--interleave-k", min=1, rich_help_panel=INTERLEAVING, help="Documents mixed at the top of a list (10)."
         ),
     ] = None,
-    lists_per_user: Annotated[
-        int | None,
-        typer.Option(
-            "--lists-per-user", min=1, rich_help_panel=INTERLEAVING, help="Clicked lists that count per user (1)."
-        ),
-    ] = None,
     workers: Annotated[int, typer.Option("--workers", min=1, max=256, help="Processes that share the models.")] = 1,
     poll: Annotated[
         float,
@@ -103,7 +95,6 @@ def serve(
         float,
         typer.Option("--seconds", min=0.01, help="Maximum seconds to respond to a request.", rich_help_panel=LIMITS),
     ] = 5.0,
-    no_request_log: Annotated[bool, flag("--no-request-log", "Do not log requests on standard error.", OUTPUT)] = False,
 ) -> None:
     """Serve models over HTTP: POST /rank orders a list by score. Stop it with Ctrl-C or SIGTERM."""
     from plackett._optional import import_optional
@@ -113,10 +104,11 @@ def serve(
     for package in ("starlette", "uvicorn"):  # parts of FastAPI; the rest is loaded when it is needed
         import_optional(package, extra="web", needed_for="plackett serve")
     from plackett.apps.access.server import address_of, open_ports
+    from plackett.apps.serve.log import prepare_log
     from plackett.apps.serve.logs import start_logging
     from plackett.apps.serve.models import ModelTable, load_model
     from plackett.apps.serve.server import run_service
-    from plackett.apps.serve.service import Service, make_metrics, prepare_log
+    from plackett.apps.serve.service import Service, make_metrics
     from plackett.apps.serve.settings import ModelSpec
 
     with usage_errors():
@@ -129,23 +121,19 @@ def serve(
             **limits,
             shadow=shadow,
             log=log,
-            interleave=_interleaving(
-                interleave, {"method": method, "k": interleave_k, "lists_per_user": lists_per_user}
-            ),
+            interleave=_interleaving(interleave, {"method": method, "k": interleave_k}),
             poll=poll,
-            is_logging_requests=not no_request_log,
         )
         if workers > 1 and not hasattr(os, "fork"):
             raise ValueError("--workers needs a system with fork; run several services behind a proxy instead.")
     inputs.check_exists(*(spec.path for spec in specs))
     with contextlib.ExitStack() as stack:
         if log is not None:  # before the workers start, which would fail one by one
-            stack.enter_context(prepare_log(log))
+            prepare_log(log)
         listeners = [stack.enter_context(listener) for listener in open_ports(host, port, workers)]
         table = ModelTable(map(load_model, specs))
         # one worker is this process; more have a row of counters each, and their parent another one
         service = Service(table, settings, make_metrics(table, 1 if workers == 1 else workers + 1))
-        service.check_interleaving()
         _warn_of_same_models(service)
         for model in service.table:
             output.note(f"{model.spec.key}: {model.scorer!r}, version {model.version}")
@@ -170,7 +158,7 @@ def _interleaving(names: str | None, options: dict[str, Any]) -> InterleaveSetti
     given = {name: value for name, value in options.items() if value is not None}
     if names is None:
         if given:
-            raise ValueError("--method, --interleave-k and --lists-per-user require --interleave.")
+            raise ValueError("--method and --interleave-k require --interleave.")
         return None
     return InterleaveSettings(tuple(names.split(",")), **given)
 

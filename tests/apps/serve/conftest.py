@@ -13,8 +13,9 @@ pytest.importorskip("uvicorn")
 import plackett as pk
 from plackett.apps.access.server import make_server, open_port
 from plackett.apps.serve.app import create_app
+from plackett.apps.serve.log import prepare_log
 from plackett.apps.serve.models import ModelTable, load_model
-from plackett.apps.serve.service import Service, prepare_log
+from plackett.apps.serve.service import Service
 from plackett.apps.serve.settings import ModelSpec, ServingSettings
 from plackett.apps.serve.watching import Watcher
 
@@ -53,8 +54,8 @@ def service_of(folder, *words, **settings):
 
 def open_log(service):
     """Open the log of a service as a worker does."""
-    with prepare_log(service.settings.log):
-        service.open_log()
+    prepare_log(service.settings.log)
+    service.open_log()
 
 
 def client_of(service):

@@ -1,8 +1,11 @@
-"""Logged lists and the clicks on them: literal records, clicks that were not possible, restarts, random bodies."""
+"""Logged lists and the clicks on them: literal records, damage, restarts, random bodies."""
 
 import json
 import os
 import random
+import shlex
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,34 +13,21 @@ import pytest
 pytest.importorskip("fastapi")
 
 import plackett as pk
-from plackett.apps.serve.file_log import KEY, FileLog
+from plackett.apps.serve.log import SEED, Log, prepare_log, read_seed
 from tests.apps.serve.conftest import client_of, open_log, service_of
-from tests.postgresql import new_database, numbers
 
 ROWS = [[1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 2.0, 1.0], [0.0, 1.0, 0.0, 1.0]]
 
 
-@pytest.fixture(params=["folder", "postgresql"])
-def log(request, folder):
-    """A log of either kind, which does not exist yet."""
-    if request.param == "folder":
-        return str(folder / "log")
-    return new_database(request.getfixturevalue("postgresql_server"), f"log_{next(numbers)}")
+@pytest.fixture
+def log(folder):
+    """A log that does not exist yet."""
+    return str(folder / "log")
 
 
 def records_of(log, name):
     """The records of a log by other means than those of the library."""
-    if "://" not in log:
-        return [json.loads(line) for line in (Path(log) / f"{name}-0.ndjson").read_bytes().splitlines()]
-    import psycopg
-
-    with psycopg.connect(log) as connection:
-        cursor = connection.execute(f'SELECT * FROM {name} ORDER BY "timestamp"')
-        rows = [dict(zip([one.name for one in cursor.description], row, strict=True)) for row in cursor]
-    for row in rows:
-        row["timestamp"] = row["timestamp"].isoformat()
-        row.pop("number", None)
-    return rows
+    return [json.loads(line) for line in (Path(log) / f"{name}-0.ndjson").read_bytes().splitlines()]
 
 
 def order_of(ranker, rows):
@@ -57,9 +47,9 @@ def test_the_log_has_lists_and_clicks_in_the_schema_of_ubi(folder, rankers, log)
         several = client.post("/rank", json={"lists": lists}).json()["lists"]
         assert [one["query_id"] is None for one in several] == [False, True]
         first, second = ({"query_id": answer["query_id"], "id": docid} for docid in expected[:2])
-        assert client.post("/click", json=second).json()["query_id"] == answer["query_id"]
-        assert client.post("/click", json={**first, "position": 1, "user": "another"}).status_code == 200
-        assert client.post("/click", json=second).status_code == 200  # a click that is sent again is logged again
+        assert client.post("/click", json={**second, "user": "u7"}).json()["query_id"] == answer["query_id"]
+        assert client.post("/click", json={**first, "position": 1}).status_code == 200
+        assert client.post("/click", json={**first, "position": 1}).status_code == 200  # sent again, logged again
     service.close_log()
     version = service.table.get().checksum[:12]
     written = records_of(log, "ubi_queries")
@@ -89,42 +79,73 @@ def test_the_log_has_lists_and_clicks_in_the_schema_of_ubi(folder, rankers, log)
             "action_name": "click",
             "query_id": answer["query_id"],
             "client_id": user,
-            "event_attributes": {"object": {"object_id": docid}, "position": {"ordinal": ordinal}},
+            "event_attributes": attributes,
         }
-        for user, docid, ordinal in (("u7", expected[1], 2), ("another", expected[0], 1), ("u7", expected[1], 2))
+        for user, attributes in (
+            ("u7", {"object": {"object_id": expected[1]}}),
+            (None, {"object": {"object_id": expected[0]}, "position": {"ordinal": 1}}),
+            (None, {"object": {"object_id": expected[0]}, "position": {"ordinal": 1}}),
+        )
     ]
     read = pk.clicks.read_clicks(log, ranker="query_attributes.ranker")
     assert (len(read), read.n_clicks, list(read.rankers)) == (2, 2, ["shop"])
     assert service.metrics.value("clicks_total") == 3
 
 
-def test_clicks_on_what_was_not_shown_are_refused_also_after_a_restart(folder, rankers, log):
-    body = {"documents": ROWS, "ids": ["a", "b", "c"], "query": "q", "k": 2}
-    shown = []
-    for number in range(2):
-        service = service_of(folder, "linear.plackett", log=log)
-        service.worker = number  # another worker finds the lists, too
-        open_log(service)
-        with client_of(service) as client:
-            shown.append(client.post("/rank", json=body).json())
-            for one in shown:
-                hits, query_id = [each["id"] for each in one["ranking"]], one["query_id"]
-                (left_out,) = {"a", "b", "c"} - set(hits)
-                good = {"query_id": query_id, "id": hits[1]}
-                assert client.post("/click", json=good).status_code == 200
-                for wrong, status, message in (
-                    ({"id": left_out}, 422, f"the list does not have the document {left_out!r}."),
-                    ({"position": 1}, 422, f"{hits[1]!r} was returned at position 2, not 1."),
-                    ({"query_id": query_id[:-1] + "0123456789abcdef"[int(query_id[-1], 16) - 1]}, 404, "no list with"),
-                    ({"query_id": "0" * len(query_id)}, 404, "no list with this query_id was returned."),
-                    ({"query_id": "é"}, 404, "no list with this query_id was returned."),
-                    ({"query_id": "a\0b"}, 404, "no list with this query_id was returned."),
-                ):
-                    answer = client.post("/click", json={**good, **wrong})
-                    assert answer.status_code == status
-                    assert message in answer.json()["error"]
-        service.close_log()
-    assert len(pk.clicks.read_clicks(log)) == 2
+def test_clicks_on_what_was_not_shown_are_reported_when_the_log_is_read(folder, log):
+    service = service_of(folder, "linear.plackett", log=log)
+    open_log(service)
+    with client_of(service) as client:
+        answer = client.post("/rank", json={"documents": ROWS, "ids": ["a", "b", "c"], "query": "q", "k": 2}).json()
+        hits = [one["id"] for one in answer["ranking"]]
+        (left_out,) = {"a", "b", "c"} - set(hits)
+        good = {"query_id": answer["query_id"], "id": hits[1]}
+        for more in ({"position": 2}, {"id": left_out}, {"query_id": "0" * 32}, {"id": hits[0], "position": 2}):
+            assert client.post("/click", json={**good, **more}).status_code == 200
+    service.close_log()
+    read = pk.clicks.read_clicks(log)
+    assert (len(read), read.n_clicks) == (1, 2)
+    assert read.cleaning.counts == {
+        "click on what was not shown": 1,
+        "click in an unknown session": 1,
+        "click at another position": 1,
+    }
+
+
+def test_processes_write_to_files_of_their_own_and_continue_those_of_ended_ones(tmp_path):
+    first, second = Log(str(tmp_path)), Log(str(tmp_path))
+    for log, name in ((first, "a"), (second, "b"), (first, "c")):
+        log.add_list({"user_query": name})
+    first.close()
+    third = Log(str(tmp_path))
+    third.add_list({"user_query": "d"})
+    third.sync()
+    for log in (second, third):
+        log.close()
+    lines = {path.name: path.read_text().splitlines() for path in tmp_path.glob("*queries*")}
+    found = {name: [json.loads(line)["user_query"] for line in own] for name, own in lines.items()}
+    assert found == {"ubi_queries-0.ndjson": ["a", "c", "d"], "ubi_queries-1.ndjson": ["b"]}
+
+
+def test_a_torn_line_is_ended_and_the_next_one_is_whole(tmp_path):
+    path = tmp_path / "ubi_events-0.ndjson"
+    path.write_text('{"whole": 1}\n{"to')
+    log = Log(str(tmp_path))
+    log.add_event({"next": 2})
+    log.add_event({"next": 3})
+    log.close()
+    assert path.read_text() == '{"whole": 1}\n{"to\n{"next": 2}\n{"next": 3}\n'
+
+
+def test_the_seed_is_drawn_once_and_a_damaged_one_is_refused(tmp_path):
+    folder = str(tmp_path / "log")
+    prepare_log(folder)
+    seed = read_seed(folder)
+    prepare_log(folder)
+    assert read_seed(folder) == seed > 2**64
+    (tmp_path / "log" / SEED).write_text("x")
+    with pytest.raises(ValueError, match="interleaving-seed is damaged: expected a whole number"):
+        read_seed(folder)
 
 
 def test_wrong_clicks_are_refused(folder):
@@ -133,8 +154,9 @@ def test_wrong_clicks_are_refused(folder):
     with client_of(service) as client:
         answer = client.post("/rank", json={"documents": ROWS[:1], "ids": ["a"], "query": "q"}).json()
         good = {"query_id": answer["query_id"], "id": "a"}
-        wrongs = [{"query_id": 3}, {"id": 3}, {"id": ""}, {"position": 0}, {"position": "1"}, {"more": 1}]
-        wrongs += [{"id": "a\0"}, {"user": 3}, {"user": "x" * 513}, {"position": 10**30}, {"position": True}]
+        wrongs = [{"query_id": 3}, {"query_id": "é"}, {"query_id": "0" * 33}, {"id": 3}, {"id": ""}, {"id": "a\0"}]
+        wrongs += [{"position": 0}, {"position": "1"}, {"position": 10**30}, {"position": True}]
+        wrongs += [{"user": 3}, {"user": "x" * 513}, {"more": 1}]
         for wrong in wrongs:
             assert client.post("/click", json={**good, **wrong}).status_code == 422
         assert [client.post("/click", json=wrong).status_code for wrong in ({}, [], 3)] == [422] * 3
@@ -167,7 +189,7 @@ def test_random_clicks_are_logged_or_refused(folder, log):
             results.add(status)
             n_logged += status == 200
     service.close_log()
-    assert results == {200, 400, 404, 422}
+    assert results == {200, 400, 422}
     assert len(records_of(log, "ubi_events")) == n_logged > 20
 
 
@@ -200,20 +222,25 @@ def test_clicks_without_a_log_are_refused(client):
     assert 'plackett_requests_total{path="/click",status="409"} 1' in client.get("/metrics").text
 
 
-def test_ids_hide_the_size_of_the_log_and_need_its_key(tmp_path):
-    log = FileLog(str(tmp_path), 3)
-    record = {"user_query": "q", "query_response_hit_ids": ["x" * 200_000]}
-    ids = [log.add_lists([record])[0][0] for _ in range(5)]
-    log.close()
-    assert len({query_id[24:26] for query_id in ids}) > 1  # the number of the worker, which is the same
-    assert len({query_id[26:34] for query_id in ids}) > 1  # the first bytes of the place, which are 0
-    log = FileLog(str(tmp_path), 0)
-    assert [log.find(query_id).result()["query_response_hit_ids"] for query_id in ids] == [["x" * 200_000]] * 5
-    log.close()
-    (tmp_path / KEY).unlink()
-    log = FileLog(str(tmp_path), 0)  # a new key
-    assert [log.find(query_id).result() for query_id in ids] == [None] * 5
-    log.close()
-    (tmp_path / KEY).write_bytes(b"short")
-    with pytest.raises(OSError, match="click-key is damaged: it has 5 bytes, not 32"):
-        FileLog(str(tmp_path), 0)
+def test_the_lines_of_the_docs_copy_the_log_into_postgresql_and_back(folder, postgresql_url):
+    if shutil.which("psql") is None:
+        pytest.skip("psql is not installed")
+    service = service_of(folder, "linear.plackett", log=str(folder / "log"))
+    open_log(service)
+    with client_of(service) as client:
+        for query in ('red, "shoes" \\ é\'', "hats"):
+            body = {"documents": ROWS, "ids": ["a", "b,\\n", '"'], "query": query, "user": "u"}
+            answer = client.post("/rank", json=body).json()
+            client.post("/click", json={"query_id": answer["query_id"], "id": "b,\\n"})
+    service.close_log()
+    text = (Path(__file__).parents[3] / "docs" / "deploying.md").read_text()
+    lines = [line for line in text.splitlines() if line.startswith("psql ")]
+    assert len(lines) == 5
+    (folder / "back").mkdir()
+    for line in lines:
+        command = line.replace("psql clicks", f"psql -v ON_ERROR_STOP=1 {shlex.quote(postgresql_url)}")
+        done = subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    before, after = (pk.clicks.read_clicks(folder / name) for name in ("log", "back"))
+    assert len(after) == 2
+    assert (list(after.queries), after.n_clicks) == (list(before.queries), before.n_clicks)

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from plackett.apps.serve.app import ROUTES, create_app
 from plackett.apps.serve.settings import InterleaveSettings
-from tests.apps.serve.conftest import service_of
+from tests.apps.serve.conftest import open_log, service_of
 
 RIGHT, WRONG = schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE
 OPERATIONS = [
@@ -34,7 +34,7 @@ def described(tmp_path_factory, rankers):
         rankers[name].save(folder / f"{name}.plackett")
     test = InterleaveSettings(("linear", "trees"))
     service = service_of(folder, "linear.plackett", "trees.plackett", log=str(folder / "log"), interleave=test)
-    service.open_log()
+    open_log(service)
     yield schemathesis.openapi.from_asgi("/openapi.json", create_app(service), headers=HOST)
     service.close_log()
 

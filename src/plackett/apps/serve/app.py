@@ -10,7 +10,6 @@ import asyncio
 import functools
 import json
 from collections.abc import AsyncIterator
-from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -27,9 +26,10 @@ from plackett.apps.access.errors import RequestError
 from plackett.apps.serve.middleware import ServingMiddleware
 from plackett.apps.serve.ranking import Ranked, answer, rank
 from plackett.apps.serve.service import Service
-from plackett.apps.serve.shown_lists import INTERLEAVING, event_record, list_records, parse_click
+from plackett.apps.serve.shown_lists import event_record, list_record, parse_click
 
 INLINE = 2**18  # bytes of a request that is ranked in the event loop, which is faster than passing it to a thread
+SYNC = 1.0  # seconds between two moves of the log to the disk
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -57,8 +57,16 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
     service: Service = app.state.service
     anyio.to_thread.current_default_thread_limiter().total_tokens = service.settings.threads
     service.is_ready = True
+    syncing = asyncio.create_task(_sync(service))
     yield
     service.is_ready = False
+    syncing.cancel()
+
+
+async def _sync(service: Service) -> None:
+    while True:
+        await asyncio.sleep(SYNC)
+        await anyio.to_thread.run_sync(service.sync_log)
 
 
 def _json(content: Any, status: int = 200, background: BackgroundTask | None = None) -> Response:
@@ -79,11 +87,10 @@ async def rank_lists(request: Request) -> Response:
         ranked = await anyio.to_thread.run_sync(rank, body, service.table, service.settings)
     request.state.log.update(model=ranked.model.spec.key, version=ranked.model.version)
     request.state.log.update(lists=len(ranked.lists), documents=ranked.n_docs)
-    if service.interleaving is not None:
-        is_slow = service.interleaving.is_slow or len(body) > INLINE
-        mix = service.interleaving.mix
+    if service.mixer is not None:
+        is_slow, mix = service.mixer.is_slow or len(body) > INLINE, service.mixer.mix
         ranked = await anyio.to_thread.run_sync(mix, ranked) if is_slow else mix(ranked)
-    query_ids = None if service.log is None else await _log_lists(service, ranked)
+    query_ids = None if service.log is None else _logged(service, ranked)
     if ranked.n_explained or len(body) > INLINE:
         content = await anyio.to_thread.run_sync(answer, ranked, request_id, query_ids)
     else:
@@ -92,29 +99,19 @@ async def rank_lists(request: Request) -> Response:
     return _json(content, background=_shadow_task(service, ranked, request_id))
 
 
-async def _log_lists(service: Service, ranked: Ranked) -> list[str | None]:
-    """Return the ids of lists that are in the log now; None for those that are not logged, or could not be written."""
+def _logged(service: Service, ranked: Ranked) -> list[str | None]:
+    """Return the ids of the lists that are in the log now; None for those that are not, or could not be written."""
     assert service.log is not None
     query_ids: list[str | None] = [None] * len(ranked.lists)
-    numbers, records = list_records(ranked)
-    if records:
-        try:
-            ids, written = service.log.add_lists(records)
-            await _finished(service, written)
-        except OSError as error:  # the lists are returned anyway
-            service.log_failed(error)
-            return query_ids
-        for number, own in zip(numbers, ids, strict=True):
-            query_ids[number] = own
+    for number in range(len(ranked.lists)):
+        record = list_record(ranked, number)
+        if record is not None:
+            try:
+                service.log.add_list(record)
+                query_ids[number] = record["query_id"]
+            except OSError as error:  # the lists are returned anyway
+                service.log_failed(error)
     return query_ids
-
-
-async def _finished(service: Service, future: Future[Any]) -> Any:
-    """Return the result of a future of the log; raise an OSError if it takes too long."""
-    try:
-        return await asyncio.wait_for(asyncio.wrap_future(future), service.patience)
-    except TimeoutError:
-        raise OSError(f"the log has not responded for {service.patience:g} s") from None
 
 
 async def click(request: Request) -> Response:
@@ -122,33 +119,15 @@ async def click(request: Request) -> Response:
     service: Service = request.app.state.service
     if service.log is None:
         raise RequestError(409, "off", "this server logs no clicks.", "Start it with --log FOLDER.")
-    one = parse_click(await request.body())
+    record = event_record(parse_click(await request.body()))
     try:
-        shown = await _finished(service, service.log.find(one.query_id))
-        record = event_record(one, shown)
-        await _finished(service, service.log.add_event(record))
-        if shown["query_attributes"].get(INTERLEAVING) is not None:
-            credited = service.open_interleaving().credit(shown, one.id)
-            if credited is not None:
-                await _finished(service, credited)
+        service.log.add_event(record)
     except OSError as error:
         service.log_failed(error)
         reason = f" ({error.strerror})" if error.strerror else ""
         raise RequestError(503, "log", f"the click cannot be logged now{reason}.", "Send it again later.") from error
     service.metrics.add("clicks_total")
     return _json({"query_id": record["query_id"], "timestamp": record["timestamp"]})
-
-
-async def interleaving(request: Request) -> Response:
-    """Return the interleaved tests of the log, with their preferences and verdicts so far."""
-    service: Service = request.app.state.service
-    if service.interleaving is None:
-        raise RequestError(409, "off", "this server interleaves no models.", "Start it with --interleave and --log.")
-    try:
-        return _json({"tests": await _finished(service, service.interleaving.tests())})
-    except OSError as error:
-        service.log_failed(error)
-        raise RequestError(503, "log", "the tests cannot be read now.", "Try again later.") from error
 
 
 def _shadow_task(service: Service, ranked: Ranked, request_id: str) -> BackgroundTask | None:
@@ -175,13 +154,7 @@ async def ready(request: Request) -> Response:
 async def metrics(request: Request) -> Response:
     """Return counters in Prometheus' text format."""
     service: Service = request.app.state.service
-    gauges: list[str] = []
-    if service.interleaving is not None:
-        try:
-            gauges = await _finished(service, service.interleaving.gauges())
-        except OSError as error:
-            service.log_failed(error)
-    return Response(service.metrics_text(gauges), media_type=METRICS_TYPE)
+    return Response(service.metrics_text(), media_type=METRICS_TYPE)
 
 
 async def openapi(request: Request) -> Response:
@@ -199,7 +172,6 @@ def _description() -> dict[str, Any]:
 ROUTES = (
     Route("/rank", rank_lists, methods=["POST"]),
     Route("/click", click, methods=["POST"]),
-    Route("/interleaving", interleaving),
     Route("/models", models),
     Route("/live", live),
     Route("/ready", ready),

@@ -14,7 +14,7 @@ import numpy as np
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)  # seconds
 STATUSES = (200, 400, 401, 403, 404, 405, 408, 409, 413, 422, 429, 500, 503)
-SKIPPED = ("no ids or query", "no user", "explain", "not open", "failed")  # why a list was not interleaved
+SKIPPED = ("no ids or query", "no user", "explain", "failed")  # why a list was not interleaved
 HELP = {
     "requests_total": "Requests by path and status.",
     "rank_seconds": "Time from the headers of POST /rank to the end of its response, in seconds.",

@@ -72,7 +72,7 @@ class ServingMiddleware(RequestGuard):
         finally:
             seconds = (end or time.perf_counter()) - start  # the shadow model scores after the response
             self._service.metrics.add_request(scope["path"], status, seconds)
-            if self._service.settings.is_logging_requests and scope["path"] not in OPEN_PATHS:
+            if scope["path"] not in OPEN_PATHS:
                 fields = {"request_id": request_id, "method": scope["method"], "path": scope["path"][:200]}
                 log_event("request", **fields, status=status, ms=round(1000 * seconds, 3), **state["log"])
 

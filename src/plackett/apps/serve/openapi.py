@@ -24,7 +24,6 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 DETAILS: dict[str, dict[str, Any]] = {
     "/rank": {"response_model": schemas.RankResponse, "openapi_extra": schemas.RANK_BODY},
     "/click": {"response_model": schemas.ClickResponse, "openapi_extra": schemas.CLICK_BODY},
-    "/interleaving": {"response_model": schemas.InterleavingResponse},
     "/models": {"response_model": schemas.ModelsResponse},
     "/live": {"response_model": schemas.Status},
     "/ready": {"response_model": schemas.Status},

@@ -88,48 +88,6 @@ class ClickResponse(BaseModel):
     timestamp: str
 
 
-class InterleavedModel(BaseModel):
-    """A model of a test, and the first digits of the SHA-256 of its file."""
-
-    model: str
-    checksum: str
-
-
-class PreferenceInfo(BaseModel):
-    """The preference of clicks for the first model over the second, with an interval that is valid at any time."""
-
-    first: str
-    second: str
-    mean: float | None = Field(description="From -1 to 1; null before the first click.")
-    low: float
-    high: float
-    level: float
-    n_units: int = Field(description="Users that count.")
-    n_first: int
-    n_second: int
-    n_ties: int
-    verdict: str = Field(description='The preferred model, or "undecided".')
-    units_needed: float | None
-
-
-class InterleavedTest(BaseModel):
-    """An interleaved test; a swapped model starts a new one."""
-
-    test: str
-    is_running: bool
-    rankers: list[InterleavedModel]
-    method: str
-    k: int
-    lists_per_user: int
-    preferences: list[PreferenceInfo]
-
-
-class InterleavingResponse(BaseModel):
-    """All interleaved tests of the log, oldest first."""
-
-    tests: list[InterleavedTest]
-
-
 _VALUE = {"type": ["number", "null"]}
 _LIST: dict[str, Any] = {
     "documents": {

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import os
 import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,13 +15,12 @@ from plackett.apps.serve.metrics import Metrics
 from plackett.apps.serve.models import ModelTable, ServedModel
 from plackett.apps.serve.ranking import Ranked, rows_for, score_lists
 from plackett.apps.serve.settings import ServingSettings
-from plackett.apps.serve.shown_lists import RecordLog
-from plackett.storage.postgresql import is_postgresql
 
 if TYPE_CHECKING:
-    from plackett.apps.serve.interleaving import Interleaving
+    from plackett.apps.serve.interleaving import Mixer
+    from plackett.apps.serve.log import Log
 
-PATHS = ("/rank", "/click", "/interleaving", "/models", "/live", "/ready", "/metrics", "/openapi.json")
+PATHS = ("/rank", "/click", "/models", "/live", "/ready", "/metrics", "/openapi.json")
 MAX_PENDING = 64  # requests that wait for the shadow model
 ORDER_LOGGED = 100  # documents of an order in the log
 
@@ -53,59 +50,36 @@ class Service:
             if settings.log is None:
                 raise ValueError("--interleave needs the log of lists and clicks: --log FOLDER.")
             self.settings = replace(settings, interleave=checked(settings.interleave, table))
-        self.is_ready, self.worker = True, 0
-        self.log: RecordLog | None = None
-        self.interleaving: Interleaving | None = None
+        self.is_ready = True
+        self.log: Log | None = None
+        self.mixer: Mixer | None = None
         self._n_pending, self._lock = 0, threading.Lock()
 
-    @property
-    def patience(self) -> float:
-        """Seconds that a request waits for the log, so that a response is sent in time."""
-        return self.settings.seconds / 2
-
     def open_log(self) -> None:
-        """Open the log of returned lists, if the settings name one; after a fork, because each worker has its own."""
-        log = self.settings.log
-        if log is None:
+        """Open the log of returned lists, if the settings name one; in the process that writes it."""
+        if self.settings.log is None:
             return
-        if is_postgresql(log):
-            from plackett.apps.serve.database_log import DatabaseLog
+        from plackett.apps.serve.log import Log, read_seed
 
-            self.log = DatabaseLog(log, self.patience)
-        else:
-            from plackett.apps.serve.file_log import FileLog
-
-            self.log = FileLog(log, self.worker, self.patience)
+        self.log = Log(self.settings.log)
         if self.settings.interleave is not None:
+            from plackett.apps.serve.interleaving import Mixer
+
+            self.mixer = Mixer(self.settings.interleave, self.table, self.metrics, read_seed(self.settings.log))
+
+    def sync_log(self) -> None:
+        """Move the log to the disk."""
+        if self.log is not None:
             try:
-                self.open_interleaving().open(self.patience)
-            except OSError as error:  # lists are returned unmixed until the database of the tests is back
-                log_event("test not begun", logging.ERROR, error=str(error) or type(error).__name__)
-
-    def check_interleaving(self) -> None:
-        """Begin the interleaved test before the workers start; raise a `StoreError` if that fails."""
-        if self.settings.interleave is not None:
-            try:
-                self.open_interleaving().open()
-            finally:
-                self.close_log()
-
-    def open_interleaving(self) -> Interleaving:
-        """Return the interleaved tests, which are created for the first list or click that needs them."""
-        from plackett.apps.serve.interleaving import Interleaving
-
-        with self._lock:
-            if self.interleaving is None:
-                assert self.settings.log is not None
-                self.interleaving = Interleaving(self.settings.log, self.table, self.metrics, self.settings.interleave)
-        return self.interleaving
+                self.log.sync()
+            except OSError as error:
+                self.log_failed(error)
 
     def close_log(self) -> None:
-        """Write pending records, and close the log."""
-        for part in (self.log, self.interleaving):
-            if part is not None:
-                part.close()
-        self.log = self.interleaving = None
+        """Move the log to the disk, and close it."""
+        if self.log is not None:
+            self.log.close()
+        self.log = self.mixer = None
 
     def swap(self, model: ServedModel) -> None:
         """Serve a new model instead of the old one."""
@@ -138,14 +112,14 @@ class Service:
             for model in self.table
         ]
 
-    def metrics_text(self, more: list[str]) -> str:
-        """Return the counters, which models are served, and further lines."""
+    def metrics_text(self) -> str:
+        """Return the counters, and which models are served."""
         lines = ["# HELP plackett_model_info Models that are served.", "# TYPE plackett_model_info gauge"]
         lines += [
             f'plackett_model_info{{model="{one.spec.key}",version="{one.version}",ranker="{one.scorer.ranker}"}} 1'
             for one in self.table
         ]
-        return self.metrics.text([*lines, *more])
+        return self.metrics.text(lines)
 
     # the shadow model
 
@@ -193,30 +167,6 @@ class Service:
                 shadow_order=other[:ORDER_LOGGED].tolist(),
                 same_first=bool(order.size and order[0] == other[0]),
             )
-
-
-def prepare_log(log: str) -> contextlib.AbstractContextManager[Any]:
-    """Make a log ready for workers: a folder with its key, or tables of a database; raise an OSError if that fails.
-
-    The result locks the folder against other services until it is closed.
-    """
-    if is_postgresql(log):
-        from plackett.apps.serve.database_log import create_tables
-
-        create_tables(log)
-        return contextlib.nullcontext()
-    scheme, is_url, _ = log.partition("://")
-    if is_url:  # not shown, because it may have a password
-        raise ValueError(f"a log is a folder or postgresql://…, not {scheme}://….")
-    from plackett.apps.serve.file_log import claim
-
-    try:
-        os.makedirs(log, exist_ok=True)
-    except OSError as error:
-        raise OSError(f"{log!r}, given for the log, cannot be used as a folder: {error.strerror}.") from None
-    if not os.access(log, os.W_OK):
-        raise PermissionError(f"{log!r}, given for the log, cannot be written to.")
-    return claim(log)
 
 
 def make_metrics(table: ModelTable, n_workers: int = 1) -> Metrics:

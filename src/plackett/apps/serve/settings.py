@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from plackett.apps.access.settings import MEGABYTE, ServerSettings
@@ -41,12 +41,11 @@ class ModelSpec(NamedTuple):
 
 
 class InterleaveSettings(NamedTuple):
-    """A test of models: their keys, and the parameters of ``plackett.clicks.Interleaver``; a unit is a user."""
+    """A test of models: their keys, and parameters of ``plackett.clicks.Interleaver``."""
 
     rankers: tuple[str, ...]
     method: str = "team-draft"
     k: int = 10
-    lists_per_user: int = 1
 
 
 @dataclass(frozen=True)
@@ -64,11 +63,9 @@ class ServingSettings(ServerSettings):
     shadow : str or None
         ``NAME`` or ``NAME@VERSION`` of a model that also scores all lists; its order is logged, never returned.
     log : str or None
-        Folder, or URL of a PostgreSQL database, for the lists that were returned and the clicks on them.
+        Folder for the lists that were returned and the clicks on them.
     interleave : InterleaveSettings or None
         A test of models by the clicks on lists that mix their results.
-    is_logging_requests : bool
-        Whether every request has a line in the log.
     """
 
     port: int = PORT
@@ -78,6 +75,5 @@ class ServingSettings(ServerSettings):
     max_lists: int = 1_000
     poll: float = 1.0
     shadow: str | None = None
-    log: str | None = field(default=None, repr=False)  # may have a password
+    log: str | None = None
     interleave: InterleaveSettings | None = None
-    is_logging_requests: bool = True

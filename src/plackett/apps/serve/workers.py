@@ -142,7 +142,6 @@ def _work(service: Service, listener: socket.socket, channel: socket.socket, num
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         service.metrics.use_row(number)
-        service.worker = number
         threading.Thread(target=_receive, args=(service, channel), name="receive models", daemon=True).start()
         serve_requests(service, listener)
         status = 0
@@ -170,6 +169,6 @@ def _receive(service: Service, channel: socket.socket) -> None:
             else:
                 service.table.errors[content[0]] = content[1]
         except Exception as error:  # such as a lack of memory; a new worker starts with the new model
-            log_event("worker failed", logging.ERROR, worker=service.worker, error=str(error) or type(error).__name__)
+            log_event("worker failed", logging.ERROR, process=os.getpid(), error=str(error) or type(error).__name__)
             os.kill(os.getpid(), signal.SIGTERM)
             return

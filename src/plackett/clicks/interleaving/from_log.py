@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 from plackett.clicks.interleaving.interleaver import Interleaver, ShownList
 from plackett.clicks.interleaving.records import checked_list
 from plackett.clicks.reading.ubi import CLICKS, HITS
-from plackett.clicks.reading.ubi_sources import open_lines, ubi_sources
+from plackett.clicks.reading.ubi_sources import ubi_sources
 from plackett.exceptions import DataWarning, warn
+from plackett.storage.opening import open_bytes
+from plackett.validation import count_of
 
 
 class _Click(NamedTuple):
@@ -50,7 +52,6 @@ class LoggedList(NamedTuple):
         options = {
             "method": about["method"],
             "k": int(about["k"]),
-            "lists_per_unit": int(about["lists_per_user"]),
             "rankers": [str(one["model"]) for one in about["rankers"]],
             "test": str(about["test"]),
         }
@@ -58,21 +59,24 @@ class LoggedList(NamedTuple):
         return cls(options, shown, checked.unit)
 
 
-def read_interleaving(source: str | os.PathLike) -> dict[str, Interleaver]:
+def read_interleaving(source: str | os.PathLike, *, lists_per_unit: int | None = 1) -> dict[str, Interleaver]:
     r"""Return the interleaved tests in a log of ``plackett serve``, with all clicks credited.
 
-    Each pair of model files is a separate test: a swapped model starts a new one.
+    Each pair of model files is a separate test: a swapped model starts a new one. The log may still grow. Clicks
+    on lists or documents that it does not have are ignored, with a warning.
 
     Parameters
     ----------
-    source : path or URL
-        The value of ``--log``: a folder with files ``ubi_queries*`` and ``ubi_events*``, or a PostgreSQL database.
+    source : path
+        The folder of ``--log``, with files ``ubi_queries*`` and ``ubi_events*``.
+    lists_per_unit : int, default=1
+        Clicked lists after which a user counts; None counts users only after ``close``.
 
     Returns
     -------
     dict of str to Interleaver
         Tests by name, in the order of their first clicks; those without a click come last. ``preference`` has the
-        verdict. If a user counts by several lists, call ``close`` after the end of a test to count users with fewer.
+        verdict. If users count by several lists, call ``close`` after the end of a test to count those with fewer.
 
     Examples
     --------
@@ -80,7 +84,7 @@ def read_interleaving(source: str | os.PathLike) -> dict[str, Interleaver]:
 
     >>> from plackett.clicks import read_interleaving
     >>> import json, pathlib, tempfile
-    >>> about = {"test": "old and new", "method": "team-draft", "k": 2, "lists_per_user": 1, "list": "l1"}
+    >>> about = {"test": "old and new", "method": "team-draft", "k": 2, "list": "l1"}
     >>> about |= {"rankers": [{"model": "old"}, {"model": "new"}], "n_mixed": 2, "basis": [[0.5, -0.5], [-0.5, 0.5]]}
     >>> shown = {"query_id": "q1", "client_id": "u1", "query_attributes": {"interleaving": about}}
     >>> shown["query_response_hit_ids"] = ["a", "b"]
@@ -95,7 +99,7 @@ def read_interleaving(source: str | os.PathLike) -> dict[str, Interleaver]:
     """
     parts = ubi_sources(source)
     if parts is None:
-        raise ValueError(f"{os.fspath(source)!r} is neither a folder with a log of UBI nor a PostgreSQL database.")
+        raise ValueError(f"{os.fspath(source)!r} is not a folder with files ubi_queries* and ubi_events*.")
     clicks: list[_Click] = []
     n_damaged = 0
     for record in _records(parts[1]):
@@ -104,44 +108,53 @@ def read_interleaving(source: str | os.PathLike) -> dict[str, Interleaver]:
             clicks.append(click)
         n_damaged += click is False
     clicks.sort(key=lambda click: click.time)
-    lists, options, n_damaged_lists = _lists(parts[0], {click.query_id for click in clicks})
+    shown, options, n_damaged_lists = _lists(parts[0], {click.query_id for click in clicks})
     tests: dict[str, Interleaver] = {}
+    n_unknown = n_elsewhere = 0
     for click in clicks:
-        found = lists.get(click.query_id)
+        hits, found = shown.get(click.query_id, ((), None))
+        n_unknown += click.query_id not in shown
+        n_elsewhere += click.query_id in shown and click.docid not in hits
         if found is not None:
-            test = _test(tests, found.options)
+            test = _test(tests, found.options, lists_per_unit)
             test.keep(found.shown, unit=found.unit)
             test.credit(found.shown.id, [click.docid])
     for one in options.values():
-        _test(tests, one)
-    n_damaged += n_damaged_lists
-    if n_damaged:
-        warn(f"{n_damaged:,} damaged records of the log were skipped.", DataWarning)
+        _test(tests, one, lists_per_unit)
+    for count, what, where in (
+        (n_damaged + n_damaged_lists, "damaged record", ""),
+        (n_unknown, "click", " on lists that it does not have"),
+        (n_elsewhere, "click", " on documents that the lists do not have"),
+    ):
+        if count:
+            warn(f"ignored in the log: {count_of(count, what)}{where}.", DataWarning)
     return tests
 
 
-def _test(tests: dict[str, Interleaver], options: dict[str, Any]) -> Interleaver:
+def _test(tests: dict[str, Interleaver], options: dict[str, Any], lists_per_unit: int | None) -> Interleaver:
     if options["test"] not in tests:
-        tests[options["test"]] = Interleaver(**options, random_state=0)
+        tests[options["test"]] = Interleaver(**options, lists_per_unit=lists_per_unit, random_state=0)
     return tests[options["test"]]
 
 
-def _lists(sources: Iterable[Any], clicked: set[str]) -> tuple[dict[str, LoggedList], dict[str, dict[str, Any]], int]:
-    """Return the interleaved lists that were clicked, the options of all tests, and the number of damaged records."""
-    lists: dict[str, LoggedList] = {}
+def _lists(
+    sources: Iterable[Any], clicked: set[str]
+) -> tuple[dict[str, tuple[list, LoggedList | None]], dict[str, dict[str, Any]], int]:
+    """Return the documents of clicked lists, with the list if it was mixed; the options of all tests; and damages."""
+    lists: dict[str, tuple[list, LoggedList | None]] = {}
     options: dict[str, dict[str, Any]] = {}
     n_damaged = 0
     for record in _records(sources):
         try:
-            query_id = str(record["query_id"])
+            query_id, hits = str(record["query_id"]), list(record.get(HITS) or ())
             found = LoggedList.from_record(record)
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
             n_damaged += 1
             continue
+        if query_id in clicked:
+            lists[query_id] = hits, found
         if found is not None:
             options.setdefault(found.options["test"], found.options)
-            if query_id in clicked:
-                lists[query_id] = found
     return lists, options, n_damaged
 
 
@@ -162,7 +175,7 @@ def _click_of(record: Any) -> _Click | bool | None:
 def _records(sources: Iterable[Any]) -> Iterator[Any]:
     """Yield the records of JSON lines, None for a damaged line; a line without an end was never acknowledged."""
     for source in sources:
-        with open_lines(source) as file:
+        with open_bytes(source) as file:
             for line in file:
                 if line.endswith(b"\n") and line.strip():
                     try:

@@ -28,15 +28,14 @@ from plackett.clicks.reading.fields import (
 from plackett.clicks.reading.lists import Limits
 from plackett.clicks.reading.rows import find_columns, read_rows
 from plackett.clicks.reading.ubi import CLICKS, FILTERS, HITS, IMPRESSIONS, Reader, read_ubi
-from plackett.clicks.reading.ubi_sources import NEEDED_FOR, DatabaseTable, open_lines, ubi_sources
+from plackett.clicks.reading.ubi_sources import ubi_sources
 from plackett.clicks.reading.wscd import read_wscd
 from plackett.data.parquet.rows import opened
 from plackett.data.tables.frames import is_frame
 from plackett.data.text_table import UTF8_MARK
 from plackett.exceptions import DataFormatError, DataWarning, warn
 from plackett.storage.container import MAGIC
-from plackett.storage.opening import first_bytes, name_of
-from plackett.storage.postgresql import is_postgresql, location_of
+from plackett.storage.opening import first_bytes, name_of, open_bytes
 from plackett.validation import check_choice, check_positive_int
 
 FORMATS = ("auto", "ubi", "wscd", "rows")
@@ -86,8 +85,6 @@ def read_clicks(
         * ``ubi_queries`` of OpenSearch's User Behavior Insights (UBI), as NDJSON or Parquet, with ``events``. Records
           may lie below ``_source``, and lines of the bulk format are skipped.
         * A folder with files ``ubi_queries*`` and ``ubi_events*``, or one NDJSON file with both, for ``format="ubi"``.
-        * ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE`` with tables ``ubi_queries`` and ``ubi_events``, as
-          ``plackett serve --log`` writes them.
         * A log of the Relevance Prediction Challenge (WSCD 2012).
         * A file of ``ClickLog.save``, which is loaded as it is.
     events : path or data frame, default=None
@@ -147,8 +144,6 @@ def read_clicks(
     columns |= {"time": time, "ranker": ranker, "is_random": is_random, "client": client}
     queries_of: list[Any]
     events_of: list[Any]
-    if is_postgresql(source) and (events is not None or format not in ("auto", "ubi")):
-        raise ValueError("a database has both tables of UBI; leave events and format out.")
     found_parts = ubi_sources(source) if events is None else None
     queries_of, events_of = found_parts or ([source], [] if events is None else [events])
     if format == "ubi" and not events_of:
@@ -205,10 +200,6 @@ def _loaded(source: str | os.PathLike, path: str | os.PathLike | None, given: li
 
 
 def _shown(source: Any) -> str:
-    if is_postgresql(source):
-        return location_of(source, NEEDED_FOR)
-    if isinstance(source, DatabaseTable):
-        return str(source)
     return "the frame" if is_frame(source) else name_of(source)
 
 
@@ -239,7 +230,7 @@ class _Opening:
             return _as_arrow(source)
         if _magic(source).startswith(b"PAR1"):
             return _Parquet(os.fspath(source))
-        file = self._stack.enter_context(open_lines(source))
+        file = self._stack.enter_context(open_bytes(source))
         head = file.read(BLOCK).removeprefix(UTF8_MARK)
         _check_head(head, _shown(source))
         return Lines(head, file, self._report)
