@@ -36,7 +36,7 @@ def test_texts_are_served_and_judgements_kept_under_their_name(run, served, list
     assert done.returncode == 0, done.stderr
     (bench,) = served
     assert (bench.collection.n_docs, bench.collection.name) == (2, "docs")
-    assert (bench.settings.token, bench.log.is_on) == (None, True)
+    assert bench.settings.token is None
     first, second = done.stderr.splitlines()
     kept = Path(bench.store.location)
     assert (kept.parent, kept.suffix) == (lists_folder / "data" / "plackett", ".db")
@@ -47,11 +47,6 @@ def test_texts_are_served_and_judgements_kept_under_their_name(run, served, list
     assert bench.settings.port > 0
     assert any((lists_folder / "cache" / "plackett").iterdir())
     assert done.stdout == ""
-
-
-def test_the_log_of_searches_can_be_turned_off(run, served):
-    assert run("workbench", "docs", "--port", "0", "--no-log").returncode == 0
-    assert not served[0].log.is_on
 
 
 def test_judged_lists_are_served_with_saved_rankers(run, served, lists_folder):
@@ -98,7 +93,6 @@ def test_a_token_is_taken_from_the_words_or_the_environment(run, served, monkeyp
         (["docs", "--letor", "test.txt"], 2, "give either SOURCE or --letor"),
         (["nowhere"], 1, "there is no file 'nowhere'"),
         (["docs", "--token", "short"], 2, "16 characters"),
-        (["docs", "--origin", "search.example"], 2, "an origin looks like"),
         (["docs", "--store", "mysql://x/y"], 1, "mysql"),
         (["docs", "--model", "test.txt"], 1, "test.txt"),
     ],

@@ -69,25 +69,10 @@ def workbench(
             rich_help_panel=ACCESS,
         ),
     ] = None,
-    origin: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--origin",
-            metavar="URL",
-            help="A site whose pages may call the API with the token.",
-            rich_help_panel=ACCESS,
-        ),
-    ] = None,
     grades: Annotated[
         str | None,
         typer.Option("--grades", metavar="WORDS", help="Words for the grades 0, 1, 2, …, separated by commas."),
     ] = None,
-    no_log: Annotated[
-        bool,
-        typer.Option(
-            "--no-log", help="Do not log which lists users see, and which results they open.", rich_help_panel=ACCESS
-        ),
-    ] = False,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address without opening a browser.")
     ] = False,
@@ -106,7 +91,7 @@ def workbench(
     live = _engines(engines or [], {"elasticsearch": elasticsearch, "opensearch": opensearch, "solr": solr})
     if live and letor:
         raise typer.BadParameter("--letor cannot be combined with a live engine; give SOURCE, or neither.")
-    settings = replace(_settings(host, port, token, origin, grades), is_logging=not no_log)
+    settings = _settings(host, port, token, grades)
     from plackett.apps.access.server import address_of, open_port, serve
 
     with open_port(host, port) as listener:  # a port that is in use is reported before the index is built
@@ -132,7 +117,7 @@ def workbench(
             serve(app, listener)
 
 
-def _settings(host: str, port: int, token: str | None, origins: list[str] | None, grades: str | None) -> Settings:
+def _settings(host: str, port: int, token: str | None, grades: str | None) -> Settings:
     import secrets
 
     from plackett.apps.access.settings import is_loopback
@@ -140,10 +125,10 @@ def _settings(host: str, port: int, token: str | None, origins: list[str] | None
     from plackett.cli.shared.parameters import usage_errors
 
     words = GRADES if grades is None else tuple(word.strip() for word in grades.split(","))
-    if token is None and (origins or not is_loopback(host)):
+    if token is None and not is_loopback(host):
         token = secrets.token_urlsafe(24)
     with usage_errors():
-        return Settings(host=host, port=port, token=token, origins=tuple(origins or ()), grades=words)
+        return Settings(host=host, port=port, token=token, grades=words)
 
 
 def _engines(files: list[str], addresses: dict[str, str | None]) -> list[EngineSettings]:

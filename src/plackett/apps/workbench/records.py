@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 
 class User(NamedTuple):
-    """A user who judges; the name is unique."""
+    """A person who judges, or an imported annotator such as a click model; the name is unique."""
 
     id: int
     name: str
+    is_person: bool
     created: datetime
 
 
@@ -184,92 +185,3 @@ class Job(NamedTuple):
     result: dict[str, Any] | None
     created: datetime
     updated: datetime
-
-
-class ShownList(NamedTuple):
-    """A list that a user saw, as it is logged.
-
-    ``shown_id`` is its public id, ``client_id`` is the random id of the user, ``hits`` has the documents in the order
-    shown, and ``attributes`` says which ranker made the list.
-    """
-
-    id: int
-    shown_id: str
-    time: datetime
-    client_id: str
-    query: str
-    hits: list[str]
-    attributes: dict[str, str]
-
-
-class ShownClick(NamedTuple):
-    """A document that was opened from a shown list; ``ordinal`` is its place, from 1."""
-
-    shown_id: str
-    client_id: str
-    ordinal: int
-    docid: str
-    time: datetime
-
-
-class LogSize(NamedTuple):
-    """Lists, clicks and clients in the log of a collection, and the id of the last list (0: none)."""
-
-    n_lists: int
-    n_clicks: int
-    n_clients: int
-    last: int
-
-
-class StoredLog(NamedTuple):
-    """A stored click log without its bytes; ``summary`` describes it."""
-
-    id: int
-    name: str
-    size: int
-    summary: dict[str, Any]
-    created: datetime
-
-
-class ClickSet(NamedTuple):
-    """Judgements that a click model derived from a log; ``origin`` names both, and ``summary`` says how."""
-
-    id: int
-    origin: str
-    summary: dict[str, Any]
-    created: datetime
-
-
-class ClickGrade(NamedTuple):
-    """A judgement from clicks: the grade, and the estimated chance with its interval."""
-
-    query: str
-    docid: str
-    grade: int
-    value: float
-    low: float
-    high: float
-    impressions: int
-
-
-class InterleavedTest(NamedTuple):
-    """A test of two rankers by the clicks of users; it runs until it is ``stopped``.
-
-    ``key`` is its random name in the tables of ``plackett.clicks.interleaving``. A user counts once, by the mean over
-    the first ``lists_per_user`` lists with a click.
-    """
-
-    id: int
-    key: str
-    name: str
-    method: str
-    first: str
-    second: str
-    lists_per_user: int
-    created: datetime
-    stopped: datetime | None
-
-    @property
-    def rankers(self) -> list[str]:
-        """The two rankers."""
-        return [self.first, self.second]

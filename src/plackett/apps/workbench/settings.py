@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
-from plackett.apps.access.settings import MEGABYTE, ServerSettings
+from plackett.apps.access.settings import ServerSettings
 
 GRADES = ("not relevant", "slightly relevant", "relevant", "very relevant", "perfect")
 MAX_GRADES, MAX_WORDS = 10, 40  # one key for each grade
@@ -17,22 +16,13 @@ class Settings(ServerSettings):
 
     Attributes
     ----------
-    origins : tuple of str
-        Other sites, such as "https://search.example.org", whose pages may call the API with the token.
-    max_upload : int
-        Maximum bytes of an uploaded click log.
     max_jobs : int
         Background jobs at the same time.
-    is_logging : bool
-        Whether the lists that users see, and the documents that they open, are logged.
     grades : tuple of str
         What the grades 0, 1, 2 and so on mean, in words.
     """
 
-    origins: tuple[str, ...] = ()
-    max_upload: int = 256 * MEGABYTE
     max_jobs: int = 1
-    is_logging: bool = True
     grades: tuple[str, ...] = GRADES
 
     def __post_init__(self) -> None:
@@ -42,6 +32,3 @@ class Settings(ServerSettings):
             raise ValueError(
                 f"grades must be 2 to {MAX_GRADES} strings of up to {MAX_WORDS} characters, for 0, 1, 2 and so on."
             )
-        for origin in self.origins:
-            if not re.fullmatch(r"https?://[\w.\-\[\]:]+", origin, re.ASCII):
-                raise ValueError(f'an origin looks like "https://search.example.org", without a path, not {origin!r}.')

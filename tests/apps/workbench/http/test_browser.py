@@ -2,7 +2,6 @@
 
 import json
 
-import numpy as np
 import pytest
 
 from tests.apps.workbench.browsing import (
@@ -340,133 +339,6 @@ def test_hostile_documents_are_shown_as_text(page, server):
     assert is_narrow(page)
 
 
-def test_what_a_user_saw_and_opened_is_logged(page, server, request):
-    visit(page, server.url(q="marble"))
-    before = order(page)
-    judge(page, before[3], ".yes")
-    after = order(page)
-    assert after != before
-    for place in (1, 2):
-        follow(page, row(page, after[place]).find_element("css selector", "h3 a"))
-        page.back()
-        until(lambda: is_loaded(page) and order(page) == after)
-    one(page, "input[name=order][value=side]").click()
-    until(lambda: order(page, "before") == before)
-    assert "shown=" not in row(page, after[0]).find_element("css selector", "h3 a").get_attribute("href")
-    one(page, "input[name=order][value=before]").click()
-    until(lambda: order(page) == before)
-    me = server.store.client_id("".join(letter for letter in request.node.name if letter.isalnum()))
-    lists = [shown for shown in server.store.shown_lists(server.collection.key) if shown.client_id == me]
-    assert [shown.hits for shown in lists] == [before, after, before]
-    assert [shown.attributes["ranker"] for shown in lists] == ["bm25", "bm25+multiplicative", "bm25"]
-    clicks = [click for click in server.store.shown_clicks(server.collection.key) if click.client_id == me]
-    assert [(click.shown_id, click.ordinal, click.docid) for click in clicks] == [
-        (lists[1].shown_id, place + 1, after[place]) for place in (1, 2)
-    ]
-
-
-def test_a_log_is_uploaded_described_and_graded_and_the_list_shows_it(page, server, tmp_path):
-    rng = np.random.default_rng(2)
-    rows = ["session,query,docid,rank,click", "damaged"]
-    for session in range(200):
-        topic = list(TOPICS)[session % 4]
-        for place, number in enumerate(rng.permutation(10) + 1, start=1):
-            rows.append(f"{session},{topic},{topic}-{number},{place},{int(rng.random() < number / 12 / place)}")
-    (tmp_path / "log.csv").write_text("\n".join(rows))
-    visit(page, server.url("/clicks"))
-    one(page, "#log-file").send_keys(str(tmp_path / "log.csv"))
-    one(page, "#upload button").click()
-    until(lambda: text_of(page, "#progress-words") == "Done." and page.find_elements("css selector", "#logs .bars"))
-    assert len(page.find_elements("css selector", "#logs .bars rect")) == 10
-    assert "damaged line" in text_of(page, "#logs")
-    one(page, "#click-model option[value=pbm]").click()
-    one(page, "#judge-clicks button").click()
-    until(lambda: "clicks: pbm, log log.csv" in text_of(page, "#sets"))
-    assert page.find_elements("css selector", "#grades .chip.clicks")
-    for width in (1200, 360):
-        screen(page, width)
-        assert is_narrow(page, width)
-    visit(page, server.url(q="river"))
-    chips = [chip.text for chip in page.find_elements("css selector", "#results .chip.clicks")]
-    assert len(chips) == 10
-    before = order(page)
-    judge(page, before[4], ".yes")
-    judge(page, before[2], ".no")
-    assert sorted(chip.text for chip in page.find_elements("css selector", "#results .chip.clicks")) == sorted(chips)
-    until(lambda: "left out" in text_of(page, "#measures"))
-    one(page, "#measure-on option:last-child").click()
-    until(lambda: "from clicks" in text_of(page, "#measures"))
-    visit(page, server.url("/clicks"))
-    for what in ("set", "log"):
-        one(page, f"button[data-{what}]").click()
-        until(lambda what=what: not page.find_elements("css selector", f"button[data-{what}]"))
-
-
-def test_two_rankers_are_put_to_a_test(page, server):
-    visit(page, server.url("/interleaving"))
-    one(page, "#test-name").send_keys("bm25 or <i>TF-IDF</i>", TAB, TAB)
-    one(page, "#second option[value=tf-idf]").click()
-    one(page, "#lists-per-user").clear()
-    one(page, "#lists-per-user").send_keys("1", ENTER)  # from the keyboard
-    until(lambda: "No user counts yet." in text_of(page, "#test"))
-    assert text_of(page, "#h-test") == "bm25 or <i>TF-IDF</i>"
-    assert page.execute_script("return document.activeElement.id") == "test"
-    try:
-        visit(page, server.url(q="river water"))
-        mixed = order(page)
-        assert one(page, "#in-test").is_displayed()
-        assert "mixed for a test" in text_of(page, "#counts")
-        assert not any(span.text for span in page.find_elements("css selector", "#results [data-part=score]"))
-        follow(page, row(page, mixed[0]).find_element("css selector", "h3 a"))
-        page.back()
-        until(lambda: is_loaded(page) and order(page) == mixed)
-        judge(page, mixed[3], ".yes")
-        assert not one(page, "#in-test").is_displayed()
-        assert "score" in text_of(page, "#results [data-part=score]")
-        saved(page, one(page, "#undo").click)
-        assert order(page) == mixed
-        follow(page, one(page, "#take-part"))
-        assert "you have opted out" in text_of(page, "#test-note")
-        assert "by BM25" in text_of(page, "#counts")
-        test = server.store.running_test(server.collection.key)
-        lists = {"bm25": list("abcdefghijk"), "tf-idf": list("klmnopqrstu")}
-        for number in range(14):  # a team that opens what BM25 has first
-            shown = server.store.mix_lists(test, f"client {number}", "q", lists)
-            first = min(shown.documents)
-            server.store.credit_click(test, shown.id, first)
-        visit(page, server.url("/interleaving"))
-        assert "BM25 is preferred" in text_of(page, "#verdict")
-        assert page.find_elements("css selector", "#test .chart polyline")
-        assert "15 users" in text_of(page, "#test .chart")
-        for scheme in ("light", "dark"):
-            media(page, "screen", scheme, "reduce")
-            ratios = {name: contrast(*page.execute_script(COLOURS, name)) for name in READ_OF_TESTS}
-            assert min(ratios.values()) >= 4.5, ratios
-        for width in (1200, 320):
-            screen(page, width)
-            reload(page)
-            assert is_narrow(page, width)
-    finally:
-        screen(page, 1200)
-        visit(page, server.url("/interleaving"))
-        one(page, "#test [data-stop]").send_keys(ENTER)
-        until(lambda: page.find_elements("css selector", "#test [data-delete]"))
-    assert "BM25 is preferred" in text_of(page, "#verdict")
-    one(page, "#test [data-delete]").click()
-    until(lambda: "None yet." in text_of(page, "#tests"))
-    assert one(page, "#start-test").is_displayed()
-
-
-READ_OF_TESTS = [
-    "#verdict strong",
-    "#test .quiet",
-    "#test figcaption",
-    "#test .chart text",
-    "#test td",
-    "#test summary",
-]
-
-
 def test_dark_and_light_can_both_be_read_and_chosen(page, server):
     visit(page, server.url(q="river"))
     judge(page, order(page)[3], ".yes")
@@ -511,8 +383,6 @@ READ = [
         "/?q=river",
         "/?q=river&view=side",
         "/collection",
-        "/clicks",
-        "/interleaving",
         "/document?docid=river-1&q=river",
     ],
 )

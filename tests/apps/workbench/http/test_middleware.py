@@ -199,30 +199,6 @@ def test_elsewhere_any_name_is_answered_for_the_token(make):
     assert client.get(f"{API}/session", headers={**BEARER, "Host": "search.example"}).status_code == 200
 
 
-def test_origins_must_be_origins():
-    with pytest.raises(ValueError, match="an origin looks like"):
-        Settings(origins=("https://search.example/path",))
-
-
-# allowed origins
-
-
-def test_an_allowed_origin_calls_the_api_with_the_token_only(make):
-    client = make(token=TOKEN, origins=("https://search.example",))
-    guest = {"Origin": "https://search.example"}
-    asked = {**guest, "Access-Control-Request-Method": "POST"}
-    answer = client.options(f"{API}/judgements", headers=asked)
-    assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, "https://search.example")
-    assert "access-control-allow-credentials" not in answer.headers
-    answer = client.post(f"{API}/judgements", json=JUDGEMENT, headers={**guest, **BEARER})
-    assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, "https://search.example")
-    assert client.post(f"{API}/judgements", json=JUDGEMENT, headers=guest).status_code == 401
-    stranger = {**asked, "Origin": "https://evil.example"}
-    answer = client.options(f"{API}/judgements", headers=stranger)
-    assert "access-control-allow-origin" not in answer.headers
-    assert answer.status_code == 400
-
-
 # headers of every response
 
 

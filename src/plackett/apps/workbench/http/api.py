@@ -8,7 +8,6 @@ from fastapi import APIRouter, Depends, Path, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
-from plackett.apps.access.request_body import Upload
 from plackett.apps.workbench.http.middleware import Credentials
 from plackett.apps.workbench.limits import MAX_ID
 from plackett.apps.workbench.schemas.base import ErrorResponse
@@ -32,13 +31,8 @@ async def _credentials(request: Request) -> Credentials:
     return request.state.credentials
 
 
-async def _log_file(request: Request) -> Upload:
-    return request.state.upload
-
-
 Bench = Annotated[Workbench, Depends(_workbench)]
 Caller = Annotated[Credentials, Depends(_credentials)]
-LogFile = Annotated[Upload, Depends(_log_file)]
 PathId = Annotated[int, Path(ge=1, le=MAX_ID)]
 
 

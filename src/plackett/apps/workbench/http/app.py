@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
-from starlette.middleware.cors import CORSMiddleware
 from starlette.staticfiles import StaticFiles
 
 from plackett import __version__
@@ -73,13 +72,6 @@ def create_app(collection: Collection, store: Store, settings: Settings | None =
     pages.add_pages(app)
     queue_pages.add_pages(app)
     app.add_middleware(SafetyMiddleware, settings=settings)
-    if settings.origins:
-        app.add_middleware(
-            CORSMiddleware,
-            allow_origins=settings.origins,
-            allow_methods=("GET", "POST", "DELETE"),
-            allow_headers=("Authorization", "Content-Type", "X-Plackett-User"),
-        )
     return app
 
 

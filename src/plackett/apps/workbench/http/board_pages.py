@@ -91,7 +91,6 @@ def scoreboard_page(
         query_sources=get_args(QuerySource),
         orders=get_args(Order),
         unjudged=get_args(Unjudged),
-        logs=bench.click_logs.logs().logs,
         sparkline=sparkline,
         compare_url=_compare_url(chosen, wanted) if board else "",
     )

@@ -5,7 +5,7 @@
   ``/?token=…`` sets.
 - **Writes**: a browser must write from a page of this server (``Origin``, ``Sec-Fetch-Site``) and send the CSRF token
   (``X-CSRF-Token``) that equals a ``SameSite=Strict`` cookie.
-- **Limits**: those of ``plackett.apps.access.guard``, and the number of uploads.
+- **Limits**: those of ``plackett.apps.access.guard``.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from plackett.apps.access.error_responses import error_response, internal_error_response
 from plackett.apps.access.errors import RequestError
-from plackett.apps.access.guard import OWN_SITES, RequestGuard, Sender, check_length, check_origin, replay
-from plackett.apps.access.request_body import Upload
+from plackett.apps.access.guard import RequestGuard, Sender, check_length, check_origin
 from plackett.apps.workbench.http.starting import HEADERS as STARTING_HEADERS
 from plackett.apps.workbench.http.starting import starting_page
 from plackett.apps.workbench.limits import MAX_NAME
@@ -35,8 +34,6 @@ CSRF_COOKIE, USER_COOKIE, TOKEN_COOKIE = "plackett_csrf", "plackett_user", "plac
 CSRF_HEADER, USER_HEADER = "x-csrf-token", "x-plackett-user"
 DEFAULT_USER = "me"
 HEALTH = "/api/v1/health"
-UPLOADS = "/api/v1/clicks/logs"  # bodies of POST requests to it are written to disk
-MAX_UPLOADS = 2  # unfinished ones
 WITHOUT_CSRF = ("/api/v1/refine",)  # writes nothing
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 YEAR = 365 * 24 * 3600
@@ -62,25 +59,17 @@ HEADERS = {
 
 
 class Credentials(NamedTuple):
-    """The user of a request, the CSRF token of its pages, and whether it has the bearer token.
-
-    ``is_seen`` is False for prefetches, and for requests of other sites' pages, whose results users may not see.
-    """
+    """The user of a request, the CSRF token of its pages, and whether it has the bearer token."""
 
     user: str
     csrf: str
     is_bearer: bool
-    is_seen: bool
 
 
 class SafetyMiddleware(RequestGuard):
     """The checks above in front of an application; ``Settings`` has the limits."""
 
     settings: Settings
-
-    def __init__(self, app: ASGIApp, settings: Settings):
-        super().__init__(app, settings)
-        self._n_uploads = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -92,8 +81,7 @@ class SafetyMiddleware(RequestGuard):
         csrf = cookies.get(CSRF_COOKIE, "")
         is_new = not _CSRF.fullmatch(csrf)
         is_bearer = self.has_token(headers)
-        is_seen = is_bearer or (headers.get("sec-fetch-site") in OWN_SITES and not _is_prefetch(headers))
-        credentials = Credentials(DEFAULT_USER, secrets.token_urlsafe(32) if is_new else csrf, is_bearer, is_seen)
+        credentials = Credentials(DEFAULT_USER, secrets.token_urlsafe(32) if is_new else csrf, is_bearer)
         scope.setdefault("state", {})["credentials"] = credentials
         caching = "no-cache" if scope["path"].startswith("/static/") else "no-store"
         cookie = f"{CSRF_COOKIE}={credentials.csrf}; HttpOnly; Max-Age={YEAR}; Path=/; SameSite=Strict"
@@ -110,7 +98,8 @@ class SafetyMiddleware(RequestGuard):
             if (page := _warming_page(request)) is not None:
                 await page(scope, receive, sender.send)
                 return
-            await self._run(scope, receive, sender, headers)
+            check_length(headers, self.settings.max_body)
+            await self.read_and_respond(scope, receive, sender)
         except RequestError as error:
             if not sender.has_started:
                 await error_response(request, error)(scope, receive, sender.send)
@@ -150,36 +139,6 @@ class SafetyMiddleware(RequestGuard):
             hint = "Reload the page; programs get one from GET /api/v1/session, or send Authorization: Bearer TOKEN."
             raise RequestError(403, "csrf", "the CSRF token is missing or wrong.", hint)
 
-    # limits
-
-    async def _run(self, scope: Scope, receive: Receive, sender: Sender, headers: Headers) -> None:
-        """Read the body, within the limits of its size and time, and respond."""
-        is_upload = scope["method"] == "POST" and scope["path"] == UPLOADS
-        limit = self.settings.max_upload if is_upload else self.settings.max_body
-        check_length(headers, limit)
-        if not is_upload:
-            await self.read_and_respond(scope, receive, sender)
-            return
-        upload = Upload()
-        try:
-            if await self._save(receive, upload):
-                scope["state"]["upload"] = upload
-                await self.respond(scope, replay(b"", receive), sender)
-        finally:
-            upload.close()
-
-    async def _save(self, receive: Receive, upload: Upload) -> bool:
-        if self._n_uploads >= MAX_UPLOADS:
-            raise RequestError(429, "busy", "other logs are being uploaded.", "Try again in a moment.")
-        self._n_uploads += 1
-        try:
-            return await upload.save(receive, self.settings.max_upload)
-        except OSError as error:
-            message = f"the upload cannot be written to disk ({error.strerror or error})."
-            raise RequestError(507, "disk", message, "Free some space in the temporary folder.") from error
-        finally:
-            self._n_uploads -= 1
-
 
 def set_user_cookie(response: Response, user: str) -> None:
     """Store the user name in a cookie."""
@@ -217,7 +176,3 @@ def _warming_page(request: Request) -> Response | None:
         return None
     share, words = warming
     return Response(starting_page(words, share), headers=STARTING_HEADERS, media_type="text/html; charset=utf-8")
-
-
-def _is_prefetch(headers: Headers) -> bool:
-    return "prefetch" in headers.get("sec-purpose", headers.get("purpose", ""))

@@ -14,10 +14,7 @@ from fastapi.responses import HTMLResponse, Response
 from plackett.apps.workbench import limits
 from plackett.apps.workbench.collections.base import Hits
 from plackett.apps.workbench.errors import RequestError, client_errors
-from plackett.apps.workbench.http.charts import preference_chart
-from plackett.apps.workbench.schemas.clicks import CLICK_MODELS, ClickGradeResponse
-from plackett.apps.workbench.schemas.interleaving import INTERLEAVING_METHODS, InterleavingResponse
-from plackett.apps.workbench.schemas.lists import ClickChip, ListOptions, RankedList, Result, ShownOrder
+from plackett.apps.workbench.schemas.lists import ListOptions, RankedList, Result
 from plackett.apps.workbench.schemas.queue import NextRequest
 from plackett.apps.workbench.schemas.values import METHODS
 from plackett.apps.workbench.workbench.queues import known_queue
@@ -41,7 +38,6 @@ _RANKERS = {
     "tf-idf": "TF-IDF",
     "boolean": "Boolean (and, or, not)",
 }
-MIXED = "two rankers, mixed for a test"
 SIGNIFICANT = 0.05
 _HEADINGS = {401: "Token required", 403: "Not allowed", 404: "Not found", 503: "Not available"}
 
@@ -53,8 +49,6 @@ def add_pages(app: FastAPI) -> None:
         ("/", search_page),
         ("/document", document_page),
         ("/collection", collection_page),
-        ("/clicks", clicks_page),
-        ("/interleaving", interleaving_page),
         ("/lists", lists_page),
         ("/features", features_page),
     ):
@@ -81,13 +75,9 @@ def search_page(
         try:
             _check_query(q)
             k = limits.MAX_K if bench.collection.kind == "letor" else DOCUMENTS
-            # other views are drawn, and logged, by the script
-            order: ShownOrder | None = "refined" if view in ("", "refined") else None
-            options = ListOptions.model_construct(
-                base=base, method=method, pin_judged=is_pinned, k=k, shown_order=order
-            )
+            options = ListOptions.model_construct(base=base, method=method, pin_judged=is_pinned, k=k)
             caller = request.state.credentials
-            found = bench.searching.search(caller.user, q, options, is_seen=caller.is_seen)
+            found = bench.searching.search(caller.user, q, options)
             notes = bench.team.notes(caller.user, q)
             if queue:
                 place = bench.queues.next(caller.user, NextRequest(queue=queue, base=found.base, after=q))
@@ -105,7 +95,7 @@ def search_page(
         pin_judged=is_pinned,
         view=view if view in VIEWS else VIEWS[0],
         list=found,
-        participation=bench.interleaving.participation(request.state.credentials.user),
+        annotators=bench.store.annotators(bench.collection.key),
         list_json="" if found is None else found.model_dump_json(),
         problem=None if error is None else _error_text(error),
         queue=queue,
@@ -115,15 +105,11 @@ def search_page(
     )
 
 
-def document_page(
-    request: Request, docid: str = "", q: str = "", base: str = "", shown: str = "", queue: str = ""
-) -> Response:
-    """Return a document as plain text, with its features for the query that found it; log it as opened from a list."""
+def document_page(request: Request, docid: str = "", q: str = "", base: str = "", queue: str = "") -> Response:
+    """Return a document as plain text, with its features for the query that found it."""
     _check_query(q)
     bench, caller = bench_of(request), request.state.credentials
     document = bench.searching.document(docid, q or None, base)
-    if caller.is_seen:
-        bench.log.open(caller.user, shown, docid)
     values = {"q": q, "base": base, "queue": known_queue(queue)}
     back = "/?" + urlencode({name: value for name, value in values.items() if value})
     grade = bench.judging.grade(caller.user, q, docid) if q.strip() else None
@@ -142,47 +128,9 @@ def collection_page(request: Request, offset: int = 0) -> Response:
         about=bench.reviewing.describe(),
         queries=bench.reviewing.queries(None, QUERIES, offset),
         trained=bench.rankers.rankers().rankers[::-1],
-        click_sets=bench.click_judgements.sets().sets,
+        annotators=bench.store.annotators(bench.collection.key),
         offset=offset,
         limit=QUERIES,
-    )
-
-
-def clicks_page(request: Request, set_id: int = 0, offset: int = 0) -> Response:
-    """Return the click logs with what they tell, and the judgements from them."""
-    bench, offset = bench_of(request), max(0, offset)
-    sets = bench.click_judgements.sets().sets
-    chosen = set_id or (sets[0].id if sets else 0)
-    return render_page(
-        request,
-        "clicks.html",
-        here="clicks",
-        about=bench.click_logs.logs(),
-        sets=sets,
-        graded=bench.click_judgements.grades(chosen, QUERIES, offset) if chosen else None,
-        models=CLICK_MODELS,
-        max_upload=bench.settings.max_upload,
-        offset=offset,
-        limit=QUERIES,
-    )
-
-
-def interleaving_page(request: Request, test_id: int = 0) -> Response:
-    """Return the interleaved tests, and the preference of the newest one or a chosen one."""
-    bench = bench_of(request)
-    tests = bench.interleaving.tests().tests
-    chosen = test_id or (tests[0].id if tests else 0)
-    own, saved = bench.collection.own_rankers(), bench.collection.base_rankers()[len(bench.collection.own_rankers()) :]
-    return render_page(
-        request,
-        "interleaving.html",
-        here="interleaving",
-        tests=tests,
-        test=bench.interleaving.test(chosen) if chosen else None,
-        is_running=any(one.is_running for one in tests),
-        choices=(own[0], [*own[:2], *saved][-1]),  # the default ranker and the newest one
-        methods=INTERLEAVING_METHODS,
-        max_lists=limits.MAX_LISTS_PER_USER,
     )
 
 
@@ -239,7 +187,6 @@ def render_page(request: Request, template: str, status: int = 200, /, **values:
     text = _TEMPLATES.get_template(template).render(
         credentials=request.state.credentials,
         collection=bench_of(request).collection,
-        is_logging=bench_of(request).log.is_on,
         grades=bench_of(request).settings.grades,
         **values,
     )
@@ -268,9 +215,9 @@ def _error_text(error: RequestError) -> str:
 # filters and functions of the templates
 
 
-def document_url(docid: str, q: str = "", base: str = "", shown: str | None = None) -> str:
-    """Return the address of a document's page; ``shown`` is the logged list that it is opened from."""
-    values = (("docid", docid), ("q", q), ("base", base), ("shown", shown))
+def document_url(docid: str, q: str = "", base: str = "") -> str:
+    """Return the address of a document's page."""
+    values = (("docid", docid), ("q", q), ("base", base))
     return "/document?" + urlencode({name: value for name, value in values if value}, errors="replace")
 
 
@@ -323,8 +270,7 @@ def moved_in_words(row: Result) -> str:
 
 def counted(ranked: RankedList) -> str:
     """Return the counts of a list."""
-    by = ranker_name(ranked.base) if ranked.test is None else MIXED
-    parts = [f"{count_of(ranked.n_found, 'document')} by {by}"]
+    parts = [f"{count_of(ranked.n_found, 'document')} by {ranker_name(ranked.base)}"]
     if ranked.n_judged:
         parts.append(f"{ranked.n_judged} judged")
     if ranked.n_pairs:
@@ -349,27 +295,6 @@ def ranker_name(name: str) -> str:
 def method_name(name: str) -> str:
     """Return the displayed name of a refinement method."""
     return "Rocchio" if name == "rocchio" else name
-
-
-def interval(grade: ClickChip | ClickGradeResponse) -> str:
-    """Return the interval of the estimated chance of a click."""
-    return f"{grade.low:.2f}–{grade.high:.2f}"
-
-
-def verdict(test: InterleavingResponse) -> str:
-    """Return the verdict of a test as a sentence."""
-    users = count_of(test.n_users, "user")
-    if test.verdict in (test.first, test.second):
-        return f"{ranker_name(test.verdict)} is preferred: after {users} the interval excludes 0."
-    if not test.n_users:
-        return "No user counts yet." if test.is_running else "The test was stopped before a user counted."
-    return f"{'Undecided so far' if test.is_running else 'Undecided'}: after {users} the interval includes 0."
-
-
-def chip_title(grade: ClickChip) -> str:
-    """Return the explanation of a grade from clicks."""
-    shown = count_of(grade.impressions, "impression")
-    return f"A click model's grade, not a person's: chance of a click {grade.value:.2f}, from {shown}"
 
 
 def has_won(summary: dict[str, Any]) -> bool | None:
@@ -410,10 +335,6 @@ def _environment() -> jinja2.Environment:
         on_labels,
         ranker_name,
         method_name,
-        interval,
-        verdict,
-        preference_chart,
-        chip_title,
         has_won,
         step,
     ):

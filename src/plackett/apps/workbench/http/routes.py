@@ -6,27 +6,16 @@ only passes bytes on.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Query, Response
 
-from plackett.apps.workbench.http.api import Bench, Caller, LogFile, PathId, as_download, as_json, new_router
+from plackett.apps.workbench.http.api import Bench, Caller, PathId, as_download, as_json, new_router
 from plackett.apps.workbench.http.middleware import clean_user_name, set_user_cookie
 from plackett.apps.workbench.schemas.base import PageRequest
-from plackett.apps.workbench.schemas.clicks import (
-    ClickGradesRequest,
-    ClickGradesResponse,
-    ClickJudgeRequest,
-    ClickLogsResponse,
-    ClickRequest,
-    ClickResponse,
-    ClickSetsResponse,
-    LogFileRequest,
-    LogId,
-    SetId,
-    UploadRequest,
-)
 from plackett.apps.workbench.schemas.collection import (
+    AnnotatorId,
+    AnnotatorsResponse,
     CollectionResponse,
     ExportRequest,
     ImportRequest,
@@ -35,14 +24,6 @@ from plackett.apps.workbench.schemas.collection import (
     ListsResponse,
     QueriesRequest,
     QueriesResponse,
-)
-from plackett.apps.workbench.schemas.interleaving import (
-    InterleavingHistory,
-    InterleavingId,
-    InterleavingRequest,
-    InterleavingsResponse,
-    ParticipationRequest,
-    ParticipationResponse,
 )
 from plackett.apps.workbench.schemas.judging import JudgementRequest, JudgementResponse, ListRequest, PreferenceRequest
 from plackett.apps.workbench.schemas.lists import (
@@ -65,9 +46,6 @@ from plackett.apps.workbench.schemas.training import (
     TrainRequest,
 )
 
-NDJSON: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The file.", "content": {"application/x-ndjson": {"schema": {"type": "string"}}}}
-}
 router = new_router()
 
 
@@ -97,14 +75,14 @@ def name_user(bench: Bench, caller: Caller, request: UserRequest):
 
 @router.get("/search", response_model=RankedList, tags=["lists"])
 def search(bench: Bench, caller: Caller, request: Annotated[SearchRequest, Query()]):
-    """Return the list of a query, refined by this user's earlier judgements. With ``shown_order`` it is logged."""
-    return as_json(bench.searching.search(caller.user, request.q, request, is_seen=caller.is_seen))
+    """Return the list of a query, refined by this user's earlier judgements."""
+    return as_json(bench.searching.search(caller.user, request.q, request))
 
 
 @router.get("/lists/{query_id}", response_model=RankedList, tags=["lists"])
 def show(bench: Bench, caller: Caller, query_id: PathId, options: Annotated[ListOptions, Query()]):
-    """Return the list of a judged query. With ``shown_order`` it is logged."""
-    return as_json(bench.searching.show(caller.user, query_id, options, is_seen=caller.is_seen))
+    """Return the list of a judged query."""
+    return as_json(bench.searching.show(caller.user, query_id, options))
 
 
 @router.get("/lists/{query_id}/measures", response_model=MeasureResponse, tags=["lists"])
@@ -185,8 +163,20 @@ def export(bench: Bench, caller: Caller, request: Annotated[ExportRequest, Query
 
 @router.post("/import", response_model=ImportResponse, tags=["collection"])
 def import_judgements(bench: Bench, caller: Caller, request: ImportRequest):
-    """Add the judgements of a file to this user's, all or nothing."""
+    """Add the judgements of a file to this user's, or to those of an annotator, all or nothing."""
     return as_json(bench.reviewing.import_file(caller.user, request))
+
+
+@router.get("/annotators", response_model=AnnotatorsResponse, tags=["collection"])
+def annotators(bench: Bench):
+    """Return the imported annotators, which are not people."""
+    return as_json(bench.reviewing.annotators())
+
+
+@router.delete("/annotators", response_model=AnnotatorsResponse, tags=["collection"])
+def delete_annotator(bench: Bench, request: Annotated[AnnotatorId, Query()]):
+    """Delete the judgements of an imported annotator."""
+    return as_json(bench.reviewing.delete_annotator(request.annotator))
 
 
 # training
@@ -248,134 +238,6 @@ def change_ranker(bench: Bench, request: RankerRequest):
 def delete_ranker(bench: Bench, request: Annotated[RankerName, Query()]):
     """Delete a trained ranker."""
     return as_json(bench.rankers.delete(request.name))
-
-
-# the log of searches and clicks
-
-
-@router.post("/clicks", response_model=ClickResponse, tags=["clicks"])
-def click(bench: Bench, caller: Caller, request: ClickRequest):
-    """Log that this user opened a document of a list, which came with a ``shown_id``."""
-    return as_json(bench.log.click(caller.user, request.shown_id, request.docid))
-
-
-@router.get("/clicks/queries", response_class=Response, responses=NDJSON, tags=["clicks"])
-def logged_queries(bench: Bench, request: Annotated[LogFileRequest, Query()]):
-    """Return the lists that users saw as ``ubi_queries``, in NDJSON."""
-    return as_download(bench.log.queries_file(request.until))
-
-
-@router.get("/clicks/events", response_class=Response, responses=NDJSON, tags=["clicks"])
-def logged_events(bench: Bench, request: Annotated[LogFileRequest, Query()]):
-    """Return the clicks on these lists as ``ubi_events``, in NDJSON."""
-    return as_download(bench.log.events_file(request.until))
-
-
-# click logs, and judgements from them
-
-
-@router.get("/clicks/logs", response_model=ClickLogsResponse, tags=["clicks"])
-def click_logs(bench: Bench):
-    """Return the size of the workbench's own log, and the stored logs with what they can tell."""
-    return as_json(bench.click_logs.logs())
-
-
-@router.post(
-    "/clicks/logs",
-    response_model=JobResponse,
-    status_code=202,
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
-        }
-    },
-    tags=["clicks"],
-)
-def upload_log(bench: Bench, upload: LogFile, request: Annotated[UploadRequest, Query()]):
-    """Start a job that reads the click log in the body: CSV or NDJSON rows, or UBI's queries followed by its events."""
-    return as_json(bench.click_logs.upload(upload.take(), request), 202)
-
-
-@router.delete("/clicks/logs", response_model=ClickLogsResponse, tags=["clicks"])
-def delete_log(bench: Bench, request: Annotated[LogId, Query()]):
-    """Delete a stored log; judgements from it stay."""
-    return as_json(bench.click_logs.delete(request.log_id))
-
-
-@router.post("/clicks/logs/own", response_model=JobResponse, status_code=202, tags=["clicks"])
-def take_own_log(bench: Bench):
-    """Start a job that stores what the workbench has logged so far as a log."""
-    return as_json(bench.click_logs.take_own(), 202)
-
-
-@router.get("/clicks/sets", response_model=ClickSetsResponse, tags=["clicks"])
-def click_sets(bench: Bench):
-    """Return the sets of judgements from clicks, newest first."""
-    return as_json(bench.click_judgements.sets())
-
-
-@router.post("/clicks/sets", response_model=JobResponse, status_code=202, tags=["clicks"])
-def judge_clicks(bench: Bench, request: ClickJudgeRequest):
-    """Start a job that fits a click model to a log, and stores its judgements apart from those of people."""
-    return as_json(bench.click_judgements.judge(request), 202)
-
-
-@router.delete("/clicks/sets", response_model=ClickSetsResponse, tags=["clicks"])
-def delete_click_set(bench: Bench, request: Annotated[SetId, Query()]):
-    """Delete a set of judgements from clicks."""
-    return as_json(bench.click_judgements.delete(request.set_id))
-
-
-@router.get("/clicks/judgements", response_model=ClickGradesResponse, tags=["clicks"])
-def click_grades(bench: Bench, request: Annotated[ClickGradesRequest, Query()]):
-    """Return judgements of a set, each with the mean grade that people gave, if any."""
-    return as_json(bench.click_judgements.grades(request.set_id, request.limit, request.offset))
-
-
-# interleaved tests
-
-
-@router.get("/interleaving", response_model=InterleavingsResponse, tags=["interleaving"])
-def interleaved_tests(bench: Bench):
-    """Return the interleaved tests, newest first, with sums over their users."""
-    return as_json(bench.interleaving.tests())
-
-
-@router.post("/interleaving", response_model=InterleavingHistory, tags=["interleaving"])
-def start_test(bench: Bench, request: InterleavingRequest):
-    """Start a test of two base rankers with all users; one test runs at a time."""
-    return as_json(bench.interleaving.start(request))
-
-
-@router.delete("/interleaving", response_model=InterleavingsResponse, tags=["interleaving"])
-def delete_test(bench: Bench, request: Annotated[InterleavingId, Query()]):
-    """Delete a test that was stopped; the log of searches and clicks stays."""
-    return as_json(bench.interleaving.delete(request.test_id))
-
-
-@router.get("/interleaving/participation", response_model=ParticipationResponse, tags=["interleaving"])
-def participation(bench: Bench, caller: Caller):
-    """Return whether this user takes part in tests, and which one is running."""
-    return as_json(bench.interleaving.participation(caller.user))
-
-
-@router.post("/interleaving/participation", response_model=ParticipationResponse, tags=["interleaving"])
-def take_part(bench: Bench, caller: Caller, request: ParticipationRequest):
-    """Set whether this user takes part in tests."""
-    return as_json(bench.interleaving.take_part(caller.user, request.takes_part))
-
-
-@router.get("/interleaving/{test_id}", response_model=InterleavingHistory, tags=["interleaving"])
-def interleaved_test(bench: Bench, test_id: PathId):
-    """Return a test with its preference, interval and verdict, and their history."""
-    return as_json(bench.interleaving.test(test_id))
-
-
-@router.post("/interleaving/{test_id}/stop", response_model=InterleavingHistory, tags=["interleaving"])
-def stop_test(bench: Bench, test_id: PathId):
-    """Stop a test; users with a click who did not count yet count now."""
-    return as_json(bench.interleaving.stop(test_id))
 
 
 # for other search engines

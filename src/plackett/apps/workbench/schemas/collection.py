@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, StringConstraints, model_validator
@@ -11,7 +12,7 @@ from plackett.apps.workbench.records import JudgedList, QuerySummary
 from plackett.apps.workbench.schemas.base import PageRequest, RequestModel
 from plackett.apps.workbench.schemas.lists import MeasureRequest
 from plackett.apps.workbench.schemas.session import BaseRanker, CollectionName
-from plackett.apps.workbench.schemas.values import Base, Format
+from plackett.apps.workbench.schemas.values import Base, Format, Id, Name
 
 
 class QueriesRequest(PageRequest):
@@ -100,17 +101,20 @@ class ExportRequest(MeasureRequest):
 
     @model_validator(mode="after")
     def _check_source(self):
-        if self.click_set is not None and (self.mine or self.format == "run"):
-            raise ValueError("click_set needs a format of judgements (letor, qrels or json), and excludes mine")
+        if self.annotator is not None and (self.mine or self.format == "run"):
+            raise ValueError("annotator needs a format of judgements (letor, qrels or json), and excludes mine")
         return self
 
 
 class ImportRequest(RequestModel):
-    """The content of a file of judgements, which are added to the user's."""
+    """The content of a file of judgements, which are added to the user's, or to those of an annotator."""
 
     format: Literal["auto", "json", "qrels", "letor", "csv"] = "auto"
     text: Annotated[str, StringConstraints(min_length=1, max_length=MAX_IMPORT)]
     base: Base = ""
+    annotator: Name | None = Field(
+        default=None, description="A name for judgements that are not a person's, such as those of a click model."
+    )
 
 
 class ImportResponse(BaseModel):
@@ -118,3 +122,23 @@ class ImportResponse(BaseModel):
 
     n_imported: int
     notes: list[str]
+
+
+class AnnotatorId(RequestModel):
+    """The id of an imported annotator."""
+
+    annotator: Id
+
+
+class AnnotatorResponse(BaseModel):
+    """An imported annotator, which is not a person."""
+
+    id: int
+    name: str
+    created: datetime
+
+
+class AnnotatorsResponse(BaseModel):
+    """Imported annotators, oldest first."""
+
+    annotators: list[AnnotatorResponse]

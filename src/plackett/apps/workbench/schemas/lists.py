@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, Field, StringConstraints
 
 from plackett.apps.workbench.limits import MAX_K, MAX_QUERY
 from plackett.apps.workbench.schemas.base import RequestModel
 from plackett.apps.workbench.schemas.values import NO_NULL, Base, Docid, Id, Method, QueryText
-
-ShownOrder = Literal["refined", "before"]
 
 
 class ListOptions(RequestModel):
@@ -25,9 +23,6 @@ class ListOptions(RequestModel):
     k: int = Field(default=50, ge=1, le=MAX_K, description="Number of documents to find and refine.")
     shown: int = Field(default=20, ge=1, le=MAX_K, description="Number of documents in the response.")
     side_by_side: bool = Field(default=False, description="Whether the response has the base order too.")
-    shown_order: ShownOrder | None = Field(
-        default=None, description="The order that a user will see, which is logged; null logs nothing."
-    )
 
 
 class SearchRequest(ListOptions):
@@ -42,9 +37,7 @@ class MeasureRequest(RequestModel):
     base: Base = ""
     method: Method = "multiplicative"
     k: int = Field(default=50, ge=1, le=MAX_K)
-    click_set: Id | None = Field(
-        default=None, description="A set of judgements from clicks to use instead of those of people."
-    )
+    annotator: Id | None = Field(default=None, description="An imported annotator to use instead of people.")
 
 
 class DocumentRequest(RequestModel):
@@ -70,21 +63,10 @@ class Reason(BaseModel):
     amount: float
 
 
-class ClickChip(BaseModel):
-    """A grade from clicks, with the estimated chance of a click and its interval."""
-
-    grade: int
-    value: float
-    low: float
-    high: float
-    impressions: int
-
-
 class Result(BaseModel):
     """A document in a list; places count from 1, and ``moved`` is positive if it moved up.
 
-    ``grade`` is this user's judgement, ``label`` that of the collection, and ``clicks`` the newest from clicks, which
-    neither refines nor measures the list.
+    ``grade`` is this user's judgement, ``label`` that of the collection.
     """
 
     docid: str
@@ -97,7 +79,6 @@ class Result(BaseModel):
     moved: int
     grade: float | None
     label: float | None
-    clicks: ClickChip | None
     why: list[Reason]
 
 
@@ -129,10 +110,6 @@ class RankedList(BaseModel):
     """A list refined by this user's judgements."""
 
     query_id: int | None = Field(description="Null if the query is not judged yet.")
-    shown_id: str | None = Field(default=None, description="The id of a logged list, for its clicks.")
-    test: str | None = Field(
-        default=None, description="The interleaved test that mixed the list; its scores only give the order."
-    )
     query: str
     base: str
     method: Method
@@ -145,8 +122,6 @@ class RankedList(BaseModel):
     can_undo: bool
     note: str | None = Field(description="About the refinement.")
     list_note: str | None = Field(default=None, description="About the list of the base ranker.")
-    click_set: int | None = Field(description="The set that grades from clicks come from.")
-    click_origin: str | None
     pairs: list[Pair]
     elsewhere: list[Graded]
     results: list[Result]

@@ -11,33 +11,25 @@ from plackett.apps.workbench.limits import MAX_IMPORT, MAX_SET_QUERIES
 from plackett.apps.workbench.schemas.base import PageRequest, RequestModel
 from plackett.apps.workbench.schemas.values import Id, Name
 
-QuerySource = Literal["text", "judged-file", "log", "judged", "lists"]
+QuerySource = Literal["text", "judged-file", "judged", "lists"]
 
 
 class QuerySetRequest(RequestModel):
     """A new query set.
 
     ``source`` is "text" (one query per line of ``text``), "judged-file" (the queries of ``text``, a file that
-    ``/import`` reads), "log" (searches of users), "judged" (the queries that people judged here) or "lists" (those of a
-    collection with labels).
+    ``/import`` reads), "judged" (the queries that people judged here) or "lists" (those of a collection with labels).
     """
 
     name: Name
     source: QuerySource = "text"
     text: Annotated[str, StringConstraints(max_length=MAX_IMPORT)] = ""
     limit: int = Field(default=50, ge=1, le=MAX_SET_QUERIES, description="Maximum queries; a text is never cut.")
-    order: Literal["frequent", "sample"] = Field(
-        default="frequent",
-        description="Of a log: the most frequent queries, or a sample in which frequent ones are more likely.",
-    )
-    log_id: Id | None = Field(default=None, description="A stored click log; null means the workbench's own log.")
 
     @model_validator(mode="after")
     def _check_text(self):
         if bool(self.text.strip()) != (self.source in ("text", "judged-file")):
             raise ValueError('the sources "text" and "judged-file" need text, and the others must not have it')
-        if self.log_id is not None and self.source != "log":
-            raise ValueError('log_id requires the source "log"')
         return self
 
 

@@ -7,12 +7,12 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from plackett.apps.workbench.limits import MAX_BOARD_RANKERS
+from plackett.apps.workbench.limits import MAX_BASE, MAX_BOARD_RANKERS
 from plackett.apps.workbench.schemas.base import RequestModel
-from plackett.apps.workbench.schemas.interleaving import RankerChoice
 from plackett.apps.workbench.schemas.query_sets import QuerySetResponse
 from plackett.apps.workbench.schemas.values import NO_NULL, Id
 
+RankerChoice = Annotated[str, StringConstraints(min_length=1, max_length=MAX_BASE, pattern=NO_NULL)]
 MeasureText = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=NO_NULL)]
 Unjudged = Literal["not-relevant", "left-out"]
 Order = Literal["worst", "best", "given"]
@@ -26,7 +26,7 @@ class MeasuringRequest(RequestModel):
         default="",
         max_length=40,
         pattern=r"^[a-z]*(:[0-9]{1,18})?$",
-        description="people, mine, labels (of the collection) or clicks:ID; empty means labels if there are any, "
+        description="people, mine, labels (of the collection) or annotator:ID; empty means labels if there are any, "
         "else people.",
     )
     unjudged: Unjudged = Field(

@@ -17,14 +17,12 @@ class TrainRequest(RequestModel):
     base: Base = Field(default="", description="The base ranker to compare with; empty means the default.")
     name: Name | None = Field(default=None, description='The name of the ranker; null means "trained-" and a number.')
     mine: bool = Field(default=False, description="Whether only this user's judgements count.")
-    click_set: Id | None = Field(
-        default=None, description="A set of judgements from clicks to train on instead of those of people."
-    )
+    annotator: Id | None = Field(default=None, description="An imported annotator to train on instead of people.")
 
     @model_validator(mode="after")
     def _check_source(self):
-        if self.mine and self.click_set is not None:
-            raise ValueError("give either mine or click_set: judgements from clicks belong to no user")
+        if self.mine and self.annotator is not None:
+            raise ValueError("give either mine or annotator")
         return self
 
 

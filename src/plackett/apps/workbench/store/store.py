@@ -9,13 +9,11 @@ from itertools import groupby, islice
 from typing import Any, TypeVar
 
 from cachetools import LRUCache
-from sqlalchemy import ColumnElement, Connection, Engine, Select, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, Select, delete, func, insert, select, update
 
 from plackett.apps.workbench.records import Event, Judgement, ListState, Preference, Query, QuerySummary, User
 from plackett.apps.workbench.store import tables
-from plackett.apps.workbench.store.clicks import ClickStore
 from plackett.apps.workbench.store.database import SCHEMA_LOCK, advisory_lock
-from plackett.apps.workbench.store.interleaving import InterleavingStore
 from plackett.apps.workbench.store.jobs import JobStore
 from plackett.apps.workbench.store.query_sets import QuerySetStore
 from plackett.apps.workbench.store.rankers import RankerStore
@@ -34,6 +32,7 @@ from plackett.apps.workbench.store.validation import (
 
 USERS, QUERIES, EVENTS = tables.users, tables.queries, tables.events
 UNDOS = EVENTS.alias("undos")
+PEOPLE = select(USERS.c.id).where(USERS.c.is_person)
 QUERY_COLUMNS = [QUERIES.c[name] for name in Query._fields]
 # imports take turns: two of them that lock the same queries in different orders would deadlock
 IMPORT_LOCK = SCHEMA_LOCK + 1
@@ -42,7 +41,7 @@ CACHED = 1024  # users, and queries
 Found = TypeVar("Found", User, Query)
 
 
-class Store(RankerStore, JobStore, InterleavingStore, ClickStore, QuerySetStore, SnapshotStore, TeamStore):
+class Store(RankerStore, JobStore, QuerySetStore, SnapshotStore, TeamStore):
     """Judgements of several users, in a database: ``Store.open(url)``. Thread-safe.
 
     A write is on disk when its method returns. Judgements are an append-only log; ``ListState.from_events`` has its
@@ -61,12 +60,23 @@ class Store(RankerStore, JobStore, InterleavingStore, ClickStore, QuerySetStore,
 
     def user(self, name: str) -> User:
         """Return the user of that name, and create it if needed."""
+        return self._created(name, is_person=True)
+
+    def annotator(self, name: str) -> User:
+        """Return the annotator of that name, which is not a person, and create it if needed."""
+        return self._created(name, is_person=False)
+
+    def _created(self, name: str, is_person: bool) -> User:
         found = self.find_user(name)
-        if found is not None:
-            return found
-        with self.writing() as connection:
-            connection.execute(self.insert_new(USERS).values(name=name, created=datetime.now(UTC)))
-            return User(*connection.execute(select(USERS).where(USERS.c.name == name)).one())
+        if found is None:
+            with self.writing() as connection:
+                row = {"name": name, "is_person": is_person, "created": datetime.now(UTC)}
+                connection.execute(self.insert_new(USERS).values(row))
+                found = User(*connection.execute(select(USERS).where(USERS.c.name == name)).one())
+        if found.is_person != is_person:
+            kind = "a user" if found.is_person else "an imported annotator"
+            raise ValueError(f'"{name}" is the name of {kind}. Choose another name.')
+        return found
 
     def find_user(self, name: str) -> User | None:
         """Return the user of that name, or None."""
@@ -74,9 +84,26 @@ class Store(RankerStore, JobStore, InterleavingStore, ClickStore, QuerySetStore,
         return self._find(self._users, name, User, select(USERS).where(USERS.c.name == name))
 
     def users(self) -> list[User]:
-        """Return all users, oldest first."""
+        """Return all people, oldest first."""
         with self.reading() as connection:
-            return [User(*row) for row in connection.execute(select(USERS).order_by(USERS.c.id))]
+            return [
+                User(*row) for row in connection.execute(select(USERS).where(USERS.c.is_person).order_by(USERS.c.id))
+            ]
+
+    def annotators(self, collection: str) -> list[User]:
+        """Return the imported annotators with judgements of a collection, oldest first."""
+        own = select(EVENTS.c.user_id).join(QUERIES, QUERIES.c.id == EVENTS.c.query_id)
+        own = own.where(QUERIES.c.collection == check_text(collection, "a collection's name"))
+        wanted = select(USERS).where(~USERS.c.is_person, USERS.c.id.in_(own)).order_by(USERS.c.id)
+        with self.reading() as connection:
+            return [User(*row) for row in connection.execute(wanted)]
+
+    def delete_judgements(self, collection: str, annotator_id: int) -> None:
+        """Delete the judgements of an imported annotator."""
+        own = select(QUERIES.c.id).where(QUERIES.c.collection == check_text(collection, "a collection's name"))
+        annotator = select(USERS.c.id).where(USERS.c.id == check_id(annotator_id, "annotator"), ~USERS.c.is_person)
+        with self.writing() as connection:
+            connection.execute(delete(EVENTS).where(EVENTS.c.user_id.in_(annotator), EVENTS.c.query_id.in_(own)))
 
     def query(self, collection: str, text: str, base: str) -> Query:
         """Return the query of that collection and text, and create it if needed.
@@ -225,7 +252,7 @@ class Store(RankerStore, JobStore, InterleavingStore, ClickStore, QuerySetStore,
     def queries(
         self, collection: str, *, user_id: int | None = None, limit: int = 50, offset: int = 0
     ) -> list[QuerySummary]:
-        """Return queries with events, of all users or of one, those with the latest events first."""
+        """Return queries with events, of all people or of one user, those with the latest events first."""
         check_page(limit, offset)
         latest = func.max(EVENTS.c.id)
         chosen = _judged_queries(collection, user_id).order_by(latest.desc()).limit(limit).offset(offset)
@@ -395,7 +422,9 @@ def _judged_queries(collection: str, user_id: int | None) -> Select:
     """Return a statement that selects the judged queries of a collection; the caller adds columns and an order."""
     chosen = select(QUERIES.c.id).join(EVENTS, EVENTS.c.query_id == QUERIES.c.id).group_by(QUERIES.c.id)
     chosen = chosen.where(QUERIES.c.collection == check_text(collection, "a collection's name"))
-    return chosen if user_id is None else chosen.where(EVENTS.c.user_id == check_id(user_id, "user"))
+    if user_id is None:
+        return chosen.where(EVENTS.c.user_id.in_(PEOPLE))
+    return chosen.where(EVENTS.c.user_id == check_id(user_id, "user"))
 
 
 def _states(
@@ -404,8 +433,7 @@ def _states(
     """Yield (query id, user, query, state) of every list of these queries."""
     chosen = _events(EVENTS.c.query_id.in_(list(query_ids))).order_by(None)
     chosen = chosen.join(USERS, USERS.c.id == EVENTS.c.user_id).join(QUERIES, QUERIES.c.id == EVENTS.c.query_id)
-    if user_id is not None:
-        chosen = chosen.where(EVENTS.c.user_id == check_id(user_id, "user"))
+    chosen = chosen.where(USERS.c.is_person if user_id is None else EVENTS.c.user_id == check_id(user_id, "user"))
     chosen = chosen.add_columns(USERS.c.name, QUERIES.c.text)
     rows = connection.execute(chosen.order_by(EVENTS.c.query_id, EVENTS.c.user_id, EVENTS.c.id))
     width = len(Event._fields)

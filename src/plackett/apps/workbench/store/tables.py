@@ -40,6 +40,7 @@ users = sa.Table(
     metadata,
     sa.Column("id", Id, primary_key=True),
     sa.Column("name", sa.Text, nullable=False, unique=True),
+    sa.Column("is_person", sa.Boolean, nullable=False),
     sa.Column("created", UtcTime, nullable=False),
 )
 
@@ -69,6 +70,7 @@ events = sa.Table(
     sa.Column("grade", sa.Double),
     sa.Column("target", Id, sa.ForeignKey("plackett_events.id"), unique=True),
     sa.Index("plackett_events_by_list", "query_id", "user_id", "id"),
+    sqlite_autoincrement=True,  # the ids of deleted judgements of an annotator are not used again
 )
 
 rankers = sa.Table(
@@ -96,105 +98,6 @@ jobs = sa.Table(
     sa.Column("result", sa.Text),
     sa.Column("created", UtcTime, nullable=False),
     sa.Column("updated", UtcTime, nullable=False),
-)
-
-# the log of searches and clicks, in which users have random ids instead of names
-clients = sa.Table(
-    "plackett_clients",
-    metadata,
-    sa.Column("name", sa.Text, primary_key=True),
-    sa.Column("client_id", sa.Text, nullable=False, unique=True),
-    sa.Column("created", UtcTime, nullable=False),
-)
-
-shown = sa.Table(
-    "plackett_shown",
-    metadata,
-    sa.Column("id", Id, primary_key=True),
-    sa.Column("shown_id", sa.Text, nullable=False, unique=True),
-    sa.Column("time", UtcTime, nullable=False),
-    sa.Column("collection", sa.Text, nullable=False),
-    sa.Column("client_id", sa.Text, nullable=False),
-    sa.Column("key", sa.Text, nullable=False),  # as in queries
-    sa.Column("query", sa.Text, nullable=False),
-    sa.Column("hits", sa.Text, nullable=False),
-    sa.Column("attributes", sa.Text, nullable=False),
-    sa.Index("plackett_shown_by_client", "client_id", "key", "id"),
-)
-
-clicks = sa.Table(
-    "plackett_clicks",
-    metadata,
-    sa.Column("list_id", Id, sa.ForeignKey("plackett_shown.id"), primary_key=True),
-    sa.Column("ordinal", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("docid", sa.Text, nullable=False),
-    sa.Column("time", UtcTime, nullable=False),
-)
-
-# logs as ``ClickLog.save`` writes them
-click_logs = sa.Table(
-    "plackett_click_logs",
-    metadata,
-    sa.Column("id", Id, primary_key=True),
-    sa.Column("collection", sa.Text, nullable=False),
-    sa.Column("name", sa.Text, nullable=False),
-    sa.Column("data", sa.LargeBinary, nullable=False),
-    sa.Column("summary", sa.Text, nullable=False),
-    sa.Column("created", UtcTime, nullable=False),
-    sqlite_autoincrement=True,  # the id of a deleted log is not used again
-)
-
-# judgements from clicks: never in the table of events, which has those of people
-click_sets = sa.Table(
-    "plackett_click_sets",
-    metadata,
-    sa.Column("id", Id, primary_key=True),
-    sa.Column("collection", sa.Text, nullable=False),
-    sa.Column("origin", sa.Text, nullable=False),
-    sa.Column("summary", sa.Text, nullable=False),
-    sa.Column("created", UtcTime, nullable=False),
-    sqlite_autoincrement=True,
-)
-
-click_grades = sa.Table(
-    "plackett_click_grades",
-    metadata,
-    sa.Column("set_id", Id, sa.ForeignKey("plackett_click_sets.id"), primary_key=True),
-    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("key", sa.Text, nullable=False),  # as in queries
-    sa.Column("query", sa.Text, nullable=False),
-    sa.Column("docid", sa.Text, nullable=False),
-    sa.Column("grade", sa.Integer, nullable=False),
-    sa.Column("value", sa.Double, nullable=False),
-    sa.Column("low", sa.Double, nullable=False),
-    sa.Column("high", sa.Double, nullable=False),
-    sa.Column("impressions", Id, nullable=False),
-    sa.Index("plackett_click_grades_by_query", "set_id", "key"),
-)
-
-# interleaved tests; their lists and credits are in the tables of plackett.clicks.interleaving, under the key
-interleavings = sa.Table(
-    "plackett_interleavings",
-    metadata,
-    sa.Column("id", Id, primary_key=True),
-    sa.Column("key", sa.Text, nullable=False, unique=True),
-    sa.Column("collection", sa.Text, nullable=False),
-    sa.Column("name", sa.Text, nullable=False),
-    sa.Column("method", sa.Text, nullable=False),
-    sa.Column("first", sa.Text, nullable=False),
-    sa.Column("second", sa.Text, nullable=False),
-    sa.Column("lists_per_user", sa.Integer, nullable=False),
-    sa.Column("created", UtcTime, nullable=False),
-    sa.Column("stopped", UtcTime),
-    sqlite_autoincrement=True,
-)
-
-# users who take no part in interleaved tests
-opt_outs = sa.Table(
-    "plackett_opt_outs",
-    metadata,
-    sa.Column("client_id", sa.Text, primary_key=True),
-    sa.Column("created", UtcTime, nullable=False),
 )
 
 # query sets of the scoreboard

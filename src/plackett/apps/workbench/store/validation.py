@@ -15,7 +15,6 @@ MAX_NAME = MAX_BASE  # characters in the name of a user, a ranker, a base ranker
 MAX_TEXT = 2_000  # characters in a collection's name or a job's message
 MAX_JSON = 1_000_000  # characters in a job's settings or result, or a ranker's summary
 MAX_RANKER = 64 * 2**20  # bytes in a saved ranker
-MAX_CLICK_LOG = 256 * 2**20  # bytes in a cleaned click log
 
 
 def check_text(value: str, what: str, *, max_length: int = MAX_TEXT, may_be_empty: bool = False) -> str:

@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote
 import numpy as np
 
 from plackett.apps.workbench.collections.base import Collection
-from plackett.apps.workbench.records import ClickGrade, ClickSet, Judged, Judgement, Preference
+from plackett.apps.workbench.records import Judged, Judgement, Preference
 from plackett.apps.workbench.workbench.pooled_judgements import NO_DOCUMENTS, graded_hits, pool_judgements
 from plackett.apps.workbench.workbench.refining import refined_scores
 from plackett.data.letor.write import write_letor
@@ -30,7 +30,6 @@ from plackett.validation import check_choice
 FORMATS = ("json", "qrels", "letor", "run")
 EXTENSIONS = {"json": "json", "qrels": "qrels", "letor": "letor.txt", "run": "run"}
 JSON_NAME, JSON_VERSION = "plackett judgements", 1
-CLICK_JSON_NAME = "plackett click judgements"
 JSON_BATCH = 500  # entries of a JSON file at a time
 _NOT_IN_ID = re.compile(r"[\s%#\x00-\x1f\x7f]")
 
@@ -90,36 +89,6 @@ def export_judgements(
     if format == "letor" and not first:
         raise ValueError(NO_DOCUMENTS)
     return ExportedFile(file, "text/plain; charset=utf-8", chain([first], parts))
-
-
-def export_click_grades(
-    format: str, collection: Collection, made: ClickSet, grades: Iterable[ClickGrade], *, base: str = ""
-) -> ExportedFile:
-    """Return a set of judgements from clicks as a file, whose name says so.
-
-    Parameters
-    ----------
-    format : {"json", "qrels", "letor"}
-        ``"json"`` has the origin, and every grade with its chance, interval and impressions. The others have grades.
-    grades : iterable, as the store returns them
-    base : as in ``Collection.score``, for ``"letor"``
-    """
-    if format != "json":
-        as_given = (Judgement("", one.query, one.docid, float(one.grade), made.created) for one in grades)
-        file = export_judgements(format, collection, as_given, base=base)
-    else:
-        file = ExportedFile(_file_name(collection, format), "application/json", _click_json(collection, made, grades))
-    ending = f".{EXTENSIONS[format]}"
-    return file._replace(name=f"{file.name.removesuffix(ending)}-clicks-{made.id}{ending}")
-
-
-def _click_json(collection: Collection, made: ClickSet, grades: Iterable[ClickGrade]) -> Iterator[bytes]:
-    """Yield a JSON object with one line per judgement, which imports of people's judgements refuse."""
-    head = {"format": CLICK_JSON_NAME, "version": JSON_VERSION, "collection": collection.name, "origin": made.origin}
-    head |= {"time": made.created.isoformat(), **made.summary}
-    yield _text(json.dumps(head, ensure_ascii=False)[:-1])
-    yield from _json_section("click_judgements", (one._asdict() for one in grades))
-    yield b"}\n"
 
 
 def _json(collection: Collection, graded: Iterable[Judgement], preferred: Iterable[Preference]) -> Iterator[bytes]:

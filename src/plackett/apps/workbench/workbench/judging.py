@@ -32,7 +32,7 @@ class Judging:
             query, hits = self._judged_query(request, request.docid)
             user_id = self._store.user(user).id
             event = self._store.judge(user_id, query.id, request.docid, request.grade)
-        return self._response(request, user, user_id, query, hits, event)
+        return self._response(request, user_id, query, hits, event)
 
     def prefer(self, user: str, request: PreferenceRequest) -> JudgementResponse:
         """Prefer a document to another."""
@@ -40,19 +40,19 @@ class Judging:
             query, hits = self._judged_query(request, request.docid, request.other)
             user_id = self._store.user(user).id
             event = self._store.prefer(user_id, query.id, request.docid, request.other)
-        return self._response(request, user, user_id, query, hits, event)
+        return self._response(request, user_id, query, hits, event)
 
     def undo(self, user: str, request: ListRequest) -> JudgementResponse:
         """Undo the user's last judgement of a list."""
         query, user_id = self._known_query(request), self._searching.user_id(user)
         event = None if user_id is None else self._store.undo(user_id, query.id)
-        return self._response(request, user, user_id, query, None, event)
+        return self._response(request, user_id, query, None, event)
 
     def reset(self, user: str, request: ListRequest) -> JudgementResponse:
         """Clear the user's judgements of a list."""
         query, user_id = self._known_query(request), self._searching.user_id(user)
         n_cleared = 0 if user_id is None else self._store.reset(user_id, query.id)
-        return self._response(request, user, user_id, query, None, None, n_cleared)
+        return self._response(request, user_id, query, None, None, n_cleared)
 
     def grade(self, user: str, text: str, docid: str) -> float | None:
         """Return the user's grade of a document for a query; None if there is none."""
@@ -82,7 +82,6 @@ class Judging:
     def _response(
         self,
         request: ListRequest,
-        user: str,
         user_id: int | None,
         query: Query,
         hits: Hits | None,
@@ -92,6 +91,6 @@ class Judging:
         ranked = None
         if request.with_list:
             hits = self._searching.hits(query, request) if hits is None else hits
-            ranked = self._searching.seen_list(user, user_id, query.id, query.text, hits, request, request.shown_order)
+            ranked = self._searching.ranked_list(user_id, query.id, query.text, hits, request)
         written = None if event is None else EventResponse.model_validate(event, from_attributes=True)
         return JudgementResponse(query_id=query.id, event=written, n_cleared=n_cleared, list=ranked)

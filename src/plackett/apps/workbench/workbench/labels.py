@@ -1,4 +1,4 @@
-"""The judgements that rankings are measured on: those of people, of clicks, or of the collection."""
+"""The judgements that rankings are measured on: those of people, of an annotator, or of the collection."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ import threading
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Protocol
 
-from cachetools import LRUCache
-
 from plackett.apps.workbench.collections.base import Collection
 from plackett.apps.workbench.errors import RequestError
-from plackett.apps.workbench.workbench.click_judgements import ClickJudgements, origin
 
 if TYPE_CHECKING:
     from plackett.apps.workbench.store import Store
 
-PEOPLE, MINE, COLLECTION, CLICKS = "people", "mine", "labels", "clicks:"
+PEOPLE, MINE, COLLECTION, ANNOTATOR = "people", "mine", "labels", "annotator:"
 Grades = dict[str, dict[str, dict[str, float]]]  # by query, document and user
 
 
@@ -35,11 +32,9 @@ class Labels(Protocol):
 class LabelSources:
     """The judgements of a collection by the name of their source. Thread-safe."""
 
-    def __init__(self, collection: Collection, store: Store, click_judgements: ClickJudgements):
-        self._collection, self._store, self._click_judgements = collection, store, click_judgements
-        self._people = _PeopleGrades(store, collection.key)
-        self._clicks: LRUCache[int, dict[str, dict[str, float]]] = LRUCache(4)
-        self._lock = threading.Lock()
+    def __init__(self, collection: Collection, store: Store):
+        self._collection, self._store = collection, store
+        self._grades = _AllGrades(store, collection.key)
 
     def default(self) -> str:
         """Return the source to start with: the labels of the collection if it has some, else all people."""
@@ -52,21 +47,23 @@ class LabelSources:
     def choices(self) -> list[tuple[str, str]]:
         """Return (name, words) of all sources."""
         own = [(COLLECTION, "labels of the collection")] if self.has_own() else []
-        sets = [(f"{CLICKS}{one.id}", origin(one)) for one in self._store.click_sets(self._collection.key)]
-        return [*own, (PEOPLE, "all people"), (MINE, "only mine"), *sets]
+        others = [(f"{ANNOTATOR}{one.id}", one.name) for one in self._store.annotators(self._collection.key)]
+        return [*own, (PEOPLE, "all people"), (MINE, "only mine"), *others]
 
     def get(self, source: str, user: str) -> Labels:
         """Return the labels of a source; "" means the default one."""
         source = source or self.default()
         if source == COLLECTION:
             return _CollectionLabels(self._collection)
-        if source in (PEOPLE, MINE):
-            settled = self._settled() if source == PEOPLE else {}
-            return _PooledLabels(*self._people.current(), settled, user if source == MINE else None)
-        number = source.removeprefix(CLICKS)
-        if source.startswith(CLICKS) and number.isascii() and number.isdigit() and len(number) < 19:
-            return self._of_clicks(int(number))
-        hint = "Choose people, mine, labels or clicks:ID."
+        annotators = {f"{ANNOTATOR}{one.id}": one.name for one in self._store.annotators(self._collection.key)}
+        if source == PEOPLE:
+            return _PooledLabels(*self._grades.current(), self._settled(), frozenset(annotators.values()))
+        if source == MINE:
+            return _OwnLabels(*self._grades.current(), user, "your grades")
+        if source in annotators:
+            name = annotators[source]
+            return _OwnLabels(*self._grades.current(), name, f"the grades of {name}")
+        hint = "Choose people, mine, labels or annotator:ID."
         raise RequestError(422, "invalid", f"there are no judgements {source!r}.", hint)
 
     def _settled(self) -> dict[str, dict[str, float]]:
@@ -75,17 +72,6 @@ class LabelSources:
         for one in self._store.settlements(self._collection.key).values():
             found.setdefault(one.query, {})[one.docid] = one.grade
         return found
-
-    def _of_clicks(self, set_id: int) -> Labels:
-        made = self._click_judgements.find(set_id)
-        with self._lock:
-            labels = self._clicks.get(set_id)
-            if labels is None:  # sets never change
-                labels = {}
-                for one in self._click_judgements.all_grades(set_id):
-                    labels.setdefault(one.query, {})[one.docid] = float(one.grade)
-                self._clicks[set_id] = labels
-        return _ClickLabels(set_id, origin(made), labels)
 
 
 class _CollectionLabels:
@@ -101,44 +87,52 @@ class _CollectionLabels:
         return COLLECTION
 
 
-class _ClickLabels:
-    def __init__(self, set_id: int, words: str, labels: dict[str, dict[str, float]]):
-        self._set_id, self.words, self._labels = set_id, words, labels
+class _OwnLabels:
+    """The grades of one user or annotator; preferences are not labels."""
+
+    def __init__(self, grades: Grades, versions: dict[str, int], user: str, words: str):
+        self._grades, self._versions, self._user, self.words = grades, versions, user, words
 
     def of(self, query: str) -> dict[str, float]:
-        from plackett.clicks.reading.lists import normalized  # logs have queries in one case, with single spaces
+        from plackett.clicks.reading.lists import normalized  # click logs have queries in one case
 
-        return self._labels.get(query) or self._labels.get(normalized(query)) or {}
+        for text in dict.fromkeys((query, normalized(query))):
+            documents = self._grades.get(text, {})
+            own = {docid: by_user[self._user] for docid, by_user in documents.items() if self._user in by_user}
+            if own:
+                return own
+        return {}
 
     def key(self, query: str) -> Hashable:
-        return CLICKS, self._set_id
+        from plackett.clicks.reading.lists import normalized
+
+        return self._user, self._versions.get(query, 0), self._versions.get(normalized(query), 0)
 
 
 class _PooledLabels:
-    """Mean grades over users, unless one is settled, or the grades of one user; preferences are not labels."""
+    """Mean grades over people, unless one is settled; preferences are not labels."""
+
+    words = "the mean grades of all people"
 
     def __init__(
-        self, grades: Grades, versions: dict[str, int], settled: dict[str, dict[str, float]], user: str | None
+        self, grades: Grades, versions: dict[str, int], settled: dict[str, dict[str, float]], annotators: frozenset[str]
     ):
-        self._grades, self._versions, self._settled, self._user = grades, versions, settled, user
-        self.words = "the mean grades of all people" if user is None else "your grades"
+        self._grades, self._versions, self._settled, self._annotators = grades, versions, settled, annotators
 
     def of(self, query: str) -> dict[str, float]:
-        documents = self._grades.get(query, {})
-        if self._user is not None:
-            return {docid: by_user[self._user] for docid, by_user in documents.items() if self._user in by_user}
-        settled = self._settled.get(query, {})
-        return {
-            docid: settled.get(docid, math.fsum(by_user.values()) / len(by_user))
-            for docid, by_user in documents.items()
-        }
+        settled, found = self._settled.get(query, {}), {}
+        for docid, by_user in self._grades.get(query, {}).items():
+            values = [grade for user, grade in by_user.items() if user not in self._annotators]
+            if values:
+                found[docid] = settled.get(docid, math.fsum(values) / len(values))
+        return found
 
     def key(self, query: str) -> Hashable:
         settled = frozenset(self._settled.get(query, {}).items())
-        return PEOPLE, self._user, self._versions.get(query, 0), settled
+        return PEOPLE, self._versions.get(query, 0), settled
 
 
-class _PeopleGrades:
+class _AllGrades:
     """All current grades of a collection; only the lists that were judged since the last call are read again."""
 
     def __init__(self, store: Store, collection: str):

@@ -28,8 +28,7 @@ VISIBLE = ("mrr", "ndcg@10")  # measures of the whole list
 MAX_LEFT_OUT = 20  # judged documents that are left out in turn, with a refinement each
 DISPUTES_SHOWN = 20
 TOO_FEW = "Measures need a relevant and a non-relevant judged document in this list."
-TOO_FEW_CLICKS = "Measures on clicks need a document of grade 1 or more from clicks and one of grade 0 in this list."
-CLICK_NOTE = "On the documents with a grade from clicks only; judgements of people are not used as labels here."
+ANNOTATOR_NOTE = "On the documents that the annotator graded; judgements of people are not used as labels here."
 MEASURE_NOTE = (
     "On the judged documents only. The refined order was fitted to these judgements, so it should be better here; "
     '"left out" places each document without its own judgement, which is the fair comparison with the base.'
@@ -42,7 +41,7 @@ def measure_list(
     method: str = "multiplicative",
     *,
     leave_one_out: bool = True,
-    click_grades: dict[str, float] | None = None,
+    annotated: dict[str, float] | None = None,
 ) -> MeasureResponse:
     """Return P@k and NDCG@k of base and refined order on the judged documents of a list.
 
@@ -54,9 +53,9 @@ def measure_list(
     method : as in ``refine``
     leave_one_out : bool, default=True
         Whether ``left_out`` is computed, which takes one refinement for each of up to 20 judged documents.
-    click_grades : dict, default=None
-        Grades from clicks to measure on instead of those of ``judged``, which only refine the list then. There is no
-        ``left_out``: the refinement does not know these grades.
+    annotated : dict, default=None
+        Grades of an imported annotator to measure on instead of those of ``judged``, which only refine the
+        list then. There is no ``left_out``: the refinement does not know these grades.
 
     Returns
     -------
@@ -65,7 +64,7 @@ def measure_list(
         values of the base order, of the refined order, and of the order in which each document is placed by a
         refinement without its judgement (``left_out``). All are empty if there are too few judgements.
     """
-    grades = judged.labels if click_grades is None else click_grades
+    grades = judged.labels if annotated is None else annotated
     rows = np.array([row for row, docid in enumerate(hits.docid) if docid in grades], dtype=np.int64)
     labels = np.array([grades[hits.docid[row]] for row in rows.tolist()])
     n_relevant = int((labels >= RELEVANT_FROM).sum())
@@ -79,15 +78,15 @@ def measure_list(
             left_out={},
             n_judged=rows.size,
             n_relevant=n_relevant,
-            note=TOO_FEW if click_grades is None else TOO_FEW_CLICKS,
+            note=TOO_FEW,
             visible=visible,
         )
     metrics = [f"{name}@{k}" for k in CUTOFFS if k < rows.size for name in ("p", "ndcg")]
     base = evaluate(labels, hits.scores[rows], qid=0, metrics=metrics).mean()
     refined = evaluate(labels, after[rows], qid=0, metrics=metrics).mean()
     left_out: dict[str, float] = {}
-    note = MEASURE_NOTE if click_grades is None else CLICK_NOTE
-    if leave_one_out and click_grades is None:
+    note = MEASURE_NOTE if annotated is None else ANNOTATOR_NOTE
+    if leave_one_out and annotated is None:
         places = np.array([-_mean_place(hits.scores, row) for row in rows.tolist()])
         chosen = np.unique(np.linspace(0, rows.size - 1, min(rows.size, MAX_LEFT_OUT)).astype(np.int64))
         for place in chosen.tolist():

@@ -1,13 +1,9 @@
-"""Use cases of query sets: make one from a text, a judged file, a log or the judgements here; list, delete."""
+"""Use cases of query sets: make one from a text, a judged file or the judgements here; list, delete."""
 
 from __future__ import annotations
 
-import random
-from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from plackett.apps.workbench.board_records import QuerySet
 from plackett.apps.workbench.collections.base import Collection
@@ -19,19 +15,16 @@ from plackett.apps.workbench.schemas.query_sets import (
     QuerySetsResponse,
     SetQueriesResponse,
 )
-from plackett.data.documents.read import as_text
-from plackett.validation import count_of
 
 if TYPE_CHECKING:
     from plackett.apps.workbench.store import Store
-    from plackett.apps.workbench.workbench.click_logs import ClickLogs
 
 
 class QuerySets:
     """The query sets of a collection. Thread-safe."""
 
-    def __init__(self, collection: Collection, store: Store, logs: ClickLogs):
-        self._collection, self._store, self._logs = collection, store, logs
+    def __init__(self, collection: Collection, store: Store):
+        self._collection, self._store = collection, store
 
     def sets(self) -> QuerySetsResponse:
         """Return the query sets, newest first."""
@@ -81,11 +74,6 @@ class QuerySets:
             if len(queries) > request.limit:
                 return queries[: request.limit], f"first {request.limit:,} of {len(queries):,} queries in a judged file"
             return queries, "judged file"
-        if request.source == "log":
-            counts, source = self._logged(request.log_id)
-            if request.order == "sample":
-                return _sample(counts, request.limit), f"sample of {source}"
-            return [text for text, _ in counts.most_common(request.limit)], f"most frequent of {source}"
         if request.source == "judged":
             queries = [one.query for one in self._store.queries(self._collection.key, limit=request.limit)]
             n_judged = self._store.n_queries(self._collection.key)
@@ -93,22 +81,12 @@ class QuerySets:
             return queries, f"latest {len(queries):,} of {n_judged:,} queries judged here" if is_cut else "judged here"
         return self._listed(request.limit)
 
-    def _logged(self, log_id: int | None) -> tuple[Counter[str], str]:
-        if log_id is None:
-            counts = self._store.logged_queries(self._collection.key)
-            return counts, f"the {count_of(counts.total(), 'list')} in the workbench's log"
-        with self._logs.loaded(log_id) as (name, log):
-            n_sessions = np.bincount(log.session_query, minlength=len(log.queries)).tolist()
-            pairs = zip(map(as_text, log.queries), n_sessions, strict=True)
-            counts = Counter({text: n for text, n in pairs if n and 0 < len(text) <= MAX_QUERY})
-        return counts, f"the {count_of(counts.total(), 'session')} in the log {name}"
-
     def _listed(self, limit: int) -> tuple[list[str], str]:
         from plackett.apps.workbench.collections.letor import LetorCollection
 
         if not isinstance(self._collection, LetorCollection):
             message = f"{self._collection.name} is a collection of texts, without lists."
-            raise RequestError(422, "invalid", message, "Paste queries, or take them from the log.")
+            raise RequestError(422, "invalid", message, "Paste queries.")
         queries, n_lists = [one.query for one in self._collection.lists(limit)], self._collection.queries.n_queries
         source = "lists of the collection"
         return queries, f"first {limit:,} of {n_lists:,} {source}" if n_lists > limit else source
@@ -128,11 +106,3 @@ def _checked(texts: Iterable[str]) -> list[str]:
         if len(text) > MAX_QUERY:
             raise ValueError(f"query {number} has {len(text):,} characters; the limit is {MAX_QUERY:,}.")
     return [text for text in stripped if text]
-
-
-def _sample(counts: Counter[str], limit: int) -> list[str]:
-    """Return different queries, drawn in proportion to their counts; the same draw for the same log."""
-    # the keys of Efraimidis and Spirakis: the largest of u ** (1 / weight) are such a sample without replacement
-    draw = random.Random(0)
-    keys = {text: draw.random() ** (1.0 / count) for text, count in sorted(counts.items())}
-    return sorted(keys, key=keys.__getitem__, reverse=True)[:limit]

@@ -12,8 +12,10 @@ from plackett.apps.workbench.board_records import Ranking
 from plackett.apps.workbench.collections.base import Collection
 from plackett.apps.workbench.errors import RequestError, client_errors
 from plackett.apps.workbench.limits import FROZEN_DEPTH
-from plackett.apps.workbench.records import Judgement, Preference
+from plackett.apps.workbench.records import Judgement, Preference, User
 from plackett.apps.workbench.schemas.collection import (
+    AnnotatorResponse,
+    AnnotatorsResponse,
     CollectionResponse,
     ExportRequest,
     ImportRequest,
@@ -22,13 +24,11 @@ from plackett.apps.workbench.schemas.collection import (
     QueriesResponse,
 )
 from plackett.apps.workbench.schemas.session import BaseRanker, CollectionName
-from plackett.apps.workbench.workbench.click_judgements import origin
 from plackett.apps.workbench.workbench.pooled_judgements import settled_judgements
 from plackett.apps.workbench.workbench.searching import Searching
 
 if TYPE_CHECKING:
     from plackett.apps.workbench.store import Store
-    from plackett.apps.workbench.workbench.click_judgements import ClickJudgements
     from plackett.apps.workbench.workbench.exporting import ExportedFile
 
 PEOPLE = "judgements of people"
@@ -37,9 +37,8 @@ PEOPLE = "judgements of people"
 class Reviewing:
     """A collection and its judgements. Thread-safe."""
 
-    def __init__(self, collection: Collection, store: Store, searching: Searching, click_judgements: ClickJudgements):
+    def __init__(self, collection: Collection, store: Store, searching: Searching):
         self._collection, self._store, self._searching = collection, store, searching
-        self._click_judgements = click_judgements
 
     def name(self) -> CollectionName:
         """Return the name and size of the collection."""
@@ -105,28 +104,25 @@ class Reviewing:
         return list(settled_judgements(judgements, self._store.settlements(self._collection.key)))
 
     def chosen_judgements(
-        self, user: str | None, click_set: int | None
+        self, user: str | None, annotator: int | None
     ) -> tuple[list[Judgement], list[Preference], str]:
-        """Return the judgements of people, or a set from clicks, never both, and a description of them."""
-        if click_set is None:
+        """Return the judgements of people, or of an imported annotator, and a description of them."""
+        if annotator is None:
             judgements, preferences = self.judgements(user)
             return judgements if user else self._settled(judgements), preferences, PEOPLE
-        made, graded = self._click_judgements.as_judgements(click_set)
-        return list(graded), [], origin(made)
+        found = self._annotator(annotator)
+        return list(self._store.judgements(self._collection.key, found.id)), [], f"judgements of {found.name}"
 
     def export_file(self, user: str, request: ExportRequest) -> ExportedFile:
-        """Return the judgements of all users, or of this one, or a set from clicks, as a file."""
-        from plackett.apps.workbench.workbench.exporting import export_click_grades, export_judgements
+        """Return the judgements of all users, of this one, or of an annotator, as a file."""
+        from plackett.apps.workbench.workbench.exporting import export_judgements
 
-        if request.click_set is not None:
-            made = self._click_judgements.find(request.click_set)
-            grades = self._click_judgements.all_grades(request.click_set)
-            with client_errors():
-                base = self._collection.base_name(request.base)
-                return export_click_grades(request.format, self._collection, made, grades, base=base)
-        judgements, preferences = self.judgements(user if request.mine else None)
-        if not request.mine and request.format != "json":  # JSON has the grade of every user
-            judgements = self._settled(judgements)
+        if request.annotator is not None:
+            judgements, preferences, _ = self.chosen_judgements(None, request.annotator)
+        else:
+            judgements, preferences = self.judgements(user if request.mine else None)
+            if not request.mine and request.format != "json":  # JSON has the grade of every user
+                judgements = self._settled(judgements)
         with client_errors():
             base = self._collection.base_name(request.base)
             return export_judgements(
@@ -134,7 +130,7 @@ class Reviewing:
             )
 
     def import_file(self, user: str, request: ImportRequest) -> ImportResponse:
-        """Add the judgements of a file to this user's, all or nothing."""
+        """Add the judgements of a file to this user's, or to those of an annotator, all or nothing."""
         from plackett.apps.workbench.workbench.importing import read_judgements
 
         file_format = None if request.format == "auto" else request.format
@@ -143,8 +139,27 @@ class Reviewing:
             found = read_judgements(request.text.encode("utf-8"), file_format, self._collection)
             n_imported = 0
             if found.rows or found.preferences:
-                user_id, key = self._store.user(user).id, self._collection.key
+                key, name = self._collection.key, request.annotator
+                user_id = (self._store.user(user) if name is None else self._store.annotator(name)).id
                 n_imported = self._store.import_judgements(
                     user_id, key, found.rows, preferences=found.preferences, base=base
                 )
         return ImportResponse(n_imported=n_imported, notes=found.notes)
+
+    def annotators(self) -> AnnotatorsResponse:
+        """Return the imported annotators, which are not people."""
+        found = self._store.annotators(self._collection.key)
+        return AnnotatorsResponse(
+            annotators=[AnnotatorResponse.model_validate(one, from_attributes=True) for one in found]
+        )
+
+    def delete_annotator(self, annotator: int) -> AnnotatorsResponse:
+        """Delete the judgements of an imported annotator."""
+        self._store.delete_judgements(self._collection.key, self._annotator(annotator).id)
+        return self.annotators()
+
+    def _annotator(self, annotator: int) -> User:
+        for one in self._store.annotators(self._collection.key):
+            if one.id == annotator:
+                return one
+        raise RequestError(404, "not-found", f"there is no annotator {annotator}.")

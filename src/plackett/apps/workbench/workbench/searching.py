@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 from plackett.apps.workbench.board_records import Ranking
 from plackett.apps.workbench.collections.base import Collection, Hits
 from plackett.apps.workbench.errors import client_errors
-from plackett.apps.workbench.records import ClickGrade, Judged, Query
+from plackett.apps.workbench.records import Judged, Query
 from plackett.apps.workbench.schemas.lists import (
-    ClickChip,
     DocumentResponse,
     Feature,
     Graded,
@@ -25,20 +24,16 @@ from plackett.apps.workbench.schemas.lists import (
     Piece,
     RankedList,
     Result,
-    ShownOrder,
     TextField,
     VisibleMeasures,
 )
-from plackett.apps.workbench.workbench.click_judgements import origin
+from plackett.apps.workbench.workbench.labels import ANNOTATOR, LabelSources
 
 if TYPE_CHECKING:
     import numpy as np
 
     from plackett.apps.workbench.store import Store
-    from plackett.apps.workbench.workbench.click_judgements import ClickJudgements
-    from plackett.apps.workbench.workbench.interleaving import Interleaving
     from plackett.apps.workbench.workbench.refining import Refined
-    from plackett.apps.workbench.workbench.search_log import SearchLog
 
 MAX_TITLE = 300  # characters in a list
 MAX_FIELD = 200_000  # characters of a document on a page
@@ -48,34 +43,21 @@ CACHED_DESCRIPTIONS = 8192  # titles and snippets, a kilobyte each
 class Searching:
     """Searches of a collection. Thread-safe."""
 
-    def __init__(
-        self,
-        collection: Collection,
-        store: Store,
-        log: SearchLog,
-        click_judgements: ClickJudgements,
-        interleaving: Interleaving,
-    ):
-        self._collection, self._store, self._log = collection, store, log
-        self._click_judgements, self._interleaving = click_judgements, interleaving
+    def __init__(self, collection: Collection, store: Store, labels: LabelSources):
+        self._collection, self._store, self._labels = collection, store, labels
         self._described = lru_cache(maxsize=CACHED_DESCRIPTIONS)(self._describe)
 
-    def search(self, user: str, text: str, options: ListOptions, *, is_seen: bool = True) -> RankedList:
-        """Return the list of a query, refined by the user's earlier judgements.
-
-        The list is logged if a user will see it: ``options.shown_order`` says so, and ``is_seen`` is True.
-        """
+    def search(self, user: str, text: str, options: ListOptions) -> RankedList:
+        """Return the list of a query, refined by the user's earlier judgements."""
         with client_errors():
             query = self._store.find_query(self._collection.key, text)
             hits = self._collection.search(text, options.base, options.k)
-        query_id, order = None if query is None else query.id, options.shown_order if is_seen else None
-        return self.seen_list(user, self.user_id(user), query_id, text, hits, options, order)
+        return self.ranked_list(self.user_id(user), None if query is None else query.id, text, hits, options)
 
-    def show(self, user: str, query_id: int, options: ListOptions, *, is_seen: bool = True) -> RankedList:
-        """Return the list of a judged query, logged as in ``search``."""
+    def show(self, user: str, query_id: int, options: ListOptions) -> RankedList:
+        """Return the list of a judged query."""
         query = self.query(query_id)
-        hits, order = self.hits(query, options), options.shown_order if is_seen else None
-        return self.seen_list(user, self.user_id(user), query.id, query.text, hits, options, order)
+        return self.ranked_list(self.user_id(user), query.id, query.text, self.hits(query, options), options)
 
     def measures(self, user: str, query_id: int, options: MeasureRequest) -> MeasureResponse:
         """Return P@k and NDCG@k of the base order and the refined order."""
@@ -84,11 +66,10 @@ class Searching:
         query = self.query(query_id)
         hits, user_id = self.hits(query, options), self.user_id(user)
         judged = Judged({}, []) if user_id is None else self._store.state(user_id, query_id).judged
-        if options.click_set is None:
+        if options.annotator is None:
             return measure_list(hits, judged, options.method)
-        made = self._click_judgements.find(options.click_set)
-        grades = {docid: float(one.grade) for docid, one in self._click_judgements.labels(made, query.text).items()}
-        return measure_list(hits, judged, options.method, click_grades=grades)
+        grades = self._labels.get(f"{ANNOTATOR}{options.annotator}", user).of(query.text)
+        return measure_list(hits, judged, options.method, annotated=grades)
 
     def document(self, docid: str, text: str | None = None, base: str = "") -> DocumentResponse:
         """Return a document, and its features for a query."""
@@ -129,27 +110,6 @@ class Searching:
         with client_errors():
             return self._collection.search(query.text, base, options.k)
 
-    def seen_list(
-        self,
-        user: str,
-        user_id: int | None,
-        query_id: int | None,
-        text: str,
-        hits: Hits,
-        options: ListOptions,
-        order: ShownOrder | None,
-    ) -> RankedList:
-        """Return a list as a user sees it, and log it if ``order`` says so; without judgements a test may mix it."""
-        ranked = self.ranked_list(user_id, query_id, text, hits, options)
-        if order != "refined" or options.side_by_side or ranked.is_refined:
-            return self._log.show(user, ranked, order)
-        mixed = self._interleaving.mix(user, text, hits, options.k)
-        if mixed is None:
-            return self._log.show(user, ranked, order)
-        ranked = self.ranked_list(user_id, query_id, text, mixed.hits, options)
-        part = {"test": mixed.test, "note": None}
-        return self._log.show(user, ranked.model_copy(update=part), order, mixed.attributes)
-
     def ranked_list(
         self, user_id: int | None, query_id: int | None, text: str, hits: Hits, options: ListOptions
     ) -> RankedList:
@@ -163,13 +123,10 @@ class Searching:
         refined = refine(hits, judged, options.method, options.pin_judged)
         place = {row: number for number, row in enumerate(refined.order, 1)}
         labels = self._collection.labels(text)
-        click_set, clicks = self._click_judgements.latest(text)
         in_list = set(hits.docid)
         shown = refined.order[: options.shown]
         first = range(min(options.shown, len(hits.docid))) if options.side_by_side else ()
-        results = {
-            row: self._result(text, hits, refined, row, place[row], judged, labels, clicks) for row in {*shown, *first}
-        }
+        results = {row: self._result(text, hits, refined, row, place[row], judged, labels) for row in {*shown, *first}}
         return RankedList(
             query_id=query_id,
             query=text,
@@ -184,8 +141,6 @@ class Searching:
             can_undo=can_undo,
             note=refined.note,
             list_note=hits.note or None,
-            click_set=None if click_set is None else click_set.id,
-            click_origin=None if click_set is None else origin(click_set),
             pairs=[Pair(preferred=better, other=worse) for better, worse in judged.pairs],
             elsewhere=[
                 Graded(docid=docid, grade=grade) for docid, grade in judged.labels.items() if docid not in in_list
@@ -204,7 +159,6 @@ class Searching:
         place: int,
         judged: Judged,
         labels: dict[str, float],
-        clicks: dict[str, ClickGrade],
     ) -> Result:
         from plackett.apps.workbench.workbench.refining import reason_response
 
@@ -221,7 +175,6 @@ class Searching:
             moved=int(refined.moves[row]),
             grade=judged.labels.get(docid),
             label=labels.get(docid),
-            clicks=None if docid not in clicks else ClickChip.model_validate(clicks[docid], from_attributes=True),
             why=[reason_response(reason) for reason in refined.why[row]],
         )
 

@@ -17,10 +17,7 @@ from plackett.apps.workbench.schemas.training import JobResponse, TrainRequest
 from plackett.apps.workbench.schemas.values import METHODS
 from plackett.apps.workbench.settings import Settings
 from plackett.apps.workbench.workbench.background import BackgroundCache
-from plackett.apps.workbench.workbench.click_judgements import ClickJudgements
-from plackett.apps.workbench.workbench.click_logs import ClickLogs
 from plackett.apps.workbench.workbench.comparing import Comparing
-from plackett.apps.workbench.workbench.interleaving import Interleaving
 from plackett.apps.workbench.workbench.jobs import JobRunner
 from plackett.apps.workbench.workbench.judging import Judging
 from plackett.apps.workbench.workbench.labels import LabelSources
@@ -30,7 +27,6 @@ from plackett.apps.workbench.workbench.rankings import MAX_RANKINGS, Rankings
 from plackett.apps.workbench.workbench.reviewing import Reviewing
 from plackett.apps.workbench.workbench.scoreboard import Scoreboard
 from plackett.apps.workbench.workbench.scoring import Scoring
-from plackett.apps.workbench.workbench.search_log import SearchLog
 from plackett.apps.workbench.workbench.searching import Searching
 from plackett.apps.workbench.workbench.snapshots import Snapshots
 from plackett.apps.workbench.workbench.team import Team
@@ -57,8 +53,6 @@ class Workbench:
 
     Attributes
     ----------
-    log : SearchLog
-        The lists that users saw, and the documents that they opened.
     searching : Searching
     judging : Judging
     reviewing : Reviewing
@@ -73,10 +67,6 @@ class Workbench:
         Queries to judge, one after the other.
     team : Team
         Needs, notes, assignments and disagreements.
-    click_logs : ClickLogs
-    click_judgements : ClickJudgements
-    interleaving : Interleaving
-        Tests of two rankers by the clicks of users.
     jobs : JobRunner
     is_warm : bool
         Whether the modules and the index that requests need are loaded.
@@ -87,18 +77,14 @@ class Workbench:
     def __init__(self, collection: Collection, store: Store, settings: Settings):
         self.collection, self.store, self.settings = collection, store, settings
         self.jobs = JobRunner(store, collection.key, settings.max_jobs)
-        self.interleaving = Interleaving(collection, store, settings.is_logging)
-        self.log = SearchLog(collection, store, self.interleaving, settings.is_logging)
-        self.click_logs = ClickLogs(collection, store, self.log, self.jobs)
-        self.click_judgements = ClickJudgements(collection, store, self.click_logs, self.jobs)
-        self.searching = Searching(collection, store, self.log, self.click_judgements, self.interleaving)
+        self.labels = LabelSources(collection, store)
+        self.searching = Searching(collection, store, self.labels)
         self.judging = Judging(collection, store, self.searching)
-        self.reviewing = Reviewing(collection, store, self.searching, self.click_judgements)
+        self.reviewing = Reviewing(collection, store, self.searching)
         self.rankers = TrainedRankers(collection, store)
         self._cache = BackgroundCache(MAX_RANKINGS)
         self.rankings = Rankings(collection, self.rankers, self._cache)
-        self.labels = LabelSources(collection, store, self.click_judgements)
-        self.query_sets = QuerySets(collection, store, self.click_logs)
+        self.query_sets = QuerySets(collection, store)
         board = (self.query_sets, self.rankings, self.labels)
         self.snapshots = Snapshots(collection, store, *board, self._cache, self.jobs)
         scoring = Scoring()
@@ -130,7 +116,6 @@ class Workbench:
         from plackett.apps.workbench.workbench import exporting, importing, training  # noqa: F401
         from plackett.apps.workbench.workbench.measuring import measure_list
         from plackett.apps.workbench.workbench.refining import refine
-        from plackett.clicks.interleaving import interleaver  # noqa: F401
         from plackett.clicks.reading import lists  # noqa: F401
 
         yield 0.3, "Searching for the first time."
@@ -162,13 +147,13 @@ class Workbench:
         )
 
     def train(self, user: str, request: TrainRequest) -> JobResponse:
-        """Start a job that trains a ranker on the judgements of all users, or of this one, or on a set from clicks."""
+        """Start a job that trains a ranker on the judgements of all users, of this one, or of an annotator."""
         owner = user if request.mine else None
         with client_errors():
             base = self.collection.base_name(request.base)
         if request.name is not None:
             self.rankers.check_free(request.name)
-        judgements, preferences, source = self.reviewing.chosen_judgements(owner, request.click_set)
+        judgements, preferences, source = self.reviewing.chosen_judgements(owner, request.annotator)
 
         def base_ranking(query: str) -> Ranking:
             found = self.rankings.now(base, query)

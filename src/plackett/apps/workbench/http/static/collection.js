@@ -9,7 +9,7 @@ $("#train").addEventListener("submit", inWords(async (event) => {
   event.preventDefault();
   calm();
   const form = event.target.elements;
-  const job = await patiently(() => post("train", { base: form.base.value, name: form.namedItem("name").value.trim() || null, mine: form.mine.checked, click_set: Number(form.source?.value) || null }));
+  const job = await patiently(() => post("train", { base: form.base.value, name: form.namedItem("name").value.trim() || null, mine: form.mine.checked, annotator: Number(form.source?.value) || null }));
   await follow(job.id);
 }));
 cancelJob();
@@ -41,6 +41,13 @@ $("#content").addEventListener("submit", inWords(async (event) => {
   await refresh("#rankers", "#train-base");
 }));
 
+$("#content").addEventListener("click", inWords(async (event) => {
+  const { annotator } = event.target.dataset;
+  if (!annotator) return;
+  await patiently(() => remove(`annotators?${new URLSearchParams({ annotator })}`));
+  await refresh("#annotators");
+}));
+
 offerDownloads();
 
 $("#import").addEventListener("submit", inWords(async (event) => {
@@ -48,12 +55,12 @@ $("#import").addEventListener("submit", inWords(async (event) => {
   const [file] = $("#file").files;
   const most = Number($("#file").dataset.most);
   if (file.size > most) throw new Error(`${file.name} has ${counted(file.size, "byte")}; the limit is ${most.toLocaleString("en")}.`);
-  const found = await patiently(async () => post("import", { text: await file.text() }));
+  const found = await patiently(async () => post("import", { text: await file.text(), annotator: $("#annotator").value.trim() || null }));
   $("#imported").replaceChildren(
     make("p", {}, `${counted(found.n_imported, "judgement")} imported.`),
     ...found.notes.map((note) => make("p", { class: "quiet" }, plain(note))),
   );
-  await refresh("#judgements");
+  await refresh("#judgements", "#annotators");
 }));
 
 resume(["train"], follow);

@@ -76,10 +76,10 @@ export async function once(path, options) {
   throw refusal;
 }
 
-async function request(method, path, body, type = "application/json") {
+async function request(method, path, body) {
   const options = () => ({
     method,
-    headers: { "X-CSRF-Token": token.content, ...(body === undefined ? {} : { "Content-Type": type }) },
+    headers: { "X-CSRF-Token": token.content, ...(body === undefined ? {} : { "Content-Type": "application/json" }) },
     body,
   });
   try {
@@ -91,7 +91,6 @@ async function request(method, path, body, type = "application/json") {
   }
 }
 export const post = (path, body) => request("POST", path, JSON.stringify(body));
-export const upload = (path, file) => request("POST", path, file, "application/octet-stream");
 export const remove = (path) => request("DELETE", path);
 
 // Retries until there is a response: a server restarts within seconds.

@@ -9,13 +9,13 @@ export async function measure(list) {
   const onLabels = list.on_labels;  // those of the collection, which count without judgements of people
   const own = onLabels ? [make("h3", {}, "On the labels of the file"), ...gained(onLabels, "labelled", list.is_refined)] : [];
   $("#brief").textContent = onLabels ? `, NDCG@10 ${change(onLabels, list.is_refined)} on the labels` : "";
-  const clickSet = $("#measure-on")?.value ?? "";  // judgements of people, unless a set from clicks is chosen
-  if (list.query_id === null || (list.n_judged < 1 && !clickSet)) {
-    const missing = clickSet ? "Judge a result to measure both orders on clicks." : "Judge a relevant result to see how the measures change.";
+  const annotator = $("#measure-on")?.value ?? "";  // judgements of people, unless an annotator is chosen
+  if (list.query_id === null || (list.n_judged < 1 && !annotator)) {
+    const missing = annotator ? "Judge a result to measure both orders." : "Judge a relevant result to see how the measures change.";
     place.replaceChildren(...own, make("p", { class: "quiet" }, missing));
     return;
   }
-  const query = new URLSearchParams({ base: list.base, method: list.method, k: list.k, ...(clickSet ? { click_set: clickSet } : {}) });
+  const query = new URLSearchParams({ base: list.base, method: list.method, k: list.k, ...(annotator ? { annotator } : {}) });
   const found = await get(`lists/${list.query_id}/measures?${query}`);
   if (turn !== asked) return;
   const gain = [...own, ...(own.length ? [make("h3", {}, "On your judgements")] : []), ...(found.visible ? gained(found.visible) : [])];

@@ -9,16 +9,13 @@ export function fill(row, result, { place, isMain, list, view, mode, better, sen
   const title = plain(result.title || result.docid, 300);
   part("place").textContent = place;
   part("title").textContent = title;
-  part("title").href = `/document?${new URLSearchParams({ docid: result.docid, q: list.query, base: list.base, ...(list.shown_id ? { shown: list.shown_id } : {}), ...(queue ? { queue } : {}) })}`;
+  part("title").href = `/document?${new URLSearchParams({ docid: result.docid, q: list.query, base: list.base, ...(queue ? { queue } : {}) })}`;
   const snippet = result.label === null ? result.snippet : [];  // in a judged list it would repeat the label
   part("snippet").replaceChildren(...snippet.map(({ text, is_term }) => (is_term ? make("mark", {}, plain(text)) : plain(text))));
   part("docid").textContent = result.docid === result.title ? "" : plain(result.docid, 120);
-  part("score").textContent = list.test ? "" : `score ${short(isMain && view !== "before" ? result.score : result.base_score)}`;
+  part("score").textContent = `score ${short(isMain && view !== "before" ? result.score : result.base_score)}`;
   part("label").textContent = result.label === null ? "" : `label ${short(result.label)}`;
   part("label").className = result.label === null ? "" : `chip v${Math.trunc(Math.max(0, Math.min(4, result.label)))}`;
-  part("clicks").textContent = result.clicks === null ? "" : `clicks ${result.clicks.grade} (${result.clicks.low.toFixed(2)}–${result.clicks.high.toFixed(2)})`;
-  part("clicks").className = result.clicks === null ? "" : "chip clicks";
-  part("clicks").title = result.clicks === null ? "" : `A click model's grade, not a person's: chance of a click ${result.clicks.value.toFixed(2)}, from ${counted(result.clicks.impressions, "impression")}`;
   const move = part("move");
   move.className = "move";
   let [arrow, words] = ["", ""];

@@ -55,7 +55,6 @@ $("#new-set").addEventListener("submit", inWords(async (event) => {
     if (!wish.text.trim()) throw new Error(source === "text" ? "Enter at least one query, or choose a file." : "Choose a file.");
   }
   if (source !== "text") wish.limit = Number(form.limit.value);
-  if (source === "log") Object.assign(wish, { order: form.order.value, log_id: Number(form.log_id.value) || null });
   const made = await patiently(() => post("query-sets", wish));
   location.assign(`/scoreboard?set_id=${made.id}`);
 }));

@@ -37,18 +37,12 @@ const view = () => chosen("order");
 // The order can be kept while judging, which is the default in a queue
 const FREEZE = queues.queue ? "freeze.queue" : "freeze";
 const isFrozen = () => $("#freeze").checked;
-// A list is logged in the order in which it is shown; two lists side by side are not
 const wanted = (shown = Math.max(list.results.length, MORE)) => ({
   base: list.base, method: list.method, pin_judged: list.pin_judged, k: list.k, shown: Math.min(shown, 200), side_by_side: view() !== "refined",
-  ...(view() === "side" ? {} : { shown_order: view() }),
 });
 
-// After a judgement, a list whose order stays is not a new list; all of it is needed, because any part may be shown
-const wantedAfterJudging = () => {
-  if (!isFrozen()) return wanted();
-  const { shown_order, ...options } = wanted(list.k);
-  return options;
-};
+// After a judgement all of a list whose order stays is needed, because any part may be shown
+const wantedAfterJudging = () => (isFrozen() ? wanted(list.k) : wanted());
 
 // The list as it came, in the order that is shown now
 function held(found, n = list.results.length) {
@@ -121,8 +115,7 @@ function glide(ol, tops) {
 
 function tell() {
   const judged = [list.n_judged ? `${list.n_judged} judged` : "", list.n_pairs ? counted(list.n_pairs, "pair") : "", list.elsewhere.length ? `${list.elsewhere.length} of them not in this list` : ""].filter(Boolean);
-  $("#in-test")?.toggleAttribute("hidden", !list.test);
-  $("#counts").textContent = [`${counted(list.n_found, "document")} by ${list.test ? "two rankers, mixed for a test" : $("#base").selectedOptions[0]?.textContent ?? list.base}`, ...judged].join(", ");
+  $("#counts").textContent = [`${counted(list.n_found, "document")} by ${$("#base").selectedOptions[0]?.textContent ?? list.base}`, ...judged].join(", ");
   const note = [list.list_note, list.is_refined ? list.note : ""].filter(Boolean).join(" ");
   $("#note").hidden = !note;
   $("#note p").textContent = plain(note);
@@ -285,16 +278,6 @@ function address() {
   const entries = { ...(queues.queue ? { queue: queues.queue } : {}), q: list.query, base: list.base, method: list.method, view: view(), ...(list.pin_judged ? { pin_judged: "true" } : {}) };
   history.replaceState(null, "", `/?${new URLSearchParams(entries)}`);
 }
-
-// Tests of two rankers
-$("#take-part")?.addEventListener("click", async (event) => {
-  try {
-    await patiently(() => post("interleaving/participation", { takes_part: event.target.dataset.on === "true" }));
-    location.reload();
-  } catch (error) {
-    complain(error.message);
-  }
-});
 
 // Keys: the focus stays on a result when it moves
 const current = () => document.activeElement?.closest?.("#results .result");
