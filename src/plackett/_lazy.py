@@ -1,13 +1,21 @@
-"""Public names of a package that are loaded when they are first used."""
+"""Imports that happen when they are first needed, and public names that are loaded then."""
 
 from __future__ import annotations
 
 import importlib
+import os
+from _thread import RLock  # importing threading would take longer than the rest of this module
 
 TYPE_CHECKING = False  # type checkers know the name; importing typing would take most of the time of `import plackett`
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+# Held while a function imports a package: threads that import modules of one import cycle in different orders get
+# partially initialized modules or a _DeadlockError. Code that runs when a module is imported must not take it.
+importing = RLock()
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(before=importing.acquire, after_in_parent=importing.release, after_in_child=importing.release)
 
 
 def attach(
@@ -30,7 +38,8 @@ def attach(
     def load(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = importlib.import_module(homes[name])
+        with importing:
+            value = importlib.import_module(homes[name])
         if homes[name] not in modules.split():
             value = getattr(value, name)
         setattr(importlib.import_module(package), name, value)

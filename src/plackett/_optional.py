@@ -6,6 +6,8 @@ import importlib
 import importlib.util
 from types import ModuleType
 
+from plackett._lazy import importing
+
 
 def import_optional(module: str, *, extra: str | None, needed_for: str) -> ModuleType:
     """Return the imported ``module``, or raise an error that says how to install it: by an extra, or by its name.
@@ -14,7 +16,8 @@ def import_optional(module: str, *, extra: str | None, needed_for: str) -> Modul
     """
     package = module.partition(".")[0]
     try:
-        return importlib.import_module(module)
+        with importing:
+            return importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != package:
             raise

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from plackett._lazy import importing
+
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
 _n_threads: int | None = None
@@ -185,10 +187,11 @@ def _release_control(controller: Any) -> None:
 @functools.cache
 def _blas_controller():
     try:
-        from threadpoolctl import ThreadpoolController
+        with importing:
+            import scipy.linalg  # noqa: F401  threadpoolctl only finds scipy's own BLAS once it is loaded
+            from threadpoolctl import ThreadpoolController
     except ModuleNotFoundError:
         return None
-    import scipy.linalg  # noqa: F401  threadpoolctl only finds scipy's own BLAS once it is loaded
 
     return ThreadpoolController()
 
@@ -198,7 +201,8 @@ def results(calls: Iterable[Any], *, is_ordered: bool = True, **options: Any) ->
 
     Unless ``is_ordered``, results come as soon as they are finished, if the backend supports that.
     """
-    from joblib import Parallel
+    with importing:
+        from joblib import Parallel
 
     for return_as in ("generator" if is_ordered else "generator_unordered", "generator"):
         try:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett._names import unknown_name
 
 LARGEST_SEED = 2**32 - 1  # accepted by numpy's RandomState
@@ -82,7 +83,8 @@ def check_csr(X: Any, name: str = "X") -> None:
 
 
 def _check_compressed(X: Any, name: str) -> None:
-    from plackett import _native  # loaded where it is used: many checks need no compiled code
+    with importing:
+        from plackett import _native  # loaded where it is used: many checks need no compiled code
 
     sizes = X.shape if X.format != "bsr" else [size // block for size, block in zip(X.shape, X.blocksize, strict=True)]
     n_groups, n_places = reversed(sizes) if X.format == "csc" else sizes
@@ -106,8 +108,9 @@ def _check_compressed(X: Any, name: str) -> None:
 
 
 def _check_indices(indices: np.ndarray, size: int, name: str) -> None:
-    from plackett import _native
-    from plackett._threads import map_blocks
+    with importing:
+        from plackett import _native
+        from plackett._threads import map_blocks
 
     if not len(indices):
         return

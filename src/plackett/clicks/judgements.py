@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett._optional import import_optional
 from plackett._tables import csv_text
 from plackett.clicks.correction.features import labelled_queries
@@ -293,7 +294,8 @@ def _pairs_of_fit(model: ClickModel, log: ClickLog | None) -> tuple[np.ndarray, 
 
 def _summary(posterior: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the means and the ends of the intervals of Beta distributions."""
-    from scipy.special import betaincinv
+    with importing:
+        from scipy.special import betaincinv
 
     yes, no = posterior.T
     low, high = (betaincinv(yes, no, chance) for chance in ((1 - level) / 2, (1 + level) / 2))

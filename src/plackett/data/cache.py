@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett.data.categories import Categories
 from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn, as_str_array
@@ -222,7 +223,8 @@ def _are_bounds(bounds: np.ndarray, end: int) -> bool:
 
 
 def _csr(arrays: dict[str, np.ndarray], shape: tuple[int, int]):
-    from scipy.sparse import csr_matrix
+    with importing:
+        from scipy.sparse import csr_matrix
 
     data, indices, indptr = arrays["data"], arrays["indices"], arrays["indptr_of_rows"]
     _check(data.shape == indices.shape and indptr.shape == (shape[0] + 1,) and _are_bounds(indptr, data.size))

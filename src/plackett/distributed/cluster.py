@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import plackett
+from plackett._lazy import importing
 from plackett._optional import import_optional
 from plackett._threads import on_this_thread
 from plackett.distributed.local import DelayedPart
@@ -181,7 +182,8 @@ class ClusterPartitions:
 
     def _wait(self, futures: list) -> None:
         """Wait for all futures while there are workers; raise the error of a failed one."""
-        from distributed import wait
+        with importing:
+            from distributed import wait
 
         lonely_since: float | None = None
         while True:
@@ -256,8 +258,9 @@ class ClusterPartitions:
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
         """Explain Dask's own errors; errors of our functions pass unchanged."""
-        from distributed import CancelledError, KilledWorker
-        from distributed.comm import CommClosedError
+        with importing:
+            from distributed import CancelledError, KilledWorker
+            from distributed.comm import CommClosedError
 
         try:
             yield
@@ -341,7 +344,8 @@ def _version() -> str:
 
 
 def _build() -> str:
-    from plackett import _native
+    with importing:
+        from plackett import _native
 
     return _native.build
 
@@ -349,7 +353,8 @@ def _build() -> str:
 @contextlib.contextmanager
 def _no_size_warnings() -> Iterator[None]:
     """Turn off Dask's warning about large graphs, which many coefficients cause."""
-    import dask
+    with importing:
+        import dask
 
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
         yield

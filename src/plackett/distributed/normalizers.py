@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett.data.preprocessing.blocks import reject_densifying
 from plackett.data.preprocessing.scaling import QueryNormalizer, get_normalizer
 from plackett.distributed.loading import LoadedPart
@@ -16,8 +17,9 @@ def check_normalizer(normalize: Any) -> Any:
     """Return an unfitted transformer; raise if it cannot be fitted over partitions. None for None."""
     if normalize is None:
         return None
-    from sklearn.base import clone
-    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+    with importing:
+        from sklearn.base import clone
+        from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
     normalizer = clone(get_normalizer(normalize))
     is_mergeable = type(normalizer) in (MinMaxScaler, MaxAbsScaler) or (
@@ -38,7 +40,8 @@ def learns(normalizer: Any) -> bool:
 
 def fitted_to(part: LoadedPart, normalizer: Any, n_features: int) -> Any:
     """Return a copy of the transformer fitted to the rows of one part; None without rows."""
-    from sklearn.base import clone
+    with importing:
+        from sklearn.base import clone
 
     if not part.queries.n_docs:
         return None

@@ -18,6 +18,7 @@ from scipy import sparse
 from sklearn.base import clone, is_classifier
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from plackett._lazy import importing
 from plackett._optional import import_optional
 from plackett.data.categories import decode_column
 from plackett.data.queries import Queries
@@ -178,11 +179,13 @@ def _rows(estimator: Any, queries: Queries) -> Any:
     if queries.categories is not None:
         return _categorical_frame(queries)
     if queries.feature_names is not None and not is_sparse(queries.X):
-        from sklearn.compose import ColumnTransformer
+        with importing:
+            from sklearn.compose import ColumnTransformer
 
         if any(isinstance(part, ColumnTransformer) for part in parts_of(estimator)):
             with contextlib.suppress(ModuleNotFoundError):  # without pandas, columns are selected by place
-                import pandas as pd
+                with importing:
+                    import pandas as pd
 
                 return pd.DataFrame(queries.X, columns=queries.feature_names)
     if is_sparse(queries.X) and _package_of(estimator) is _PACKAGES["lightgbm"]:

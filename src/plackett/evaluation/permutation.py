@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett.data.queries import Queries
 from plackett.evaluation import estimators
 from plackett.evaluation.evaluate import evaluate, parse_metrics
@@ -156,7 +157,8 @@ def _shuffled(X: Any, columns: Any, order: np.ndarray) -> Iterator[Any]:
             yield changed
             changed[:, column] = X[:, column]
         return
-    from scipy import sparse
+    with importing:
+        from scipy import sparse
 
     by_column = X.tocsc()
     for column in columns:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett._tables import aligned
 from plackett.explain.rows import (
     PARTS_SHOWN,
@@ -346,7 +347,8 @@ class Comparison(ComparedRows):
 
 def _means(X: Any, chosen: ChosenRows) -> Any:
     """Return the mean row of each needed query in float64, sparse if X is."""
-    from scipy import sparse
+    with importing:
+        from scipy import sparse
 
     groups, needed = chosen.groups, chosen.queries
     starts, sizes = groups.indptr[needed], np.diff(groups.indptr)[needed]
@@ -381,7 +383,8 @@ def _deviations(values: Any, means: Any, sizes: np.ndarray, coef: np.ndarray) ->
 
 def _checked(X: Any, feature_names: Sequence[str] | None) -> tuple[Any, list[str]]:
     if is_sparse(X):
-        from scipy import sparse
+        with importing:
+            from scipy import sparse
 
         X = sparse.csr_array(X)
     else:

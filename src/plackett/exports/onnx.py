@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from plackett import __version__
+from plackett._lazy import importing
 from plackett._optional import import_optional
 from plackett.exports.float32 import check_single, nodes_in_single
 from plackett.exports.forms import Form
@@ -49,7 +50,8 @@ class _Graph:
 
     def add(self, operation: str, result: str, *inputs: str, **values: np.ndarray) -> None:
         """Append a node; its inputs are the last result, then ``inputs``, then constants, named by their keywords."""
-        from onnx import helper, numpy_helper
+        with importing:
+            from onnx import helper, numpy_helper
 
         self.constants.extend(numpy_helper.from_array(array, constant) for constant, array in values.items())
         self.nodes.append(helper.make_node(operation, [self.last, *inputs, *values], [result], name=result))
@@ -59,7 +61,8 @@ class _Graph:
 def write_trees(form: TreeForm, *, name: str, dtype: str) -> bytes:
     """Return a model with input ``features`` (n, n_features) and output ``scores`` (n,), both of ``dtype``."""
     import_optional("onnx", extra="onnx", needed_for="Exporting to ONNX")
-    from onnx import helper, numpy_helper
+    with importing:
+        from onnx import helper, numpy_helper
 
     if dtype == "float32":
         operation, attributes = "TreeEnsembleRegressor", _regressor(nodes_in_single(form, "onnx with dtype='float32'"))
@@ -185,8 +188,9 @@ def _finished_model(
     ml_opset: int | None = None,
 ) -> bytes:
     """Return the bytes of a model from ``features`` to ``scores``; ``ml_opset`` is the version of "ai.onnx.ml"."""
-    import onnx
-    from onnx import TensorProto, helper
+    with importing:
+        import onnx
+        from onnx import TensorProto, helper
 
     kind = TensorProto.FLOAT if dtype == "float32" else TensorProto.DOUBLE
     if form.inputs is not None:
@@ -229,7 +233,8 @@ def _input_nodes(inputs: Inputs, dtype: str) -> tuple[list[Any], list[Any]]:
     A column is ``features[:, j]`` where that is a number, else the number for missing values; a category is 1 where it
     is the code. Means are looked up as sums over the codes, of which at most one applies.
     """
-    from onnx import helper, numpy_helper
+    with importing:
+        from onnx import helper, numpy_helper
 
     nodes: list[Any] = []
     constants: list[Any] = []

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from plackett._lazy import importing
 from plackett._names import unknown_name
 from plackett._plugins import load_plugin, plugins
 from plackett.losses import own
@@ -60,19 +61,22 @@ _BY_NAME: dict[str, Callable[[], Loss]] = {
 
 
 def _torch_form(loss: Loss) -> Any:
-    from plackett.losses.backends.torch import TorchLoss
+    with importing:
+        from plackett.losses.backends.torch import TorchLoss
 
     return TorchLoss(loss)
 
 
 def _cross_encoder_form(loss: Loss, model: Any, activation_fn: Any, mini_batch_size: int | None) -> Any:
-    from plackett.losses.backends.cross_encoders import CrossEncoderLoss
+    with importing:
+        from plackett.losses.backends.cross_encoders import CrossEncoderLoss
 
     return CrossEncoderLoss(loss, model, activation_fn, mini_batch_size)
 
 
 def _tree_form(loss: Loss, queries: Any) -> Any:
-    from plackett.losses.backends.trees import TreeObjective
+    with importing:
+        from plackett.losses.backends.trees import TreeObjective
 
     return TreeObjective(loss, queries)
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett._parameters import Parameters
 from plackett.data.queries import QueryLists
 from plackett.losses.base import CompiledCurvature, CurvatureProduct, evaluate
@@ -118,7 +119,8 @@ class Probit(Transform):
     name = "probit"
 
     def log_and_derivatives(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        from scipy.special import erfcx, log_ndtr
+        with importing:
+            from scipy.special import erfcx, log_ndtr
 
         scores = np.maximum(scores, -_LIMIT)
         slope = np.sqrt(2.0 / np.pi) / erfcx(scores * -np.sqrt(0.5))

@@ -13,7 +13,7 @@ import numpy as np
 from plackett._names import similar_names
 from plackett._plugins import load_plugin, plugins
 from plackett.exceptions import UnknownNameError
-from plackett.metrics import diversity, exposure, incomplete, whole_order  # noqa: F401  they fill the registry
+from plackett.metrics import binary, diversity, exposure, graded, incomplete, whole_order  # noqa: F401  they fill KINDS
 from plackett.metrics.conventions import CONVENTIONS, Convention, get_convention
 from plackett.metrics.judged_lists import JudgedLists, check_cutoff, check_empty, judge
 from plackett.metrics.own import ORDERS, own_kind, register_kind

@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from plackett._lazy import importing
 from plackett.data.preprocessing.blocks import fit_transform, transform
 from plackett.data.preprocessing.scaling import QueryNormalizer, get_normalizer
 from plackett.data.queries import Queries, QueryLists
@@ -337,8 +338,9 @@ class Ranker(QueryInputs, ABC):
             If the ranker has no scorer (``KernelRanker``, ``QueryDependentRanker``, refiners, ``CatBoostRanker``), or
             a part of it has none; the message says why.
         """
-        from plackett.rankers import registry
-        from plackett.rankers.scoring.build import build_scorer
+        with importing:
+            from plackett.rankers import registry
+            from plackett.rankers.scoring.build import build_scorer
 
         check_is_fitted(self)
         registry.fill()
@@ -372,7 +374,8 @@ class Ranker(QueryInputs, ABC):
         ----------
         path : str, path or binary file object
         """
-        from plackett.rankers import registry  # registers the classes that a file may name
+        with importing:
+            from plackett.rankers import registry  # registers the classes that a file may name
 
         check_is_fitted(self)
         registry.fill()
@@ -443,7 +446,8 @@ class Normalized(Ranker):
         if self.normalize is None:
             self.normalizer_ = None
             return queries
-        from sklearn.base import clone
+        with importing:
+            from sklearn.base import clone
 
         self.normalizer_ = clone(get_normalizer(self.normalize))
         in_place = [name for name in self.normalizer_.get_params() if name.rpartition("__")[2] == "copy"]
@@ -506,6 +510,7 @@ def as_seed(random_state: Any) -> int | None:
         return None if random_state is None else int(random_state)
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31))
-    from sklearn.utils import check_random_state
+    with importing:
+        from sklearn.utils import check_random_state
 
     return int(check_random_state(random_state).randint(2**31 - 1))

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from plackett import _native
+from plackett._lazy import importing
 from plackett.data.preprocessing.blocks import scales_queries_separately
 from plackett.data.queries import Queries
 from plackett.data.query_blocks import values_from
@@ -68,7 +69,8 @@ class LinearScores(Normalized, Prepared):
         Explanation
             ``.top(row)`` explains one document, ``.why(a, b)`` the difference between two, as tables.
         """
-        from plackett.explain.additive import explain_linear
+        with importing:
+            from plackett.explain.additive import explain_linear
 
         queries, docid = self._check_explained(X, qid, docid)
         scaled = in_row_order(queries, self._normalized(queries).X)

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any
 
+from plackett._lazy import importing
 from plackett._names import did_you_mean, similar_names
 from plackett._plugins import load_plugin, plugins
 from plackett.exceptions import UnknownNameError
@@ -229,8 +230,9 @@ def load(path: str | os.PathLike | IO[bytes]) -> Any:
     >>> load("linear.plackett")
     LinearRanker(l2=0.01)
     """
-    from plackett.storage import models
-    from plackett.storage.opening import name_of
+    with importing:
+        from plackett.storage import models
+        from plackett.storage.opening import name_of
 
     fill()
     source: Any = path
@@ -245,34 +247,40 @@ def load(path: str | os.PathLike | IO[bytes]) -> Any:
 
 def is_model_head(head: bytes) -> bool:
     """Return whether a file with these first bytes is a model, ours or that of another tool."""
-    from plackett.storage.container import MAGIC
+    with importing:
+        from plackett.storage.container import MAGIC
 
     if head.startswith(MAGIC):
         return True
-    from plackett.rankers.imported.formats import format_of
+    with importing:
+        from plackett.rankers.imported.formats import format_of
 
     return format_of(head) is not None
 
 
 def _imported(source: Any, name: str) -> Any:
     """Return the model of another tool in a file or its content; None for other files."""
-    from plackett.rankers.imported.formats import format_of
-    from plackett.storage.container import MAGIC
+    with importing:
+        from plackett.rankers.imported.formats import format_of
+        from plackett.storage.container import MAGIC
 
     with contextlib.nullcontext(source) if isinstance(source, io.BytesIO) else open(source, "rb") as file:
         head = file.read(HEAD)
         file.seek(0)
         if head.startswith(MAGIC) or format_of(head) is None:
             return None
-        return importlib.import_module("plackett.rankers.imported.read").read_model(file, name)
+        with importing:
+            read = importlib.import_module("plackett.rankers.imported.read")
+        return read.read_model(file, name)
 
 
 def fill() -> None:
     """Register all classes that a model file may name with ``plackett.storage.models``."""
-    from plackett import losses, solvers
-    from plackett.data.preprocessing import scaling as normalize
-    from plackett.losses import transforms
-    from plackett.storage import models
+    with importing:
+        from plackett import losses, solvers
+        from plackett.data.preprocessing import scaling as normalize
+        from plackett.losses import transforms
+        from plackett.storage import models
 
     bases = {
         losses: losses.Loss,
@@ -281,7 +289,7 @@ def fill() -> None:
         normalize: normalize.QueryNormalizer,
     }
     for module, base in bases.items():
-        for value in vars(module).values():
+        for value in list(vars(module).values()):  # other threads may import more modules of the package
             is_kind = isinstance(value, type) and issubclass(value, base) and value is not base
             if is_kind and not getattr(value, "__abstractmethods__", None):
                 models.register(value)
@@ -291,7 +299,9 @@ def fill() -> None:
 
 
 def _class(name: str) -> Any:
-    return getattr(importlib.import_module({**_HOMES, **_UNSAVED}[name]), name)
+    with importing:
+        module = importlib.import_module({**_HOMES, **_UNSAVED}[name])
+    return getattr(module, name)
 
 
 def _takes(cls: Any, param: str) -> bool:
@@ -336,7 +346,8 @@ def known_name(name: Any) -> str:
 
 
 def _check_loss(name: str) -> None:
-    from plackett.losses import get_loss
+    with importing:
+        from plackett.losses import get_loss
 
     get_loss(name)  # an error for unknown names lists all
 
@@ -353,7 +364,8 @@ def _is_same(given: Any, fixed: Any) -> bool:
 
 def _loss_with(params: Mapping[str, Any], key: str, cls: Any, loss: Any) -> Any:
     """Return the loss with these parameters; other parameters of a loss object are kept."""
-    from plackett.losses import get_loss
+    with importing:
+        from plackett.losses import get_loss
 
     if loss is None:
         loss = cls().loss

@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from plackett._lazy import importing
 from plackett._optional import import_optional
 from plackett._tables import Table, for_display
 from plackett.evaluation.compare.comparison import Comparison
@@ -78,7 +79,8 @@ def report_html(
 ) -> str:
     """Return the page that `write_report` writes."""
     check_extra("write_report")
-    from markupsafe import Markup
+    with importing:
+        from markupsafe import Markup
 
     every = tables(comparison, groups=groups)
     payload = queries_payload(comparison, queries=queries, groups=groups)
@@ -119,7 +121,8 @@ def rendered(template: str, every: Iterable[Table], *, has_components: bool = Fa
 
     ``has_components`` adds the style sheet and the scripts of `plackett.report.components`.
     """
-    import jinja2
+    with importing:
+        import jinja2
 
     loader = jinja2.PackageLoader("plackett.report")
     environment = jinja2.Environment(

@@ -9,7 +9,7 @@ import numpy as np
 
 from plackett.data.queries import Queries
 from plackett.losses import ListMLE, PListMLE
-from plackett.metrics import ndcg
+from plackett.metrics.graded import ndcg
 from plackett.rankers.linear.ranker import LinearRanker
 from plackett.reproductions.base import Figure, Item, Job, Paper, Row, Table, gap_and_p
 from plackett.reproductions.strict_orders import INSTEAD, NEEDS, strict_lists, values_of_best

@@ -15,6 +15,7 @@ from scipy import linalg, sparse
 from sklearn.metrics.pairwise import kernel_metrics, manhattan_distances, pairwise_kernels
 from sklearn.utils import check_random_state
 
+from plackett._lazy import importing
 from plackett.scorers.linear import LinearScorer
 from plackett.validation import check_choice, check_csr, check_number, count_of, is_sparse, plain
 
@@ -418,7 +419,8 @@ def choose_landmarks(X: Any, n_landmarks: int, selection: str, random_state: Any
     order = arrangement(X)
     if selection == "uniform":
         return np.sort(order[random.choice(n_docs, n_landmarks, replace=False)])
-    from sklearn.cluster import kmeans_plusplus
+    with importing:
+        from sklearn.cluster import kmeans_plusplus
 
     n_pool = min(n_docs, max(SMALLEST_POOL, POOL_PER_LANDMARK * n_landmarks))
     pool = order if n_pool == n_docs else order[np.sort(random.choice(n_docs, n_pool, replace=False))]

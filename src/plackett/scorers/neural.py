@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from plackett._lazy import importing
 from plackett.scorers.net_shape import ACTIVATIONS, NetShape
 
 _ACTIVATIONS = {name: getattr(functional, name) for name in ACTIVATIONS if name != "tanh"} | {"tanh": torch.tanh}
@@ -145,7 +146,8 @@ class Net:
 def _attention(queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     if not queries.is_cuda:
         return functional.scaled_dot_product_attention(queries, keys, values)
-    from torch.nn.attention import SDPBackend, sdpa_kernel
+    with importing:
+        from torch.nn.attention import SDPBackend, sdpa_kernel
 
     with sdpa_kernel(SDPBackend.MATH):  # the fused kernels add up gradients in a nondeterministic order
         return functional.scaled_dot_product_attention(queries, keys, values)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett.solvers.base import (
     CONVERGED,
     INTERRUPTED,
@@ -73,7 +74,8 @@ class _ScaledSearch(Search):
             self.stop_reason, self.is_converged = CONVERGED, True
 
     def run(self, max_iter: int, callback: Callback | None = None) -> Result:
-        from scipy.optimize import minimize
+        with importing:
+            from scipy.optimize import minimize
 
         self.callback = callback
         options = {"maxiter": max_iter, "maxfun": 20 * max_iter + 100, "maxcor": self.memory, "ftol": 0.0, "gtol": 0.0}

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from plackett._lazy import importing
+
 ROUNDING = 1e-7
 RIDGE = 1e-9  # on the scaled matrix, whose diagonal is 1: redundant columns leave it singular
 
@@ -71,6 +73,7 @@ def _root(matrix: np.ndarray) -> np.ndarray | None:
 
 
 def _solve(root: np.ndarray, vector: np.ndarray, *, transposed: bool) -> np.ndarray:
-    from scipy.linalg import solve_triangular
+    with importing:
+        from scipy.linalg import solve_triangular
 
     return solve_triangular(root, vector, lower=True, trans=1 if transposed else 0, check_finite=False)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett.storage.container import file_identity
 from plackett.validation import is_sparse
 
@@ -169,7 +170,8 @@ def stack_rows(parts: list) -> Any:
     """Concatenate the rows of all parts; the result is mapped from a file if a part is and the result is large."""
     if sum(map(n_bytes, parts)) <= SPILL_ABOVE or not any(map(is_mapped, parts)):
         if any(map(is_sparse, parts)):
-            from scipy import sparse
+            with importing:
+                from scipy import sparse
 
             return sparse.vstack(parts, format="csr")
         return np.concatenate(parts)

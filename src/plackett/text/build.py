@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett.data.documents.collections import TextCollection
 from plackett.data.text_column import TextColumn
 from plackett.text.analyse import Analyser
@@ -144,7 +145,8 @@ def _count(
     progress: Callable[[int, int], None] | None,
 ):
     """Return counts of shape (fields · documents, terms), the sorted terms, and with ``positions`` the sequences."""
-    from sklearn.feature_extraction.text import CountVectorizer
+    with importing:
+        from sklearn.feature_extraction.text import CountVectorizer
 
     rows: Iterable = itertools.chain.from_iterable(columns.values())
     if progress is not None:
@@ -159,7 +161,8 @@ def _count(
     except ValueError as error:
         if "empty vocabulary" not in str(error):
             raise
-        from scipy.sparse import csr_matrix
+        with importing:
+            from scipy.sparse import csr_matrix
 
         n_rows = sum(map(len, columns.values()))
         return csr_matrix((n_rows, 0), dtype=np.int32), [], sequences

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from plackett import _native
+from plackett._lazy import importing
 from plackett.data.text_column import TextColumn, as_str_array
 from plackett.data.trec.run import Run
 from plackett.exceptions import DataFormatError
@@ -147,7 +148,8 @@ class TextIndex:
 
     def counts(self, field: str | None = None):
         """Return the counts as a scipy CSC matrix of shape (n_docs, n_terms)."""
-        from scipy.sparse import csc_matrix
+        with importing:
+            from scipy.sparse import csc_matrix
 
         postings = self.postings(field)
         return csc_matrix((postings.tf, postings.docs, postings.indptr), shape=(self.n_docs, self.n_terms))

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett.exceptions import ConvergenceWarning
 from plackett.validation import check_csr, check_number, check_positive_int, is_sparse, plain
 
 
 def as_links(links: Any, n_docs: int) -> np.ndarray:
     """Return links as sorted rows of (from, to, weight); the weights of duplicates are added up."""
-    from scipy.sparse import coo_matrix
+    with importing:
+        from scipy.sparse import coo_matrix
 
     if is_sparse(links):
         check_csr(links, "links")
@@ -81,7 +83,8 @@ def pagerank(links: Any, n_docs: int, *, damping: float = 0.85, tol: float = 1e-
     >>> pagerank([[0, 2], [1, 2]], 3).round(3)
     array([0.213, 0.213, 0.574])
     """
-    from scipy.sparse import csr_matrix
+    with importing:
+        from scipy.sparse import csr_matrix
 
     n_docs, max_iter = check_positive_int(n_docs, "n_docs"), check_positive_int(max_iter, "max_iter")
     if not 0.0 <= check_number(damping, "damping") < 1.0:

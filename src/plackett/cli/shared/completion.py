@@ -81,7 +81,7 @@ def _rankers() -> Pairs:
 
 
 def _measures() -> Pairs:
-    from plackett.metrics.registry import KINDS
+    from plackett.metrics.measure import KINDS
 
     texts = {name: _first_line(kind.function) for name, kind in KINDS.items()}
     cut = [(f"{name}@10", texts[name]) for name, kind in KINDS.items() if kind.cutoff != "none"]

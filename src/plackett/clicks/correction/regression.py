@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett._threads import one_blas_thread
 from plackett.clicks.correction.estimates import Bias
 from plackett.clicks.propensities.counts import Counts
@@ -51,8 +52,9 @@ def _folds(query: np.ndarray, n_folds: int, seed: int) -> np.ndarray:
 
 def _ridge(features: Any, target: np.ndarray, weight: np.ndarray, held: Any) -> np.ndarray:
     """Return predictions of a ridge regression on standardised columns; a missing value counts as the mean."""
-    from sklearn.linear_model import Ridge
-    from sklearn.preprocessing import StandardScaler
+    with importing:
+        from sklearn.linear_model import Ridge
+        from sklearn.preprocessing import StandardScaler
 
     if not is_sparse(features):
         n_known = np.count_nonzero(~np.isnan(features), axis=0)
@@ -64,7 +66,8 @@ def _ridge(features: Any, target: np.ndarray, weight: np.ndarray, held: Any) -> 
 
 
 def _own(model: Any) -> Any:
-    from sklearn.base import clone
+    with importing:
+        from sklearn.base import clone
 
     def fit(features: Any, target: np.ndarray, weight: np.ndarray, held: Any) -> np.ndarray:
         fitted = clone(model).fit(features, target, sample_weight=weight)

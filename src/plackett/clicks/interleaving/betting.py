@@ -8,6 +8,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from plackett._lazy import importing
+
 FRACTIONS = np.append(0.95, 0.5 ** np.arange(1, 10))  # of the largest bet that cannot lose everything
 STEPS = 10_000  # values are counted in this many steps from 0 to 1
 EXACT = 1 << 48  # the sum is kept in whole multiples of 1 / EXACT, so that the order of values does not matter
@@ -134,7 +136,8 @@ def values_needed(values: np.ndarray, shares: np.ndarray, *, level: float, power
     anytime : bool, default=True
         Whether they are inspected after every value; otherwise once, by the normal approximation.
     """
-    from scipy.special import ndtri
+    with importing:
+        from scipy.special import ndtri
 
     mean = float(shares @ values)
     if mean == 0:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett.clicks.interleaving.betting import Tally
 from plackett.clicks.interleaving.draws import SeededDraws, digest
 from plackett.clicks.interleaving.method import Basis
@@ -158,7 +159,8 @@ class Interleaver:
         if database is None:
             self._state = MemoryState()
         else:
-            from plackett.clicks.interleaving.sql import SqlState
+            with importing:
+                from plackett.clicks.interleaving.sql import SqlState
 
             self._state = SqlState(database, test)
         if rankers is not None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett.clicks.interleaving.draws import Draws
 from plackett.clicks.interleaving.method import AdditiveMethod, Basis, Lists
 from plackett.validation import check_choice
@@ -65,7 +66,8 @@ class Optimised(AdditiveMethod):
 @lru_cache(maxsize=PATTERNS)
 def solve(n_first: int, second: tuple[int, ...], k: int, credit: str) -> Mixture:
     """Return the mixture for the rankings ``0, 1, ... n_first - 1`` and ``second``."""
-    from scipy.optimize import linprog
+    with importing:
+        from scipy.optimize import linprog
 
     first = tuple(range(n_first))
     allowed = np.array(_allowed(first, second, min(k, len({*first, *second}))), dtype=np.int64)

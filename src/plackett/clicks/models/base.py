@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Self
 import numpy as np
 
 from plackett import _native
+from plackett._lazy import importing
 from plackett._parameters import Parameters
 from plackett._threads import map_blocks, one_blas_thread
 from plackett.clicks.log import ClickLog
@@ -236,7 +237,8 @@ class ClickModel(Parameters, ABC):
         ndarray of shape (n_pairs, 2)
             Lower and upper ends. They are wide where a pair was shown seldom, or far down.
         """
-        from scipy.special import betaincinv
+        with importing:
+            from scipy.special import betaincinv
 
         if not 0 < check_number(level, "level") < 1:
             raise ValueError(f"level={level}; it must be between 0 and 1.")
@@ -328,7 +330,8 @@ class ClickModel(Parameters, ABC):
         >>> found.docid, found.grade
         (array(['a', 'b'], dtype='<U1'), array([0, 2]))
         """
-        from plackett.clicks.judgements import judge
+        with importing:
+            from plackett.clicks.judgements import judge
 
         return judge(
             self,

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett._tables import Column, Estimate, Table, json_value
 from plackett._warnings import recorded
 from plackett.clicks.log import ClickLog
@@ -334,7 +335,8 @@ def _weighted(weights: np.ndarray, sums: np.ndarray) -> np.ndarray:
 def _differences(
     measure: str, names: list[str], values: list[np.ndarray], ends: tuple[float, float], level: float
 ) -> list[ClickDifference]:
-    from scipy.special import ndtr
+    with importing:
+        from scipy.special import ndtr
 
     found = []
     for i, model in enumerate(names):

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from plackett import _native
+from plackett._lazy import importing
 from plackett._threads import map_blocks
 from plackett.clicks.models.ascent import LEAST
 from plackett.clicks.models.collapse import Cells
@@ -59,8 +60,9 @@ def maximise(
     -------
     Marginal
     """
-    from scipy.optimize import minimize
-    from scipy.special import betaln, digamma, expit, logit
+    with importing:
+        from scipy.optimize import minimize
+        from scipy.special import betaln, digamma, expit, logit
 
     n_looks, n_pairs = looks.size, attraction.size
     is_shown = np.zeros(n_pairs, dtype=bool)

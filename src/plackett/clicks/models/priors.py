@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett.clicks.log import ClickLog
 from plackett.validation import check_number
 
@@ -111,7 +112,8 @@ class Prior:
 
     def set(self, parameters: np.ndarray) -> None:
         """Set mean and strength."""
-        from scipy.special import expit
+        with importing:
+            from scipy.special import expit
 
         self.coef, self.strength = parameters[:-1].copy(), float(np.exp(parameters[-1]))
         if self._features is None:
@@ -145,8 +147,9 @@ class Prior:
 
     def _estimate(self, evidence: np.ndarray) -> None:
         """Maximise the marginal likelihood of clicks and skips, as if all of them were examined; of some pairs."""
-        from scipy.optimize import minimize
-        from scipy.special import betaln, digamma
+        with importing:
+            from scipy.optimize import minimize
+            from scipy.special import betaln, digamma
 
         informed = np.flatnonzero(evidence.sum(axis=1) > 1e-9)
         if not informed.size:
@@ -174,7 +177,8 @@ class Prior:
     @staticmethod
     def means_of(features: np.ndarray, coef: np.ndarray, scale: np.ndarray | None) -> np.ndarray:
         """Return the prior mean of pairs with these features."""
-        from scipy.special import expit
+        with importing:
+            from scipy.special import expit
 
         return expit(_design(features, scale, features.shape[0]) @ coef)
 

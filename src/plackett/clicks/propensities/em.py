@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett.clicks.models.ascent import LEAST, Ascent, ascend
 from plackett.clicks.propensities.counts import Counts
 
@@ -60,7 +61,8 @@ def logistic_fit(features: np.ndarray) -> Fit:
 
 def classifier_fit(model: Any, features: np.ndarray) -> Fit:
     """Return the M-step of a classifier with ``fit(X, y, sample_weight=)`` and ``predict_proba(X)``."""
-    from sklearn.base import clone
+    with importing:
+        from sklearn.base import clone
 
     def fit(yes: np.ndarray, no: np.ndarray) -> np.ndarray:
         labels = np.repeat([1, 0], len(features))

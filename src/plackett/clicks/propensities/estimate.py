@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett._threads import one_blas_thread
 from plackett._warnings import without
 from plackett.clicks.description import connected_ranks, named_ranks, ranks_share
@@ -293,7 +294,8 @@ def _jackknife(
 
 def _jackknife_ends(values: np.ndarray, estimates: np.ndarray, level: float) -> np.ndarray:
     """Return intervals from the estimates without one group each; NaN where one of them is not known."""
-    from scipy.special import stdtrit
+    with importing:
+        from scipy.special import stdtrit
 
     n_groups = len(estimates)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -332,7 +334,8 @@ def harvest_counts(
 
 
 def _by_model(log: ClickLog, model: Any, level: float | None) -> tuple[np.ndarray, np.ndarray | None]:
-    from scipy.special import expit, logit, ndtri
+    with importing:
+        from scipy.special import expit, logit, ndtri
 
     if not isinstance(model, PBM):
         raise ValueError(f'method="em" takes a PBM as model, not {type(model).__name__}.')

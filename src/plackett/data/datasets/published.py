@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett.data.datasets.catalogue import FIVE_PARTS, DatasetInfo, catalogue
 from plackett.data.documents import collections as text_collections
 from plackett.data.documents.collections import TextCollection
@@ -205,7 +206,8 @@ def load(
     if dataset.kind == "text":
         return getattr(text_collections, f"read_{name}")(_locate(dataset, folder)[0].parent)
     if dataset.kind == "ratings":
-        from plackett.data.feedback.movielens import read_movielens
+        with importing:
+            from plackett.data.feedback.movielens import read_movielens
 
         return read_movielens(_locate(dataset, folder)[0])
     queries = _read(dataset, _locate(dataset, folder, None if part is None else (part,)), cache)
@@ -281,7 +283,8 @@ def load_fold(
 
 
 def _read(dataset: DatasetInfo, paths: Sequence[Path], cache: bool) -> Queries:
-    from plackett.data.letor.read import read_letor
+    with importing:
+        from plackett.data.letor.read import read_letor
 
     n_features = None if dataset.every_row_is_full else dataset.n_features
     dtype = np.float32 if dataset.missing_from is None else np.float64

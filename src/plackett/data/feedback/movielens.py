@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett.data.text_table import UTF8_MARK, as_numbers, collect, quote, read_words
 from plackett.exceptions import DataFormatError
 from plackett.storage.opening import name_of, open_bytes
@@ -85,7 +86,8 @@ class Ratings:
 
         A rating of 0 stays a stored value. An item that a user rated twice raises an error.
         """
-        from scipy.sparse import csr_array
+        with importing:
+            from scipy.sparse import csr_array
 
         rows = np.searchsorted(self.users, self.user)
         columns = np.searchsorted(self.items, self.item)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from plackett import _native
+from plackett._lazy import importing
 from plackett.data.cache import CacheFile
 from plackett.data.grouping import Groups, group_runs
 from plackett.data.letor.parse import Options, ParsedRows, id_runs, parse_into
@@ -275,7 +276,8 @@ def _dense_blocks(rows: np.ndarray | tuple, width: int, missing: float) -> Itera
 
 def _csr_blocks(rows: np.ndarray | tuple, width: int, missing: float) -> Iterator[Any]:
     """Yield rows or pairs as CSR matrices of this width, without stored zeros."""
-    from scipy.sparse import csr_matrix
+    with importing:
+        from scipy.sparse import csr_matrix
 
     if not isinstance(rows, tuple):
         for block in _dense_blocks(rows, rows.shape[1], missing):

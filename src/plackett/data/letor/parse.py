@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from plackett import _native
+from plackett._lazy import importing
 from plackett._threads import submit_blocks
 from plackett.data.letor.text import Chunk, expected_bytes, waves, with_fewer_rows
 from plackett.data.queries import Queries
@@ -434,7 +435,8 @@ class _Table:
         return self._cells.reshape(self._n_rows, self._width)
 
     def _as_csr(self):
-        from scipy.sparse import csr_matrix
+        with importing:
+            from scipy.sparse import csr_matrix
 
         if not self._pairs:
             return csr_matrix((self._n_rows, self._width), dtype=self._options.dtype)
@@ -454,7 +456,8 @@ class _Table:
 
 def _pairs_of(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return rows as pairs, without zeros."""
-    from scipy.sparse import csr_matrix
+    with importing:
+        from scipy.sparse import csr_matrix
 
     rows = csr_matrix(X)
     return rows.indptr[1:].astype(np.int64), rows.indices.astype(np.int32), rows.data

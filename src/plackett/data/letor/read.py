@@ -7,6 +7,7 @@ import os
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett.data.letor.text import inputs_of
 from plackett.data.queries import Queries
 from plackett.exceptions import DataFormatError
@@ -85,7 +86,8 @@ def read_letor(
     >>> data.y, data.qid, data.docid
     (array([2., 0.]), array([7, 7]), array(['GX1', 'GX2'], dtype='<U3'))
     """
-    from plackett.data.letor.parse import parse
+    with importing:
+        from plackett.data.letor.parse import parse
 
     options = _options(n_features, first_index, missing, null, dtype, sparse, comments)
     inputs = inputs_of(source)
@@ -99,14 +101,16 @@ def read_letor(
 
     if cache is False or cache is None:
         return read_text()
-    from plackett.data.letor.cache import read_through
+    with importing:
+        from plackett.data.letor.cache import read_through
 
     return read_through(inputs, options, None if cache is True else cache, read_text)
 
 
 def _options(n_features, first_index, missing, null, dtype, sparse, comments):
     """Check the arguments of ``read_letor``."""
-    from plackett.data.letor.parse import Options
+    with importing:
+        from plackett.data.letor.parse import Options
 
     if n_features is not None and (
         isinstance(n_features, bool) or not isinstance(n_features, (int, np.integer)) or n_features < 0

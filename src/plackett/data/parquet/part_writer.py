@@ -20,7 +20,7 @@ from plackett.data.tables.column_roles import check_feature_names
 from plackett.storage.atomic import new_folder
 from plackett.storage.decompression import COMPRESSED
 from plackett.storage.opening import name_of, write_bytes
-from plackett.validation import check_choice, check_csr, is_sparse
+from plackett.validation import check_choice, check_csr, check_positive_int, is_sparse
 
 COMPRESSIONS = ("zstd", "snappy", "gzip", "lz4", "brotli", "none")
 PAGE_BYTES = 1 << 16  # of one column: readers hold a page of each column
@@ -112,8 +112,6 @@ def check_layout(
     target: Any, label: str, qid: str, docid: str, partitions: int, rows_per_group: int, compression: str
 ) -> Layout:
     """Check the arguments of ``write_parquet``."""
-    from plackett.validation import check_positive_int
-
     check_choice(compression, "compression", COMPRESSIONS)
     layout = Layout(
         label,

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from plackett._lazy import importing
 from plackett.data.categories import Categories, align, column_of
 from plackett.data.queries import Queries
 from plackett.data.query_blocks import rows_from
@@ -236,7 +237,8 @@ class OneHotCategories(CategoryEncoder):
         return rows
 
     def _encoded_sparse(self, X: Any) -> Any:
-        from scipy import sparse
+        with importing:
+            from scipy import sparse
 
         more = []
         places = sparse.lil_matrix(X) if self.columns_.size else X

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from plackett import _native
+from plackett._lazy import importing
 from plackett._threads import map_blocks, query_blocks
 from plackett.data.preprocessing.medians import column_medians
 from plackett.data.queries import Queries
@@ -241,7 +242,8 @@ class MissingValues(TransformerMixin, BaseEstimator):
             if is_sparse(filled):
                 filled = filled.toarray()
             return np.hstack([filled, is_missing.astype(filled.dtype, copy=False)])
-        from scipy import sparse
+        with importing:
+            from scipy import sparse
 
         is_missing = X[:, self.indicated_].copy()
         is_missing.data = np.isnan(is_missing.data).astype(X.dtype)

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from plackett import _native
+from plackett._lazy import importing
 from plackett._threads import map_blocks, query_blocks
 from plackett.data.grouping import check_is_no_column, group_rows
 from plackett.data.list_warnings import naming_columns, warn_of_one_list
@@ -267,7 +268,8 @@ def get_normalizer(normalizer: Any) -> Any:
     }
     if name in own:
         return own[name]()
-    from sklearn import preprocessing
+    with importing:
+        from sklearn import preprocessing
 
     if name == "quantile":
         return preprocessing.QuantileTransformer(random_state=0)  # deterministic, also if it samples rows

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett._optional import import_optional
 from plackett._tables import BETTER, LEVEL, WORSE, Column, Marked, Table, json_value, notebook_html, p_value
 from plackett.data.grouping import as_objects
@@ -545,7 +546,8 @@ class Comparison:
         -------
         matplotlib Axes
         """
-        from plackett.evaluation.compare.plot import plot_means
+        with importing:
+            from plackett.evaluation.compare.plot import plot_means
 
         return plot_means(self, self._metric(metric), ax)
 

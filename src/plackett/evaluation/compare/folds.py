@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett._progress import Progress as Bar
 from plackett._threads import n_threads, results, set_n_threads
 from plackett._warnings import recorded
@@ -216,7 +217,8 @@ def run(
     setup: Setup, *, n_jobs: int | None, progress: Progress, stops_at_error: bool = False
 ) -> dict[str, list[Outcome]]:
     """Return the outcomes of each contestant in every fold; they are the same for any number of jobs."""
-    from joblib import effective_n_jobs
+    with importing:
+        from joblib import effective_n_jobs
 
     tasks = [(contestant, fold) for contestant in setup.contestants for fold in setup.folds]
     n_workers = max(1, min(effective_n_jobs(n_jobs), len(tasks)))
@@ -238,7 +240,8 @@ def run(
 
 
 def _outcomes(setup: Setup, tasks: list, n_jobs: int | None, threads: int, *, is_ordered: bool) -> Iterator[Outcome]:
-    from joblib import delayed
+    with importing:
+        from joblib import delayed
 
     parent = os.getpid()
     calls = (

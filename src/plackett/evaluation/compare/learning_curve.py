@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett._progress import Progress as Bar
 from plackett._threads import n_threads, results, set_n_threads
 from plackett._warnings import recorded
@@ -88,7 +89,8 @@ def _point(setup: Setup, share: float, scores: np.ndarray) -> CurvePoint:
 
 
 def _outcomes(setup: Setup, tasks: list, fits: Mapping[str, Sequence[FoldFit]], n_jobs: int | None) -> Any:
-    from joblib import delayed, effective_n_jobs
+    with importing:
+        from joblib import delayed, effective_n_jobs
 
     threads = max(1, n_threads() // max(1, min(effective_n_jobs(n_jobs), max(1, len(tasks)))))
     chosen = {(name, fit.fold): fit.params for name, of_one in fits.items() for fit in of_one}

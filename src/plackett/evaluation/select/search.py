@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from plackett._lazy import importing
 from plackett._optional import import_optional
 from plackett.evaluation.select.grids import Grid, candidates_of, check_names, is_list, parts_of
 from plackett.metrics.measure import Measure
@@ -117,7 +118,8 @@ def search_candidates(
 
 def _random_candidates(parts: list[Mapping[str, Any]], n_trials: int, random_state: int) -> list[dict[str, Any]]:
     """Draw candidates at random; if all values are listed, none is drawn twice, so there may be fewer."""
-    from sklearn.model_selection import ParameterSampler
+    with importing:
+        from sklearn.model_selection import ParameterSampler
 
     for part in parts:
         for name, values in part.items():

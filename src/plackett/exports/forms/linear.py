@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from plackett._lazy import importing
 from plackett.data.preprocessing.scaling import QueryNormalizer
 from plackett.exports.forms.inputs import Inputs, model_names
 from plackett.rankers.base import Normalized, Ranker
@@ -155,17 +156,18 @@ def linear_form(ranker: Any, feature_names: Sequence[str] | None = None) -> Line
 
 def _refusal(ranker: Any) -> str:
     """Return why a ranker has no linear form."""
-    from sklearn.pipeline import Pipeline
+    with importing:
+        from sklearn.pipeline import Pipeline
 
-    from plackett.rankers.boosting.diff_rank import DiffRank
-    from plackett.rankers.boosting.feature_rank import FeatureRank
-    from plackett.rankers.boosting.rankboost import RankBoost
-    from plackett.rankers.kernel.ranker import KernelRanker
-    from plackett.rankers.neural.ranker import NeuralRanker
-    from plackett.rankers.query_dependent.ranker import QueryDependentRanker
-    from plackett.rankers.recommendation.personality import PersonalityDiagnosis
-    from plackett.rankers.refinement.base import Refiner
-    from plackett.rankers.trees.base import BoostedTrees, FlatBoostedTrees
+        from plackett.rankers.boosting.diff_rank import DiffRank
+        from plackett.rankers.boosting.feature_rank import FeatureRank
+        from plackett.rankers.boosting.rankboost import RankBoost
+        from plackett.rankers.kernel.ranker import KernelRanker
+        from plackett.rankers.neural.ranker import NeuralRanker
+        from plackett.rankers.query_dependent.ranker import QueryDependentRanker
+        from plackett.rankers.recommendation.personality import PersonalityDiagnosis
+        from plackett.rankers.refinement.base import Refiner
+        from plackett.rankers.trees.base import BoostedTrees, FlatBoostedTrees
 
     reasons: dict[Any, str] = {
         KernelRanker: "its scores are sums of kernel values, not linear in the features",
@@ -196,7 +198,8 @@ def _refusal(ranker: Any) -> str:
 
 def column_scaling(ranker: Normalized, n_features: int) -> tuple[np.ndarray, np.ndarray, str]:
     """Return the offset and the scale of each column, and what kind of scaling they are."""
-    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+    with importing:
+        from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
     scaler = ranker.normalizer_
     zero, one = np.zeros(n_features), np.ones(n_features)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from plackett._lazy import importing
 from plackett.data.queries import QueryLists
 from plackett.losses import (
     cost_sensitive,
@@ -477,7 +478,8 @@ def _fused_labels(loss: Any, like: torch.Tensor, lists: QueryLists) -> tuple[tor
 def _triton_kernel(device: torch.device) -> ModuleType | None:
     """Return the kernel, tried once on two documents: Triton may lack a compiler or not support the device."""
     try:
-        from plackett.losses.backends import triton
+        with importing:
+            from plackett.losses.backends import triton
 
         one = torch.ones(2, device=device)
         order, indptr = torch.tensor([0, 1], device=device), torch.tensor([0, 2], device=device)

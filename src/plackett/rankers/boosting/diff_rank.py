@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plackett import _native
+from plackett._lazy import importing
 from plackett._threads import map_blocks
 from plackett.data.queries import Queries
 from plackett.rankers.boosting.discovery import FeatureRanks
@@ -118,7 +119,8 @@ class DiffRank(FeatureSteps):
         Explanation
             ``.top(row)`` explains one document, ``.why(a, b)`` the difference between two, as tables.
         """
-        from plackett.explain.additive import explain_additive
+        with importing:
+            from plackett.explain.additive import explain_additive
 
         explained = self._explained_rows(X, qid, docid)
         ranks = 0.5 * self._ranks(explained.queries)[:, explained.place]

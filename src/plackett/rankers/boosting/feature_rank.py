@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from plackett import _native
+from plackett._lazy import importing
 from plackett._threads import map_blocks
 from plackett.data.queries import Queries
 from plackett.rankers.boosting.discovery import FeatureRanks
@@ -92,8 +93,9 @@ class FeatureRank(FeatureSteps):
         RankSteps
             ``.top(row)`` has the steps that moved a document most, ``.why(a, b)`` those that decided between two.
         """
-        from plackett.explain.rows import choose_rows
-        from plackett.explain.steps import RankStep, RankSteps
+        with importing:
+            from plackett.explain.rows import choose_rows
+            from plackett.explain.steps import RankStep, RankSteps
 
         explained = self._explained_rows(X, qid, docid)
         chosen = choose_rows(explained.qid.size, explained.qid, rows, explained.docid)

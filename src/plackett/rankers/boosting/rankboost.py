@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from plackett import _native
+from plackett._lazy import importing
 from plackett._threads import map_blocks
 from plackett.data.queries import Queries
 from plackett.losses.pair_plans import NORMALIZERS, pair_counts
@@ -229,7 +230,8 @@ class RankBoost(Boosted, Normalized, Encoded):
         Explanation
             As returned by ``LinearRanker.explain``.
         """
-        from plackett.explain.additive import explain_additive
+        with importing:
+            from plackett.explain.additive import explain_additive
 
         queries, docid = self._check_explained(X, qid, docid)
         scaled = in_row_order(queries, self._normalized(queries).X)

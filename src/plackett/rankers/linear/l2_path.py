@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett.metrics.measure import Measure
 from plackett.rankers.monitor import FitMonitor
 from plackett.validation import check_numbers
@@ -86,7 +87,8 @@ class L2Path:
 
 def fit_path(template: LinearRanker, X, y, qid, l2, sample_weight, eval_set, eval_metric) -> L2Path:
     """Fit ``LinearRanker.l2_path``; data are checked, scaled and sorted once for all fits."""
-    from sklearn.base import clone
+    with importing:
+        from sklearn.base import clone
 
     strengths = np.sort(check_numbers(DEFAULT_L2 if l2 is None else np.atleast_1d(l2), "l2"))[::-1]
     if strengths.size == 0 or strengths[-1] < 0:
@@ -112,7 +114,8 @@ def fit_path(template: LinearRanker, X, y, qid, l2, sample_weight, eval_set, eva
 
 
 def _copy_of(prepared: LinearRanker, l2: float) -> LinearRanker:
-    from sklearn.base import clone
+    with importing:
+        from sklearn.base import clone
 
     ranker: Any = clone(prepared).set_params(l2=l2)
     for name, value in vars(prepared).items():

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett.data.list_warnings import nothing_to_learn
 from plackett.data.preprocessing.scaling import QueryNormalizer
 from plackett.data.queries import Queries
@@ -118,7 +119,8 @@ def _remember_columns(
     """Set the attributes about columns, as a fit to a row of them does."""
     row: Any = np.zeros((1, n_features))
     if is_frame:
-        from pandas import DataFrame
+        with importing:
+            from pandas import DataFrame
 
         ranker._check_queries(DataFrame(row, columns=names), None, None, needs_labels=False, reset=True)
         return

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from plackett._lazy import importing
 from plackett._optional import import_optional
 from plackett.data.queries import Queries, QueryLists
 from plackett.explain.rows import needed_lists
@@ -134,7 +135,8 @@ class NeuralRanker(Normalized, Prepared):
         return import_optional("torch", extra="neural", needed_for=cls.__name__)
 
     def _learn(self, training: TrainingSet, monitor: FitMonitor) -> None:
-        from plackett.rankers.neural.training import at_work, choose_device
+        with importing:
+            from plackett.rankers.neural.training import at_work, choose_device
 
         loss, queries, device = get_loss(self.loss), training.queries, choose_device(self.device)
         loss.check_fit(queries.lists)
@@ -144,11 +146,12 @@ class NeuralRanker(Normalized, Prepared):
             self._minimize(shape, loss, training, monitor, device)
 
     def _minimize(self, shape: NetShape, loss: Loss, training: TrainingSet, monitor: FitMonitor, device: Any) -> None:
-        import torch
+        with importing:
+            import torch
 
-        from plackett.rankers.neural.batches import TrainingData
-        from plackett.rankers.neural.training import NetFit, minimize_by_batches
-        from plackett.scorers.neural import Net
+            from plackett.rankers.neural.batches import TrainingData
+            from plackett.rankers.neural.training import NetFit, minimize_by_batches
+            from plackett.scorers.neural import Net
 
         queries, weights = training
         rng = np.random.default_rng(as_seed(self.random_state))
@@ -195,8 +198,9 @@ class NeuralRanker(Normalized, Prepared):
         Explanation
             As returned by ``LinearRanker.explain``.
         """
-        from plackett.explain.additive import explain_additive
-        from plackett.explain.nets import integrated_gradients
+        with importing:
+            from plackett.explain.additive import explain_additive
+            from plackett.explain.nets import integrated_gradients
 
         check_is_fitted(self)
         shape = self.net_shape()
@@ -227,8 +231,9 @@ class NeuralRanker(Normalized, Prepared):
     def _predict_grouped(self, queries: Queries) -> np.ndarray:
         check_is_fitted(self)
         torch = self.import_package()
-        from plackett.rankers.neural.batches import scores_of
-        from plackett.rankers.neural.training import at_work, choose_device
+        with importing:
+            from plackett.rankers.neural.batches import scores_of
+            from plackett.rankers.neural.training import at_work, choose_device
 
         self._check_device()
         scaled = self._normalized(queries)
@@ -245,9 +250,10 @@ class NeuralRanker(Normalized, Prepared):
 
     def _net(self, device: Any) -> Any:
         """Return the fitted net, in the precision of its fit."""
-        import torch
+        with importing:
+            import torch
 
-        from plackett.scorers.neural import Net
+            from plackett.scorers.neural import Net
 
         is_double = self.weights_["output.weight"].dtype == np.float64
         return Net(self.net_shape(), self.weights_, device=device, dtype=torch.float64 if is_double else torch.float32)
@@ -289,7 +295,8 @@ class NeuralRanker(Normalized, Prepared):
         check_choice(self.precision, "precision", PRECISIONS)
         self._check_device()
         self.import_package()
-        from plackett.rankers.neural.training import choose_device
+        with importing:
+            from plackett.rankers.neural.training import choose_device
 
         choose_device(self.device)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett._parameters import Parameters
 from plackett._threads import query_blocks
 from plackett.data.queries import Queries
@@ -414,7 +415,8 @@ def mean_features(queries: Queries, weights: np.ndarray) -> np.ndarray:
 
     The models of new queries depend on it, and a rounding error can change the steps of their solver.
     """
-    from scipy import sparse
+    with importing:
+        from scipy import sparse
 
     features = np.empty((queries.n_queries, queries.n_features))
     direction = np.random.default_rng(0).normal(size=queries.n_features)

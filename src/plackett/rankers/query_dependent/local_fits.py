@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from plackett import _native
+from plackett._lazy import importing
 from plackett._threads import n_threads, one_blas_thread, query_blocks, results
 from plackett.data.queries import QueryLists
 from plackett.losses import Pairwise
@@ -214,7 +215,8 @@ class LocalFits:
         self, neighbors: Neighbors, ranges: list[tuple[int, int]], start: np.ndarray, *settings: Any
     ) -> Iterator[Any]:
         """Return calls for joblib that solve the targets of one range each."""
-        from joblib import delayed
+        with importing:
+            from joblib import delayed
 
         data, spread, axes = self._rotated
         starts = np.broadcast_to(start if axes is None else start @ axes, (neighbors.n_targets, self.size))
@@ -308,8 +310,9 @@ def solve_lists(data, spread, neighbors, starts, loss, strengths, tol, max_iter)
 
 def workers(n_jobs: int | None) -> int:
     """Return the number of joblib workers: as given, as configured in joblib, or one per core."""
-    from joblib import effective_n_jobs
-    from joblib.parallel import get_active_backend
+    with importing:
+        from joblib import effective_n_jobs
+        from joblib.parallel import get_active_backend
 
     if n_jobs is not None:
         return effective_n_jobs(n_jobs)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett._progress import Progress
 from plackett.data.queries import Queries
 from plackett.exceptions import ConvergenceWarning, DataWarning, warn
@@ -140,11 +141,13 @@ class QueryModels(Normalized, Prepared):
     def _fits(self, rows: np.ndarray, labels: np.ndarray, indptr: np.ndarray, shares: np.ndarray | None) -> LocalFits:
         data, is_pair = (rows, labels, indptr, shares), self.function == "pair"
         if self.solver == "admm":
-            from plackett.rankers.query_dependent.admm_fits import AdmmFits
+            with importing:
+                from plackett.rankers.query_dependent.admm_fits import AdmmFits
 
             return AdmmFits(*data, is_pair=is_pair, is_bilinear=self._is_bilinear, max_bytes=self.max_bytes)
         if self._is_bilinear:
-            from plackett.rankers.query_dependent.pair_fits import PairFits
+            with importing:
+                from plackett.rankers.query_dependent.pair_fits import PairFits
 
             return PairFits(*data, max_bytes=self.max_bytes)
         return LocalFits(*data, is_pair=is_pair)

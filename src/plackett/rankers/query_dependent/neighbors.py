@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from plackett._lazy import importing
+
 MORE_FOUND = 16  # extra neighbours that are searched, to resolve ties
 
 
@@ -92,7 +94,8 @@ def search(
     than k are found and compared again. A query that was not found is farther than the farthest found, up to the
     rounding error. ``tree`` holds the queries minus their mean, which makes that error small.
     """
-    from scipy.spatial.distance import cdist
+    with importing:
+        from scipy.spatial.distance import cdist
 
     centre = queries.mean(axis=0)
     moved = targets - centre

@@ -24,6 +24,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from plackett import _native
+from plackett._lazy import importing
 from plackett.rankers.query_dependent.local_fits import LocalFits, Solutions, uniform_neighbors
 from plackett.rankers.query_dependent.neighbors import Neighbors
 from plackett.scorers.kernel import check_bytes, factor
@@ -121,7 +122,8 @@ class PairFits(LocalFits):
     def _batches(
         self, neighbors: Neighbors, ranges: list[tuple[int, int]], start: np.ndarray, *settings: Any
     ) -> Iterator[Any]:
-        from joblib import delayed
+        with importing:
+            from joblib import delayed
 
         totals = np.concatenate([[0], np.cumsum(self._n_pairs[neighbors.queries])])[neighbors.indptr]
         n_bytes, what = self._bytes(int(np.diff(totals).max(initial=0)))

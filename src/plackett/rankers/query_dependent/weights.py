@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett._parameters import Parameters
 from plackett._threads import map_blocks, one_blas_thread
 from plackett.exceptions import DataWarning, warn
@@ -263,7 +264,8 @@ class QueryWeights(Parameters):
         assert self.numeric_ is not None  # columns without a kernel are numeric
         assert targets.numeric is not None
         if self._tree is None:
-            from sklearn.neighbors import NearestNeighbors
+            with importing:
+                from sklearn.neighbors import NearestNeighbors
 
             self._tree = NearestNeighbors().fit(self.numeric_ - self.numeric_.mean(axis=0))
         own = None if targets.own is None else targets.own[rows]
@@ -279,7 +281,8 @@ class QueryWeights(Parameters):
         if targets.numeric is None:
             distances = np.zeros(places.shape)
         else:
-            from scipy.spatial.distance import cdist  # exact, unlike products of matrices: ties stay ties
+            with importing:
+                from scipy.spatial.distance import cdist  # exact, unlike products of matrices: ties stay ties
 
             distances = cdist(targets.numeric[rows], self.numeric_)
         own = None if targets.own is None else targets.own[rows]

@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from plackett._lazy import importing
 from plackett.data.feedback.rating_table import RatingTable, as_ids, places_of, rating_table
 from plackett.rankers.recommendation.diagnosis import EXPECTED, MOST_PROBABLE, Active, Raters, Requests, diagnose
 from plackett.storage import models
@@ -141,7 +142,8 @@ class PersonalityDiagnosis(BaseEstimator):
 
     def save(self, path: str | os.PathLike | BinaryIO) -> None:
         """Write the fitted model to a file that ``plackett.load`` reads; the file holds no code."""
-        from plackett.rankers import registry  # its classes are those that a file may name
+        with importing:
+            from plackett.rankers import registry  # its classes are those that a file may name
 
         check_is_fitted(self)
         registry.fill()

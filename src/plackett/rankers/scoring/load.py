@@ -6,6 +6,7 @@ import io
 import os
 from typing import IO, Any
 
+from plackett._lazy import importing
 from plackett.exceptions import ModelFormatError
 from plackett.rankers.scoring.build import build_scorer
 from plackett.rankers.scoring.scorer import Scorer
@@ -51,7 +52,8 @@ def load_scorer(path: str | os.PathLike | IO[bytes]) -> Scorer:
     if not isinstance(path, (str, os.PathLike)):
         source = io.BytesIO(path.read())
     if _is_of_another_tool(source):
-        from plackett.rankers.registry import load
+        with importing:
+            from plackett.rankers.registry import load
 
         return load(source).scorer()
     part = read_parts(source)

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from plackett._lazy import importing
 from plackett._names import did_you_mean, similar_names
 from plackett._optional import import_optional
 from plackett._threads import n_threads
@@ -284,6 +285,7 @@ def plain_rows(X: Any) -> Any:
     """Return X as the packages take it: sparse rows as a matrix, since not all of them know sparse arrays."""
     if not is_sparse(X):
         return X
-    from scipy import sparse
+    with importing:
+        from scipy import sparse
 
     return sparse.csr_matrix(X)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from plackett._lazy import importing
 from plackett.data.queries import Queries
 from plackett.metrics.measure import Measure
 from plackett.rankers.base import TrainingSet
@@ -435,6 +436,7 @@ def current_scores(evaluate: Callable) -> np.ndarray:
 def _with_column(X: Any, column: np.ndarray) -> Any:
     if not is_sparse(X):
         return np.column_stack([X, column])
-    from scipy import sparse
+    with importing:
+        from scipy import sparse
 
     return sparse.hstack([X, column[:, None]], format="csr")

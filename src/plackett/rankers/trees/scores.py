@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from plackett._lazy import importing
 from plackett._optional import import_optional
 from plackett._threads import n_threads
 from plackett.data.queries import Queries
@@ -96,7 +97,8 @@ class TreeScores(Ranker):
         return self._explained(X, qid, rows, docid)
 
     def _explained(self, X: Any, qid: Any, rows: Any, docid: Any, base_score: Any = None) -> Any:
-        from plackett.explain.additive import explain_additive
+        with importing:
+            from plackett.explain.additive import explain_additive
 
         queries, docid = self._check_explained(X, qid, docid)
         base = self._start_of(X, qid, queries, base_score)

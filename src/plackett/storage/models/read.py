@@ -13,6 +13,7 @@ from typing import IO, Any
 import numpy as np
 
 from plackett import __version__
+from plackett._lazy import importing
 from plackett.exceptions import ModelFormatError
 from plackett.storage.container import (
     Container,
@@ -278,7 +279,8 @@ class _Reader:
         return records
 
     def _read_csr(self, node: dict[str, Any], where: str, depth: int) -> Any:
-        from scipy import sparse
+        with importing:
+            from scipy import sparse
 
         kinds = {"matrix": sparse.csr_matrix, "array": sparse.csr_array}
         data, indices, indptr = (self._array(node, part, where) for part in ("data", "indices", "indptr"))

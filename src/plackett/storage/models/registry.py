@@ -6,6 +6,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, TypeVar
 
+from plackett._lazy import importing
+
 KIND, VERSION = "plackett model", 1
 MAX_DEPTH = 64  # of nested values
 
@@ -72,7 +74,9 @@ def is_registered(name: str) -> bool:
 def registered(name: str) -> type:
     """Return the class that was registered under ``name``."""
     if name not in BY_NAME and name in HOMES:
-        register(getattr(import_module(HOMES[name]), name.rpartition(".")[2]))
+        with importing:
+            module = import_module(HOMES[name])
+        register(getattr(module, name.rpartition(".")[2]))
     if name not in BY_NAME:
         raise ValueError(f"{name!r} is not a registered class.")
     return BY_NAME[name]

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett._warnings import recorded
 from plackett.validation import check_number
 
@@ -341,4 +342,6 @@ def _check_state(kept: Kept, state: dict[str, Any], params: Mapping[str, Any]) -
 
 
 def _class(name: str) -> Any:
-    return getattr(importlib.import_module(KEPT[name].module), name)
+    with importing:
+        module = importlib.import_module(KEPT[name].module)
+    return getattr(module, name)

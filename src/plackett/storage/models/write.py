@@ -9,6 +9,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett.storage.container import ContainerWriter, write_container
 from plackett.storage.decompression import COMPRESSED
 from plackett.storage.models.registry import KIND, MAX_DEPTH, TEXT_FORMS, VERSION, is_learned, name_of
@@ -145,7 +146,8 @@ class _Encoder:
         if isinstance(value, type) and issubclass(value, np.generic) and np.dtype(value).kind in "biufc":
             return {"type": "numpy_type", "value": np.dtype(value).str}
         if is_sparse(value) and value.format == "csr" and value.ndim == 2:
-            from scipy import sparse
+            with importing:
+                from scipy import sparse
 
             members = {part: self._array(getattr(value, part), where)["name"] for part in ("data", "indices", "indptr")}
             kind = "array" if isinstance(value, sparse.csr_array) else "matrix"

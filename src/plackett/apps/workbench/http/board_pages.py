@@ -20,7 +20,7 @@ from plackett.apps.workbench.schemas.snapshots import ComparisonRequest, Compari
 from plackett.apps.workbench.workbench.comparing import FROZEN
 from plackett.apps.workbench.workbench.scoring import conventions
 from plackett.metrics.judged_lists import mean_of_counted
-from plackett.metrics.registry import KINDS
+from plackett.metrics.measure import KINDS
 from plackett.report import components
 from plackett.report.components.payload import comparison_payload
 

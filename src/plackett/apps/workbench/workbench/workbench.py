@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from plackett import __version__
+from plackett import __version__, _lazy
 from plackett.apps.workbench.collections.base import Collection
 from plackett.apps.workbench.errors import RequestError, client_errors
 from plackett.apps.workbench.records import Judged
@@ -113,10 +113,11 @@ class Workbench:
     def _warm_up(self) -> Iterator[tuple[float, str]]:
         """Yield the progress before each step."""
         yield 0.05, "Loading the modules."
-        from plackett.apps.workbench.workbench import exporting, importing, training  # noqa: F401
-        from plackett.apps.workbench.workbench.measuring import measure_list
-        from plackett.apps.workbench.workbench.refining import refine
-        from plackett.clicks.reading import lists  # noqa: F401
+        with _lazy.importing:
+            from plackett.apps.workbench.workbench import exporting, importing, training  # noqa: F401
+            from plackett.apps.workbench.workbench.measuring import measure_list
+            from plackett.apps.workbench.workbench.refining import refine
+            from plackett.clicks.reading import lists  # noqa: F401
 
         yield 0.3, "Searching for the first time."
         self.collection.warm_up()
