@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import os
+import time
 from _thread import RLock  # importing threading would take longer than the rest of this module
 
+IMPORTED_AT = time.time()  # of the package; results of source files that are edited later are not stored
 TYPE_CHECKING = False  # type checkers know the name; importing typing would take most of the time of `import plackett`
 if TYPE_CHECKING:
     from collections.abc import Callable

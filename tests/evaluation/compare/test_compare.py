@@ -257,7 +257,7 @@ def test_an_error_that_cannot_travel_between_processes_still_stops_nobody(data, 
         folder=None, random_state=0,
     )  # fmt: skip
     outcomes = [
-        run_fold_safely(setup.contestants[0], fold, setup.criteria, None, n_threads=None, parent=-1)
+        run_fold_safely(setup.contestants[0], fold, setup.criteria, setup.store, n_threads=None, parent=-1)
         for fold in setup.folds
     ]
     reasons = [pickle.loads(pickle.dumps(outcome)).reason for outcome in outcomes[:2]]
@@ -344,15 +344,16 @@ def test_what_cannot_be_recognised_again_is_not_kept(data, tmp_path):
     odd.normalize = None
     odd.random_state = 0
     odd.verbose = sys.__stdout__.write  # a stream has a state that no other run can see
-    result = pk.compare({"odd": odd, "plain": pk.LinearRanker()}, data, cv=3, folder=tmp_path)
+    with pytest.warns(UserWarning, match="odd is not stored") as warned:
+        result = pk.compare({"odd": odd, "plain": pk.LinearRanker()}, data, cv=3, folder=tmp_path)
     assert result.notes == [
-        "odd is not stored in the folder: the object of verbose is a TextIOWrapper, which cannot be identified in "
-        "another process."
+        "odd is not stored in the folder: verbose is a TextIOWrapper, which cannot be identified in another process."
     ]
+    assert [str(one.message) for one in warned] == result.notes
     kept = []
     for path in tmp_path.iterdir():
         with open_container(path, KIND, VERSION) as container:
-            kept.append(container.header["parts"]["what"])
+            kept.append(container.header["what"])
     assert sorted(kept) == ["best feature"] * 3 + ["candidate"] * 3 + ["date"] + ["scores"] * 3
 
 

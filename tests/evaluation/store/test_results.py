@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.evaluation.store.identity import identity_of
+from plackett.evaluation.store.keys import identity_of
 from plackett.evaluation.store.results import ResultStore
 from plackett.metrics.conventions import CONVENTIONS
 from plackett.storage.atomic import draft_of

@@ -32,7 +32,7 @@ from plackett.evaluation.reference_scores import (
     random_overall,
     random_values,
 )
-from plackett.evaluation.store.versions import code_versions
+from plackett.evaluation.store.keys import versions_of
 from plackett.metrics.conventions import Convention
 from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
@@ -241,8 +241,6 @@ def _insights(
 def _date(setup: Setup, settings: Mapping[str, Any]) -> str:
     """Return the date of the run in UTC; a stored run that is resumed keeps the date of its start."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    if setup.store is None:
-        return now
     key = {"what": "date", "data": [dict(fold.fingerprints) for fold in setup.folds], "settings": settings}
     stored = setup.store.get(key, {"date": str})
     if stored is None:
@@ -260,7 +258,8 @@ def _reference_scores(setup: Setup) -> dict[str, Evaluation]:
     answer = {RANDOM_ORDER: table(random_values(measures, lists, rules), overall=overall)}
     if queries.n_features == len(queries.categories or ()):
         return answer
-    chosen = [best_features_of(fold, criteria, setup.store) for fold in setup.folds]
+    store = setup.store.with_code("the best single feature", criteria.measures, criteria.convention)
+    chosen = [best_features_of(fold, criteria, store) for fold in setup.folds]
     values, overall = [], {}
     for place, (name, measure) in enumerate(setup.measures.items()):
         parts = [features[place].scores(fold.test) for features, fold in zip(chosen, setup.folds, strict=True)]
@@ -277,9 +276,7 @@ def _reference_scores(setup: Setup) -> dict[str, Evaluation]:
 
 def _settings(setup: Setup, cv: Any, data: Any) -> dict[str, Any]:
     """Return how the comparison was run, as plain values."""
-    packages: dict[str, str] = {}
-    for contestant in setup.contestants:
-        packages |= code_versions(contestant.estimator)
+    packages = versions_of(*(contestant.estimator for contestant in setup.contestants))
     versions = {name: version.partition(" ")[0] for name, version in packages.items()}
     return {
         "data": os.fspath(data) if isinstance(data, (str, os.PathLike)) else repr(data),

@@ -35,8 +35,7 @@ from plackett.evaluation.select.grids import error_line, seeded, with_params
 from plackett.evaluation.select.selection import in_words
 from plackett.evaluation.splits import as_folds, with_validation
 from plackett.evaluation.store.fingerprints import data_fingerprint
-from plackett.evaluation.store.identity import NotIdentifiable, check_identifiable, identity_of
-from plackett.evaluation.store.results import Record, ResultCache, ResultStore, has_kinds
+from plackett.evaluation.store.results import Record, ResultStore, has_kinds
 from plackett.metrics.conventions import Convention, get_convention
 from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
@@ -115,7 +114,8 @@ class Setup(NamedTuple):
     folds: list[FoldData]
     criteria: Criteria
     metrics: list[str]
-    store: ResultStore | None
+    store: ResultStore
+    stores: dict[str, ResultStore]
     queries: Queries
     fold_of: np.ndarray
 
@@ -156,13 +156,7 @@ class Setup(NamedTuple):
         warned = [text for outcome in outcomes for text in outcome.warnings]
         if warned:
             notes.append(f"{name}: {count_of(len(warned), 'warning')}, the first: {warned[0].splitlines()[0]}")
-        if self.store is not None:
-            try:
-                for params in contestant.candidates():
-                    identity_of(with_params(contestant.estimator, params))
-            except NotIdentifiable as problem:
-                notes.append(f"{name} is not stored in the folder: {problem}")
-        return notes
+        return notes + self.stores[name].notes
 
 
 def prepare(
@@ -186,21 +180,21 @@ def prepare(
         random_state=check_seed(random_state),
         measures=measures,
     )
-    if folder is not None:
-        check_identifiable([criteria.select_by, *measures])
     folds = as_folds(cv, data)
     if any(_needs_validation(contestant) for contestant in contestants):  # all train on the same queries
         folds = [with_validation(fold, random_state=random_state) for fold in folds]
-    store = None if folder is None else ResultStore(folder)
+    store = ResultStore(folder)
     queries = Queries.concat([fold.test for fold in folds])
     for judged in (queries, *(fold.validation for fold in folds if fold.validation is not None)):
         check_judged(judged)
     fold_of = np.repeat(np.arange(1, len(folds) + 1), [fold.test.n_queries for fold in folds])
     prepared = [
-        FoldData.of_fold(number, fold, is_stored=store is not None, is_explained=is_explained)
+        FoldData.of_fold(number, fold, is_stored=folder is not None, is_explained=is_explained)
         for number, fold in enumerate(folds, 1)
     ]
-    return Setup(list(contestants), prepared, criteria, names, store, queries, fold_of)
+    rules = (criteria.select_by, criteria.convention, measures[0])
+    stores = {one.name: store.with_code(one.name, one.estimator, one.grid, *rules) for one in contestants}
+    return Setup(list(contestants), prepared, criteria, names, store, stores, queries, fold_of)
 
 
 def _needs_validation(contestant: Contestant) -> bool:
@@ -245,7 +239,7 @@ def _outcomes(setup: Setup, tasks: list, n_jobs: int | None, threads: int, *, is
 
     parent = os.getpid()
     calls = (
-        delayed(run_fold_safely)(contestant, fold, setup.criteria, setup.store, threads, parent)
+        delayed(run_fold_safely)(contestant, fold, setup.criteria, setup.stores[contestant.name], threads, parent)
         for contestant, fold in tasks
     )
     # joblib writes no arrays to temporary files
@@ -277,7 +271,7 @@ def run_fold_safely(
     contestant: Contestant,
     data: FoldData,
     criteria: Criteria,
-    store: ResultStore | None,
+    store: ResultStore,
     n_threads: int | None,
     parent: int,
 ) -> Outcome:
@@ -307,7 +301,7 @@ def _picklable(error: Exception) -> Exception:
     return RuntimeError(f"{type(error).__name__}: {error}")
 
 
-def run_fold(contestant: Contestant, data: FoldData, criteria: Criteria, store: ResultStore | None) -> Outcome:
+def run_fold(contestant: Contestant, data: FoldData, criteria: Criteria, store: ResultStore) -> Outcome:
     """Try every candidate on the validation queries, and score the test documents by the best, the first if equal.
 
     A candidate that fails is never chosen. If all fail, the error of the first is the outcome. With a store, finished
@@ -317,38 +311,37 @@ def run_fold(contestant: Contestant, data: FoldData, criteria: Criteria, store: 
     params = contestant.candidates()
     candidates = [seeded(with_params(contestant.estimator, one), criteria.random_state) for one in params]
     n_candidates = len(candidates)
-    cache = cache_of(store, data, criteria)
+    store = store_of(store, data, criteria)
     failed: tuple[str, ...] = ()
-    record, ranker = _stored_scores(cache, candidates, data), None
+    record, ranker = _stored_scores(store, candidates, data), None
     is_stored = record is not None
     if record is None:
-        attempts, best = _try_all(params, candidates, cache, data, criteria)
+        attempts, best = _try_all(params, candidates, store, data, criteria)
         finished = [one for one in attempts if one.error is None]
         failed = tuple(f"{in_words(one.trial.params)}: {one.trial.error}" for one in attempts if one.error is not None)
         if best is None:
             return _failure(contestant, data, next(one.error for one in attempts if one.error is not None), failed)
         params, candidates = [one.trial.params for one in finished], [one.estimator for one in finished]
-        record = _stored_scores(cache, candidates, data) if failed else None
+        record = _stored_scores(store, candidates, data) if failed else None
         is_stored = record is not None
         if record is None:
             record, ranker = _score(best, finished, data, criteria)
-            cache.put("scores", candidates, record.values, record.array, test=data.fingerprints.get("test"))
+            store.put(_scores_key(candidates, data), record.values, record.array)
     place, warned = record.values["chosen"], tuple(record.values["warnings"])
     fit = FoldFit(data.number, params[place], n_candidates=n_candidates, **record.values["fit"])
     insight = None
     if data.labels is not None:
-        insight = _insight(ranker, candidates[place], cache, data, criteria)
+        insight = _insight(ranker, candidates[place], store, data, criteria)
     return Outcome(
         contestant.name, data.number, fit, record.array, warned, failed, is_stored=is_stored, insight=insight
     )
 
 
-def _insight(ranker: Any, chosen: Any, cache: ResultCache, data: FoldData, criteria: Criteria) -> FoldInsight:
+def _insight(ranker: Any, chosen: Any, store: ResultStore, data: FoldData, criteria: Criteria) -> FoldInsight:
     """Return why the chosen candidate orders the test documents as it does; if only its scores were stored, fit it."""
-    more: dict[str, Any] = {"judged": data.fingerprints.get("judged"), "random_state": criteria.random_state}
-    more |= {} if not data.fingerprints else {"measure": identity_of(criteria.measures[0])}
-    reasons = cache.get("reasons", [chosen], PARTS, **more)
-    drops = cache.get("importance", [chosen], {}, **more)
+    judged, seed = data.fingerprints.get("judged"), criteria.random_state
+    store = store.under(estimator=chosen, judged=judged, random_state=seed, measure=criteria.measures[0])
+    reasons, drops = store.get({"what": "reasons"}, PARTS), store.get({"what": "importance"}, {})
     if reasons is not None and drops is not None and reasons.array is not None and drops.array is not None:
         return FoldInsight(**reasons.values, reasons=reasons.array, drops=drops.array)
     with recorded():  # the warnings of the fit are in its attempt
@@ -361,29 +354,24 @@ def _insight(ranker: Any, chosen: Any, cache: ResultCache, data: FoldData, crite
             criteria.convention,
             criteria.random_state,
         )
-    cache.put("reasons", [chosen], found.parts(), found.reasons, **more)
-    cache.put("importance", [chosen], {}, found.drops, **more)
+    store.put({"what": "reasons"}, found.parts(), found.reasons)
+    store.put({"what": "importance"}, {}, found.drops)
     return found
 
 
-def cache_of(store: ResultStore | None, data: FoldData, criteria: Criteria) -> ResultCache:
+def store_of(store: ResultStore, data: FoldData, criteria: Criteria) -> ResultStore:
     """Return the stored results of a fold."""
-
-    def common() -> dict[str, Any]:
-        return {
-            "fold": data.number,
-            "train": data.fingerprints["train"],
-            "validation": data.fingerprints["validation"],
-            "select_by": identity_of(criteria.select_by),
-            "convention": identity_of(dataclasses.asdict(criteria.convention)),
-        }
-
-    return ResultCache(store, common)
+    hashes = {role: data.fingerprints.get(role) for role in ("train", "validation")}
+    return store.under(fold=data.number, **hashes, select_by=criteria.select_by, convention=criteria.convention)
 
 
-def _stored_scores(cache: ResultCache, candidates: Sequence[Any], data: FoldData) -> Record | None:
+def _scores_key(candidates: Sequence[Any], data: FoldData) -> dict[str, Any]:
+    return {"what": "scores", "estimators": list(candidates), "test": data.fingerprints.get("test")}
+
+
+def _stored_scores(store: ResultStore, candidates: Sequence[Any], data: FoldData) -> Record | None:
     """Return the chosen candidate and its test scores, if they are stored."""
-    stored = cache.get("scores", candidates, SCORES, test=data.fingerprints.get("test"))
+    stored = store.get(_scores_key(candidates, data), SCORES)
     if stored is None or stored.array is None:
         return None
     if stored.array.shape != (data.test.n_docs,) or stored.array.dtype != np.float64:
@@ -395,7 +383,7 @@ def _stored_scores(cache: ResultCache, candidates: Sequence[Any], data: FoldData
 def _try_all(
     params: Sequence[dict[str, Any]],
     candidates: Sequence[Any],
-    cache: ResultCache,
+    store: ResultStore,
     data: FoldData,
     criteria: Criteria,
 ) -> tuple[list[Attempt], Attempt | None]:
@@ -404,7 +392,7 @@ def _try_all(
     best: Attempt | None = None
     judge = functools.partial(_judge, data=data, criteria=criteria)
     for one, candidate in zip(params, candidates, strict=True):
-        tried = attempt(one, candidate, judge, cache)
+        tried = attempt(one, candidate, judge, store)
         attempts.append(tried)
         so_far = None if best is None or math.isnan(best.trial.value) else best.trial.value
         released: Attempt | None = tried
@@ -479,23 +467,16 @@ def history_of(ranker: Any) -> list[dict[str, float]] | None:
 # --- The best single feature ------------------------------------------------------------------------------------------
 
 
-def best_features_of(data: FoldData, criteria: Criteria, store: ResultStore | None) -> list[SingleFeature]:
+def best_features_of(data: FoldData, criteria: Criteria, store: ResultStore) -> list[SingleFeature]:
     """Return for each measure the feature that ranks the training queries of a fold best."""
-
-    def common() -> dict[str, Any]:
-        return {
-            "train": data.fingerprints["train"],
-            "measures": [identity_of(measure) for measure in criteria.measures],
-            "convention": identity_of(dataclasses.asdict(criteria.convention)),
-        }
-
-    cache = ResultCache(store, common)
-    stored = cache.get("best feature", [], {"features": list})
+    key = {"what": "best feature", "train": data.fingerprints.get("train"), "measures": criteria.measures}
+    store = store.under(convention=criteria.convention)
+    stored = store.get(key, {"features": list})
     if stored is not None and _are_features(stored.values["features"], len(criteria.measures), data.train.n_features):
         return [SingleFeature(*one) for one in stored.values["features"]]
     lists = JudgedLists.of_queries(data.train)
     features = best_single_features(criteria.measures, lists, criteria.convention, data.train)
-    cache.put("best feature", [], {"features": [list(feature) for feature in features]})
+    store.put(key, {"features": [list(feature) for feature in features]})
     return features
 
 

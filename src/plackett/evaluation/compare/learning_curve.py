@@ -16,7 +16,7 @@ from plackett._warnings import recorded
 from plackett.evaluation import estimators
 from plackett.evaluation.compare.comparison import CurvePoint, FoldFit
 from plackett.evaluation.compare.contestants import Contestant
-from plackett.evaluation.compare.folds import Criteria, FoldData, Setup, cache_of
+from plackett.evaluation.compare.folds import Criteria, FoldData, Setup, store_of
 from plackett.evaluation.compare.progress import Progress, is_bar
 from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.select.grids import error_line, seeded, with_params
@@ -96,7 +96,14 @@ def _outcomes(setup: Setup, tasks: list, fits: Mapping[str, Sequence[FoldFit]], 
     chosen = {(name, fit.fold): fit.params for name, of_one in fits.items() for fit in of_one}
     calls = (
         delayed(_scores)(
-            one, chosen[one.name, fold.number], fold, share, setup.criteria, setup.store, threads, os.getpid()
+            one,
+            chosen[one.name, fold.number],
+            fold,
+            share,
+            setup.criteria,
+            setup.stores[one.name],
+            threads,
+            os.getpid(),
         )
         for one, fold, share in tasks
     )
@@ -109,7 +116,7 @@ def _scores(
     data: FoldData,
     share: float,
     criteria: Criteria,
-    store: ResultStore | None,
+    store: ResultStore,
     threads: int,
     parent: int,
 ) -> tuple[tuple[str, float, int], np.ndarray | None, str]:
@@ -118,9 +125,10 @@ def _scores(
         set_n_threads(threads)  # the workers share the cores
     key = (contestant.name, share, data.number)
     estimator = seeded(with_params(contestant.estimator, params), criteria.random_state)
-    cache = cache_of(store, data, criteria)
-    more = {"share": share, "random_state": criteria.random_state, "test": data.fingerprints.get("test")}
-    stored = cache.get("learning curve", [estimator], {}, **more)
+    store = store_of(store, data, criteria)
+    seed, test = criteria.random_state, data.fingerprints.get("test")
+    result = {"what": "learning curve", "estimator": estimator, "share": share, "random_state": seed, "test": test}
+    stored = store.get(result, {})
     if stored is not None and stored.array is not None and stored.array.shape == (data.test.n_docs,):
         return key, stored.array, ""
     try:
@@ -133,7 +141,7 @@ def _scores(
             scores = estimators.predict(fitted, data.test)
     except Exception as error:  # too few queries for this ranker, for example
         return key, None, error_line(error)
-    cache.put("learning curve", [estimator], {}, scores, **more)
+    store.put(result, {}, scores)
     return key, scores, ""
 
 

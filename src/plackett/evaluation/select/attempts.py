@@ -12,7 +12,7 @@ from warnings import WarningMessage
 from plackett._warnings import recorded
 from plackett.evaluation.select.grids import error_line
 from plackett.evaluation.select.selection import Trial
-from plackett.evaluation.store.results import ResultCache
+from plackett.evaluation.store.results import ResultStore
 
 TRIAL = {"value": float, "seconds": float, "warnings": list}  # the values of a stored trial, and their types
 
@@ -41,9 +41,10 @@ class Attempt:
     error: Exception | None = None
 
 
-def attempt(params: dict[str, Any], estimator: Any, judge: Callable[[Any], Judged], cache: ResultCache) -> Attempt:
+def attempt(params: dict[str, Any], estimator: Any, judge: Callable[[Any], Judged], store: ResultStore) -> Attempt:
     """Return the result of one candidate; an error is part of it."""
-    stored = cache.get("candidate", [estimator], TRIAL)
+    key = {"what": "candidate", "estimator": estimator}
+    stored = store.get(key, TRIAL)
     if stored is not None:
         found = stored.values
         return Attempt(estimator, Trial(params, found["value"], found["seconds"]), found["warnings"])
@@ -56,6 +57,6 @@ def attempt(params: dict[str, Any], estimator: Any, judge: Callable[[Any], Judge
     seconds = time.perf_counter() - start if judged.seconds is None else judged.seconds
     texts = [f"{one.category.__name__}: {one.message}" for one in caught]
     if error is None:  # failed candidates are tried again
-        cache.put("candidate", [estimator], {"value": judged.value, "seconds": seconds, "warnings": texts})
+        store.put(key, {"value": judged.value, "seconds": seconds, "warnings": texts})
     trial = Trial(params, judged.value, seconds, None if error is None else error_line(error))
     return Attempt(estimator, trial, texts, judged.fitted, caught, error)

@@ -22,8 +22,7 @@ from plackett.evaluation.select.search import search_candidates
 from plackett.evaluation.select.selection import Selection, Trial, in_words
 from plackett.evaluation.splits import QueryKFold, as_folds
 from plackett.evaluation.store.fingerprints import data_fingerprint
-from plackett.evaluation.store.identity import check_identifiable, identity_of
-from plackett.evaluation.store.results import ResultCache, ResultStore
+from plackett.evaluation.store.results import ResultStore
 from plackett.metrics.conventions import Convention, get_convention
 from plackett.metrics.judged_lists import mean_of_counted
 from plackett.metrics.measure import Measure
@@ -122,7 +121,10 @@ def select(
     data = as_queries(data, **columns)
     validation = None if validation is None else as_queries(validation, **columns)
     judge = _judge(data, validation, cv, measure, rules)
-    cache = _cache(folder, judge)
+    store = ResultStore(folder)
+    if folder is not None:
+        store = store.with_code(contestant.name, contestant.estimator, contestant.grid, measure, rules)
+        store = store.under(metric=measure, convention=rules, **judge.key())
     trials: list[Trial] = []
     best: Attempt | None = None
     first_error: Exception | None = None
@@ -130,7 +132,7 @@ def select(
         for params in candidates:
             bar.show(in_words(params))
             estimator = seeded(with_params(contestant.estimator, params), random_state)
-            tried = attempt(params, estimator, judge.judge, cache)
+            tried = attempt(params, estimator, judge.judge, store)
             trials.append(tried.trial)
             first_error = first_error or tried.error
             candidates.report(tried.trial.value)
@@ -151,17 +153,8 @@ def select(
         rules.name,
         method,
         judge.in_words,
-        tuple(cache.notes),
+        tuple(store.notes),
     )
-
-
-def _cache(folder: str | os.PathLike | None, judge: _ValidationSet | _CrossValidation) -> ResultCache:
-    def common() -> dict[str, Any]:
-        return {"metric": identity_of(judge.measure), "convention": identity_of(vars(judge.rules)), **judge.key()}
-
-    if folder is not None:
-        check_identifiable([judge.measure])
-    return ResultCache(None if folder is None else ResultStore(folder), common)
 
 
 def _contestant(ranker: Any, grid: Grid | None) -> Contestant:

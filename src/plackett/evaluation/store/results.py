@@ -6,20 +6,21 @@ written atomically: any number of processes may use a folder. Damaged results, a
 
 from __future__ import annotations
 
+import copy
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from plackett.evaluation.store.fingerprints import key_fingerprint
-from plackett.evaluation.store.identity import NotIdentifiable, identity_of
-from plackett.evaluation.store.versions import code_versions
+from plackett.evaluation.store.keys import NotIdentifiable, code_of, identity_of
+from plackett.exceptions import warn
 from plackett.storage.atomic import remove_abandoned
 from plackett.storage.container import open_container, write_container
 
-KIND, VERSION = "plackett run", 3
+KIND, VERSION = "plackett run", 4
 ENDING = ".run"
 DRAFTS = f"*{ENDING}.plackett-*.part"
 NAME_LENGTH = 32  # of the 64 digits of a key; the file holds them all
@@ -40,8 +41,8 @@ class ResultStore:
 
     Parameters
     ----------
-    folder : path
-        Created if it does not exist.
+    folder : path, default=None
+        Created if it does not exist. None finds and stores nothing.
 
     Examples
     --------
@@ -54,8 +55,10 @@ class ResultStore:
     True
     """
 
-    def __init__(self, folder: str | os.PathLike):
-        self.folder = Path(folder)
+    def __init__(self, folder: str | os.PathLike | None = None):
+        self.folder, self._common, self.notes = None if folder is None else Path(folder), {}, []
+        if self.folder is None:
+            return
         if self.folder.exists() and not self.folder.is_dir():
             raise NotADirectoryError(f"{self.folder} is a file; results need a folder.")
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -63,12 +66,35 @@ class ResultStore:
             raise PermissionError(f"{self.folder} is not writable; results are stored there. Choose another folder.")
         remove_abandoned(self.folder.glob(DRAFTS))
 
+    def under(self, **parts: Any) -> ResultStore:
+        """Return a store of the same folder that adds these parts to every key."""
+        answer = copy.copy(self)
+        answer._common = {**self._common, **parts}
+        return answer
+
+    def with_code(self, name: str, *values: Any) -> ResultStore:
+        """Return a store for results of the code of the values; one that stores nothing if it is not identifiable.
+
+        In that case there is a warning, and ``notes`` has its text.
+        """
+        if self.folder is None:
+            return self
+        try:
+            return self.under(code=code_of(*values))
+        except NotIdentifiable as error:
+            answer = ResultStore()
+            answer.notes = [f"{name} is not stored in the folder: {error}"]
+            warn(answer.notes[0], UserWarning)
+            return answer
+
     def get(self, parts: Mapping[str, Any], kinds: Mapping[str, Any] | None = None) -> Record | None:
         """Return the record stored under exactly these parts of a key; None if it is missing or damaged.
 
         ``kinds`` are the names and types of all values that a record must have; any other record is ignored.
         """
-        key = key_fingerprint(parts)
+        if self.folder is None:
+            return None
+        key = self._key(parts)
         try:
             with open_container(self._path(key), KIND, VERSION, verify=True) as container:
                 record = Record(container.header["record"], None)
@@ -82,76 +108,26 @@ class ResultStore:
 
     def put(self, parts: Mapping[str, Any], values: Mapping[str, Any], array: np.ndarray | None = None) -> None:
         """Store a record; it is complete on disk when this returns."""
-        key = key_fingerprint(parts)
+        if self.folder is None:
+            return
+        key = self._key(parts)
         with write_container(self._path(key), KIND, VERSION) as writer:
             if array is not None:
                 writer.add("array", array)
-            writer.finish({"key": key, "parts": dict(parts), "record": dict(values)})
+            writer.finish({"key": key, "what": parts.get("what"), "record": dict(values)})
+
+    def _key(self, parts: Mapping[str, Any]) -> str:
+        every = {**self._common, **parts}
+        return key_fingerprint({name: identity_of(value, name) for name, value in every.items()})
 
     def _path(self, key: str) -> Path:
-        return self.folder / f"{key[:NAME_LENGTH]}{ENDING}"
+        return Path(self.folder or "") / f"{key[:NAME_LENGTH]}{ENDING}"
 
     def __len__(self) -> int:
-        return sum(1 for _ in self.folder.glob(f"*{ENDING}"))
+        return 0 if self.folder is None else sum(1 for _ in self.folder.glob(f"*{ENDING}"))
 
     def __repr__(self) -> str:
-        return f"ResultStore({str(self.folder)!r})"
-
-
-class ResultCache:
-    """Results in a store, keyed by estimators, versions of code, and data; without a store it is always empty.
-
-    Parameters
-    ----------
-    store : ResultStore or None
-    **common : plain values
-        Parts of every key.
-
-    Attributes
-    ----------
-    notes : list of str
-        Why results could not be stored.
-    """
-
-    def __init__(self, store: ResultStore | None, common: Callable[[], Mapping[str, Any]] = dict):
-        self._store, self._common = store, {} if store is None else common()
-        self._identities: dict[int, tuple[Any, Any, Any]] = {}  # by id; each entry keeps its estimator alive
-        self.notes: list[str] = []
-
-    def get(self, what: str, estimators: Sequence[Any], kinds: Mapping[str, Any], **more: Any) -> Record | None:
-        """Return the result of ``estimators``, none of them fitted, if it is stored and its values are of ``kinds``."""
-        key = self._key(what, estimators, more)
-        return None if self._store is None or key is None else self._store.get(key, kinds)
-
-    def put(
-        self,
-        what: str,
-        estimators: Sequence[Any],
-        values: Mapping[str, Any],
-        array: np.ndarray | None = None,
-        **more: Any,
-    ) -> None:
-        """Store a result unless an estimator is not identifiable."""
-        key = self._key(what, estimators, more)
-        if self._store is not None and key is not None:
-            self._store.put(key, values, array)
-
-    def _key(self, what: str, estimators: Sequence[Any], more: Mapping[str, Any]) -> dict[str, Any] | None:
-        if self._store is None:
-            return None
-        try:
-            found = [self._identified(estimator) for estimator in estimators]
-        except NotIdentifiable as problem:  # its results could be those of another estimator
-            note = f"not stored in the folder: {problem}"
-            self.notes += [note] if note not in self.notes else []
-            return None
-        code = [versions for _, _, versions in found] or [code_versions(None)]
-        return {**self._common, **more, "what": what, "estimators": [one for _, one, _ in found], "code": code}
-
-    def _identified(self, estimator: Any) -> tuple[Any, Any, Any]:
-        if id(estimator) not in self._identities:
-            self._identities[id(estimator)] = (estimator, identity_of(estimator), code_versions(estimator))
-        return self._identities[id(estimator)]
+        return f"ResultStore({None if self.folder is None else str(self.folder)!r})"
 
 
 def has_kinds(values: Any, kinds: Mapping[str, Any]) -> bool:

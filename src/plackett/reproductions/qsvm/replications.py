@@ -14,8 +14,8 @@ import numpy as np
 from joblib import delayed
 
 from plackett._threads import n_threads, results
+from plackett.evaluation.store.keys import versions_of
 from plackett.evaluation.store.results import ResultStore
-from plackett.evaluation.store.versions import code_versions
 from plackett.reproductions.qsvm import simulations
 from plackett.reproductions.qsvm.simulations import Cell, Draws, replicate
 from plackett.validation import count_of
@@ -41,7 +41,7 @@ class Replications:
 
     def __init__(self, strengths: tuple[float, ...], folder: Path | None = None):
         self.strengths = strengths
-        self._store = None if folder is None else ResultStore(folder)
+        self._store = ResultStore(folder)
         self._done: dict[tuple[Cell, int], Replication] = {}
 
     def run(
@@ -79,7 +79,7 @@ class Replications:
 
     def _is_done(self, task: tuple[Cell, int]) -> bool:
         """Whether a replication is in memory or in the folder."""
-        if task not in self._done and self._store is not None:
+        if task not in self._done:
             record = self._store.get(self._key(task), {"seconds": float})
             if record is not None and record.array is not None:
                 self._done[task] = Replication(record.array, record.values["seconds"])
@@ -94,8 +94,7 @@ class Replications:
         calls = (delayed(_timed)(cell, seed, self.strengths) for cell, seed in in_time)
         for replication, task in zip(results(calls, n_jobs=n_threads()), missing, strict=False):
             self._done[task] = replication
-            if self._store is not None:
-                self._store.put(self._key(task), {"seconds": replication.seconds}, replication.values)
+            self._store.put(self._key(task), {"seconds": replication.seconds}, replication.values)
             yield task
 
     def _key(self, task: tuple[Cell, int]) -> dict:
@@ -107,7 +106,7 @@ class Replications:
 def _code() -> dict[str, str]:
     """Return the versions of all code that a replication depends on."""
     source = Path(simulations.__file__).read_bytes()
-    return {**code_versions(None), "simulations": hashlib.sha256(source).hexdigest()}
+    return {**versions_of(), "simulations": hashlib.sha256(source).hexdigest()}
 
 
 def _timed(cell: Cell, seed: int, strengths: tuple[float, ...]) -> Replication:

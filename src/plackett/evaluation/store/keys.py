@@ -1,0 +1,287 @@
+"""Identities of estimators and measures, by which stored results are found again.
+
+Parameters and states are compared by value, classes and functions by name. Their code is identified by the version of
+the installed package, or by the contents of the source files: those of their module and of every module that it uses
+and that is not installed.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import copyreg
+import functools
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+import pickle
+import platform
+import site
+import sys
+import sysconfig
+import types
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import plackett
+from plackett import _native
+from plackett._lazy import IMPORTED_AT
+from plackett.data.queries import Queries
+from plackett.evaluation.estimators import parts_of
+from plackett.evaluation.store.fingerprints import array_fingerprint, data_fingerprint
+from plackett.validation import plain
+
+MAX_DEPTH = 100
+PACKAGES = ("numpy", "scipy", "scikit-learn")  # every result depends on them
+LATER_ROOMS = ("exports", "report", "reproductions", "cli", "apps")  # they do not change results
+
+
+class NotIdentifiable(ValueError):
+    """Raised for a value that cannot be distinguished from a different one in another process."""
+
+
+def identity_of(value: Any, where: str = "the estimator") -> Any:
+    """Return plain JSON values that identify a parameter, or an estimator with all of its parameters.
+
+    Raises
+    ------
+    NotIdentifiable
+        For objects without accessible state, such as an open file.
+    """
+    return _Walk().value(value, where)
+
+
+def versions_of(*estimators: Any) -> dict[str, str]:
+    """Return the versions of plackett, of its dependencies, and of the packages of the estimators and their parts.
+
+    The build of the kernels is included, because builds agree only up to rounding. A run that is resumed on a processor
+    with another build recomputes its results.
+    """
+    classes = [cls for one in estimators for part in parts_of(one) for cls in type(part).__mro__]
+    packages = {cls.__module__.partition(".")[0] for cls in classes}
+    packages |= {cls.package for cls in classes if isinstance(getattr(cls, "package", None), str)}  # of trees
+    return {
+        "plackett": f"{plackett.__version__} {_source_digest()}",
+        "native": f"{_native.build} {_native_digest()}",
+        "python": platform.python_version(),
+        **{name: importlib.metadata.version(name) for name in PACKAGES},
+        **dict(_distribution(package) for package in sorted(packages - {"plackett"}) if _distribution(package)[1]),
+    }
+
+
+def code_of(*values: Any) -> dict[str, str]:
+    """Return `versions_of` with the source files of all classes and functions in the values.
+
+    Raises
+    ------
+    NotIdentifiable
+        For code without a source file, such as that of a notebook, lambdas and functions inside of functions, and for
+        source files that were changed after plackett was imported.
+    """
+    answer, walk = versions_of(*values), _Walk()
+    for value in values:
+        walk.value(value, "it")
+    for value, where in walk.named:
+        for part in value.__mro__ if isinstance(value, type) else (value,):
+            answer |= _code_of_module(_module_of(part, where), where)
+    return answer
+
+
+class _Walk:
+    """One traversal of a value and everything it refers to; ``named`` are its classes and functions."""
+
+    def __init__(self) -> None:
+        self.named: list[tuple[Any, str]] = []
+        self._above: list[int] = []  # ids of the objects around the current value
+
+    def value(self, value: Any, where: str, depth: int = 0) -> Any:
+        if depth > MAX_DEPTH:
+            raise NotIdentifiable(f"{where} is nested more than {MAX_DEPTH} deep, or contains itself.")
+        value = plain(value)
+        kind, inner = type(value), functools.partial(self.value, depth=depth + 1)
+        if value is None or kind in (bool, int, str):
+            return value
+        if kind is float:
+            return {"float": value.hex()}
+        if kind in (bytes, bytearray):
+            return {kind.__name__: hashlib.sha256(value).hexdigest()}
+        if kind in (list, tuple):
+            return {kind.__name__: [inner(part, where) for part in value]}
+        if kind in (set, frozenset):
+            return {kind.__name__: sorted((inner(part, where) for part in value), key=json.dumps)}
+        if kind in (dict, types.MappingProxyType):
+            return {"mapping": [[inner(key, where), inner(part, where)] for key, part in value.items()]}
+        if kind in (np.ndarray, np.memmap):
+            values = inner(value.tolist(), where) if value.dtype.hasobject else array_fingerprint(value)
+            return {"array": str(value.dtype), "shape": value.shape, "values": values}
+        if isinstance(value, Queries):
+            return {"queries": data_fingerprint(value)}
+        if isinstance(value, np.random.RandomState):
+            return {"draws": inner(value.get_state(legacy=False), where)}
+        if isinstance(value, np.random.Generator):
+            return {"draws": inner(value.bit_generator.state, where)}
+        if _name(value) is not None:
+            self.named.append((value, where))
+            return {"named": [pickle.whichmodule(value, _name(value)), _name(value)]}
+        if id(value) in self._above:
+            return {"above": self._above.index(id(value))}
+        self._above.append(id(value))
+        answer = self._object(value, where, inner)
+        self._above.pop()
+        return answer
+
+    def _object(self, value: Any, where: str, inner: Any) -> Any:
+        """Describe the class and the state that pickle would store."""
+        reduce = copyreg.dispatch_table.get(type(value))
+        try:
+            reduced = value.__reduce_ex__(4) if reduce is None else reduce(value)
+        except Exception as error:  # it cannot be pickled
+            raise NotIdentifiable(
+                f"{where} is a {type(value).__name__}, which cannot be identified in another process."
+            ) from error
+        if isinstance(reduced, str):  # the name of a constant, such as NotImplemented
+            return {"constant": reduced, "of": inner(type(value), where)}
+        make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
+        params = value.get_params(deep=False) if hasattr(value, "get_params") else {}
+        return {
+            "class": inner(type(value), where),
+            "params": {name: inner(part, name) for name, part in params.items()},
+            "made by": [inner(make, where), inner(list(arguments), where)],
+            "state": inner(state, where),
+            "items": inner(None if items is None else list(items), where),
+            "pairs": inner(None if pairs is None else dict(pairs), where),
+            # a __reduce__ of its own may omit something
+            "own": inner(getattr(value, "__dict__", None), where) if _has_own_reduce(value) else None,
+        }
+
+
+def _has_own_reduce(value: Any) -> bool:
+    return isinstance(type(value).__reduce__, types.FunctionType)
+
+
+def _name(value: Any) -> str | None:
+    """Return the name of a class, function or module; None for objects and for methods of objects."""
+    if isinstance(value, types.ModuleType):
+        return value.__name__
+    if not isinstance(value, type) and not isinstance(getattr(value, "__self__", None), (types.ModuleType, type(None))):
+        return None
+    name = getattr(value, "__qualname__", getattr(value, "__name__", None))
+    return name if isinstance(name, str) and callable(value) else None
+
+
+# --- Code -------------------------------------------------------------------------------------------------------------
+
+
+def _module_of(value: Any, where: str) -> str:
+    """Return the module in which a class or function is found by its name."""
+    if isinstance(value, types.ModuleType):
+        return value.__name__
+    name = _name(value) or ""
+    module = pickle.whichmodule(value, name)
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if found is not value and not (isinstance(value, type) and module in sys.builtin_module_names):
+        raise NotIdentifiable(
+            f"{where} uses {name}, which has no source file of its own: define it at the top level of a module."
+        )
+    return module
+
+
+def _code_of_module(name: str, where: str) -> dict[str, str]:
+    """Return the version of the package of a module, or a hash of the source files that the module uses."""
+    package = name.partition(".")[0]
+    file = None if package == "plackett" else _file_of(name)
+    if file is None and package in {"plackett", *sys.stdlib_module_names}:
+        return {}
+    if file is not None and _is_installed(file):
+        return {} if package in sys.stdlib_module_names else dict([_distribution(package)])
+    digest = hashlib.sha256()
+    for path in sorted(_sources(name, where, set())):
+        if path.stat().st_mtime > IMPORTED_AT:
+            raise NotIdentifiable(
+                f"{where} uses {path.name}, which was changed after plackett was imported: start a new process."
+            )
+        digest.update(path.read_bytes() + b"\0")
+    return {name: digest.hexdigest()}
+
+
+def _sources(name: str, where: str, seen: set[str]) -> set[Path]:
+    """Return the file of a module, and those of the modules that it imports and that are not installed."""
+    seen.add(name)
+    file = _file_of(name)
+    if file is None:
+        raise NotIdentifiable(f"{where} uses code of {name}, which has no source file: move it to a module.")
+    answer = {file}
+    for other in _imports(name, file) - seen:
+        home = _file_of(other.partition(".")[0])
+        if home is not None and other.partition(".")[0] != "plackett" and not _is_installed(home) and _file_of(other):
+            answer |= _sources(other, where, seen)
+    return answer
+
+
+def _imports(name: str, file: Path) -> set[str]:
+    """Return the modules that a source file may import, anywhere in it."""
+    package = name if file.name == "__init__.py" else name.rpartition(".")[0]
+    answer = set()
+    for node in ast.walk(ast.parse(file.read_bytes())) if file.suffix == ".py" else ():
+        if isinstance(node, ast.Import):
+            answer |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            home = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            answer |= {home, *(f"{home}.{alias.name}" for alias in node.names)}
+    return answer
+
+
+def _file_of(module: str) -> Path | None:
+    """Return the file of a module that is loaded or, without importing it, can be found; None for others."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if module not in sys.modules:
+        with contextlib.suppress(ImportError, ValueError):
+            spec = importlib.util.find_spec(module)
+            file = spec.origin if spec is not None and spec.has_location else None
+    return None if file is None else Path(file).resolve()
+
+
+@functools.cache
+def _is_installed(file: Path) -> bool:
+    """Whether a file belongs to the standard library or to an installed package with a version."""
+    paths = sysconfig.get_paths()
+    homes = [paths["purelib"], paths["platlib"], *site.getsitepackages(), site.getusersitepackages()]
+    for home in map(Path.resolve, map(Path, homes)):
+        if home in file.parents:
+            return _distribution(file.relative_to(home).parts[0].partition(".")[0])[1] != ""
+    return any(Path(paths[name]).resolve() in file.parents for name in ("stdlib", "platstdlib"))
+
+
+@functools.cache
+def _distribution(package: str) -> tuple[str, str]:
+    """Return what installed a module, and its version: scikit-learn installs sklearn; an empty version if unknown."""
+    name = next(iter(_distributions().get(package, ())), None)
+    return (package, "") if name is None else (name, importlib.metadata.version(name))
+
+
+@functools.cache
+def _distributions() -> Mapping[str, list[str]]:
+    return importlib.metadata.packages_distributions()
+
+
+@functools.cache
+def _source_digest() -> str:
+    """Return a hash of the Python code behind results, which may change without a new version during development."""
+    home, digest = Path(plackett.__file__).parent, hashlib.sha256()
+    for path in sorted(home.rglob("*.py")):
+        if path.relative_to(home).parts[0] not in LATER_ROOMS:
+            content = path.read_bytes()
+            digest.update(f"{path.relative_to(home)} {len(content)} ".encode() + content)
+    return digest.hexdigest()[:16]
+
+
+@functools.cache
+def _native_digest() -> str:
+    """Return a hash of the compiled kernels in use; an installation does not have their sources."""
+    return hashlib.sha256(Path(_native.path).read_bytes()).hexdigest()[:16]
