@@ -92,20 +92,19 @@ def workbench(
     if live and letor:
         raise typer.BadParameter("--letor cannot be combined with a live engine; give SOURCE, or neither.")
     settings = _settings(host, port, token, grades)
+    from plackett._progress import Progress, is_watched
     from plackett.apps.access.server import address_of, open_port, serve
+    from plackett.apps.access.starting import starting
 
     with open_port(host, port) as listener:  # a port that is in use is reported before the index is built
         settings = replace(settings, port=listener.getsockname()[1])  # the actual port if 0 was given
         from plackett.apps.workbench.http.app import create_app
-        from plackett.apps.workbench.http.starting import StartingPage
         from plackett.apps.workbench.store import Store
         from plackett.apps.workbench.store.engines import default_store_path
 
         address = address_of(listener, settings)
-        with StartingPage(listener) as starting:
-            if not no_browser and _has_display():
-                _open(address)  # which shows that the index is being built
-            collection = _collection(source, letor, models or [], live, starting.show)
+        with starting(listener), Progress("indexing", 1.0, is_shown=is_watched()) as bar:
+            collection = _collection(source, letor, models or [], live, lambda n, n_all: bar.advance_to(n / n_all))
         with Store.open(default_store_path(collection.key) if store is None else store) as opened:
             app = create_app(collection, opened, settings)
             for note in app.state.workbench.rankers.notes:
@@ -114,6 +113,8 @@ def workbench(
             if not settings.is_local:
                 output.note("plain HTTP: the token is sent unencrypted; anyone who can read the traffic can use it")
             output.note(f"The workbench is at {address} (stop it with Ctrl-C)")
+            if not no_browser and _has_display():
+                _open(address)
             serve(app, listener)
 
 

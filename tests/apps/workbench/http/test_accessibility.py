@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.apps.workbench.browsing import is_narrow, one, seen, until, visit
+from tests.apps.workbench.browsing import is_narrow, one, until, visit
 from tests.axe import violations_everywhere
 
 pytest.importorskip("fastapi")
@@ -100,31 +100,3 @@ def test_lists_side_by_side_of_a_comparison_have_no_violation(reader, used):
     until(lambda: reader.find_elements("css selector", ".pk-pair li"))
     assert violations_everywhere(reader) == []
     assert is_narrow(reader, 320)
-
-
-def test_the_starting_page_follows_the_progress_and_has_no_violation(page):
-    from plackett.apps.access.server import open_port
-    from plackett.apps.workbench.http.starting import StartingPage
-
-    with open_port("127.0.0.1", 0) as listener, StartingPage(listener) as starting:
-        visit(page, f"http://127.0.0.1:{listener.getsockname()[1]}/?q=river")
-        assert violations_everywhere(page) == []
-        assert is_narrow(page, 320)
-        page.execute_script("document.documentElement.dataset.left = ''")
-        starting.show(30, 120)
-        until(lambda: "25% of the texts" in seen(page, "[role=status]"))
-        assert one(page, "progress").get_attribute("value") == "0.25"
-        assert page.find_elements("css selector", "html[data-left]")  # without a reload
-
-
-def test_the_starting_page_reloads_once_the_workbench_has_started(page, server):
-    bench = server.app.state.workbench
-    bench.warming = 0.5, "Loading."
-    try:
-        visit(page, server.url(q="river"))
-        assert seen(page, "[role=status]") == "Loading."
-        assert violations_everywhere(page) == []
-    finally:
-        bench.warming = None
-    until(lambda: page.find_elements("css selector", "#results"))
-    assert page.current_url == server.url(q="river")

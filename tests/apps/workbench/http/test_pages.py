@@ -1,7 +1,6 @@
 """Pages without scripts, with hostile values, and without access."""
 
 import html
-import json
 import re
 from datetime import UTC, datetime
 
@@ -122,62 +121,3 @@ def test_times_are_to_the_minute():
 )
 def test_a_ranker_has_won_if_it_is_significantly_better(summary, won):
     assert pages.has_won(summary) is won
-
-
-def test_pages_show_the_progress_while_the_server_warms_up(collection, tmp_path):
-    with Store.open(tmp_path / "store.db") as store:
-        app = create_app(collection, store, Settings())
-        app.state.workbench.warming = 0.3, "Searching for the first time."
-        client = testclient.TestClient(app, base_url="http://127.0.0.1:8765")
-        page = client.get("/?q=river")
-        assert page.status_code == 200
-        assert "Searching for the first time." in page.text
-        assert 'value="0.30"' in page.text
-        assert page.headers["Retry-After"] == "1"  # by which the script knows the page
-        assert collection.name not in page.text
-        assert client.get("/api/v1/search", params={"q": "river"}).status_code == 200
-        app.state.workbench.warm_up()
-        assert "river" in client.get("/?q=river").text
-
-
-def test_a_browser_that_comes_while_the_index_is_built_sees_it():
-    import http.client
-
-    from plackett.apps.access.server import open_port
-    from plackett.apps.workbench.http.starting import StartingPage
-
-    def answer(path, method="GET", body=None):
-        connection = http.client.HTTPConnection(*listener.getsockname()[:2], timeout=5)
-        connection.request(method, path, body)
-        found = connection.getresponse()
-        headers.update(found.headers)
-        return found.status, found.read().decode()
-
-    headers = {}
-
-    with open_port("127.0.0.1", 0) as listener:
-        with StartingPage(listener) as starting:
-            status, text = answer("/?token=secret")
-            assert (status, "indexing the documents" in text, "secret" in text) == (200, True, False)
-            assert "%" not in text  # nothing is known yet
-            starting.show(30, 120)
-            text = answer("/")[1]
-            assert "25% of the texts are indexed." in text
-            assert '<progress max="1" value="0.25"' in text
-            for method, body in (("GET", None), ("POST", b"x" * 50_000)):
-                status, text = answer("/api/v1/search?q=river", method, body)
-                assert (status, headers["Retry-After"]) == (503, "1")
-                assert headers["Content-Type"] == "application/json; charset=utf-8"
-                error = json.loads(text)
-                assert (error["error"], error["code"]) == ("the workbench is starting.", "starting")
-                assert "25% of the texts are indexed. Try again" in error["hint"]
-            status, text = answer("/", "POST", b"")
-            assert (status, "<h1>The workbench is starting</h1>" in text) == (503, True)
-            status, text = answer("/static/starting.js")
-            assert (status, headers["Content-Type"]) == (200, "text/javascript; charset=utf-8")
-            assert "location.reload()" in text
-            assert answer("/static/workbench.css")[0] == 200
-            assert headers["Content-Type"] == "text/css; charset=utf-8"
-            for other in ("/static/../starting.py", "/static/common.js"):
-                assert "<h1>The workbench is starting</h1>" in answer(other)[1]
-        assert listener.gettimeout() is None

@@ -79,8 +79,6 @@ def create_app(collection: Collection, store: Store, settings: Settings | None =
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     workbench: Workbench = app.state.workbench
     anyio.to_thread.current_default_thread_limiter().total_tokens = workbench.settings.threads
-    workbench.warming = 0.0, "Starting."
-    # in a thread, so that the port is open meanwhile
     threading.Thread(target=workbench.warm_up, name="warm up", daemon=True).start()
     yield
     await anyio.to_thread.run_sync(workbench.close)

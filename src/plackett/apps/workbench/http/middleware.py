@@ -25,8 +25,6 @@ from starlette.types import Receive, Scope, Send
 from plackett.apps.access.error_responses import error_response, internal_error_response
 from plackett.apps.access.errors import RequestError
 from plackett.apps.access.guard import RequestGuard, Sender, check_length, check_origin
-from plackett.apps.workbench.http.starting import HEADERS as STARTING_HEADERS
-from plackett.apps.workbench.http.starting import starting_page
 from plackett.apps.workbench.limits import MAX_NAME
 from plackett.apps.workbench.settings import Settings
 
@@ -95,9 +93,6 @@ class SafetyMiddleware(RequestGuard):
             scope["state"]["credentials"] = credentials._replace(user=_user(headers, cookies))
             if scope["method"] not in SAFE_METHODS and not credentials.is_bearer:  # browsers never add a bearer token
                 self._check_write(scope, headers, None if is_new else csrf)
-            if (page := _warming_page(request)) is not None:
-                await page(scope, receive, sender.send)
-                return
             check_length(headers, self.settings.max_body)
             await self.read_and_respond(scope, receive, sender)
         except RequestError as error:
@@ -166,13 +161,3 @@ def _user(headers: Headers, cookies: dict[str, str]) -> str:
         if headers.get(USER_HEADER):
             raise
     return DEFAULT_USER
-
-
-def _warming_page(request: Request) -> Response | None:
-    """Return a page that shows the progress while the server is loading, which may take long."""
-    app = request.scope.get("app")
-    warming = None if app is None else app.state.workbench.warming
-    if warming is None or request.method != "GET" or request.url.path.startswith(("/api/", "/static/")):
-        return None
-    share, words = warming
-    return Response(starting_page(words, share), headers=STARTING_HEADERS, media_type="text/html; charset=utf-8")

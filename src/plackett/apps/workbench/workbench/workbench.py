@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from plackett import __version__, _lazy
 from plackett.apps.workbench.collections.base import Collection
 from plackett.apps.workbench.errors import RequestError, client_errors
-from plackett.apps.workbench.records import Judged
 from plackett.apps.workbench.schemas.session import Session
 from plackett.apps.workbench.schemas.training import JobResponse, TrainRequest
 from plackett.apps.workbench.schemas.values import METHODS
@@ -70,8 +67,6 @@ class Workbench:
     jobs : JobRunner
     is_warm : bool
         Whether the modules and the index that requests need are loaded.
-    warming : tuple of (float, str), or None
-        While they are being loaded, the progress from 0 to 1 and the current step.
     """
 
     def __init__(self, collection: Collection, store: Store, settings: Settings):
@@ -93,7 +88,6 @@ class Workbench:
         self.queues = Queues(collection, store, self.searching)
         self.team = Team(collection, store, self.searching, self.queues)
         self.is_warm = False
-        self.warming: tuple[float, str] | None = None
 
     def close(self) -> None:
         """Stop background jobs. The store stays open."""
@@ -101,39 +95,18 @@ class Workbench:
         self.jobs.close()
 
     def warm_up(self) -> None:
-        """Run each use case once, so that the first request does not wait for imports and the index."""
-        try:
-            for share, words in self._warm_up():
-                self.warming = share, words
-        except RequestError as error:  # an engine that is down; requests will report it
-            LOG.warning("%s", error.message)
-        finally:
-            self.is_warm, self.warming = True, None
-
-    def _warm_up(self) -> Iterator[tuple[float, str]]:
-        """Yield the progress before each step."""
-        yield 0.05, "Loading the modules."
+        """Load what requests need, so that the first one does not wait for imports and the index."""
         with _lazy.importing:
-            from plackett.apps.workbench.workbench import exporting, importing, training  # noqa: F401
-            from plackett.apps.workbench.workbench.measuring import measure_list
-            from plackett.apps.workbench.workbench.refining import refine
+            from plackett.apps.workbench.workbench import exporting, importing, measuring, training  # noqa: F401
             from plackett.clicks.reading import lists  # noqa: F401
 
-        yield 0.3, "Searching for the first time."
-        self.collection.warm_up()
-        yield 0.7, "Loading trained rankers."
-        with suppress(StoreError):  # requests will report it
+        try:
+            self.collection.warm_up()
             self.rankers.load_base_rankers()
-        yield 0.8, "Refining for the first time."
-        for query in self.collection.suggestions()[:1]:
-            hits = self.collection.search(query, k=50)
-            if len(hits.docid) > 2:
-                first, second, third = hits.docid[:3]
-                judged = Judged({second: 1.0, third: 0.0}, [])
-                for method in METHODS:
-                    for example in (judged, Judged({second: 1.0}, []), Judged({}, [(third, first)])):
-                        refine(hits, example, method)
-                    measure_list(hits, judged, method, leave_one_out=False)
+        except (RequestError, StoreError) as error:  # such as an engine that is down; requests will report it
+            LOG.warning("%s", error)
+        finally:
+            self.is_warm = True
 
     def session(self, user: str, csrf: str) -> Session:
         """Return the session: the user, the CSRF token and the collection."""

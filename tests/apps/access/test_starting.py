@@ -1,0 +1,29 @@
+"""A port whose application does not exist yet responds with 503."""
+
+import http.client
+import json
+import socket
+
+import pytest
+
+pytest.importorskip("uvicorn")
+
+from plackett.apps.access.server import open_port
+from plackett.apps.access.starting import starting
+
+
+@pytest.mark.parametrize(("method", "path", "body"), [("GET", "/?q=river", None), ("POST", "/api/v1/x", b"x" * 50_000)])
+def test_every_request_is_answered_with_503_until_the_block_ends(method, path, body):
+    with open_port("127.0.0.1", 0) as listener:
+        with starting(listener):
+            with socket.create_connection(listener.getsockname()[:2]) as silent:  # holds nobody up
+                connection = http.client.HTTPConnection(*listener.getsockname()[:2], timeout=5)
+                connection.request(method, path, body)
+                found = connection.getresponse()
+                silent.close()
+            assert (found.status, found.headers["Retry-After"]) == (503, "1")
+            assert json.loads(found.read())["error"] == "the server is starting."
+        assert listener.gettimeout() is None
+        listener.settimeout(5)  # it still listens
+        with socket.create_connection(listener.getsockname()[:2]):
+            listener.accept()[0].close()
