@@ -27,7 +27,8 @@ def reproduce(
         typer.Option("--data", metavar="FOLDER", help="Folder of the data sets.", show_default="$PLACKETT_DATA"),
     ] = None,
     only: Annotated[
-        str | None, typer.Option("--only", metavar="TEXT", help="Only items whose title contains this.")
+        list[str] | None,
+        typer.Option("--only", metavar="TEXT", help="Only items whose title contains this. Repeatable."),
     ] = None,
     hours: Annotated[
         float | None, typer.Option("--hours", metavar="H", help="Start no simulation after this time.")
@@ -130,14 +131,14 @@ def _check_data(items: list[Item], job: Job) -> None:
     raise error
 
 
-def _chosen(paper: Paper, only: str | None) -> list[Item]:
-    if only is None:
+def _chosen(paper: Paper, only: list[str] | None) -> list[Item]:
+    if not only:
         return list(paper.items)
-    found = [item for item in paper.items if only.lower() in item.title.lower()]
-    if not found:
-        titles = "; ".join(item.title for item in paper.items)
-        raise typer.BadParameter(f"--only {only!r}: no title contains it. The titles are {titles}.")
-    return found
+    for text in only:
+        if not any(text.lower() in item.title.lower() for item in paper.items):
+            titles = "; ".join(item.title for item in paper.items)
+            raise typer.BadParameter(f"--only {text!r}: no title contains it. The titles are {titles}.")
+    return [item for item in paper.items if any(text.lower() in item.title.lower() for text in only)]
 
 
 def _data_of(item: Item) -> str:

@@ -39,7 +39,7 @@ def test_orders_count_where_print_is_clear_and_say_what_is_reversed():
 def test_means_may_be_better_but_not_worse_than_the_tolerance():
     printed = Printed(np.full((3, 4), 0.3), np.full((3, 4), 0.001))
     means = np.array([[0.3, 0.37, 0.23, 0.35]] * 3)
-    rows = tables.of_means("I", printed, np.array([means - 0.001, means + 0.001]))
+    rows = tables.of_means("Table 1", "I", printed, np.array([means - 0.001, means + 0.001]))
     expected = [Verdict.CONFIRMED, Verdict.NOT_CONFIRMED, Verdict.BETTER, Verdict.CONFIRMED]
     assert [row.verdict for row in rows] == 3 * expected
     assert rows[5].what == "I, 1 - ERR: indv-SVM"
@@ -104,7 +104,7 @@ def test_figure_1_judges_what_the_paper_says_of_its_box_plots(monkeypatch):
 def test_rank_svm_is_excused_where_print_is_below_what_one_function_can_be():
     printed = TABLE_1["III", 0.0]
     drawn = Draws(np.array([printed.means + 0.05] * 2), np.array([[0.34, 0.4, 0.473]] * 2))
-    rows = tables._with_least(tables.of_means("III", printed, drawn.values), printed, drawn)
+    rows = tables._with_least(tables.of_means("Table 1", "III", printed, drawn.values), printed, drawn)
     told = [row.what for row in rows if "the mean of all true coefficients has 0.340" in row.reason]
     assert told == ["III, MRE: rank-SVM"]
     assert sum("coefficients" in row.reason for row in rows) == 1  # 0.47 in print may be 0.473
@@ -114,10 +114,22 @@ def test_seconds_stand_beside_those_of_the_paper(one_thread, monkeypatch):
     monkeypatch.setattr(tables, "TABLE_4", {size: TABLE_4[size] for size in ((50, 20),)})
     table = tables.table_4(Job(is_quick=True))
     assert [row.printed for row in table.rows[:4]] == list(TABLE_4[50, 20])
-    assert all(row.ours > 0 for row in table.rows[:4])
+    assert all(row.ours > 0 for row in table.rows[:5])
     assert "1 threads" in table.protocol
-    growth = table.rows[4]
-    assert (growth.ours, growth.verdict) == ("1 and 1 times", Verdict.NOT_CONFIRMED)
+    naive, growth = table.rows[4:6]
+    assert (naive.printed, naive.verdict) == (None, Verdict.NOT_COMPARABLE)
+    assert (growth.ours, growth.verdict) == ("1 and 1 times", Verdict.NOT_COMPARABLE)
+    assert "pairs are not enumerated: where they are, 1 times" in growth.reason
+
+
+@pytest.mark.usefixtures("print_itself")
+def test_figure_1_has_a_panel_of_boxes_for_each_measure():
+    figures = tables.figure_1(Job()).figures
+    assert [figure.title.split(",")[0] for figure in figures] == [f"Figure 1: {measure}" for measure in MEASURES]
+    assert all(set(figure.series) == {"kNN-SVM", "q-SVM"} for figure in figures)
+    noise, values = figures[0].series["q-SVM"][0]
+    assert (noise, len(values), figures[0].kind) == (0.1, 50, "boxes")
+    assert values[0] == pytest.approx(0.2)
 
 
 def test_table_6_runs_on_what_is_at_hand(shared_data, one_thread, monkeypatch):

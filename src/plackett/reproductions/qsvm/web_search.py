@@ -60,7 +60,7 @@ def web_lists(job: Job) -> WebLists:
         queries = job.load(STAND_IN)
     is_long = np.flatnonzero(np.diff(queries.indptr) >= FEWEST)
     if is_original:
-        is_long = np.sort(rng.choice(is_long, N_QUERIES, replace=False))
+        is_long = np.sort(rng.choice(is_long, min(N_QUERIES, is_long.size), replace=False))
     return divided(queries[is_long], is_original)
 
 
