@@ -37,3 +37,12 @@ def test_the_claims_on_training_hold(job):
 def test_centres_are_alike_where_the_feature_follows_the_order(job):
     rows = {row.what.partition(":")[0]: row for row in featurerank.figure_5(job).rows}
     assert rows["feature 21"].verdict is Verdict.CONFIRMED
+
+
+def test_figure_9_confirms_all_but_the_centre_that_its_own_interval_does_not_have(job):
+    table = featurerank.figure_9(job)
+    assert [row.verdict for row in table.rows] == [Verdict.NOT_CONFIRMED, *[Verdict.CONFIRMED] * 3]
+    assert table.rows[0].ours == pytest.approx(-3.5)
+    assert "its values are −5 to −2" in table.rows[0].reason
+    (figure,) = table.figures
+    assert dict(figure.series["equation (19)"])[figure.series["equation (19)"][0][0]] == pytest.approx(-22, abs=0.1)

@@ -118,3 +118,21 @@ def test_with_the_original_data_numbers_are_compared(tmp_path, monkeypatch):
     plain = found["Plain", "at.10"]
     assert plain.values[10].shape == (20,)  # the test queries of five folds
     assert len(plain.iterations) == 5
+
+
+def test_figure_3_1_draws_the_loss_of_two_documents(job):
+    table = tables.figure_3_1(job)
+    assert [row.verdict for row in table.rows] == [Verdict.CONFIRMED] * 3
+    lines, curve = table.figures
+    assert all(g2 - g1 == float(name.split("=")[1]) for name, points in lines.series.items() for g1, g2 in points)
+    d, loss = np.array(curve.series["ListMLE"]).T
+    np.testing.assert_allclose(loss, np.log1p(np.exp(-d)))
+
+
+def test_figures_5_2_to_5_5_are_the_bars_of_the_tables(job):
+    table = tables.tables_by_model(job)
+    assert [figure.title.split(":")[0] for figure in table.figures] == [f"Figure 5.{n}" for n in (2, 3, 4, 5)]
+    for figure, number in zip(table.figures, ("5.3", "5.4", "5.5", "5.6"), strict=True):
+        cells = {row.cell[1:]: row.ours for row in table.rows if row.cell and row.cell[0] == f"Table {number}"}
+        bars = {(name, x): y for name, points in figure.series.items() for x, y in points}
+        assert bars == cells

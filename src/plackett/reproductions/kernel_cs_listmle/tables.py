@@ -1,4 +1,4 @@
-"""Kernelised cost-sensitive listwise ranking (olinto2016): Tables 5.2 to 5.6, by its code, its model, and soundly.
+"""Kernelised cost-sensitive listwise ranking (olinto2016): Tables 5.2 to 5.6, Figures 3.1 and 5.2 to 5.5.
 
 The thesis keeps the first 3, 5 or 10 rows of each query in file order, in training and test, and divides the DCG of a
 ranking's first k documents by that of the best order of these same documents. A random order has between 0.5 and 0.6 by
@@ -8,12 +8,14 @@ thesis, which is run by its code and by its formulas.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from plackett.data.queries import Queries
+from plackett.losses import ListMLE
 from plackett.reproductions import base
-from plackett.reproductions.base import LEVEL, Item, Job, Paper, Row, Table, gap_and_p
+from plackett.reproductions.base import LEVEL, Figure, Item, Job, Paper, Row, Table, gap_and_p
 from plackett.reproductions.kernel_cs_listmle.protocols import (
     BASELINES,
     COLUMNS,
@@ -41,6 +43,7 @@ from plackett.reproductions.kernel_cs_listmle.protocols import (
 PRINTED = base.printed("kernel_cs_listmle")
 NOTES = PRINTED["notes"]
 TABLE_OF = {3: "5.3", 5: "5.4", 10: "5.5"}
+FIGURE_OF = {3: "5.2", 5: "5.3", 10: "5.4"}
 TOLERANCE, TOLERANCE_OF_ITERATIONS = 0.02, 2
 FEW = 75  # iterations: the largest number in the thesis
 
@@ -49,6 +52,52 @@ def printed(method: str, column: str, k: int) -> float:
     """Return a printed nDCG@k; baselines have no columns."""
     values = PRINTED["baselines"][method] if method in BASELINES else PRINTED["ndcg"][method][column]
     return values[METRICS.index(k)]
+
+
+# --- Figure 3.1 -------------------------------------------------------------------------------------------------------
+
+SHIFTS = (-2.0, 0.0, 3.0)
+
+
+def figure_3_1(job: Job) -> Table:
+    """Return how the likelihood loss of two documents depends on d = g2 − g1, if the second is the better one."""
+    pair = Queries(np.zeros((2, 1)), np.array([0.0, 1.0]))
+    gaps = np.linspace(-4.0, 4.0, 81)
+
+    def losses(g1: float) -> np.ndarray:
+        return np.array([ListMLE().value_and_slope(np.array([g1, g1 + d]), pair)[0] for d in gaps])
+
+    loss = losses(0.0)
+    spread = float(max(np.abs(losses(g1) - loss).max() for g1 in SHIFTS))
+    rows = (
+        Row.of_claim(
+            "the loss is the same along g2 = g1 + d", "only d", f"differs by {spread:.1g} at most", spread < 1e-9
+        ),
+        Row.of_claim(
+            "the loss decreases as d increases",
+            "monotonously",
+            f"from {loss[0]:.3f} to {loss[-1]:.3f}",
+            bool((np.diff(loss) < 0).all()),
+        ),
+        Row.of_claim(
+            "negative d is penalised more than positive d",
+            "more",
+            f"{loss[0]:.3f} at −4, {loss[-1]:.3f} at 4",
+            bool((loss[gaps < 0] > loss[gaps > 0][::-1]).all()),
+        ),
+    )
+    curve = list(zip(gaps, loss, strict=True))
+    lines = {f"d = {d:g}": [(g1, g1 + d) for g1 in (-2.0, 2.0)] for d in (1, 0, -1)}
+    return Table(
+        "Figure 3.1: the likelihood loss of two documents",
+        "ListMLE for two documents, d from −4 to 4, g1 of −2, 0 and 3.",
+        "a claim holds at every d, or does not",
+        rows,
+        figures=(
+            Figure("Figure 3.1, left: lines of equal loss", x="g1", y="g2", series=lines),
+            Figure("Figure 3.1, right: the loss", x="d", y="loss", series={"ListMLE": curve}),
+        ),
+    )
 
 
 # --- Its own protocol -------------------------------------------------------------------------------------------------
@@ -68,7 +117,8 @@ def table_5_2(job: Job) -> Table:
         for k in METRICS:
             for name in BASELINES:
                 value = _mean(found, name, column, k)
-                rows.append(_number(f"{name}, nDCG@{k}, {reading}", printed(name, WHOLE, k), value, job))
+                row = _number(f"{name}, nDCG@{k}, {reading}", printed(name, WHOLE, k), value, job)
+                rows.append(row.at(f"Table 5.2, {reading}", f"nDCG@{k}", name))
             rows.append(_random_order(f"{RANDOM}, nDCG@{k}, {reading}", found, column, k))
         rows += [_above(f"{reading}: ", found, ("ListNet", column), ("RankSVM", column), k) for k in METRICS]
     return Table(
@@ -123,18 +173,20 @@ def _own_protocol(title: str, protocol: str, found: Outcomes, job: Job, notes: t
         for method, column in cells():
             if k in metrics_of(column):
                 what = f"Table {TABLE_OF[k]}: {method}, {column}, nDCG@{k}"
-                rows.append(_number(what, printed(method, column, k), _mean(found, method, column, k), job))
+                row = _number(what, printed(method, column, k), _mean(found, method, column, k), job)
+                rows.append(row.at(f"Table {TABLE_OF[k]}", method, column))
         rows += [
             _random_order(f"{RANDOM}, {column}, nDCG@{k}", others, column, k)
             for column in ("at.3", "at.5", "at.10")
             if k in metrics_of(column)
         ]
     rows.append(_above_chance(found, others))
-    for what, value, iterations in _iterations(found):
-        rows.append(_number(what, value, iterations, job, is_count=True))
+    for method, column, value, iterations in _iterations(found):
+        row = _number(f"Table 5.6: {method}, {column}, iterations", value, iterations, job, is_count=True)
+        rows.append(row.at("Table 5.6", method, column))
     rows += _claims(found, others, "at.10")
     rows += _claims_on_iterations(found)
-    return Table(title, protocol, _tolerance(job), tuple(rows), (*notes, _measure_note(job)))
+    return Table(title, protocol, _tolerance(job), tuple(rows), (*notes, _measure_note(job)), _figures(found, "nDCG"))
 
 
 # --- The sound protocol -----------------------------------------------------------------------------------------------
@@ -150,16 +202,19 @@ def tables_by_sound_protocol(job: Job) -> Table:
     for k in METRICS:
         for name in BASELINES:
             value = _mean(found, name, WHOLE, k)
-            rows.append(Row.not_comparable(f"Table 5.2: {name}, NDCG@{k}", printed(name, WHOLE, k), value, reason))
+            row = Row.not_comparable(f"Table 5.2: {name}, NDCG@{k}", printed(name, WHOLE, k), value, reason)
+            rows.append(row.at("Table 5.2", f"NDCG@{k}", name))
     for k in METRICS:
         for method, column in cells():
             if k in metrics_of(column):
                 what, value = f"Table {TABLE_OF[k]}: {method}, {column}, NDCG@{k}", _mean(found, method, column, k)
-                rows.append(Row.not_comparable(what, printed(method, column, k), value, reason))
+                row = Row.not_comparable(what, printed(method, column, k), value, reason)
+                rows.append(row.at(f"Table {TABLE_OF[k]}", method, column))
         rows.append(_random_order(f"{RANDOM}, NDCG@{k}", found, WHOLE, k))
     rows.append(_above_chance(found, {(RANDOM, column): found[RANDOM, WHOLE] for column in COLUMNS}))
-    for what, value, iterations in _iterations(found):
-        rows.append(Row.not_comparable(what, value, iterations, "truncated Newton to the minimum, from a nearby start"))
+    for method, column, value, iterations in _iterations(found):
+        what, why = f"Table 5.6: {method}, {column}, iterations", "truncated Newton to the minimum, from a nearby start"
+        rows.append(Row.not_comparable(what, value, iterations, why).at("Table 5.6", method, column))
     rows += _claims(found, found, WHOLE)
     return Table(
         f"Tables 5.2 to 5.6, sound protocol, {_on(job)}",
@@ -171,6 +226,7 @@ def tables_by_sound_protocol(job: Job) -> Table:
         ()
         if is_original(job)
         else (f"The validation queries are a quarter of the training queries. {NOTES['power']}",),
+        _figures(found, "NDCG"),
     )
 
 
@@ -246,11 +302,29 @@ def _above_chance(found: Outcomes, others: Outcomes) -> Row:
     return Row.not_comparable(f"numbers that differ from {RANDOM} at 5 %", None, ours, "not in the thesis")
 
 
-def _iterations(found: Outcomes) -> Iterator[tuple[str, float, float]]:
-    """Yield the rows of Table 5.6: name, printed number and ours."""
+def _iterations(found: Outcomes) -> Iterator[tuple[str, str, float, float]]:
+    """Yield the rows of Table 5.6: method, column, printed number and ours."""
     for method, column in cells():
         ours = float(np.mean(found[method, column].iterations))
-        yield f"Table 5.6: {method}, {column}, iterations", PRINTED["iterations"][method][column], ours
+        yield method, column, PRINTED["iterations"][method][column], ours
+
+
+def _figures(found: Outcomes, measure: str) -> tuple[Figure, ...]:
+    """Return Figures 5.2 to 5.5: the bars of Tables 5.3 to 5.6."""
+
+    def bars(title: str, y: str, value: Callable[[str, str], float], k: int | None = None) -> Figure:
+        series: dict[str, list[tuple[str, float]]] = {}
+        for method, column in cells():
+            if k is None or k in metrics_of(column):
+                series.setdefault(method, []).append((column, value(method, column)))
+        return Figure(title, "bars", x="documents of a training list", y=y, series=series)
+
+    answer = [
+        bars(f"Figure {number}: {measure}@{k}", f"{measure}@{k}", lambda *key, k=k: _mean(found, *key, k), k)
+        for k, number in FIGURE_OF.items()
+    ]
+    iterations = bars("Figure 5.5: iterations", "iterations", lambda *key: float(np.mean(found[key].iterations)))
+    return (*answer, iterations)
 
 
 def _claims_on_iterations(found: Outcomes) -> Iterator[Row]:
@@ -314,6 +388,7 @@ PAPER = Paper(
     "Kernelized cost-sensitive listwise ranking (Guimaraes Olinto 2016)",
     "olinto2016",
     (
+        Item("Figure 3.1", figure_3_1, 1, 1),
         Item("Table 5.2", table_5_2, 10, 10, NEEDS, INSTEAD),
         Item("Tables 5.3 to 5.6, the appendix's code", tables_by_appendix, 10, 10, NEEDS, INSTEAD),
         Item("Tables 5.3 to 5.6, the thesis's model", tables_by_model, 10, 10, NEEDS, INSTEAD),
