@@ -505,9 +505,10 @@ def figure_6(job: Job, trust: Trust) -> Table:
     best_lrr = next(table for name, table in chosen.items() if name.startswith("LRR best"))
     rows.append(above("the base above even the best LRR", chosen["base"], best_lrr))
     draws = DRAWS[:1] if job.is_quick else DRAWS
-    members, by_given = {own: trust.members[own]}, {}
+    members = {own: trust.members[own]}
+    by_given: dict[str, Evaluation] = {}
     for n_given in BUDGETS:
-        found = {}
+        found: dict[str, tuple[float, float]] = {}
         for draw in draws:
             tables = with_extremes(members, recommend(flat(members), n_given, draw))
             by_given.setdefault(f"{n_given} given", tables[own])
@@ -577,18 +578,18 @@ def _seconds(queries: Queries, judgements: np.ndarray, base: np.ndarray) -> floa
 
 def _items(trust: Trust) -> list[Item]:
     """Return the items with one setting of ``eta``, so that each has its own counts."""
-    answer = [
-        Item(f"{title}: OHSUMED, {trust.words}", partial(draw, data=OHSUMED, trust=trust), *seconds, (OHSUMED.key,))
-        for title, draw, *seconds in (
-            ("Figures 2 and 3", figures_2_and_3, 120, 10),
-            ("Figure 4", figure_4, 30, 7),
-            ("Figure 5", figure_5, 30, 6),
-        )
-    ]
+    answer = []
+    for title, draw, seconds, quick in (
+        ("Figures 2 and 3", figures_2_and_3, 120, 10),
+        ("Figure 4", figure_4, 30, 7),
+        ("Figure 5", figure_5, 30, 6),
+    ):
+        run = partial(draw, data=OHSUMED, trust=trust)
+        answer.append(Item(f"{title}: OHSUMED, {trust.words}", run, seconds, quick, (OHSUMED.key,)))
     for data in (TD2003, TD2004):
-        title, draw = f"Figures 2 to 5: {data.name}, {trust.words}", partial(figures_2_to_5, data=data, trust=trust)
+        title, run = f"Figures 2 to 5: {data.name}, {trust.words}", partial(figures_2_to_5, data=data, trust=trust)
         panels = tuple(f"Figure {number}: {data.name}, {trust.words}" for number in (2, 3, 4, 5))
-        answer.append(Item(title, draw, 2000, 300, (data.key,), figures=panels))
+        answer.append(Item(title, run, 2000, 300, (data.key,), figures=panels))
     answer.append(Item(f"Figure 6, {trust.words}", partial(figure_6, trust=trust), 300, 20, (MOVIELENS,)))
     return answer
 

@@ -8,7 +8,7 @@ thesis, which is run by its code and by its formulas.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -311,20 +311,19 @@ def _iterations(found: Outcomes) -> Iterator[tuple[str, str, float, float]]:
 
 def _figures(found: Outcomes, measure: str) -> tuple[Figure, ...]:
     """Return Figures 5.2 to 5.5: the bars of Tables 5.3 to 5.6."""
-
-    def bars(title: str, y: str, value: Callable[[str, str], float], k: int | None = None) -> Figure:
-        series: dict[str, list[tuple[str, float]]] = {}
-        for method, column in cells():
-            if k is None or k in metrics_of(column):
-                series.setdefault(method, []).append((column, value(method, column)))
-        return Figure(title, "bars", x="documents of a training list", y=y, series=series)
-
-    answer = [
-        bars(f"Figure {number}: {measure}@{k}", f"{measure}@{k}", lambda *key, k=k: _mean(found, *key, k), k)
+    values = {
+        f"Figure {number}: {measure}@{k}": {key: _mean(found, *key, k) for key in cells() if k in metrics_of(key[1])}
         for k, number in FIGURE_OF.items()
-    ]
-    iterations = bars("Figure 5.5: iterations", "iterations", lambda *key: float(np.mean(found[key].iterations)))
-    return (*answer, iterations)
+    }
+    values["Figure 5.5: iterations"] = {key: float(np.mean(found[key].iterations)) for key in cells()}
+    answer = []
+    for title, own in values.items():
+        series: dict[str, list[tuple[str, float]]] = {}
+        for (method, column), value in own.items():
+            series.setdefault(method, []).append((column, value))
+        y = title.rpartition(" ")[2]
+        answer.append(Figure(title, "bars", x="documents of a training list", y=y, series=series))
+    return tuple(answer)
 
 
 def _claims_on_iterations(found: Outcomes) -> Iterator[Row]:
