@@ -47,7 +47,7 @@ def run() -> list[Result]:
 def _write_models(folder: Path) -> None:
     for number in range(2):
         data = pk.datasets.make_web_like(400, N_DOCS, N_FEATURES, random_state=number)
-        pk.LightGBMRanker(n_rounds=N_TREES, num_leaves=N_LEAVES).fit(data).save(folder / f"{number}.plackett")
+        pk.TreeRanker("lightgbm", n_rounds=N_TREES, num_leaves=N_LEAVES).fit(data).save(folder / f"{number}.plackett")
     X = pk.datasets.make_web_like(1, N_DOCS, N_FEATURES, random_state=2).X
     documents = [[float(f"{value:.6g}") for value in row] for row in X.tolist()]
     (folder / "body.json").write_text(json.dumps({"documents": documents}, separators=(",", ":")))

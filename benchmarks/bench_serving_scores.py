@@ -39,7 +39,7 @@ def _run(n_train: int, rounds: int) -> list[Result]:
     }
     trees = None
     if peer("lightgbm") is not None:
-        trees = pk.LightGBMRanker(n_rounds=N_TREES, num_leaves=N_LEAVES).fit(data)
+        trees = pk.TreeRanker("lightgbm", n_rounds=N_TREES, num_leaves=N_LEAVES).fit(data)
     rankers["trees"] = trees
     calls: dict[str, _Lists] = {}
     for name, ranker in rankers.items():

@@ -174,7 +174,7 @@ def _write_data(folder: Path) -> int:
     scores = pk.datasets.make_rankings(data)["noisy"]
     (folder / "scores.txt").write_text("\n".join(map(repr, scores.tolist())))
     pk.LinearRanker().fit(data).save(folder / "model.plackett")
-    pk.LightGBMRanker(n_rounds=500, num_leaves=31).fit(data).save(folder / "trees.plackett")
+    pk.TreeRanker("lightgbm", n_rounds=500, num_leaves=31).fit(data).save(folder / "trees.plackett")
     return data.n_docs
 
 

@@ -34,9 +34,9 @@ ROUNDS: dict[str, dict[str, list[Any]]] = {
     "featurerank": {"cycles": [1, 10]},
     "bl-featurerank": {"cycles": [1, 10]},
     "diffrank": {"cycles": [1, 10]},
-    "lambdarank": {"n_rounds": [30, 100, 300], "learning_rate": [0.1]},
+    "lightgbm": {"n_rounds": [30, 100, 300], "learning_rate": [0.1]},
     "trees": {"n_rounds": [30, 100, 300], "learning_rate": [0.1]},
-    "rank:ndcg": {"n_rounds": [30, 100, 300], "learning_rate": [0.1]},
+    "xgboost": {"n_rounds": [30, 100, 300], "learning_rate": [0.1]},
     "neural": {"n_epochs": [10, 100]},
 }
 # Parameters without a default, and limits of memory and time.
@@ -50,7 +50,7 @@ FIXED: dict[str, dict[str, Any]] = {
 }
 RANKERS = (
     "listmle", "p-listmle", "cs-listmle", "listnet", "rankcosine", "ranksvm", "ranknet", "regression", "svm-map",
-    "adarank", "rankboost", "prank", "diffrank", "bl-featurerank", "featurerank", "lambdarank", "trees", "rank:ndcg",
+    "adarank", "rankboost", "prank", "diffrank", "bl-featurerank", "featurerank", "lightgbm", "trees", "xgboost",
     "kernel-cs-listmle", "qsvm", "knn-svm", "indv-svm",
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Compare trees for losses of this library with lambdarank and rank:ndcg: the tables of docs/trees.md.
+"""Compare trees for losses of this library with LightGBM's and XGBoost's own objectives: the tables of docs/trees.md.
 
     python examples/tree_losses.py FOLDER_OF_MQ2008 FOLDER_OF_LIGHTGBM_EXAMPLE
 
@@ -19,13 +19,13 @@ import plackett as pk
 GRID = {"num_leaves": [7, 31], "learning_rate": [0.1, 0.03]}
 LOSSES = ["listmle", "p-listmle", "cs-listmle"]
 CONTESTANTS = {
-    "lambdarank": "lambdarank",
-    "rank:ndcg": "rank:ndcg",
+    "lightgbm": "lightgbm",
+    "xgboost": "xgboost",
     **{f"trees, {loss}": (pk.TreeRanker(loss), GRID) for loss in LOSSES},
     "listmle, linear": "listmle",
 }
 METRICS = ["ndcg@10", "map", "err@10"]
-BASELINE = "lambdarank"
+BASELINE = "lightgbm"
 
 
 def lightgbm_example(folder):

@@ -17,15 +17,15 @@ import plackett as pk
 SETTINGS = {  # for a fast fit, or a well-defined result
     "neural": {"n_epochs": 2, "random_state": 0, "normalize": "maxabs"},
     "trees": {"n_rounds": 5},
-    "lambdarank": {"n_rounds": 5},
-    "rank:ndcg": {"n_rounds": 5},
+    "lightgbm": {"n_rounds": 5},
+    "xgboost": {"n_rounds": 5},
     # a model for every query; at the default tolerance rounding can change the step at which its solver stops
     "qsvm": {"tol": 1e-6, "l2": 0.1, "n_neighbors": 4},
     "knn-svm": {"tol": 1e-6, "l2": 0.1, "n_neighbors": 4},
     "query-dependent": {"tol": 1e-6, "l2": 0.1, "n_neighbors": 4},
     "indv-svm": {"tol": 1e-6, "l2": 0.1, "new_queries": "uniform"},
 }
-FOLLOWS_ROWS = ("prank", "neural", "trees", "lambdarank", "rank:ndcg")  # the fit depends on the order of rows
+FOLLOWS_ROWS = ("prank", "neural", "trees", "lightgbm", "xgboost")  # the fit depends on the order of rows
 # BLAS and PyTorch sum a row differently at another place of the matrix, in double and in single precision
 ROUNDS = {"kernel": 1e-11, "kernel-cs-listmle": 1e-11, "neural": 1e-5}
 SPARSE_SUM = 1e-12  # sums over the stored values only, in another order than over whole rows

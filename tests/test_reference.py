@@ -112,14 +112,13 @@ SETTINGS = {  # several fits if an attribute depends on a parameter
     "PRank": [{"n_epochs": 2}],
     "QueryDependentRanker": [{"n_neighbors": 2}],
     "NeuralRanker": [{"hidden": (2,), "n_epochs": 2}],
-    **{name: [{"n_rounds": 2}] for name in ("TreeRanker", "LightGBMRanker", "XGBoostRanker", "CatBoostRanker")},
+    **{name: [{"n_rounds": 2}] for name in ("TreeRanker", "XGBoostRanker")},
     **{name: [{}] for name in ("DiffRank", "FeatureRank", "BLFeatureRank", "SVMMap")},
     **{name: [{}] for name in ("MultiplicativeRefiner", "LinearRefiner", "RocchioRefiner", "PersonalityDiagnosis")},
     **{name: [{}] for name in ("QueryMinMax", "QueryZScore", "QueryUnitLength", "QueryRank")},
     **{name: [{}] for name in ("MissingValues", "OneHotCategories", "TargetCategories")},
 }
-NEEDED = {"NeuralRanker": "torch", "XGBoostRanker": "xgboost", "CatBoostRanker": "catboost"}
-NEEDED |= dict.fromkeys(("TreeRanker", "LightGBMRanker"), "lightgbm")
+NEEDED = {"NeuralRanker": "torch", "XGBoostRanker": "xgboost", "TreeRanker": "lightgbm"}
 
 
 def learned(cls, setting, lists):

@@ -96,9 +96,9 @@ def _of_names() -> Iterator[str]:
     from plackett.losses import get_loss, loss_names
     from plackett.metrics.conventions import CONVENTIONS
     from plackett.metrics.registry import ALIASES, KINDS
-    from plackett.rankers.registry import ENTRIES, PEERS
+    from plackett.rankers.registry import ENTRIES
 
-    for name, entry in {**ENTRIES, **PEERS}.items():
+    for name, entry in ENTRIES.items():
         yield " ".join(["ranker", name, entry.class_name, *(f"{key}={value!r}" for key, value in entry.fixed.items())])
     for name in loss_names():
         yield f"loss {name} {get_loss(name)}"

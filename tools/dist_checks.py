@@ -41,7 +41,7 @@ EXTRAS = {
     "onnx": "pk.export(pk.LinearRanker().fit(data), 'onnx', 'model.onnx', check=data)",
     "web": "import plackett.apps.workbench.http.app, plackett.apps.serve.service",
     "postgres": "import psycopg",
-    "trees": "pk.ranker('lambdarank').fit(data).predict(data)",
+    "trees": "pk.ranker('lightgbm').fit(data).predict(data)",
     "neural": "pk.NeuralRanker(n_epochs=2).fit(data).predict(data)",
     "dask": "import dask.distributed, plackett.distributed",
 }

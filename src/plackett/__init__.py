@@ -35,8 +35,6 @@ _names, __getattr__, __dir__ = attach(
         "plackett.rankers.query_dependent.ranker": "QueryDependentRanker",
         "plackett.rankers.neural.ranker": "NeuralRanker",
         "plackett.rankers.trees.ranker": "TreeRanker",
-        "plackett.rankers.trees.lightgbm": "LightGBMRanker",
-        "plackett.rankers.trees.catboost": "CatBoostRanker",
         "plackett.rankers.trees.xgboost": "XGBoostRanker",
         "plackett.rankers.refinement.boosted": "LinearRefiner MultiplicativeRefiner",
         "plackett.rankers.refinement.rocchio": "RocchioRefiner",

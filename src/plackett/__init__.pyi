@@ -57,8 +57,6 @@ from plackett.rankers.registry import ranker as ranker
 from plackett.rankers.registry import ranker_names as ranker_names
 from plackett.rankers.scoring.load import load_scorer as load_scorer
 from plackett.rankers.scoring.scorer import Scorer as Scorer
-from plackett.rankers.trees.catboost import CatBoostRanker as CatBoostRanker
-from plackett.rankers.trees.lightgbm import LightGBMRanker as LightGBMRanker
 from plackett.rankers.trees.ranker import TreeRanker as TreeRanker
 from plackett.rankers.trees.xgboost import XGBoostRanker as XGBoostRanker
 from plackett.report.clicks import write_click_report as write_click_report

@@ -146,7 +146,7 @@ def test_trees_of_xgboost_are_tuned_and_saved(run):
         "--validation",
         "vali.txt",
         "-r",
-        "rank:ndcg",
+        "xgboost",
         "--set",
         "n_rounds=5",
         "-g",

@@ -354,7 +354,6 @@ def test_what_is_not_linear_is_refused_with_the_reason(name, target, lists):
     ("ranker", "reason"),
     [
         (pk.ranker("qsvm"), "a model for each query"),
-        (pk.CatBoostRanker(), r"trees are kept by its own package.*model_"),
         (pk.MultiplicativeRefiner(), "only refines the lists that it was fitted to"),
         (pk.LinearRefiner(), "only refines the lists that it was fitted to"),
         (pk.RocchioRefiner(), "only refines the lists that it was fitted to"),

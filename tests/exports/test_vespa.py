@@ -36,8 +36,8 @@ def test_linear_models_are_ranking_expressions(loss, normalize):
 RANKERS = {
     "listmle": pk.TreeRanker("listmle", n_rounds=8, num_leaves=5, min_data_in_leaf=5),
     "with an intercept": pk.TreeRanker("squared", n_rounds=5, num_leaves=8, min_data_in_leaf=3),
-    "lambdarank": pk.LightGBMRanker(n_rounds=5, num_leaves=4, min_data_in_leaf=5),
-    "rank:ndcg": pk.XGBoostRanker(n_rounds=6, max_depth=3),
+    "lightgbm": pk.TreeRanker("lightgbm", n_rounds=5, num_leaves=4, min_data_in_leaf=5),
+    "xgboost": pk.XGBoostRanker(n_rounds=6, max_depth=3),
     "rankboost": pk.RankBoost(n_rounds=12),
 }
 
@@ -73,14 +73,16 @@ def test_trees_are_those_of_the_ranker_at_every_threshold(name, target, has_miss
     content = pk.export(ranker, target, feature_names=NAMES, check=X)
     ours = ranker.predict(rows)
     theirs = as_the_target_computes(target, content, rows)
-    atol = 1e-6 * np.ptp(ours) if name == "rank:ndcg" else 1e-12  # XGBoost adds up in float32
+    atol = 1e-6 * np.ptp(ours) if name == "xgboost" else 1e-12  # XGBoost adds up in float32
     np.testing.assert_allclose(theirs, ours, rtol=0, atol=atol)
     assert build(ranker, target, feature_names=NAMES, check=rows).parity.relative < 1e-6
 
 
 @pytest.mark.parametrize("target", ["vespa", "elastic-ltr"])
 def test_without_missing_values_in_training_they_go_where_a_zero_goes(target):
-    ranker = pk.LightGBMRanker(n_rounds=5, num_leaves=4, min_data_in_leaf=5).fit(LISTS.X - 0.5, LISTS.y, qid=LISTS.qid)
+    ranker = pk.TreeRanker("lightgbm", n_rounds=5, num_leaves=4, min_data_in_leaf=5).fit(
+        LISTS.X - 0.5, LISTS.y, qid=LISTS.qid
+    )
     content = pk.export(ranker, target, feature_names=NAMES)
     rows = LISTS.X[:20] - 0.5
     missing, zeros = rows.copy(), rows.copy()
@@ -107,14 +109,14 @@ def test_elastic_has_no_linear_models_and_says_what_to_do():
 
 @pytest.mark.parametrize("target", ["vespa", "elastic-ltr"])
 def test_names_are_needed_and_categories_refused(target):
-    trees = pk.LightGBMRanker(n_rounds=3).fit(LISTS)
+    trees = pk.TreeRanker("lightgbm", n_rounds=3).fit(LISTS)
     with pytest.raises(ValueError, match=f"{target} finds features by their names"):
         pk.export(trees, target)
     codes = np.random.default_rng(0).integers(0, 3, (LISTS.n_docs, 1)).astype(float)
     X = np.hstack([LISTS.X[:, :5], codes])
     data = pk.Queries(X, codes[:, 0] == 1, LISTS.qid, categories={5: [*"abc"]})
     with pytest.raises(ValueError, match=f"cannot be exported to {target}, which compares numbers only"):
-        pk.export(pk.LightGBMRanker(n_rounds=3, min_data_in_leaf=1).fit(data), target, feature_names=NAMES)
+        pk.export(pk.TreeRanker("lightgbm", n_rounds=3, min_data_in_leaf=1).fit(data), target, feature_names=NAMES)
 
 
 def test_the_definition_is_named_after_the_model():

@@ -20,7 +20,7 @@ OURS = ModelFormatError
 SUFFIX = ".plackett"
 
 FAST = {"max_iter": 2, "n_rounds": 2, "n_epochs": 2, "min_data_in_leaf": 1, "random_state": 0}
-NEEDS = {"neural": "torch", "trees": "lightgbm", "lambdarank": "lightgbm", "rank:ndcg": "xgboost"}
+NEEDS = {"neural": "torch", "trees": "lightgbm", "lightgbm": "lightgbm", "xgboost": "xgboost"}
 RNG = np.random.default_rng(0)
 QID = np.repeat([1, 2, 3], 6)
 X = RNG.integers(1, 4, size=(18, 4)) / 2.0

@@ -72,7 +72,7 @@ def test_patience_needs_an_eval_set(ranker):
         clone(ranker).set_params(patience=3).fit(DATA)
 
 
-TREES = [pk.TreeRanker(n_rounds=5), pk.LightGBMRanker(n_rounds=5), pk.XGBoostRanker(n_rounds=5)]
+TREES = [pk.TreeRanker(n_rounds=5), pk.TreeRanker("lightgbm", n_rounds=5), pk.XGBoostRanker(n_rounds=5)]
 OTHERS = [*TREES, pk.NeuralRanker(hidden=(4,), n_epochs=3, random_state=0)]  # CatBoost stops by its own measure
 
 

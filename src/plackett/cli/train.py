@@ -206,7 +206,7 @@ def train(
     note_of_loss = None
     if learned is not None:
         note_of_loss = click_training.take_linear_loss(estimator, name, has_loss="loss" in params)
-    if not getattr(estimator, "can_be_saved", True):
+    if not hasattr(estimator, "save"):
         raise typer.BadParameter(f"--ranker {name}: plackett cannot save this model. Use it in compare or tune.")
     if params.get("patience") is not None and validation is None:
         raise typer.BadParameter("--patience needs a --validation set.")

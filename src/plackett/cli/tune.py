@@ -221,7 +221,7 @@ def _check_candidates(estimator: Any, candidates: Iterable[dict[str, Any]]) -> N
 
 
 def _check_can_be_saved(contestant: Contestant) -> None:
-    if not getattr(contestant.estimator, "can_be_saved", True):
+    if not hasattr(contestant.estimator, "save"):
         raise typer.BadParameter(f"--model: plackett cannot save models of {contestant.name}. Leave it out.")
 
 

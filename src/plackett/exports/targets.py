@@ -102,7 +102,7 @@ def export(
 
     Parameters
     ----------
-    ranker : LinearRanker, AdaRank, PRank, SVMMap, TreeRanker, LightGBMRanker, XGBoostRanker, RankBoost or NeuralRanker
+    ranker : LinearRanker, AdaRank, PRank, SVMMap, TreeRanker, XGBoostRanker, RankBoost or NeuralRanker
         Linear ones and nets without ``normalize``, or with one over all rows (``"minmax"``, ``"zscore"``); trees
         without ``base_score``, with splits by categories only to ``"json"``; RankBoost without ``normalize``; nets
         without attention, to ``"onnx"`` and ``"json"``. Other rankers raise an error that says why.

@@ -48,6 +48,7 @@ from plackett.metrics.measure import Measure
 from plackett.rankers import preparation
 from plackett.rankers.inputs import QueryInputs, check_argument_names, check_query_weights
 from plackett.rankers.monitor import DEFAULT_METRIC, FitMonitor, ValidationSet
+from plackett.rankers.parameters import check_parameters
 from plackett.storage import models
 from plackett.storage.models.sklearn_estimators import is_sklearn, n_columns_of
 from plackett.validation import check_index, check_positive_int, check_scores
@@ -163,10 +164,11 @@ class Ranker(QueryInputs, ABC):
         if getattr(self, "patience", None) is not None:
             check_positive_int(self.patience, "patience")
         preparation.check_parameters(self)
+        check_parameters(self)
         self._check_parameters()
 
     def _check_parameters(self) -> None:
-        """Check the parameters of a family of rankers."""
+        """Check what the fields do not declare."""
 
     def _check_patience(self, eval_set: Any) -> None:
         patience = getattr(self, "patience", None)
@@ -335,8 +337,8 @@ class Ranker(QueryInputs, ABC):
         Raises
         ------
         ValueError
-            If the ranker has no scorer (``KernelRanker``, ``QueryDependentRanker``, refiners, ``CatBoostRanker``), or
-            a part of it has none; the message says why.
+            If the ranker has no scorer (``KernelRanker``, ``QueryDependentRanker``, refiners), or a part of it has
+            none; the message says why.
         """
         with importing:
             from plackett.rankers import registry

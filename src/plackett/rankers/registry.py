@@ -17,6 +17,7 @@ from typing import IO, Any
 
 from plackett._lazy import importing
 from plackett._names import did_you_mean, similar_names
+from plackett._optional import import_optional
 from plackett._plugins import load_plugin, plugins
 from plackett.exceptions import UnknownNameError
 
@@ -35,7 +36,6 @@ _HOMES = {
     "QueryDependentRanker": "plackett.rankers.query_dependent.ranker",
     "NeuralRanker": "plackett.rankers.neural.ranker",
     "TreeRanker": "plackett.rankers.trees.ranker",
-    "LightGBMRanker": "plackett.rankers.trees.lightgbm",
     "XGBoostRanker": "plackett.rankers.trees.xgboost",
 }
 _PARTS = {  # other classes in model files, besides losses, solvers and normalizers
@@ -57,8 +57,6 @@ _PARTS = {  # other classes in model files, besides losses, solvers and normaliz
     "PersonalityDiagnosis": "plackett.rankers.recommendation.personality",
 }
 
-_UNSAVED = {"CatBoostRanker": "plackett.rankers.trees.catboost"}  # whose models plackett cannot save
-
 
 @dataclass(frozen=True)
 class Entry:
@@ -77,6 +75,7 @@ ENTRIES: dict[str, Entry] = {
     "cs-listmle": Entry("LinearRanker", "ListMLE of the top k, weighted by the drop in NDCG", {"loss": "cs-listmle"}),
     "ranksvm": Entry("LinearRanker", "hinge over pairs, as in SVMrank", {"loss": "hinge"}),
     "ranknet": Entry("LinearRanker", "logistic loss over pairs, with linear scores", {"loss": "logistic"}),
+    "lambdarank": Entry("LinearRanker", "pairs weighted by NDCG, with linear scores", {"loss": "lambdarank"}),
     "regression": Entry("LinearRanker", "least squares on the labels", {"loss": "squared"}),
     "kernel-cs-listmle": Entry("KernelRanker", "cs-listmle with a kernel", {"loss": "cs-listmle"}),
     "featurerank": Entry("FeatureRank", "boosting over lists: adds up ranks by single features"),
@@ -89,8 +88,8 @@ ENTRIES: dict[str, Entry] = {
     "qsvm": Entry("QueryDependentRanker", "RankSVM by query, learned from similar queries", {"weights": "gaussian"}),
     "knn-svm": Entry("QueryDependentRanker", "RankSVM by query, learned from the nearest ones", {"weights": "knn"}),
     "indv-svm": Entry("QueryDependentRanker", "RankSVM by query, each learned alone", {"weights": "individual"}),
-    "lambdarank": Entry("LightGBMRanker", "LightGBM's boosted trees by its own objective"),
-    "rank:ndcg": Entry("XGBoostRanker", "XGBoost's boosted trees by its own objective"),
+    "lightgbm": Entry("TreeRanker", "LightGBM's boosted trees by its own objective", {"loss": "lightgbm"}),
+    "xgboost": Entry("XGBoostRanker", "XGBoost's boosted trees by its own objective"),
     "trees": Entry("TreeRanker", "LightGBM's boosted trees with any loss"),
     "neural": Entry("NeuralRanker", "small neural net with any loss; attention is optional"),
     "linear": Entry("LinearRanker", "linear scores with any loss"),
@@ -98,18 +97,12 @@ ENTRIES: dict[str, Entry] = {
     "query-dependent": Entry("QueryDependentRanker", "a pairwise model for each query, with any weights"),
 }
 
-PEERS: dict[str, Entry] = {  # by the name of the package
-    "lightgbm": ENTRIES["lambdarank"],
-    "xgboost": ENTRIES["rank:ndcg"],
-    "catboost": Entry("CatBoostRanker", "CatBoost's boosted trees by its own objective"),
-}
-
-
+CATBOOST = "catboost"  # the name of the ranker of that package, which is used as it is
 WITH_ANY_LOSS = ("linear", "kernel", "trees", "neural")
 
 
 def ranker_names() -> list[str]:
-    """Return the names that :func:`ranker` takes, besides ``"lightgbm"``, ``"xgboost"`` and ``"catboost"``.
+    """Return the names that :func:`ranker` takes, besides ``"catboost"``.
 
     Installed packages add names through the entry points ``plackett.rankers``.
 
@@ -123,7 +116,7 @@ def ranker_names() -> list[str]:
     >>> ranker_names()[:3]
     ['listmle', 'p-listmle', 'listnet']
     """
-    return [*ENTRIES, *(name for name in plugins("rankers") if name not in {**ENTRIES, **PEERS})]
+    return [*ENTRIES, *(name for name in plugins("rankers") if name not in (*ENTRIES, CATBOOST))]
 
 
 def scorer_of(name: str) -> str:
@@ -131,8 +124,8 @@ def scorer_of(name: str) -> str:
 
     Examples
     --------
-    >>> scorer_of("trees:lambdarank"), scorer_of("rank:ndcg")
-    ('trees', 'rank:ndcg')
+    >>> scorer_of("trees:lambdarank"), scorer_of("lambdarank")
+    ('trees', 'lambdarank')
     """
     scorer = name.partition(":")[0]
     return scorer if scorer in WITH_ANY_LOSS else name
@@ -144,11 +137,12 @@ def ranker(name: str, **params: Any) -> Any:
     Parameters
     ----------
     name : str
-        One of ``ranker_names()``, or ``"lightgbm"``, ``"xgboost"``, ``"catboost"`` for the ranker of the package; case
-        is ignored. ``"linear:"``, ``"kernel:"``, ``"trees:"`` or ``"neural:"`` with the name of a loss is that ranker
-        with that loss: ``"trees:lambdarank"`` is our LambdaRank, ``"lambdarank"`` LightGBM's. ``"ranksvm"`` is the
-        hinge, as in SVMrank: with ``loss__normalize="none"``, which sums over pairs, the C of the literature is
-        ``1 / (l2 * n_queries)``. For the squared hinge use ``ranker("linear", loss="squared-hinge")``.
+        One of ``ranker_names()``; case is ignored. ``"linear:"``, ``"kernel:"``, ``"trees:"`` or ``"neural:"`` with the
+        name of a loss is that ranker with that loss: ``"trees:lambdarank"`` is our LambdaRank with trees,
+        ``"lambdarank"`` with linear scores, and ``"lightgbm"`` that of LightGBM. ``"ranksvm"`` is the hinge, as in
+        SVMrank: with ``loss__normalize="none"``, which sums over pairs, the C of the literature is ``1 / (l2 *
+        n_queries)``. For the squared hinge use ``ranker("linear", loss="squared-hinge")``. ``"catboost"`` is
+        ``catboost.CatBoostRanker``, with one thread and a fixed seed.
     **params
         Parameters of the ranker, and of its loss if it has one. If both have a parameter (``normalize``), it is that of
         the ranker, and ``loss__normalize`` that of the loss. Fixed parameters of the name cannot be changed.
@@ -171,6 +165,9 @@ def ranker(name: str, **params: Any) -> Any:
     AdaRank(metric='ndcg@5')
     """
     key = known_name(name)
+    if key == CATBOOST:
+        fixed = {"iterations": 300, "thread_count": 1, "random_seed": 0, "silent": True, "allow_writing_files": False}
+        return _catboost()(**{**fixed, **params})
     if _is_plugin(key):
         return load_plugin("rankers", key)(**params)
     entry = _entry(key)
@@ -186,7 +183,7 @@ def ranker(name: str, **params: Any) -> Any:
             )
         given[param] = params.get(param, value)
     others = {param: value for param, value in params.items() if param not in taken}
-    if others and cls.takes_loss_objects:
+    if others and getattr(cls(**given), "takes_loss_objects", False):
         given["loss"] = _loss_with(others, key, cls, given.get("loss"))
     elif others:
         raise _unknown(next(iter(others)), key, cls)
@@ -196,7 +193,11 @@ def ranker(name: str, **params: Any) -> Any:
 def parameters(name: str) -> dict[str, Any]:
     """Return the parameters of the class of ``name`` with their defaults, in the order of its signature."""
     key = known_name(name)
-    signature = inspect.signature(load_plugin("rankers", key) if _is_plugin(key) else _class(_entry(key).class_name))
+    if key == CATBOOST:
+        cls = _catboost()
+    else:
+        cls = load_plugin("rankers", key) if _is_plugin(key) else _class(_entry(key).class_name)
+    signature = inspect.signature(cls)
     return {param.name: param.default for param in signature.parameters.values() if param.kind != param.VAR_KEYWORD}
 
 
@@ -300,8 +301,12 @@ def fill() -> None:
 
 def _class(name: str) -> Any:
     with importing:
-        module = importlib.import_module({**_HOMES, **_UNSAVED}[name])
+        module = importlib.import_module(_HOMES[name])
     return getattr(module, name)
+
+
+def _catboost() -> Any:
+    return import_optional("catboost", extra=None, needed_for="The ranker catboost").CatBoostRanker
 
 
 def _takes(cls: Any, param: str) -> bool:
@@ -310,15 +315,15 @@ def _takes(cls: Any, param: str) -> bool:
 
 
 def _entry(key: str) -> Entry:
-    if key in ENTRIES or key in PEERS:
-        return {**PEERS, **ENTRIES}[key]
+    if key in ENTRIES:
+        return ENTRIES[key]
     scorer = ENTRIES[scorer_of(key)]
     loss = key.partition(":")[2]
     return Entry(scorer.class_name, scorer.description.replace("any loss", loss), {"loss": loss})
 
 
 def _is_plugin(key: str) -> bool:
-    return key not in ENTRIES and key not in PEERS and scorer_of(key) == key
+    return key not in ENTRIES and key != CATBOOST and scorer_of(key) == key
 
 
 def is_known(name: str) -> bool:
@@ -331,14 +336,22 @@ def is_known(name: str) -> bool:
 
 
 def known_name(name: Any) -> str:
-    """Return the name as tables write it; an error for unknown names lists all."""
+    """Return the name as tables write it; an error for unknown names lists all.
+
+    A ranker with any loss and its loss may have a name of its own: ``"linear:lambdarank"`` is ``"lambdarank"``.
+    """
     if not isinstance(name, str):
         raise ValueError(f"the name of a ranker must be a string such as 'listmle', not {name!r}.")
-    key, names = name.strip().lower().replace("_", "-"), [*ENTRIES, *PEERS, *plugins("rankers")]
+    key, names = name.strip().lower().replace("_", "-"), [*ENTRIES, CATBOOST, *plugins("rankers")]
     if key in names or name in names:
         return key if key in names else name
     if scorer_of(key) != key:
-        _check_loss(key.partition(":")[2])
+        loss = key.partition(":")[2]
+        same = Entry(ENTRIES[scorer_of(key)].class_name, "", {"loss": loss})
+        for known, entry in ENTRIES.items():
+            if (entry.class_name, entry.fixed) == (same.class_name, same.fixed):
+                return known
+        _check_loss(loss)
         return key
     close = similar_names(key, names)
     advice = f".{did_you_mean(close)} The names are {', '.join(names)}."

@@ -80,13 +80,13 @@ def test_contributions_add_up_to_the_score_less_the_mean(client, name):
 
 def test_explanations_without_the_package_of_the_trees_are_refused_with_its_name(folder, monkeypatch):
     pytest.importorskip("lightgbm")
-    pk.LightGBMRanker(n_rounds=2).fit(DATA).save(folder / "grown.plackett")
+    pk.TreeRanker("lightgbm", n_rounds=2).fit(DATA).save(folder / "grown.plackett")
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     with client_of(service_of(folder, "grown.plackett")) as client:
         assert client.post("/rank", json={"documents": [ROW]}).status_code == 200
         refused = client.post("/rank", json={"documents": [ROW], "explain": True})
         assert refused.status_code == 409
-        assert "Explaining LightGBMRanker needs lightgbm." in refused.json()["error"]
+        assert "Explaining TreeRanker needs lightgbm." in refused.json()["error"]
 
 
 def test_a_request_chooses_its_model_and_version(client):

@@ -85,7 +85,7 @@ def test_losses_become_linear_or_are_refused(logged):
     assert done.returncode == 0, done.stderr
     assert pk.load("m.plackett").loss == pk.losses.Pairwise("hinge", "label")
     assert "was replaced by Pairwise(loss='hinge', weight='label'), which is linear in the labels." in done.stderr
-    for ranker in ("listmle", "lambdarank", "adarank"):
+    for ranker in ("listmle", "lightgbm", "adarank"):
         done = run("train", "features.txt", *words, "-r", ranker)
         assert done.returncode == 2
         assert "linear in the" in " ".join(done.stderr.replace("│", " ").split())

@@ -26,8 +26,8 @@ REFUSED = {
     "query-dependent": "a model for each query",
 }
 SMALL = {
-    "lambdarank": {"n_rounds": 20},
-    "rank:ndcg": {"n_rounds": 20},
+    "lightgbm": {"n_rounds": 20},
+    "xgboost": {"n_rounds": 20},
     "trees": {"n_rounds": 20},
     "neural": {"n_epochs": 2, "hidden": (8, 4), "random_state": 0},
     "prank": {"random_state": 0},
@@ -117,7 +117,7 @@ def test_missing_values_are_filled_as_in_predict(name, rule, indicator):
         np.testing.assert_array_equal(scored(ranker, X, NEW.indptr), ranker.predict(X, qid=NEW.qid))
 
 
-@pytest.mark.parametrize("name", ["lambdarank", "rank:ndcg", "trees", "rankboost"])
+@pytest.mark.parametrize("name", ["lightgbm", "xgboost", "trees", "rankboost"])
 def test_missing_values_take_their_side_of_splits(name):
     ranker = pk.ranker(name, **SMALL[name]).fit(with_missing(DATA.X), DATA.y, qid=DATA.qid)
     for X in (with_missing(NEW.X), with_missing(NEW.X).astype(np.float32)):
@@ -133,7 +133,7 @@ def test_xgboost_fitted_to_sparse_rows_takes_zeros_as_missing():
     np.testing.assert_array_equal(scored(ranker, new), ranker.predict(new, qid=NEW.qid))
 
 
-@pytest.mark.parametrize("make", [pk.LinearRanker, pk.LightGBMRanker, pk.XGBoostRanker, pk.RankBoost])
+@pytest.mark.parametrize("make", [pk.LinearRanker, pk.TreeRanker, pk.XGBoostRanker, pk.RankBoost])
 @pytest.mark.parametrize("encoding", ["one-hot", "target"])
 def test_categories_are_codes_of_fit(make, encoding):
     codes = np.random.default_rng(0).integers(0, 4, (DATA.n_docs + NEW.n_docs, 2)).astype(np.float64)
@@ -162,14 +162,14 @@ def test_nets_are_computed_without_pytorch(activation, precision, close, attenti
 
 
 def test_a_base_score_must_be_a_column():
-    ranker = pk.LightGBMRanker(n_rounds=5).fit(DATA, base_score=2)
+    ranker = pk.TreeRanker("lightgbm", n_rounds=5).fit(DATA, base_score=2)
     np.testing.assert_array_equal(scored(ranker, NEW.X), ranker.predict(NEW.X, qid=NEW.qid))
     with pytest.raises(ValueError, match="has no scorer: it was fitted with a base_score that is not a column"):
-        pk.LightGBMRanker(n_rounds=5).fit(DATA, base_score=DATA.X[:, 0]).scorer()
+        pk.TreeRanker("lightgbm", n_rounds=5).fit(DATA, base_score=DATA.X[:, 0]).scorer()
 
 
 def test_models_of_other_tools_are_scored(tmp_path):
-    ranker = pk.LightGBMRanker(n_rounds=10).fit(DATA)
+    ranker = pk.TreeRanker("lightgbm", n_rounds=10).fit(DATA)
     ranker.to_lightgbm().save_model(tmp_path / "model.txt")
     imported = pk.load(tmp_path / "model.txt")
     expected = imported.predict(NEW.X)
@@ -191,7 +191,7 @@ def test_lists_are_scored_apart():
 
 
 def test_many_threads_use_one_scorer():
-    scorer = pk.LightGBMRanker(n_rounds=20).fit(DATA).scorer()
+    scorer = pk.TreeRanker("lightgbm", n_rounds=20).fit(DATA).scorer()
     expected = scorer.score(NEW.X)
     with ThreadPoolExecutor(8) as pool:
         for scores in pool.map(lambda _: scorer.score(NEW.X), range(64)):
@@ -208,13 +208,13 @@ def test_rows_may_come_in_any_layout_and_are_not_changed():
     np.testing.assert_array_equal(scorer.score(np.ones((2, 6), dtype=int)), scorer.score(np.ones((2, 6))))
 
 
-@pytest.mark.parametrize("make", [pk.LinearRanker, pk.LightGBMRanker, lambda: pk.LinearRanker(normalize="query-rank")])
+@pytest.mark.parametrize("make", [pk.LinearRanker, pk.TreeRanker, lambda: pk.LinearRanker(normalize="query-rank")])
 @pytest.mark.parametrize("value", [np.inf, np.nan])
 def test_values_that_predict_refuses_are_refused_with_their_place(make, value):
     ranker = make().fit(DATA)
     X = NEW.X.copy()
     X[3, 2] = value
-    if np.isnan(value) and isinstance(ranker, pk.LightGBMRanker):
+    if np.isnan(value) and isinstance(ranker, pk.TreeRanker):
         np.testing.assert_array_equal(ranker.scorer().score(X), ranker.predict(X, qid=NEW.qid))
         return
     with pytest.raises(ValueError, match="row 3, column 2"):
@@ -284,8 +284,8 @@ def test_a_scorer_cannot_be_changed_and_does_not_follow_the_ranker():
         (pk.LinearRanker, "coef_", np.zeros(5)),
         (pk.LinearRanker, "coef_", np.full(6, np.nan)),
         (lambda: pk.LinearRanker(normalize="zscore"), "normalizer_.mean_", np.zeros(5)),
-        (lambda: pk.LightGBMRanker(n_rounds=3), "trees_.left_", -1),
-        (lambda: pk.LightGBMRanker(n_rounds=3), "trees_.features_", 99),
+        (lambda: pk.TreeRanker("lightgbm", n_rounds=3), "trees_.left_", -1),
+        (lambda: pk.TreeRanker("lightgbm", n_rounds=3), "trees_.features_", 99),
         (lambda: pk.DiffRank(), "steps_.feature", 6),
         (lambda: pk.LinearRanker(missing="median"), "imputer_.fill_", np.zeros(7)),
     ],
@@ -332,7 +332,7 @@ print(heavy, time.process_time(), file=sys.stderr)
 """
 
 
-@pytest.mark.parametrize("name", ["listmle", "lambdarank", "neural", "diffrank", "rankboost"])
+@pytest.mark.parametrize("name", ["listmle", "lightgbm", "neural", "diffrank", "rankboost"])
 def test_a_process_that_scores_imports_numpy_alone_and_needs_no_home(name, tmp_path):
     """Without HOME, in a folder that cannot be written to, with an empty PATH."""
     if name == "neural":

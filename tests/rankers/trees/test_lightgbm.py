@@ -12,12 +12,15 @@ TRAIN, VALIDATION = DATA[:30], DATA[30:]
 def test_lambdarank_has_no_table_of_a_billion_gains():
     pytest.importorskip("lightgbm")
     with pytest.raises(ValueError, match=r"at most 10,000 labels; found the label 1e\+09"):
-        pk.LightGBMRanker().fit(TRAIN.X, TRAIN.y.astype(bool) * 1e9, qid=TRAIN.qid)
+        pk.TreeRanker("lightgbm").fit(TRAIN.X, TRAIN.y.astype(bool) * 1e9, qid=TRAIN.qid)
 
 
 def test_lambdarank_is_lightgbm_s_own():
     lightgbm = pytest.importorskip("lightgbm")
-    ranker = pk.LightGBMRanker(12, 0.3, min_data_in_leaf=5, num_leaves=7, lambdarank_truncation_level=5).fit(TRAIN)
+    ranker = pk.TreeRanker(
+        "lightgbm", n_rounds=12, learning_rate=0.3, min_data_in_leaf=5, lambdarank_truncation_level=5
+    )
+    ranker.fit(TRAIN)
     params = {
         "objective": "lambdarank", "learning_rate": 0.3, "num_leaves": 7, "min_data_in_leaf": 5, "verbosity": -1,
         "lambdarank_truncation_level": 5, "num_threads": 1, "deterministic": True, "force_row_wise": True,

@@ -8,16 +8,15 @@ from scipy import sparse
 from sklearn.base import clone
 
 import plackett as pk
-from plackett.rankers.trees.lightgbm import LightGBMTrees
+from plackett.rankers.trees.ranker import TreeRanker
 from plackett.rankers.trees.xgboost import XGBoostRanker
 
 DATA = pk.datasets.make_web_like(40, 12, 6, random_state=1)
 TRAIN, HELD_BACK = DATA[:28], DATA[28:]
 RANKERS = {
     "listmle": pk.TreeRanker("listmle", n_rounds=8, num_leaves=6, min_data_in_leaf=5),
-    "lambdarank": pk.LightGBMRanker(n_rounds=8, num_leaves=6, min_data_in_leaf=5),
-    "rank:ndcg": pk.XGBoostRanker(n_rounds=8, max_depth=3, learning_rate=0.3),
-    "yetirank": pk.CatBoostRanker(n_rounds=8, depth=3),
+    "lightgbm": pk.TreeRanker("lightgbm", n_rounds=8, num_leaves=6, min_data_in_leaf=5),
+    "xgboost": pk.XGBoostRanker(n_rounds=8, max_depth=3, learning_rate=0.3),
 }
 
 
@@ -54,7 +53,7 @@ CASES = {
 def package_scores(ranker, monkeypatch, train, test, **fit):
     """Fit the ranker; return the scores of its package's own model for the rows of test."""
     boosters = []
-    for cls in (LightGBMTrees, XGBoostRanker):
+    for cls in (TreeRanker, XGBoostRanker):
         keep = cls._keep
 
         def kept(self, training, monitor, keep=keep):
@@ -63,8 +62,6 @@ def package_scores(ranker, monkeypatch, train, test, **fit):
 
         monkeypatch.setattr(cls, "_keep", kept)
     ranker.fit(train, **fit)
-    if isinstance(ranker, pk.CatBoostRanker):
-        return ranker.model_.predict(ranker._rows(test.X), ntree_end=ranker.n_rounds_)
     if isinstance(ranker, pk.XGBoostRanker):
         matrix = ranker._matrix(ranker._as_fitted(test.X))
         return boosters[0].predict(matrix, output_margin=True, iteration_range=(0, ranker.n_rounds_))
@@ -103,8 +100,6 @@ def test_validation_queries_may_hold_missing_values(ranker, monkeypatch):
 
 
 def test_missing_values_are_kept_in_the_file_and_explained(ranker):
-    if not ranker.can_be_saved:
-        pytest.skip("plackett cannot save it")
     train, test = both(TRAIN, holes(TRAIN.X, 0)), both(HELD_BACK, holes(HELD_BACK.X, 1))
     file = io.BytesIO()
     ranker.fit(train).save(file)
@@ -126,15 +121,14 @@ def test_a_split_may_separate_missing_values_from_all_others(ranker, monkeypatch
     train, test = pk.Queries(X, TRAIN.y, TRAIN.qid), pk.Queries(X[:60], TRAIN.y[:60], TRAIN.qid[:60])
     own = package_scores(ranker, monkeypatch, train, test)
     np.testing.assert_array_equal(ranker.predict(test), own)
-    if ranker.can_be_saved:
-        file = io.BytesIO()
-        ranker.save(file)
-        file.seek(0)
-        np.testing.assert_array_equal(pk.load(file).predict(test), own)
-        for target in ("json", "elasticsearch", "onnx"):
-            pytest.importorskip("onnxruntime" if target == "onnx" else "json")
-            pk.export(ranker, target, feature_names=["a", "b"], check=X.astype(np.float32))
-        assert ranker.explain(test).contributions[:, 0].any()
+    file = io.BytesIO()
+    ranker.save(file)
+    file.seek(0)
+    np.testing.assert_array_equal(pk.load(file).predict(test), own)
+    for target in ("json", "elasticsearch", "onnx"):
+        pytest.importorskip("onnxruntime" if target == "onnx" else "json")
+        pk.export(ranker, target, feature_names=["a", "b"], check=X.astype(np.float32))
+    assert ranker.explain(test).contributions[:, 0].any()
 
 
 def test_infinite_values_stay_an_error(ranker):
@@ -149,6 +143,6 @@ def test_infinite_values_stay_an_error(ranker):
 
 def test_compare_takes_missing_values():
     pytest.importorskip("lightgbm")
-    rankers = {name: clone(RANKERS[name]) for name in ("listmle", "lambdarank")}
+    rankers = {name: clone(RANKERS[name]) for name in ("listmle", "lightgbm")}
     found = pk.compare(rankers, both(DATA, holes(DATA.X, 0)), cv=3)
     assert all(np.isfinite(value) for means in found.mean().values() for value in means.values())

@@ -15,7 +15,7 @@ import plackett as pk
 from plackett import losses
 from plackett.losses.backends.trees import SMALLEST
 from plackett.rankers.base import Interrupted
-from plackett.rankers.trees.lightgbm import GROWTH, OF_LAMBDARANK
+from plackett.rankers.trees.ranker import GROWTH, OF_LAMBDARANK
 from plackett.scorers.trees import LEAF, FlatTrees
 
 lightgbm = pytest.importorskip("lightgbm")
@@ -178,7 +178,7 @@ def mostly_empty():
 def test_a_draw_without_a_split_is_not_the_last(bagging):
     data = mostly_empty()
     drawn = {"feature_fraction": 0.1, "feature_pre_filter": False, **bagging}
-    ranker = pk.LightGBMRanker(**{**FEW, "n_rounds": 40}, **drawn).fit(data)
+    ranker = pk.TreeRanker("lightgbm", **{**FEW, "n_rounds": 40}, **drawn).fit(data)
     params = {
         "objective": "lambdarank", "num_leaves": 6, "min_data_in_leaf": 5, "verbosity": -1, "seed": 0, **drawn,
         "num_threads": 1, "deterministic": True, "force_row_wise": True,
@@ -423,6 +423,7 @@ def test_parameters_of_lightgbm_are_parameters_as_any():
         ({"n_estimators": 3}, r"no parameter 'n_estimators'\. Did you mean n_rounds\?"),
         ({"baging_fraction": 0.5}, r"Did you mean bagging_fraction"),
         ({"output_model": "x"}, "has no parameter 'output_model'"),
+        ({"label_gain": [0, 1]}, "label_gain is a parameter of LightGBM's own objective, loss='lightgbm'"),
         ({"boosting": "dart"}, "trees must not change after they are grown"),
         ({"categorical_feature": [1]}, "are found in data frames"),
         ({"n_rounds": 0}, "n_rounds=0"),
@@ -479,16 +480,18 @@ def saved(ranker):
     return io.BytesIO(file.getvalue())
 
 
-@pytest.mark.parametrize("kind", [pk.TreeRanker, pk.LightGBMRanker])
-def test_a_loaded_ranker_needs_no_lightgbm(kind, monkeypatch):
-    ranker = kind(**FEW, bagging_fraction=0.5, bagging_freq=1).fit(TRAIN, eval_set=HELD_BACK, base_score=1)
+@pytest.mark.parametrize("loss", ["listmle", "lightgbm"])
+def test_a_loaded_ranker_needs_no_lightgbm(loss, monkeypatch):
+    ranker = pk.TreeRanker(loss, **FEW, bagging_fraction=0.5, bagging_freq=1).fit(
+        TRAIN, eval_set=HELD_BACK, base_score=1
+    )
     file = saved(ranker)
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     loaded = pk.load(file)
     assert repr(loaded) == repr(ranker)
     np.testing.assert_array_equal(loaded.predict(HELD_BACK), ranker.predict(HELD_BACK))
     np.testing.assert_array_equal(loaded.feature_importances_, ranker.feature_importances_)
-    with pytest.raises(ModuleNotFoundError, match=rf"{kind.__name__} needs lightgbm.*plackett\[trees\]"):
+    with pytest.raises(ModuleNotFoundError, match=r"TreeRanker needs lightgbm.*plackett\[trees\]"):
         loaded.explain(HELD_BACK)
     with pytest.raises(ModuleNotFoundError, match=r"needs lightgbm.*plackett\[trees\]"):
         loaded.fit(TRAIN)
@@ -618,9 +621,9 @@ def test_trees_that_are_too_deep_are_not_explained():
         ranker.explain(TRAIN)
 
 
-@pytest.mark.parametrize("name", ["trees", "lambdarank", "rank:ndcg"])
+@pytest.mark.parametrize("name", ["trees", "lightgbm", "xgboost"])
 def test_trees_are_small_and_without_validation_queries_few(name):
-    pytest.importorskip("xgboost" if name == "rank:ndcg" else "lightgbm")
+    pytest.importorskip("xgboost" if name == "xgboost" else "lightgbm")
     rng = np.random.default_rng(1)
     X = rng.normal(size=(60 * 6, 15))
     y = (X @ rng.normal(size=15) + 4 * rng.normal(size=len(X)) > 3).astype(float)

@@ -37,7 +37,7 @@ from plackett.metrics.conventions import Convention
 from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
 
-DEFAULT_RANKERS = "ranksvm,listmle,adarank,lambdarank"  # linear by pairs and by lists, a boosted one, and trees
+DEFAULT_RANKERS = "ranksvm,listmle,adarank,lightgbm"  # linear by pairs and by lists, a boosted one, and trees
 
 
 def compare(

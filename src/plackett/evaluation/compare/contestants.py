@@ -153,9 +153,25 @@ def _contestant_of(entry: Any, name: str | None = None) -> Contestant:
         return Contestant(inner.name, inner.estimator, {} if entry[1] is None else entry[1])
     if isinstance(entry, str):
         key = known_name(entry)
-        return Contestant(name or key, ranker(key), default_grid(key))
+        try:
+            return Contestant(name or key, ranker(key), default_grid(key))
+        except ModuleNotFoundError as error:
+            return Contestant(name or key, _Absent(error), {})
     check_estimator(entry)
     return Contestant(name or type(entry).__name__, entry, {})
+
+
+@dataclass(frozen=True)
+class _Absent:
+    """A ranker of a package that is not installed."""
+
+    error: ModuleNotFoundError
+
+    def import_package(self) -> None:
+        raise self.error
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        return {}
 
 
 def _listed(rankers: Any) -> list[Contestant]:

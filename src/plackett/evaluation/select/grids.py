@@ -46,7 +46,9 @@ _TREES: dict[str, list[Any]] = {"learning_rate": [0.1, 0.03]}
 _LIGHTGBM: dict[str, list[Any]] = {"num_leaves": [7, 31], **_TREES}
 _XGBOOST: dict[str, list[Any]] = {"max_depth": [3, 6], **_TREES}
 
-_LINEAR_NAMES = ("listmle", "p-listmle", "listnet", "cs-listmle", "ranksvm", "ranknet", "regression", "linear")
+_LINEAR_NAMES = (
+    "listmle", "p-listmle", "listnet", "cs-listmle", "ranksvm", "ranknet", "lambdarank", "regression", "linear",
+)  # fmt: skip
 
 DEFAULT_GRIDS: dict[str, dict[str, list[Any]]] = {
     **dict.fromkeys(_LINEAR_NAMES, _LINEAR),
@@ -66,8 +68,8 @@ DEFAULT_GRIDS: dict[str, dict[str, list[Any]]] = {
     "neural": {"l2": [1e-2, 1e-3], "learning_rate": [5e-3, 1e-3], "random_state": [0]},
     # a new query has no model; the model of all queries ranks it
     "indv-svm": {"l2": [1.0, 1e-1, 1e-2, 1e-3], "new_queries": ["uniform"], "tol": [3e-3]},
-    **dict.fromkeys(("trees", "lambdarank", "lightgbm"), _LIGHTGBM),
-    **dict.fromkeys(("rank:ndcg", "xgboost"), _XGBOOST),
+    **dict.fromkeys(("trees", "lightgbm"), _LIGHTGBM),
+    "xgboost": _XGBOOST,
     "catboost": dict(_TREES),  # it is slow
 }
 
@@ -78,8 +80,8 @@ def default_grid(name: str) -> dict[str, list[Any]]:
     Parameters
     ----------
     name : str
-        A name of ``pk.ranker_names()``, ``"lightgbm"``, ``"xgboost"``, ``"catboost"``, or a ranker with any loss and
-        its loss, such as ``"trees:lambdarank"``.
+        A name of ``pk.ranker_names()``, ``"catboost"``, or a ranker with any loss and its loss, such as
+        ``"trees:lambdarank"``.
 
     Returns
     -------

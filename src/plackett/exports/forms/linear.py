@@ -167,11 +167,10 @@ def _refusal(ranker: Any) -> str:
         from plackett.rankers.query_dependent.ranker import QueryDependentRanker
         from plackett.rankers.recommendation.personality import PersonalityDiagnosis
         from plackett.rankers.refinement.base import Refiner
-        from plackett.rankers.trees.base import BoostedTrees, FlatBoostedTrees
+        from plackett.rankers.trees.base import BoostedTrees
 
     reasons: dict[Any, str] = {
         KernelRanker: "its scores are sums of kernel values, not linear in the features",
-        BoostedTrees: "its trees are kept by its own package, which can export them (ranker.model_)",
         DiffRank: "its scores are sums of positions in the list, so they depend on the other documents",
         FeatureRank: "it orders a list as a whole, so the position of a document depends on the other documents",
         QueryDependentRanker: "it has a model for each query, not one for all",
@@ -185,14 +184,14 @@ def _refusal(ranker: Any) -> str:
     name = type(ranker).__name__
     if isinstance(ranker, NeuralRanker):
         return f"{name} has no linear form: its scores are those of a net, which net_form returns."
-    if isinstance(ranker, FlatBoostedTrees | RankBoost):
+    if isinstance(ranker, BoostedTrees | RankBoost):
         return f"{name} has no linear form: its scores are sums of trees, which tree_form returns."
     for cls, reason in reasons.items():
         if isinstance(ranker, cls):
             return f"{name} cannot be exported: {reason}."
     return (
         f"{name} cannot be exported: it is not one of the linear rankers (LinearRanker, AdaRank, PRank, SVMMap), nor "
-        "one of trees (TreeRanker, LightGBMRanker, XGBoostRanker, RankBoost), nor a net (NeuralRanker)."
+        "one of trees (TreeRanker, XGBoostRanker, RankBoost), nor a net (NeuralRanker)."
     )
 
 

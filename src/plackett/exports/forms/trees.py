@@ -14,7 +14,7 @@ from plackett.exports.forms.inputs import Inputs, model_names
 from plackett.exports.forms.linear import checked_names
 from plackett.rankers.boosting.rankboost import RankBoost
 from plackett.rankers.imported.rankers import ImportedTrees
-from plackett.rankers.trees.lightgbm import LightGBMTrees
+from plackett.rankers.trees.ranker import TreeRanker
 from plackett.rankers.trees.xgboost import XGBoostRanker
 from plackett.scorers.trees import CATEGORY, ZERO_IS_MISSING, FlatTrees
 from plackett.validation import feature_number
@@ -231,7 +231,7 @@ def tree_form(ranker: Any, feature_names: Sequence[str] | None = None) -> TreeFo
 
     Parameters
     ----------
-    ranker : TreeRanker, LightGBMRanker, XGBoostRanker or RankBoost
+    ranker : TreeRanker, XGBoostRanker or RankBoost
         Trees without ``base_score``; RankBoost, whose thresholds are trees of one split, without ``normalize``.
     feature_names : sequence of str, default=None
         In the order of the columns; None uses the names of the training data, if it has any.
@@ -256,7 +256,7 @@ def tree_form(ranker: Any, feature_names: Sequence[str] | None = None) -> TreeFo
     """
     check_is_fitted(ranker)
     name = type(ranker).__name__
-    kinds = (LightGBMTrees, XGBoostRanker, ImportedTrees)
+    kinds = (TreeRanker, XGBoostRanker, ImportedTrees)
     parent: type = next((kind for kind in kinds if isinstance(ranker, kind)), RankBoost)
     if not ranker.predicts_as(parent):
         raise ValueError(f"{name} cannot be exported: its scores are not known to be sums of trees.")

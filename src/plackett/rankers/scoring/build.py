@@ -26,7 +26,6 @@ BALANCED_STEP = [*STEP, ("enters", np.int64), ("beta", np.float64)]
 REFUSED = {
     "KernelRanker": "its scores are sums of kernel values, which scikit-learn computes",
     "QueryDependentRanker": "it has a model for each query, and a new query needs its query features",
-    "CatBoostRanker": "its trees are in a model of CatBoost, which computes the scores (ranker.model_)",
     "MultiplicativeRefiner": "it only refines the lists that it was fitted to",
     "LinearRefiner": "it only refines the lists that it was fitted to",
     "RocchioRefiner": "it only refines the lists that it was fitted to",
@@ -166,7 +165,7 @@ _MODELS: dict[str, Callable[[Any, int], Any]] = {
     **dict.fromkeys(
         (HOME + name for name in ("LinearRanker", "AdaRank", "PRank", "SVMMap", "ImportedLinear")), _linear
     ),
-    **dict.fromkeys((HOME + name for name in ("TreeRanker", "LightGBMRanker")), _lightgbm),
+    HOME + "TreeRanker": _lightgbm,
     HOME + "XGBoostRanker": _xgboost,
     HOME + "ImportedTrees": _imported_trees,
     HOME + "RankBoost": _rankboost,
@@ -175,4 +174,4 @@ _MODELS: dict[str, Callable[[Any, int], Any]] = {
     HOME + "BLFeatureRank": lambda state, n: _ranks(state, n, BALANCED_STEP, is_sum=False),
     HOME + "NeuralRanker": _net,
 }
-TAKING_MISSING = ("TreeRanker", "LightGBMRanker", "XGBoostRanker", "ImportedTrees", "RankBoost")
+TAKING_MISSING = ("TreeRanker", "XGBoostRanker", "ImportedTrees", "RankBoost")

@@ -1,1 +1,1 @@
-"""Boosted trees with our losses, and rankers of LightGBM, XGBoost and CatBoost."""
+"""Boosted trees of LightGBM, with our losses or its own, and of XGBoost."""

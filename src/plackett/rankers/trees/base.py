@@ -10,6 +10,7 @@ import os
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, ClassVar, NamedTuple
 
@@ -22,8 +23,9 @@ from plackett._optional import import_optional
 from plackett._threads import n_threads
 from plackett.data.queries import Queries
 from plackett.exceptions import UnknownNameError
-from plackett.rankers.base import Ranker, TrainingSet
+from plackett.rankers.base import TrainingSet
 from plackett.rankers.monitor import FitMonitor, ValidationSet
+from plackett.rankers.parameters import param
 from plackett.rankers.trees.scores import TreeScores
 from plackett.validation import (
     check_finite,
@@ -53,8 +55,8 @@ class Lists(NamedTuple):
 class PackageParams(BaseEstimator):
     """A scikit-learn estimator that passes further keyword parameters on to another package.
 
-    ``__init__`` ends in ``**others``, which become attributes like the ranker's own parameters. ``get_params``,
-    ``set_params``, ``clone`` and ``repr`` include them. ``fit`` raises an error if the package does not have them.
+    They become attributes like the ranker's own parameters. ``get_params``, ``set_params``, ``clone`` and ``repr``
+    include them. ``fit`` raises an error if the package does not have them.
     """
 
     known_params: ClassVar[frozenset[str] | None] = None  # None lets the package reject what it does not know
@@ -108,11 +110,15 @@ class PackageParams(BaseEstimator):
         return UnknownNameError(f"{type(self).__name__} has no parameter {name!r}", advice, names, close)
 
 
-class BoostedTrees(PackageParams, Ranker):
-    """A ranker by boosted trees.
+@dataclass(eq=False, repr=False, kw_only=True)
+class BoostedTrees(TreeScores, PackageParams):
+    """A ranker by boosted trees that are kept as arrays: predicting and loading do not need the package.
 
     Attributes
     ----------
+    trees_, intercept_ : as in ``TreeScores``
+    has_missing_ : bool
+        Whether values were missing in the rows of ``fit``.
     n_rounds_ : int
         Trees that are used: those up to the best on the validation queries, or all.
     n_iter_ : int
@@ -123,29 +129,15 @@ class BoostedTrees(PackageParams, Ranker):
         The validation measure after every tree.
     """
 
+    n_rounds: int | None = param(None, check_positive_int)
+    learning_rate: float = param(0.1, check_number, above=0.0)
+    patience: int | None = 50
+    random_state: int | None = param(0, check_seed)
+    n_jobs: int | None = 1
+    verbose: bool = False
+
     package: ClassVar[str]
     extra: ClassVar[str | None] = None  # extra of plackett that installs the package
-    can_be_saved: ClassVar[bool] = True
-    takes_missing: ClassVar[bool] = True
-    takes_categories: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        n_rounds: int | None,
-        learning_rate: float,
-        patience: int | None,
-        random_state: int,
-        n_jobs: int | None,
-        verbose: bool,
-        **others: Any,
-    ):
-        self.n_rounds = n_rounds
-        self.learning_rate = learning_rate
-        self.patience = patience
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self._keep_params(others)
 
     def _learn(
         self,
@@ -156,6 +148,7 @@ class BoostedTrees(PackageParams, Ranker):
     ) -> None:
         """Grow the trees; ``start`` are the scores that they add to."""
         queries, weights = training
+        self.has_missing_ = check_finite(queries.X, allow_missing=True)
         lists = Lists(queries, None if weights is None else weights / weights.mean(), start)
         with monitor.run("n_rounds", self._max_rounds(monitor.validation)):
             try:
@@ -202,12 +195,7 @@ class BoostedTrees(PackageParams, Ranker):
         return False
 
     def _check_parameters(self) -> None:
-        if self.n_rounds is not None:
-            check_positive_int(self.n_rounds, "n_rounds")
-        check_number(self.learning_rate, "learning_rate", above=0.0)
         _ = self._n_threads
-        if self.random_state is not None:
-            check_seed(self.random_state, "random_state")
         self._check_other_params()
         self.import_package()
 
@@ -244,21 +232,6 @@ class BoostedTrees(PackageParams, Ranker):
             f" Parameters passed on to it: {others}." if others else ""
         )
 
-
-class FlatBoostedTrees(TreeScores, BoostedTrees):
-    """A ranker by boosted trees that are kept as arrays: predicting and loading do not need the package.
-
-    Attributes
-    ----------
-    trees_, intercept_ : as in ``TreeScores``
-    has_missing_ : bool
-        Whether values were missing in the rows of ``fit``.
-    """
-
-    def _learn(self, training: TrainingSet, monitor: FitMonitor, *args: Any, **details: Any) -> None:
-        self.has_missing_ = check_finite(training.queries.X, allow_missing=True)
-        super()._learn(training, monitor, *args, **details)
-
     def check_loaded(self) -> None:
         """Reject attributes of a file that no fit produces."""
         super().check_loaded()
@@ -276,7 +249,7 @@ def whole_labels(labels: np.ndarray, objective: str) -> np.ndarray:
     if is_wrong.any():
         raise ValueError(
             f"{objective} needs labels that are whole numbers of at least 0; found {labels[is_wrong][0]:g}. Change the "
-            "labels, or use a TreeRanker, whose losses accept any labels."
+            "labels, or use TreeRanker with a loss of this library, which accepts any labels."
         )
     return labels
 

@@ -1,25 +1,105 @@
-"""Boosted trees with any loss of this library, grown by LightGBM."""
+"""Boosted trees that LightGBM grows with any loss of this library, or with its own ranking objective."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import field
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
+from plackett._lazy import importing
+from plackett.data.queries import Queries
 from plackett.losses import get_loss
 from plackett.losses.backends.trees import TreeObjective
-from plackett.rankers.base import NO_LABELS
+from plackett.metrics.measure import Measure
+from plackett.rankers.base import NO_LABELS, TrainingSet
 from plackett.rankers.monitor import FitMonitor
-from plackett.rankers.trees.base import Lists
-from plackett.rankers.trees.lightgbm import LightGBMTrees, current_scores
-from plackett.validation import count_of
+from plackett.rankers.parameters import param, with_package_params
+from plackett.rankers.refinement.base_score import (
+    as_base_score,
+    column_number,
+    column_values,
+    grouped_base_score,
+    is_column,
+    scores_any_rows,
+)
+from plackett.rankers.trees.base import NO_SPLIT, BoostedTrees, Lists, names_in, plain_rows, whole_labels
+from plackett.rankers.trees.lightgbm_text import read_trees
+from plackett.scorers.trees import FlatTrees
+from plackett.validation import check_number, check_positive_int, count_of, is_sparse
 
+LARGEST_LABEL = 31  # above which a gain of 2**label - 1 is refused by LightGBM, and a gain of label taken instead
+OWN_OBJECTIVE = "lightgbm"  # in place of a loss
 FARTHEST = 2.0  # max_delta_step on top of base scores; ordinary leaves stay below
 LARGEST = float(np.finfo(np.float32).max)  # largest slope and curvature that LightGBM takes
+MOST_GAINS = 10_000  # in the table of gains, one for every label from 0 on, which LightGBM reads as text
+# parameters that say how trees grow; the others are parameters of the ranker (rounds, threads, seeds, objective), or
+# name files and machines, which a model file must not be able to do
+GROWTH = names_in(
+    """
+    max_depth min_sum_hessian_in_leaf min_gain_to_split max_delta_step lambda_l1 path_smooth extra_trees extra_seed
+    data_sample_strategy top_rate other_rate bagging_fraction bagging_freq bagging_seed bagging_by_query
+    feature_fraction feature_fraction_bynode feature_fraction_seed feature_contri feature_pre_filter
+    monotone_constraints monotone_constraints_method monotone_penalty interaction_constraints
+    max_bin max_bin_by_feature min_data_in_bin bin_construct_sample_cnt data_random_seed is_enable_sparse enable_bundle
+    cegb_tradeoff cegb_penalty_split cegb_penalty_feature_lazy cegb_penalty_feature_coupled
+    use_quantized_grad num_grad_quant_bins quant_train_renew_leaf stochastic_rounding
+    cat_l2 cat_smooth max_cat_threshold max_cat_to_onehot min_data_per_group
+    histogram_pool_size force_col_wise force_row_wise device_type gpu_platform_id gpu_device_id gpu_use_dp
+    """
+)
+SAMPLING = names_in(  # by which each round sees other rows, columns or thresholds
+    """
+    bagging_freq data_sample_strategy feature_fraction feature_fraction_bynode extra_trees use_quantized_grad
+    """
+)
+OF_LAMBDARANK = names_in(
+    "lambdarank_truncation_level lambdarank_norm lambdarank_position_bias_regularization sigmoid label_gain"
+)
+ALIASES = {
+    "n_estimators": "n_rounds",
+    "num_iterations": "n_rounds",
+    "num_boost_round": "n_rounds",
+    "early_stopping_round": "patience",
+    "early_stopping_rounds": "patience",
+    "eta": "learning_rate",
+    "min_child_samples": "min_data_in_leaf",
+    "min_child_weight": "min_sum_hessian_in_leaf",
+    "min_split_gain": "min_gain_to_split",
+    "reg_alpha": "lambda_l1",
+    "reg_lambda": "lambda_l2",
+    "subsample": "bagging_fraction",
+    "subsample_freq": "bagging_freq",
+    "colsample_bytree": "feature_fraction",
+    "seed": "random_state",
+    "num_threads": "n_jobs",
+    "objective": "loss",
+}
+_TREES_STAY = "trees must not change after they are grown, or the best number of them could not be chosen"
+_FROM_QUERIES = "columns of text and categories are found in data frames and in Queries.categories"
+REJECTED = {
+    "boosting": _TREES_STAY,
+    "boosting_type": _TREES_STAY,
+    "categorical_feature": _FROM_QUERIES,
+    "categorical_features": _FROM_QUERIES,
+    "linear_tree": "leaves are constants",
+    "zero_as_missing": "zero is a value",
+}
 
 
-class TreeRanker(LightGBMTrees):
+class BaseScores(NamedTuple):
+    """Base scores as ``fit`` was given them, and the rows that they belong to."""
+
+    base_score: Any
+    X: Any
+    qid: Any
+    eval_set: Any
+
+
+@with_package_params
+class TreeRanker(BoostedTrees):
     """Ranks by a sum of trees, which LightGBM grows to minimise a loss over judged lists.
 
     A tree is grown for the slope and the curvature of ``Σ_q s_q loss_q`` at the scores so far, with s_q the weight of a
@@ -36,7 +116,8 @@ class TreeRanker(LightGBMTrees):
     ----------
     loss : str or Loss, default="listmle"
         A name of :func:`plackett.losses.loss_names`, such as ``"listmle"``, ``"softmax"`` or ``"lambdarank"``, or an
-        object of :mod:`plackett.losses` with its own parameters; not a random loss.
+        object of :mod:`plackett.losses` with its own parameters; not a random loss. ``"lightgbm"`` is LightGBM's own
+        objective ``lambdarank``.
     n_rounds : int or None, default=None
         Maximum number of trees. None: 300 with an ``eval_set``, which ends the fit earlier, and 100 without one.
     learning_rate : float, default=0.1
@@ -55,7 +136,8 @@ class TreeRanker(LightGBMTrees):
         Whether to show a progress bar on standard error.
     **others
         LightGBM's other parameters of tree growth, by its own names, such as ``bagging_fraction``,
-        ``feature_fraction``, ``max_depth`` or ``min_sum_hessian_in_leaf`` (which is a sum of curvatures).
+        ``feature_fraction``, ``max_depth`` or ``min_sum_hessian_in_leaf`` (which is a sum of curvatures), and those of
+        its objective, such as ``lambdarank_truncation_level``.
 
     Attributes
     ----------
@@ -70,7 +152,8 @@ class TreeRanker(LightGBMTrees):
     stop_reason_ : str
         Why no further tree was grown, such as ``"n_rounds reached"`` or ``"no split improves the objective"``.
     history_ : dict of lists
-        After every tree ``"objective"``, the mean loss of the training queries, and the validation measure.
+        After every tree ``"objective"``, the mean loss of the training queries (not for ``loss="lightgbm"``), and the
+        validation measure.
     best_iteration_, best_score_ : int and float, or None without a validation set
         The number of trees with the best value of the validation measure, and that value.
     has_missing_ : bool
@@ -91,33 +174,133 @@ class TreeRanker(LightGBMTrees):
     True
     """
 
-    takes_loss_objects = True
+    loss: Any = field(default="listmle", kw_only=False)
+    num_leaves: int = param(7, check_positive_int)
+    min_data_in_leaf: float = param(20, check_number, least=0.0)
+    lambda_l2: float = param(0.0, check_number, least=0.0)
 
-    def __init__(
+    package: ClassVar = "lightgbm"
+    extra: ClassVar = "trees"
+    known_params: ClassVar = GROWTH | OF_LAMBDARANK
+    aliases: ClassVar = ALIASES
+    rejected_params: ClassVar = REJECTED
+
+    __metadata_request__fit: ClassVar = {"qid": True, "base_score": True}
+    __metadata_request__predict: ClassVar = {"qid": True, "base_score": True}
+    __metadata_request__score: ClassVar = {"qid": True, "base_score": True}
+
+    @property
+    def takes_loss_objects(self) -> bool:  # type: ignore[override]
+        """Whether the loss is one of this library, not the objective of LightGBM."""
+        return not (isinstance(self.loss, str) and self.loss == OWN_OBJECTIVE)
+
+    def fit(
         self,
-        loss: Any = "listmle",
-        n_rounds: int | None = None,
-        learning_rate: float = 0.1,
-        num_leaves: int = 7,
-        min_data_in_leaf: int = 20,
-        lambda_l2: float = 0.0,
-        patience: int | None = 50,
-        random_state: int = 0,
-        n_jobs: int | None = 1,
-        verbose: bool = False,
-        **others: Any,
-    ):
-        super().__init__(
-            n_rounds, learning_rate, num_leaves, min_data_in_leaf, lambda_l2,
-            patience, random_state, n_jobs, verbose, **others,
-        )  # fmt: skip
-        self.loss = loss
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        eval_set: Any = None,
+        eval_metric: str | Measure | None = None,
+        base_score: Any = None,
+    ) -> Any:
+        """Grow the trees; with validation queries, keep those up to the best one.
 
-    def _check_parameters(self) -> None:
-        TreeObjective(get_loss(self.loss), NO_LABELS)  # checks the parameters of the loss
-        super()._check_parameters()
+        Parameters
+        ----------
+        X, y, qid, sample_weight, eval_metric : as in ``LinearRanker.fit``
+        eval_set : Queries or tuple (X, y, qid), default=None
+            Validation queries, measured after every tree; the trees up to the best one are kept.
+        base_score : int, str, array-like, ranker, model, Run or dict, default=None
+            Scores of the current ranking, as for refiners; the trees learn what to add to them. With an ``eval_set``
+            they must be known there too: a column, a ranker, a model or a run.
+
+        Returns
+        -------
+        self
+        """
+        if eval_set is not None and base_score is not None and not scores_any_rows(base_score):
+            raise ValueError(
+                "base_score is one score per row of X, so the rows of eval_set have none. Pass a column, a ranker, a "
+                "model or a run, which score them too."
+            )
+        return self._fit(
+            X, y, qid=qid, sample_weight=sample_weight, eval_set=eval_set, eval_metric=eval_metric,
+            base=BaseScores(base_score, X, qid, eval_set),
+        )  # fmt: skip
+
+    def _learn(self, training: TrainingSet, monitor: FitMonitor, base: BaseScores) -> None:  # type: ignore[override]
+        score, queries, validation_start = base.base_score, training.queries, None
+        self.has_base_: bool = score is not None
+        self.base_column_: int | None = column_number(score, queries) if is_column(score) else None
+        start = self._start_of(base.X, base.qid, queries, score)
+        if monitor.validation is not None:
+            held = base.eval_set
+            rows, ids = (held, None) if isinstance(held, Queries) else (held[0], held[2])
+            validation_start = self._start_of(rows, ids, monitor.validation.queries, score)
+        super()._learn(training, monitor, start, validation_start)
+
+    def predict(self, X: Any, *, qid: Any = None, base_score: Any = None) -> np.ndarray:
+        """Return one score per row, higher is better, in the order of the rows given.
+
+        Parameters
+        ----------
+        X : array, data frame, CSR matrix of shape (n_docs, n_features), or Queries
+        qid : iterable of hashable ids, one per row, default=None
+            Ignored by the trees; a base ranker may need it.
+        base_score : as in ``fit``, default=None
+            Needed where ``fit`` had one, unless that was a column.
+
+        Returns
+        -------
+        ndarray of shape (n_docs,)
+        """
+        check_is_fitted(self)
+        queries = self._check_queries(X, None, qid, needs_labels=False)
+        return queries.in_row_order(self._scores(queries, self._start_of(X, qid, queries, base_score)))
+
+    def score(  # type: ignore[override]  # base_score is all that predict may need
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        metric: str | Measure = "ndcg@10",
+        base_score: Any = None,
+    ) -> float:
+        """Return the mean of a measure over the queries, as for all rankers; ``base_score`` as in ``predict``."""
+        if base_score is None:
+            return super().score(X, y, qid=qid, sample_weight=sample_weight, metric=metric)
+        if isinstance(X, Queries):  # whose documents have names
+            base_score = as_base_score(base_score, X)
+        return super().score(X, y, qid=qid, sample_weight=sample_weight, metric=metric, base_score=base_score)
+
+    def _predict_grouped(self, queries: Queries, *, base_score: Any = None) -> np.ndarray:
+        return self._scores(queries, self._start_of(queries, None, queries, base_score))
+
+    # --- Base scores --------------------------------------------------------------------------------------------------
+
+    def _start_of(self, X: Any, qid: Any, queries: Queries, base_score: Any) -> np.ndarray | None:
+        if self.base_column_ is not None and base_score is None:
+            return column_values(queries, self.base_column_)
+        if base_score is not None and not self.has_base_:
+            raise ValueError("fit had no base_score, so the trees do not add to one; leave it out here too.")
+        if base_score is None:
+            if self.has_base_:
+                raise ValueError(
+                    "fit had a base_score, to which the trees only add; pass the base_score of these rows."
+                )
+            return None
+        return grouped_base_score(base_score, X, queries, has_ids=qid is not None or isinstance(X, Queries))
+
+    # --- Growth -------------------------------------------------------------------------------------------------------
 
     def _intercept(self, training: Lists) -> float:
+        """Return the score that the trees add to if there are no base scores."""
+        if not self.takes_loss_objects:
+            return 0.0
         loss = get_loss(self.loss)
         if loss.ignores_shifts:
             return 0.0
@@ -125,6 +308,10 @@ class TreeRanker(LightGBMTrees):
         return 1.0 if loss.is_flat_at_zero and mean == 0.0 else mean
 
     def _objective(self, training: Lists, monitor: FitMonitor) -> tuple[dict[str, Any], Callable | None]:
+        """Return parameters for LightGBM, and a function of slope and curvature unless the objective is its own."""
+        if not self.takes_loss_objects:
+            gains = getattr(self, "label_gain", None)
+            return {"objective": "lambdarank", "label_gain": _gains(training) if gains is None else gains}, None
         loss = get_loss(self.loss)
         if loss.is_flat_at_zero and training.start is not None and not training.start.any():
             raise ValueError(
@@ -146,11 +333,162 @@ class TreeRanker(LightGBMTrees):
         is_bounded = loss.ignores_shifts and training.start is not None and "max_delta_step" not in vars(self)
         return {"objective": "none"} | ({"max_delta_step": FARTHEST} if is_bounded else {}), slope_and_curvature
 
+    @classmethod
+    def _package_error(cls) -> type[Exception]:
+        return cls.import_package().basic.LightGBMError
+
+    def _grow(self, training: Lists, monitor: FitMonitor, validation_start: np.ndarray | None) -> None:
+        lightgbm = self.import_package()
+        own, objective = self._objective(training, monitor)
+        self.intercept_ = self._intercept(training) if training.start is None else 0.0
+        params = self._lightgbm_params() | own
+        queries = training.queries
+        data = lightgbm.Dataset(
+            plain_rows(queries.X), queries.labels if objective is None else None, group=np.diff(queries.indptr),
+            weight=training.row_weights(), init_score=self._first_scores(queries, training.start), params=params,
+            categorical_feature=list(queries.categories or ()),
+        )  # fmt: skip
+        data.construct()
+        if not any(data.feature_num_bin(column) for column in range(queries.n_features)):
+            monitor.stop(NO_SPLIT)  # all columns are constant, or nearly; LightGBM would fail
+            return
+        self._booster = lightgbm.Booster(params, data)
+        if monitor.validation is not None:
+            validation = monitor.validation.queries
+            start = self._first_scores(validation, validation_start)
+            self._booster.add_valid(
+                lightgbm.Dataset(plain_rows(validation.X), reference=data, init_score=start, params=params),
+                "validation",
+            )
+
+        def grow_one() -> bool:
+            return not (self._booster.update() if objective is None else self._booster.update(fobj=objective))
+
+        self._grow_rounds(monitor, grow_one, lambda: current_scores(self._booster.eval_valid))
+
+    @property
+    def _is_sampled(self) -> bool:
+        return not SAMPLING.isdisjoint(self._other_params())
+
+    def _lightgbm_params(self) -> dict[str, Any]:
+        others = self._other_params()
+        wise = {} if others.get("force_col_wise") else {"force_row_wise": True}  # "deterministic" needs one of them
+        return {
+            "learning_rate": self.learning_rate,
+            "num_leaves": self.num_leaves,
+            "min_data_in_leaf": self.min_data_in_leaf,
+            "lambda_l2": self.lambda_l2,
+            "num_threads": self._n_threads,
+            "seed": self._seed % 2**31,
+            "deterministic": True,
+            **wise,
+            "verbosity": -1,
+            "metric": "none",
+            **others,
+        }
+
+    def _first_scores(self, queries: Queries, base: np.ndarray | None) -> np.ndarray | None:
+        if base is not None:
+            return base
+        return np.full(queries.n_docs, self.intercept_) if self.intercept_ else None
+
     def _keep(self, training: Lists, monitor: FitMonitor) -> None:
-        booster, values, n_trees = self.__dict__.get("_booster"), self.__dict__.pop("_values", {}), monitor.n_iter
-        if booster is not None and n_trees and n_trees not in values:  # no tree was tried after the last
-            objective = TreeObjective(get_loss(self.loss), training.queries, training.weights)
-            value, _, _ = objective.evaluate(current_scores(booster.eval_train))
-            values[n_trees] = value / training.queries.n_queries
-        monitor.history = {"objective": [values[n] for n in range(1, n_trees + 1)], **monitor.history}
-        super()._keep(training, monitor)
+        booster, values = (self.__dict__.pop(name, None) for name in ("_booster", "_values"))
+        n_features, n_trees = training.queries.n_features, monitor.n_iter
+        if values is not None:
+            if booster is not None and n_trees and n_trees not in values:  # no tree was tried after the last
+                objective = TreeObjective(get_loss(self.loss), training.queries, training.weights)
+                value, _, _ = objective.evaluate(current_scores(booster.eval_train))
+                values[n_trees] = value / training.queries.n_queries
+            monitor.history = {"objective": [values[n] for n in range(1, n_trees + 1)], **monitor.history}
+        if booster is None or not self.n_rounds_:
+            self.trees_ = FlatTrees.of([], n_features)
+            self.intercept_ = self._intercept(training) if training.start is None else 0.0
+            return
+        self.trees_ = read_trees(booster.model_to_string(), n_features).first(self.n_rounds_)
+
+    def _check_parameters(self) -> None:
+        if self.num_leaves < 2:
+            raise ValueError("num_leaves=1; a tree needs at least 2 leaves to rank.")
+        of_objective = OF_LAMBDARANK & set(self._other_params())
+        if self.takes_loss_objects:
+            TreeObjective(get_loss(self.loss), NO_LABELS)  # checks the parameters of the loss
+            if of_objective:
+                raise ValueError(f"{min(of_objective)} is a parameter of LightGBM's own objective, loss='lightgbm'.")
+        super()._check_parameters()
+
+    # --- Explanation --------------------------------------------------------------------------------------------------
+
+    def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None, base_score: Any = None):
+        """Return what each feature adds to each document's score, relative to the mean of its list.
+
+        These are LightGBM's contributions (the Shapley values of its trees) minus their mean over the list, so the
+        contributions of a document sum to its score minus its list's mean score. Base scores that are not a column
+        of X are one more feature, ``"base score"``.
+
+        Parameters
+        ----------
+        X, qid, base_score : as in ``predict``
+        rows : array-like of ints, default=None
+            Rows to explain; None explains all.
+        docid : array-like, default=None
+            Names of the documents, to show instead of row numbers.
+
+        Returns
+        -------
+        Explanation
+            As returned by ``LinearRanker.explain``.
+        """
+        return self._explained(X, qid, rows, docid, base_score)
+
+    def _with_base(
+        self, parts: np.ndarray, features: Any, names: list[str], base: np.ndarray | None, base_score: Any
+    ) -> tuple[np.ndarray, Any, list[str]]:
+        if base is None:
+            return parts, features, names
+        if self.base_column_ is not None and base_score is None:
+            parts[:, self.base_column_] += base
+            return parts, features, names
+        return _with_column(parts, base), _with_column(features, base), [*names, "base score"]
+
+    def check_loaded(self) -> None:
+        """Reject attributes of a file that no fit produces."""
+        super().check_loaded()
+        column = self.base_column_
+        if type(self.has_base_) is not bool or (column is not None and not self.has_base_):
+            raise ValueError("has_base_ must say whether there were base scores.")
+        if column is not None and (type(column) is not int or not 0 <= column < self.n_features_in_):
+            raise ValueError("base_column_ must be the number of a column or None.")
+
+
+def current_scores(evaluate: Callable) -> np.ndarray:
+    """Return the scores that a Booster's ``eval_train`` or ``eval_valid`` passes to a measure."""
+    found: list[np.ndarray] = []
+
+    def measure(scores: np.ndarray, _: Any) -> tuple[str, float, bool]:
+        found.append(scores)
+        return "nothing", 0.0, True
+
+    evaluate(measure)
+    return found[0]
+
+
+def _gains(training: Lists) -> list[float]:
+    """Return the gain of every label from 0 to the largest."""
+    largest = whole_labels(training.queries.labels, "LightGBM's lambdarank").max()
+    if largest >= MOST_GAINS:
+        raise ValueError(
+            f"LightGBM's lambdarank has a table of gains with at most {MOST_GAINS:,} labels; found the label "
+            f"{largest:g}. Number the labels from 0, or choose another loss of TreeRanker, which accepts any labels."
+        )
+    labels = range(int(largest) + 1)
+    return [2.0**label - 1.0 if largest <= LARGEST_LABEL else float(label) for label in labels]
+
+
+def _with_column(X: Any, column: np.ndarray) -> Any:
+    if not is_sparse(X):
+        return np.column_stack([X, column])
+    with importing:
+        from scipy import sparse
+
+    return sparse.hstack([X, column[:, None]], format="csr")

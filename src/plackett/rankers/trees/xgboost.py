@@ -8,7 +8,8 @@ import numpy as np
 
 from plackett.data.queries import Queries
 from plackett.rankers.monitor import FitMonitor
-from plackett.rankers.trees.base import FlatBoostedTrees, Lists, names_in, plain_rows, whole_labels
+from plackett.rankers.parameters import with_package_params
+from plackett.rankers.trees.base import BoostedTrees, Lists, names_in, plain_rows, whole_labels
 from plackett.rankers.trees.xgboost_json import read_trees
 from plackett.scorers.trees import FlatTrees
 from plackett.validation import is_sparse, plain
@@ -35,7 +36,8 @@ ALIASES = {
 }
 
 
-class XGBoostRanker(FlatBoostedTrees):
+@with_package_params
+class XGBoostRanker(BoostedTrees):
     """Ranks by boosted trees that XGBoost grows with its own objective ``rank:ndcg``.
 
     The trees are kept as arrays: loading and predicting need no XGBoost, and scores are bit-identical to those of its
@@ -44,9 +46,9 @@ class XGBoostRanker(FlatBoostedTrees):
 
     Parameters
     ----------
-    n_rounds, learning_rate, patience, random_state, n_jobs, verbose : as in :class:`plackett.LightGBMRanker`
+    n_rounds, learning_rate, patience, random_state, n_jobs, verbose : as in :class:`plackett.TreeRanker`
     max_depth : int, default=3
-        Small trees, as for :class:`plackett.LightGBMRanker`.
+        Small trees, as for :class:`plackett.TreeRanker`.
     min_child_weight : float, default=1.0
     reg_lambda : float, default=1.0
     **others
@@ -78,33 +80,17 @@ class XGBoostRanker(FlatBoostedTrees):
     (5, (200,))
     """
 
-    package = "xgboost"
+    max_depth: int = 3
+    min_child_weight: float = 1.0
+    reg_lambda: float = 1.0
+
+    package: ClassVar = "xgboost"
     known_params: ClassVar = GROWTH
     aliases: ClassVar = ALIASES
     rejected_params: ClassVar = {
         "booster": "trees must not change after they are grown, or the best number of them could not be chosen",
         "enable_categorical": "columns of text and categories are found in data frames and in Queries.categories",
     }
-
-    zero_is_missing_: bool
-
-    def __init__(
-        self,
-        n_rounds: int | None = None,
-        learning_rate: float = 0.1,
-        max_depth: int = 3,
-        min_child_weight: float = 1.0,
-        reg_lambda: float = 1.0,
-        patience: int | None = 50,
-        random_state: int = 0,
-        n_jobs: int | None = 1,
-        verbose: bool = False,
-        **others: Any,
-    ):
-        super().__init__(n_rounds, learning_rate, patience, random_state, n_jobs, verbose, **others)
-        self.max_depth = max_depth
-        self.min_child_weight = min_child_weight
-        self.reg_lambda = reg_lambda
 
     @classmethod
     def _package_error(cls) -> type[Exception]:
