@@ -27,7 +27,6 @@ AT_ONCE = 500_000  # rows generated and written at a time
 TASKS = {
     "read Parquet into a cache": 0.1,
     "read LETOR text into a cache": 0.1,
-    "sort rows by query": 0.1,
     "fit": 0.1,
     "fit, query-zscore": 0.1,
     "fit, zscore": 0.1,
@@ -36,7 +35,7 @@ TASKS = {
     "compare, 2 folds, 2 rankers": 0.15,
 }
 PARSE_BYTES = 150e6  # additional memory of reading text, for any length
-SOURCES = {"read LETOR text into a cache": "whole.txt", "sort rows by query": "torn"}  # others: "whole"
+SOURCES = {"read LETOR text into a cache": "whole.txt"}  # others: "whole"
 TIMED = ("fit", "fit, query-zscore", "predict and evaluate", "predict, query-zscore")  # also with X in memory
 
 # The child process samples its own memory, as in bench_memory. A small run comes first, so that imports do not count.
@@ -73,8 +72,6 @@ few = pk.read_parquet(small)
 works = {
     "read Parquet into a cache": lambda source: pk.read_parquet(source, cache=folder).n_docs,
     "read LETOR text into a cache": lambda source: pk.read_letor(source, cache=folder).n_docs,
-    "sort rows by query": lambda source: pk.write_parquet(source, f"{folder}/arranged", partitions=2,
-                                                                 memory=int(sys.argv[6])),
     "fit": fit(None),
     "fit, query-zscore": fit("query-zscore"),
     "fit, zscore": fit("zscore"),
@@ -87,11 +84,9 @@ if task == "read LETOR text into a cache":
     pk.write_letor(few, f"{folder}/few.txt")
     work(f"{folder}/few.txt")
     source = path
-elif task in ("read Parquet into a cache", "sort rows by query"):
+elif task == "read Parquet into a cache":
     work(small)
     source = path
-    if task == "sort rows by query":
-        import shutil; shutil.rmtree(f"{folder}/arranged")
 else:
     work(few)
     source = pk.read_parquet(path, cache=True if is_mapped else False)
@@ -129,12 +124,11 @@ def run() -> list[Result]:
 
 
 def _make(folder: Path, n_docs: int) -> None:
-    """Write Parquet files in order, the same rows with split queries, a few of them, and text of as many rows."""
+    """Write Parquet files, one with a few of their queries, and text of as many rows."""
     import plackett as pk
 
     rng = np.random.default_rng(0)
     (folder / "whole").mkdir()
-    (folder / "torn").mkdir()
     first = 0
     for number, start in enumerate(range(0, n_docs, AT_ONCE)):
         n = min(AT_ONCE, n_docs - start)
@@ -146,20 +140,9 @@ def _make(folder: Path, n_docs: int) -> None:
         pk.write_parquet(data, folder / "whole" / f"{number:03d}.parquet", compression="snappy")
         if number == 0:
             pk.write_parquet(data[:100], folder / "few.parquet")
-        _write_torn(data, folder / "torn" / f"{number:03d}.parquet", rng)
         with open(folder / "whole.txt", "ab") as text:
             comments = [f"docid = d{row}" for row in range(start, start + n)]
             pk.write_letor(pk.Queries(data.X.round(3), y, qid, comments=comments), text)
-
-
-def _write_torn(data, path: Path, rng: np.random.Generator) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    order = rng.permutation(data.n_docs)
-    columns = {"qid": data.qid[order], "label": data.y[order]}
-    columns |= {f"feature_{place}": data.X[order, place] for place in range(data.n_features)}
-    pq.write_table(pa.table(columns), path, row_group_size=50_000, use_dictionary=False)
 
 
 def _measure(task: str, share: float, folder: str, size: int) -> list[Result]:

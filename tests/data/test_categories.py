@@ -126,7 +126,7 @@ def test_parquet_of_others_has_sorted_names_in_all_parts(tmp_path):
 
 def test_sorted_parquet_keeps_categories(tmp_path):
     make_frame().to_parquet(tmp_path / "mixed.parquet")
-    pk.write_parquet(tmp_path / "mixed.parquet", tmp_path / "sorted.parquet")
+    pk.write_parquet(pk.read_parquet(tmp_path / "mixed.parquet"), tmp_path / "sorted.parquet")
     data = pk.read_parquet(tmp_path / "sorted.parquet", cache=True)
     assert data.grouped.ids.tolist() == ["b", "a", "c"]
     assert pk.to_frame(data)["brand"].tolist()[:2] == ["acme", "zeta"]

@@ -245,8 +245,9 @@ def _load_table(
 ) -> tuple[Queries, list[np.ndarray]]:
     """Return the queries of a table and the scores: columns of it, models, or files."""
     from plackett.cli.shared import models
+    from plackett.data.tables.column_roles import columns_in_words
     from plackett.data.tables.files import id_columns, read_columns
-    from plackett.data.tables.frames import columns_in_words, from_frame
+    from plackett.data.tables.frames import from_frame
 
     given = named.given()
     table = read_columns(data, ids=id_columns(named.qid, named.docid), sql=given.pop("sql", None))

@@ -159,7 +159,7 @@ class Judgements:
         pandas.DataFrame
             query, docid, grade, value, low, high, impressions and evidence.
         """
-        pandas = import_optional("pandas", extra="frames", needed_for="Judgements.to_frame")
+        pandas = import_optional("pandas", extra=None, needed_for="Judgements.to_frame")
         return pandas.DataFrame({name: getattr(self, name) for name in _COLUMNS})
 
     def to_csv(self) -> str:

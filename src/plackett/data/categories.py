@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from plackett._optional import import_optional
-from plackett.data.tables.column_roles import warn_of_texts
 from plackett.data.text_column import as_str_array
 from plackett.storage.mapped import BLOCK_BYTES, RowSpill, folder_of, is_large
 from plackett.validation import count_of, feature_number, is_sparse
@@ -71,98 +69,21 @@ def column_of(X: Any, column: int) -> np.ndarray:
 # --- Columns of frames ------------------------------------------------------------------------------------------------
 
 
-def is_category(dtype: Any) -> bool:
-    """Return whether a column of this narwhals dtype holds categories."""
-    return str(dtype).partition("(")[0] in ("String", "Categorical", "Enum")
-
-
-def has_categories(frame: Any) -> bool:
-    """Return whether a data frame may have columns of text or categories, by their dtypes."""
-    if hasattr(frame, "schema") and hasattr(frame, "column_names"):  # a pyarrow table
-        return any(str(kind).startswith(("string", "large_string", "dictionary")) for kind in frame.schema.types)
-    kinds = getattr(frame, "dtypes", ())
-    kinds = kinds.tolist() if hasattr(kinds, "tolist") else list(kinds)
-    return any(getattr(kind, "kind", None) == "O" or is_category(kind) for kind in kinds)
-
-
-def encode_frame(X: Any) -> tuple[Any, Categories | None]:
-    """Return a data frame with codes instead of text and categories, and their names; other input unchanged, and None.
-
-    The frame is the same object if there is nothing to encode.
-    """
-    if not (hasattr(X, "columns") and (hasattr(X, "to_numpy") or hasattr(X, "schema"))):
-        return X, None
-    if not has_categories(X):
-        return X, {}
-    nw = import_optional("narwhals", extra="frames", needed_for="Encoding columns of text")
-    table = nw.from_native(X, eager_only=True)
-    schema = dict(table.schema)
-    coded = [name for name in table.columns if is_category(schema[name])]
-    if not coded:
-        return X, {}
-    numbers = [kind for name, kind in schema.items() if name not in coded]
-    dtype = np.float32 if numbers and all(kind == nw.Float32 for kind in numbers) else np.float64
-    categories, columns, seen = {}, [], {}
-    for place, name in enumerate(table.columns):
-        if name in coded:
-            codes, names = encode_column(table[name])
-            seen[str(name)] = (codes, names)
-            if names.size:
-                categories[place] = names
-            columns.append(nw.new_series(str(name), codes.astype(dtype), backend=table.implementation))
-    warn_of_texts(seen)
-    return table.with_columns(*columns).to_native(), categories
-
-
-def encode_column(column: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the codes of a narwhals column as floats, NaN where it is null, and the names.
-
-    Text is sorted; a categorical column keeps the order of its categories, including unused ones. (The
-    categories of a polars Categorical are unordered, so they are sorted.)
-    """
-    array = column.to_arrow()
-    is_sorted = str(column.dtype) == "Categorical" and "polars" not in str(column.implementation).lower()
-    return encode_arrow(array, keep_order=is_sorted or str(column.dtype).startswith("Enum"))
-
-
-def encode_arrow(array: Any, *, keep_order: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return codes and names of a pyarrow array of text or of a dictionary."""
-    pa = import_optional("pyarrow", extra="frames", needed_for="Reading categories")
-    if isinstance(array, pa.ChunkedArray):
-        array = array.unify_dictionaries().combine_chunks()
-    if not pa.types.is_dictionary(array.type):
-        array = array.dictionary_encode()
-    values, codes = array.dictionary, array.indices.cast("float64").to_numpy(zero_copy_only=False)
-    names = as_names(values.to_pylist(), "a column")
-    if keep_order:
-        return codes, names
-    used = np.zeros(names.size, dtype=bool)
-    used[codes[~np.isnan(codes)].astype(np.int64)] = True
-    order = np.argsort(names, kind="stable")
-    order = order[used[order]]
-    place = np.full(names.size + 1, np.nan)  # the last one is for null
-    place[order] = np.arange(order.size)
-    codes = np.where(np.isnan(codes), names.size, codes).astype(np.int64)
-    return place[codes], names[order]
-
-
 def decode_column(codes: np.ndarray, names: np.ndarray, backend: str) -> Any:
-    """Return the names of codes as a categorical column of a backend: pandas, polars, pyarrow; else a list of texts."""
+    """Return the names of codes as a categorical column of pandas, polars or pyarrow."""
     places = np.where(np.isnan(codes), -1, codes).astype(np.int64)
     if backend == "pandas":
         import pandas
 
         return pandas.Categorical.from_codes(places, categories=names.tolist())
-    texts = np.array([*names.tolist(), None], dtype=object)[places]
     if backend == "polars":
         import polars
 
+        texts = np.array([*names.tolist(), None], dtype=object)[places]
         return polars.Series(values=texts.tolist(), dtype=polars.Enum(names.tolist()))
-    if backend == "pyarrow":
-        import pyarrow
+    import pyarrow
 
-        return as_dictionary(codes, names, pyarrow)
-    return texts.tolist()
+    return as_dictionary(codes, names, pyarrow)
 
 
 def as_dictionary(codes: np.ndarray, names: np.ndarray, pa: Any) -> Any:

@@ -12,7 +12,6 @@ from plackett._tables import Table
 from plackett.data.categories import (
     Categories,
     check_categories,
-    encode_frame,
     merge_categories,
     recode,
     same_categories,
@@ -23,6 +22,7 @@ from plackett.data.grouping import as_objects, check_is_no_column, group_rows
 from plackett.data.query_lists import Levels as Levels
 from plackett.data.query_lists import QueryLists as QueryLists
 from plackett.data.subtopics import Subtopics, as_subtopics
+from plackett.data.tables.coding import encode_frame
 from plackett.data.tables.column_roles import warn_of_frame
 from plackett.data.text_column import TextColumn, as_str_array
 from plackett.storage.mapped import is_mapped, stack_rows, take_rows

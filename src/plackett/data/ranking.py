@@ -96,7 +96,7 @@ class Ranking:
 
     def to_frame(self):
         """Return a pandas data frame with the columns qid, docid, score and rank, in ranked order."""
-        pandas = import_optional("pandas", extra="frames", needed_for="Ranking.to_frame")
+        pandas = import_optional("pandas", extra=None, needed_for="Ranking.to_frame")
         columns = {"qid": self.qid, "docid": self.docid, "score": self.scores, "rank": self.rank}
         return pandas.DataFrame(columns)
 

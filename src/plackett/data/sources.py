@@ -13,8 +13,9 @@ from typing import Any
 
 from plackett.data.letor.read import read_letor
 from plackett.data.parquet.read import read_parquet
-from plackett.data.parquet.rows import ParquetRows, opened
+from plackett.data.parquet.table import ParquetTable, opened
 from plackett.data.queries import Queries
+from plackett.data.tables.judged_rows import JudgedRows
 from plackett.storage.file_names import files_of, is_parquet
 from plackett.storage.opening import is_stream
 from plackett.validation import check_positive_int
@@ -131,7 +132,7 @@ def _checked(reader: Callable[..., Queries], options: dict[str, Any]) -> tuple[t
 def _cut(files: list[str], pieces: int, options: dict[str, Any]) -> list[tuple[str, tuple[int, int]]]:
     """Return ``pieces`` ranges of row groups, or as many as possible: the largest is cut in two repeatedly."""
     qid = options.get("qid", "qid")
-    ParquetRows(files[:1], qid=qid, label=None, docid=None, features=[])  # raises an error if there is no such column
+    JudgedRows(ParquetTable(files[:1], named=[qid]), qid=qid, label=None, docid=None, features=[])  # checks the column
     bounds = [_whole_query_bounds(file, qid) for file in files]  # of each file, pairs (row group, rows before it)
     uncut = [(-rows[-1][1], place, 0, len(rows) - 1) for place, rows in enumerate(bounds)]  # by descending size
     heapq.heapify(uncut)

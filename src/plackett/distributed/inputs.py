@@ -10,8 +10,7 @@ import numpy as np
 
 from plackett.data.queries import Queries
 from plackett.data.sources import Source, sources
-from plackett.data.tables.column_roles import ID_NAMES, warn_of_columns
-from plackett.data.tables.frames import COLUMNS_LISTED
+from plackett.data.tables.column_roles import COLUMNS_LISTED, ID_NAMES, warn_of_columns
 from plackett.distributed import loading
 from plackett.distributed.cluster import ClusterPartitions, active_client, has_graph, is_future, require_client
 from plackett.distributed.local import DelayedPart, LocalPartitions

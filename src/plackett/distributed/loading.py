@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from plackett.data.parquet.rows import opened
+from plackett.data.parquet.table import opened
 from plackett.data.queries import Queries
 from plackett.data.sources import Source
 from plackett.exceptions import DataFormatError

@@ -195,7 +195,7 @@ def _rows(estimator: Any, queries: Queries) -> Any:
 
 def _categorical_frame(queries: Queries) -> Any:
     """Return X as a pandas data frame with categorical columns, as scikit-learn and tree packages take them."""
-    pd = import_optional("pandas", extra="frames", needed_for="Passing categories to other estimators")
+    pd = import_optional("pandas", extra=None, needed_for="Passing categories to other estimators")
     X, known = queries.X.toarray() if is_sparse(queries.X) else queries.X, queries.categories or {}
     return pd.DataFrame({
         name: decode_column(X[:, column], known[column], "pandas") if column in known else X[:, column]

@@ -181,7 +181,7 @@ class Evaluation:
 
     def to_frame(self):
         """Return the per-query values as a pandas data frame indexed by query; ``frame.attrs`` has the convention."""
-        pandas = import_optional("pandas", extra="frames", needed_for="Evaluation.to_frame")
+        pandas = import_optional("pandas", extra=None, needed_for="Evaluation.to_frame")
         index = pandas.Index(self.queries, name="qid", tupleize_cols=False)
         frame = pandas.DataFrame(self.values, index=index, columns=self.metrics)[self.per_query]
         frame.attrs["convention"] = self.convention

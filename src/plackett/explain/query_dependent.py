@@ -62,7 +62,7 @@ class NeighborTable:
 
     def to_frame(self):
         """Return a pandas data frame with a line for each neighbour."""
-        pandas = import_optional("pandas", extra="frames", needed_for="NeighborTable.to_frame")
+        pandas = import_optional("pandas", extra=None, needed_for="NeighborTable.to_frame")
         return pandas.DataFrame(self._rows(), columns=COLUMNS)
 
     def __str__(self) -> str:
@@ -166,7 +166,7 @@ class QueryExplanation:
 
     def to_frame(self):
         """Return a pandas data frame with a line for each feature."""
-        pandas = import_optional("pandas", extra="frames", needed_for="QueryExplanation.to_frame")
+        pandas = import_optional("pandas", extra=None, needed_for="QueryExplanation.to_frame")
         return pandas.DataFrame(self.differences(), columns=CoefficientDifference._fields)
 
     def __repr__(self) -> str:

@@ -80,7 +80,7 @@ class ExplainedRows(ABC):
 
     def to_frame(self):
         """Return a pandas data frame with a line for each row and part, the largest part first."""
-        pandas = import_optional("pandas", extra="frames", needed_for=f"{type(self).__name__}.to_frame")
+        pandas = import_optional("pandas", extra=None, needed_for=f"{type(self).__name__}.to_frame")
         return pandas.DataFrame(list(self._records()), columns=self._columns())
 
     def __str__(self) -> str:
@@ -186,7 +186,7 @@ class ComparedRows(ABC):
 
     def to_frame(self):
         """Return a pandas data frame with a line for each difference, and scores and total in ``frame.attrs``."""
-        pandas = import_optional("pandas", extra="frames", needed_for=f"{type(self).__name__}.to_frame")
+        pandas = import_optional("pandas", extra=None, needed_for=f"{type(self).__name__}.to_frame")
         frame = pandas.DataFrame(self.differences, columns=list(self._part._fields))
         frame.attrs.update(score_a=self.score_a, score_b=self.score_b, total=self.total)
         return frame

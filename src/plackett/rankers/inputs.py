@@ -13,10 +13,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from plackett._warnings import without
-from plackett.data.categories import encode_frame
 from plackett.data.grouping import check_is_no_column
 from plackett.data.list_warnings import ONE_LIST, naming_columns, warn_of_lists, warn_of_one_list
 from plackett.data.queries import Queries
+from plackett.data.tables.coding import encode_frame
 from plackett.data.tables.column_roles import warn_of_frame
 from plackett.losses import get_loss
 from plackett.losses.base import NOT_LINEAR

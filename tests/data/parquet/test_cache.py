@@ -7,10 +7,10 @@ import pytest
 
 import plackett as pk
 from plackett.data.parquet import cache as parquet_cache
-from plackett.data.parquet import rows as parquet_rows
 from plackett.data.parquet.read import read_parquet
 from plackett.data.parquet.write import write_parquet
 from plackett.data.sources import read_queries
+from plackett.data.tables import judged_rows
 from plackett.exceptions import DataWarning
 
 pa = pytest.importorskip("pyarrow")
@@ -66,7 +66,7 @@ def assert_same(one, other):
 )
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_mapped_rows_are_those_in_memory(tmp_path, queries, partitions, builds, monkeypatch):
-    monkeypatch.setattr(parquet_rows, "BATCH_BYTES", 1)  # queries go over several batches
+    monkeypatch.setattr(judged_rows, "BATCH_BYTES", 1)  # queries go over several batches
     write_parquet(queries, tmp_path / "data", partitions=partitions, rows_per_group=100)
     for _ in range(2):
         mapped = read_parquet(tmp_path / "data", cache=True)
@@ -109,7 +109,7 @@ def test_a_torn_query_is_named_with_the_way_out(tmp_path):
     pq.write_table(table, tmp_path / "torn.parquet")
     with pytest.raises(ValueError, match=r"the rows of query 7 are not adjacent in .*torn.parquet.*write_parquet"):
         read_parquet(tmp_path / "torn.parquet", cache=True)
-    write_parquet(tmp_path / "torn.parquet", tmp_path / "whole.parquet")
+    write_parquet(read_parquet(tmp_path / "torn.parquet"), tmp_path / "whole.parquet")
     mended = read_parquet(tmp_path / "whole.parquet", cache=True)
     assert mended.ids.tolist() == [7, 8, 9]
     assert mended.X[:, 0].tolist() == [0.1, 0.3, 0.2, 0.4]

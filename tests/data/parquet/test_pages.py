@@ -7,7 +7,7 @@ import pytest
 
 import plackett as pk
 from plackett.data.parquet import pages as parquet_pages
-from plackett.data.parquet import rows as parquet_rows
+from plackett.data.parquet import table as parquet_table
 from plackett.exceptions import DataFormatError
 
 
@@ -46,6 +46,6 @@ def test_sizes_that_parquet_pages_declare_are_checked_before_they_are_read(tmp_p
 def test_rows_that_a_parquet_file_cannot_hold_are_refused(tmp_path, monkeypatch):
     path = tmp_path / "lists.parquet"
     pk.write_parquet(pk.Queries(np.ones((9, 2)), y=np.arange(9), qid=[1] * 9), path)
-    monkeypatch.setattr(parquet_rows, "_count_rows", lambda *_: 10**9)
-    with pytest.raises(DataFormatError, match="declare 1,000,000,000 rows, which would take 16,000,000,000 bytes"):
+    monkeypatch.setattr(parquet_table, "_count_rows", lambda *_: 10**9)
+    with pytest.raises(DataFormatError, match="declare 1,000,000,000 rows, which would take 32,000,000,000 bytes"):
         pk.read_parquet(path)

@@ -103,9 +103,10 @@ def _load_parquet(
     other = [name for name in names if not is_parquet_name(name)]
     if other:
         raise ValueError(f"{name_of(other[0])} is not Parquet, but other files are; give files of one kind.")
-    label = columns.label or "label"
     first = files_of(names)[0]
-    given = {**columns.given(), "label": label if needs_labels or has_column(first, label) else None}
+    if needs_labels and columns.label is None and not has_column(first, "label"):
+        raise ValueError(f"{first} has no column 'label'. Name that of the labels: --label COLUMN.")
+    given = {**columns.given(), "label": columns.label or "label"}
     if features and any(has_column(first, name) for name in features):  # columns may have numbers for names
         given["features"] = features
     return read_queries(names, cache=cache, **given)

@@ -203,7 +203,7 @@ class CorrectedLabels:
         pandas.DataFrame
             query, docid, relevance, variance, impressions and clicks.
         """
-        pandas = import_optional("pandas", extra="frames", needed_for="CorrectedLabels.to_frame")
+        pandas = import_optional("pandas", extra=None, needed_for="CorrectedLabels.to_frame")
         return pandas.DataFrame({name: getattr(self, name) for name in _COLUMNS})
 
     def to_csv(self) -> str:

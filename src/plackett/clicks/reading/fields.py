@@ -261,7 +261,7 @@ def _scan_wscd(block: bytes) -> tuple[Fields, np.ndarray]:
 
 def arrow_fields(tables: Iterable[Any], names: Sequence[str], list_name: str | None = None) -> Iterator[Fields]:
     """Yield columns of Arrow tables or record batches; names may be paths into structs. Columns may be missing."""
-    arrow = import_optional("pyarrow", extra="frames", needed_for="Reading tables")
+    arrow = import_optional("pyarrow", extra="tables", needed_for="Reading tables")
     for table in tables:
         table = arrow.Table.from_batches([table]) if isinstance(table, arrow.RecordBatch) else table
         buffers, spans = {}, {}

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
-from plackett._optional import import_optional
 from plackett._progress import Progress
 from plackett.clicks.log import ClickLog
 from plackett.clicks.reading.cleaning import Cleaning
@@ -30,8 +29,8 @@ from plackett.clicks.reading.rows import find_columns, read_rows
 from plackett.clicks.reading.ubi import CLICKS, FILTERS, HITS, IMPRESSIONS, Reader, read_ubi
 from plackett.clicks.reading.ubi_sources import ubi_sources
 from plackett.clicks.reading.wscd import read_wscd
-from plackett.data.parquet.rows import opened
-from plackett.data.tables.frames import is_frame
+from plackett.data.parquet.table import opened
+from plackett.data.tables.arrow_table import OBJECTS, as_arrow, is_frame
 from plackett.data.text_table import UTF8_MARK
 from plackett.exceptions import DataFormatError, DataWarning, warn
 from plackett.storage.container import MAGIC
@@ -287,15 +286,13 @@ def _table(source: Any, name: str) -> tuple[list[str], Callable[[list[str]], Ite
 
 
 def _as_arrow(frame: Any) -> Any:
-    if hasattr(frame, "column_names") and hasattr(frame, "schema"):
-        return frame
-    narwhals = import_optional("narwhals", extra="frames", needed_for="Reading data frames")
-    table = narwhals.from_native(frame)
-    try:
-        return (table.collect() if isinstance(table, narwhals.LazyFrame) else table).to_arrow()
-    except (ValueError, TypeError) as error:
-        advice = "Make it one type, such as frame[name] = frame[name].astype(str)"
-        raise TypeError(f"a column of the frame holds values of several types. {advice}. ({error})") from error
+    table = as_arrow(frame)
+    mixed = [field for field in table.schema if OBJECTS in (field.metadata or ())]
+    if mixed:
+        name, kinds = mixed[0].name, mixed[0].metadata[OBJECTS].decode()
+        advice = f"Make it one type, such as frame[{name!r}] = frame[{name!r}].astype(str)"
+        raise TypeError(f"column {name!r} of the frame holds values of several types ({kinds}). {advice}.")
+    return table
 
 
 def _parquet_fields(path: str, names: Sequence[str], list_name: str | None) -> Iterator[Fields]:

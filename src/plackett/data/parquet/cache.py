@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from plackett.data.cache import CacheFile
-from plackett.data.parquet.rows import ParquetRows
 from plackett.data.queries import Queries
+from plackett.data.tables.judged_rows import JudgedRows
 from plackett.data.text_column import TextColumn, as_str_array
 from plackett.storage.file_names import value_in_path
 from plackett.validation import check_labels
@@ -53,7 +53,7 @@ def _described(files: list[str], columns: dict[str, Any]) -> dict[str, str]:
     return {"format": "parquet", "label": label} | {name: json.dumps(value) for name, value in names.items()}
 
 
-def _build(cache: CacheFile, rows: ParquetRows) -> None:
+def _build(cache: CacheFile, rows: JudgedRows) -> None:
     with cache.writer() as writer:
         shape = (rows.n_rows, len(rows.features))
         writer.reserve("X", rows.dtype, shape)
@@ -88,7 +88,7 @@ def _build(cache: CacheFile, rows: ParquetRows) -> None:
 class _Ids:
     """The queries in order of appearance; the rows of each must be adjacent."""
 
-    def __init__(self, rows: ParquetRows):
+    def __init__(self, rows: JudgedRows):
         self._rows, self._lengths = rows, [0]
         self._seen: dict = {}
         self._last: Any = None
@@ -101,14 +101,16 @@ class _Ids:
             if key in self._seen:
                 raise ValueError(
                     f"the rows of query {key!r} are not adjacent in {self._rows.name}, which a memory-mapped cache "
-                    "requires. Sort the rows once: write_parquet(source, target)."
+                    "requires. Sort the rows once, such as: write_parquet(read_parquet(source), target)."
                 )
             self._seen[key], self._last = True, key
             self._lengths.append(int(length))
 
     def ids(self) -> np.ndarray:
-        if not self._rows.has_text_ids:
+        if self._rows.id_kind == "number":
             return np.array(list(self._seen), dtype=np.int64)
+        if self._rows.id_kind != "text":
+            raise ValueError(f"{self._rows.name}: column {self._rows.qid!r} is neither text nor whole numbers.")
         ids = as_str_array(list(self._seen))
         if ids.dtype.kind == "O":
             raise ValueError(f"a query id of {self._rows.name} is too long for a cache.")

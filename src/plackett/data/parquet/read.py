@@ -6,17 +6,12 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from plackett.data.grouping import group_runs
 from plackett.data.parquet.cache import read_mapped
-from plackett.data.parquet.rows import ParquetRows, opened
-from plackett.data.parquet.sort_by_query import joined
+from plackett.data.parquet.table import ParquetTable, opened
 from plackett.data.queries import Queries
-from plackett.data.text_column import TextColumn, as_str_array
+from plackett.data.tables.judged_rows import JudgedRows
 from plackett.exceptions import DataFormatError
 from plackett.storage.file_names import files_of
-from plackett.validation import check_labels
 
 
 def read_parquet(
@@ -26,6 +21,8 @@ def read_parquet(
     qid: str = "qid",
     docid: str | None = "docid",
     features: Sequence[str] | None = None,
+    drop: Sequence[str] | str = (),
+    categorical: Sequence[str] | str = (),
     cache: bool | str | os.PathLike = False,
     row_groups: tuple[int, int] | None = None,
 ) -> Queries:
@@ -36,20 +33,10 @@ def read_parquet(
     source : path, folder, pattern or sequence of these
         A folder means its files ``*.parquet``, in order of their names, and those in its subfolders
         ``column=value``, as partitioned by Spark, Dask and pyarrow. Several files are read as one.
-    label : str or None, default="label"
-        Column of the labels; a null means "not judged". None: the files have no labels.
-    qid : str, default="qid"
-        Column of the query ids, whole numbers or text, in any row order. Nulls are rejected. If the files have no
-        such column, the ids are taken from the names of their folders (``qid=7``); other columns are not.
-    docid : str or None, default="docid"
-        Column of the document names. "docid" means the first existing column of docid, doc_id, document_id, docno and
-        id, if any.
-    features : sequence of str, default=None
-        Columns of X, in this order. None takes all other columns, in the order of the first file. Columns of text
-        become codes, whose names are in ``categories``: as recorded by ``write_parquet``, else sorted, after one more
-        pass over these columns. Columns with the name of a document id, and times, are left out by default with a
-        ``DataWarning``. The warning also names columns that look like ids or times: whole numbers, different in all
-        rows or in the range of timestamps.
+    label, qid, docid, features, drop, categorical
+        As in ``from_frame``. A column that the files do not have is taken from the names of their folders (``day=7``)
+        if it is named. The names of categories are those recorded by ``write_parquet``, else sorted, after one more
+        pass over these columns.
     cache : bool or path, default=False
         True writes the arrays to a file beside the (first) file, a path writes it to that folder. The arrays are
         memory-mapped: X may be larger than memory, and the next call reads only the cache. The rows of a query must be
@@ -78,17 +65,20 @@ def read_parquet(
     files = files_of(source)
     if row_groups is not None and len(files) > 1:
         raise ValueError(f"row_groups applies to a single file, but {len(files)} files were given.")
-    columns = {"label": label, "qid": qid, "docid": docid, "features": features}
+    columns = {
+        "label": label, "qid": qid, "docid": docid, "features": features, "drop": drop, "categorical": categorical
+    }  # fmt: skip
     if cache is False or cache is None:
-        return _in_memory(rows_of(files, row_groups, **columns))
+        return rows_of(files, row_groups, **columns).queries()
     if row_groups is not None:
         raise ValueError("a cache holds whole files; pass either cache or row_groups.")
     return read_mapped(files, None if cache is True else cache, lambda: rows_of(files, None, **columns), columns)
 
 
-def rows_of(files: list[str], row_groups: tuple[int, int] | None, **columns: Any) -> ParquetRows:
+def rows_of(files: list[str], row_groups: tuple[int, int] | None, **columns: Any) -> JudgedRows:
     """Return the rows of some files; an error if there are none."""
-    rows = ParquetRows(files, row_groups, **columns)
+    named = [columns.get(role) for role in ("label", "qid", "docid")] + list(columns.get("features") or ())
+    rows = JudgedRows(ParquetTable(files, row_groups, named=named), **columns)
     if not rows.n_rows:
         raise DataFormatError(rows.name, None, "no rows found.")
     if row_groups is None or row_groups[0] == 0:  # once for a file that is read in parts
@@ -100,41 +90,3 @@ def has_column(path: str, name: str) -> bool:
     """Return whether a Parquet file has a column of this name."""
     with opened(path) as file:
         return name in file.schema_arrow.names
-
-
-def _in_memory(rows: ParquetRows) -> Queries:
-    try:
-        X = np.empty((rows.n_rows, len(rows.features)), dtype=rows.dtype)
-    except MemoryError as error:
-        raise MemoryError(f"{error}. Memory-map the features instead: read_parquet(..., cache=True).") from error
-    labels = None if rows.label is None else np.empty(rows.n_rows)
-    run_ids: list = []
-    lengths, names, row = [], [], 0
-    for batch in rows.batches():
-        place = slice(row, row + batch.X.shape[0])
-        X[place] = batch.X
-        if labels is not None:
-            labels[place] = batch.labels
-        run_ids.append(batch.run_ids)
-        lengths.append(batch.run_lengths)
-        names.append(batch.docid)
-        row = place.stop
-    keys = as_str_array([key for part in run_ids for key in part]) if rows.has_text_ids else np.concatenate(run_ids)
-    groups = group_runs(keys, np.concatenate(lengths))
-    docid = joined(names)
-    if labels is not None:
-        check_labels(labels, name=f"{rows.name}: column {rows.label!r}", allow_nan=True)
-    if isinstance(docid, TextColumn):
-        docid = as_str_array(list(docid))
-    return Queries.from_groups(
-        X,
-        labels,
-        groups.ids,
-        groups.indptr,
-        docid=docid,
-        feature_names=rows.feature_names,
-        first_index=rows.first_index,
-        categories=rows.categories,
-        row_order=groups.order,
-        is_grouped=groups.order is None,
-    )

@@ -1,20 +1,33 @@
-"""Writing queries as Parquet: from memory, or from Parquet files that may be larger than memory."""
+"""Writing queries to one or several Parquet files whose row groups never split a query, atomically."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import errno
+import json
+import os
+from contextlib import ExitStack
+from typing import Any, NamedTuple
 
-from plackett.data.parquet.part_writer import PartWriter, check_layout
-from plackett.data.parquet.read import has_column, rows_of
-from plackett.data.parquet.sort_by_query import arrange
+import numpy as np
+
+from plackett._optional import import_optional
+from plackett._threads import query_blocks
+from plackett.data.categories import as_dictionary
+from plackett.data.parquet.checksums import SummedFile
 from plackett.data.queries import Queries
-from plackett.storage.file_names import files_of
-from plackett.validation import check_positive_int
+from plackett.data.tables.coding import METADATA
+from plackett.data.tables.column_roles import check_feature_names
+from plackett.storage.atomic import new_folder
+from plackett.storage.decompression import COMPRESSED
+from plackett.storage.opening import name_of, write_bytes
+from plackett.validation import check_choice, check_csr, check_positive_int, is_sparse
+
+COMPRESSIONS = ("zstd", "snappy", "gzip", "lz4", "brotli", "none")
+PAGE_BYTES = 1 << 16  # of one column: readers hold a page of each column
 
 
 def write_parquet(
-    data: Any,
+    data: Queries,
     target: Any,
     *,
     partitions: int = 1,
@@ -23,8 +36,6 @@ def write_parquet(
     label: str = "label",
     qid: str = "qid",
     docid: str = "docid",
-    features: Sequence[str] | None = None,
-    memory: int = 1 << 30,
 ) -> None:
     """Write judged lists as Parquet such that neither a file nor a row group splits a query.
 
@@ -35,9 +46,8 @@ def write_parquet(
 
     Parameters
     ----------
-    data : Queries, or path, folder, pattern or sequence of these
-        Rows of Parquet files are sorted while they are copied: queries in order of first appearance, the rows of each
-        adjacent. The files may be larger than memory.
+    data : Queries
+        For files larger than memory whose rows are not sorted by query, docs/scale.md shows a line of DuckDB.
     target : path
         The file, or with several partitions the folder, which must be new or empty: its files are
         ``part-00000.parquet``, ... The target appears only after everything has been written.
@@ -47,12 +57,7 @@ def write_parquet(
         Approximate rows of a row group. A query with more rows gets its own group.
     compression : {"zstd", "snappy", "gzip", "lz4", "brotli", "none"}, default="zstd"
     label, qid, docid : str
-        Names of these columns, in the files that are read and written.
-    features : sequence of str, default=None
-        Feature columns of the files that are read; None takes all others.
-    memory : int, default=2**30
-        Approximate bytes of memory for sorting files, besides a few per query; temporary files of the size of X are
-        written beside the target.
+        Names of these columns.
 
     Examples
     --------
@@ -65,16 +70,164 @@ def write_parquet(
     ...     pk.read_parquet(os.path.join(folder, "lists.parquet"))
     Queries(2 queries, 3 documents, 1 feature, labels 0..2)
     """
-    layout = check_layout(target, label, qid, docid, partitions, rows_per_group, compression)
-    if isinstance(data, Queries):
-        if features is not None:
-            raise ValueError("features selects columns of files; a Queries has its own columns.")
-        if not data.n_docs:
-            raise ValueError("the queries have no documents; there is nothing to write.")
-        with PartWriter(target, data.n_docs, layout) as writer:
-            writer.write(data.grouped)
-        return
-    files = files_of(data)
-    has_labels = label != "label" or has_column(files[0], label)  # a file without labels can be sorted as well
-    rows = rows_of(files, None, label=label if has_labels else None, qid=qid, docid=docid, features=features)
-    arrange(rows, target, layout, check_positive_int(memory, "memory"))
+    if not isinstance(data, Queries):
+        raise TypeError(f"data is a {type(data).__name__}; expected Queries, such as those of read_parquet.")
+    layout = _checked_layout(target, label, qid, docid, partitions, rows_per_group, compression)
+    if not data.n_docs:
+        raise ValueError("the queries have no documents; there is nothing to write.")
+    with _PartWriter(target, data.n_docs, layout) as writer:
+        writer.write(data.grouped)
+
+
+class _Layout(NamedTuple):
+    """The layout of the files: names of columns, number of files, rows in a group, compression."""
+
+    label: str
+    qid: str
+    docid: str
+    partitions: int
+    rows_per_group: int
+    compression: str
+
+    def rows_at_once(self, n_rows: int) -> int:
+        """Return the rows of a group, such that files of equal size end with a group."""
+        in_a_file = max(1, -(-n_rows // self.partitions))
+        return -(-in_a_file // -(-in_a_file // self.rows_per_group))
+
+
+class _PartWriter:
+    """Writes queries, in pieces of ``n_rows`` rows in all, to one file or to a folder of parts."""
+
+    def __init__(self, target: Any, n_rows: int, layout: _Layout):
+        self._target, self._n_rows, self._layout = target, n_rows, layout
+        self._parquet = import_optional("pyarrow.parquet", extra="tables", needed_for="write_parquet")
+        self._stack, self._file = ExitStack(), ExitStack()
+        self._writer: Any = None
+        self._schema: Any = None
+        self._n_files = self._n_written = 0
+
+    def __enter__(self) -> _PartWriter:
+        if self._layout.partitions > 1:
+            self._folder = self._stack.enter_context(new_folder(os.path.abspath(os.fspath(self._target))))
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        try:
+            with self._stack, self._file:  # closes open files, or deletes them after an error
+                if error is not None:
+                    raise error
+        except OSError as found:
+            if found.filename is None and found.errno in (None, errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                reason = found.strerror or str(found)  # errors of numpy have no errno
+                target = name_of(self._target)
+                raise OSError(found.errno or errno.ENOSPC, f"could not be written ({reason})", target) from found
+            raise
+
+    def write(self, queries: Queries) -> None:
+        """Append whole queries, in row groups; a new file begins when the previous one has its share of the rows."""
+        check_csr(queries.X)
+        for first, last in query_blocks(queries.indptr, self._layout.rows_at_once(self._n_rows)):
+            part = queries[first:last]
+            share = self._n_rows * self._n_files / self._layout.partitions
+            table = _as_table(part, self._layout)
+            if self._writer is None or (self._n_files < self._layout.partitions and self._n_written >= share):
+                self._begin_file(table.schema)
+            if table.schema != self._schema:
+                table = table.cast(self._schema)
+            self._writer.write_table(table, row_group_size=max(1, table.num_rows))
+            self._n_written += table.num_rows
+
+    def _begin_file(self, schema: Any) -> None:
+        self._file.close()
+        self._schema = schema if self._schema is None else self._schema
+        target = self._target
+        if self._layout.partitions > 1:
+            target = os.path.join(self._folder, f"part-{self._n_files:05d}.parquet")
+        file = SummedFile(self._file.enter_context(write_bytes(target)))
+        ids = [name for name in (self._layout.qid, self._layout.docid) if name in self._schema.names]
+        coded = [field.name for field in self._schema if str(field.type).startswith("dictionary")]
+        writer = self._parquet.ParquetWriter(
+            file,
+            self._schema,
+            compression=self._layout.compression,
+            use_dictionary=ids[:1] + coded,  # scores and counts seldom repeat, names never
+            write_statistics=ids[:1],
+            data_page_size=PAGE_BYTES,
+            write_page_checksum=True,
+        )
+        self._file.callback(file.finish)
+        self._writer = self._file.enter_context(writer)
+        self._file.callback(file.hold)  # called before the writer writes the footer
+        self._n_files += 1
+
+
+def _checked_layout(
+    target: Any, label: str, qid: str, docid: str, partitions: int, rows_per_group: int, compression: str
+) -> _Layout:
+    """Check the arguments of ``write_parquet``."""
+    check_choice(compression, "compression", COMPRESSIONS)
+    layout = _Layout(
+        label,
+        qid,
+        docid,
+        check_positive_int(partitions, "partitions"),
+        check_positive_int(rows_per_group, "rows_per_group"),
+        compression,
+    )
+    if isinstance(target, (str, os.PathLike)) and target != "-":
+        path = os.fspath(target)
+        if path.endswith(COMPRESSED):
+            raise ValueError(
+                f"{path}: Parquet is compressed internally; set compression= and choose a name without that extension."
+            )
+        parent = os.path.dirname(os.path.abspath(path))
+        if not os.path.isdir(parent):
+            raise FileNotFoundError(errno.ENOENT, f"there is no folder to write {os.path.basename(path)} to", parent)
+        if partitions == 1 and os.path.isdir(path):
+            raise IsADirectoryError(f"{path} is a folder. Pass a file name, or set partitions to more than 1.")
+        if partitions > 1 and os.path.exists(path) and not (os.path.isdir(path) and not os.listdir(path)):
+            raise FileExistsError(f"{path} exists and is not an empty folder. Remove it, or choose another name.")
+    elif partitions > 1:
+        raise ValueError(f"partitions={partitions} needs the name of a folder to write to.")
+    return layout
+
+
+def _as_table(queries: Queries, layout: _Layout) -> Any:
+    pa = import_optional("pyarrow", extra="tables", needed_for="write_parquet")
+    names = queries.feature_names or [name.replace(" ", "_") for name in queries.feature_labels]
+    columns = {layout.qid: _as_ids(queries.ids, "query", pa).take(pa.array(queries.query_of_row))}
+    if queries.docid is not None:
+        columns[layout.docid] = _as_ids(queries.docid, "document", pa)
+    if queries.y is not None:
+        columns[layout.label] = pa.array(queries.y, from_pandas=True)  # not judged: null
+    check_feature_names(names, columns, "write_parquet(..., qid=...).")
+    X = queries.X.toarray() if is_sparse(queries.X) else queries.X
+    known = queries.categories or {}
+    for place, (name, column) in enumerate(zip(names, np.ascontiguousarray(X.T), strict=True)):
+        columns[name] = as_dictionary(column, known[place], pa) if place in known else pa.array(column)
+    noted: dict[str, Any] = {
+        "features": "unnamed" if queries.feature_names is None else "named",
+        "first_index": queries.first_index,
+    }
+    if known:
+        noted["categories"] = {names[place]: own.tolist() for place, own in known.items()}
+    return pa.table(columns).replace_schema_metadata({METADATA: json.dumps(noted).encode()})
+
+
+def _as_ids(ids: np.ndarray, what: str, pa: Any) -> Any:
+    if ids.dtype.kind in "iu":
+        return pa.array(ids)
+    texts = ids.tolist()
+    if all(type(text) is str for text in texts):
+        try:
+            return pa.array(texts, type=pa.large_string())
+        except UnicodeEncodeError as error:
+            raise ValueError(f"a {what} id holds bytes that are not text: {error.object!r}.") from error
+    other = next(text for text in texts if type(text) is not str)
+    some = next((text for text in texts if type(text) is str), None)
+    if some is not None:
+        raise ValueError(
+            f"some {what} ids are text ({some!r}) and others are not ({other!r}), but a Parquet column "
+            "holds one type. Convert all of them to text."
+        )
+    raise ValueError(f"{what} ids must be whole numbers or text in Parquet, but one is {other!r}.")

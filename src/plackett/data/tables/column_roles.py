@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ SHARE_OF_NAMES = 0.5  # of rows: a column with more distinct texts does not hold
 NAMES_EXAMINED = 1000
 FEWEST_IDS = 10  # fewer rows are not conclusive
 ROWS_EXAMINED = 1 << 16
+COLUMNS_LISTED = 12
 EPOCHS = [(1e9 * unit, 4.2e9 * unit) for unit in (1, 1e3, 1e6, 1e9)]  # seconds to nanoseconds, in 2001 to 2103
 
 
@@ -132,3 +134,55 @@ def warn_of_texts(columns: Mapping[str, tuple[np.ndarray, np.ndarray | None]]) -
     found = {name: resembles_text(*column) for name, column in columns.items()}
     suspects = {name: why for name, why in found.items() if why is not None}
     warn_of_columns(suspects, remedy="Drop columns that are not features from X.")
+
+
+# --- Choosing columns -------------------------------------------------------------------------------------------------
+
+
+def has_no_labels(present: Sequence[str]) -> bool:
+    """Return whether there is no column "label", nor another that looks like the labels."""
+    return (
+        "label" not in present
+        and not {name.lower() for name in present} & set(LABEL_NAMES)
+        and not near("label", present)
+    )
+
+
+def check_roles(roles: Mapping[str, str | None], drop: Sequence[str], categorical: Sequence[str]) -> None:
+    """Raise if two parameters name the same column."""
+    seen: dict[str, str] = {}
+    for role, name in roles.items():
+        if name is None:
+            continue
+        if name in seen:
+            raise ValueError(f"{seen[name]} and {role} name the same column, {name!r}.")
+        seen[name] = role
+    for name in dict.fromkeys([*drop, *categorical]):
+        if name in seen:
+            hint = " For data without labels, pass label=None." if seen[name] == "label" and name in drop else ""
+            which = "drop" if name in drop else "categorical"
+            raise ValueError(f"{which} names {name!r}, which is the column of {seen[name]}.{hint}")
+        if name in drop and name in categorical:
+            raise ValueError(f"drop and categorical name the same column, {name!r}.")
+
+
+def check_columns(names: Sequence[str], present: Sequence[str]) -> None:
+    """Raise if a column is missing."""
+    for name in names:
+        if name not in present:
+            raise ValueError(f"there is no column {name!r}. {columns_in_words(name, present)}")
+
+
+def near(wanted: str, present: Sequence[str]) -> list[str]:
+    """Return columns with a similar name."""
+    return get_close_matches(str(wanted), present, n=3)
+
+
+def columns_in_words(wanted: str, present: Sequence[str]) -> str:
+    """Return a hint for a missing column: columns with a similar name, or the first columns."""
+    usual = {"label": LABEL_NAMES, "qid": (*QID_NAMES, "query", "session_id", "search_id")}.get(wanted, ())
+    similar = near(wanted, present) or [name for name in present if name.lower() in usual]
+    if similar:
+        return f"Did you mean {' or '.join(repr(other) for other in similar)}?"
+    more = ", ..." if len(present) > COLUMNS_LISTED else ""
+    return f"Its columns are {', '.join(map(repr, present[:COLUMNS_LISTED])) or 'none'}{more}."

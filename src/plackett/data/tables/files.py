@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 from plackett._optional import import_optional
 from plackett.data.queries import Queries
+from plackett.data.tables.arrow_table import is_frame
 from plackett.data.tables.column_roles import DOCID, ID_NAMES
-from plackett.data.tables.frames import from_frame, is_frame
+from plackett.data.tables.frames import from_frame
 from plackett.data.tables.sqlite import is_database, read_sqlite
 from plackett.exceptions import DataFormatError
 from plackett.storage.file_names import ARROW, DELIMITED, files_of, is_parquet, is_table, table_ending
@@ -84,7 +85,7 @@ def read_columns(
     source: str | os.PathLike | Sequence[str | os.PathLike], *, ids: Sequence[str] = (), sql: str | None = None
 ) -> Any:
     """Return the columns of files as a table of pyarrow; ``ids`` are columns in which "007" and "7" differ."""
-    pa = import_optional("pyarrow", extra="frames", needed_for="read_table")
+    pa = import_optional("pyarrow", extra="tables", needed_for="read_table")
     only: Any = source if isinstance(source, (str, os.PathLike)) or len(source) != 1 else source[0]
     if is_database(only):
         return read_sqlite(only, sql, pa)

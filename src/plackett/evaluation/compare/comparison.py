@@ -508,7 +508,7 @@ class Comparison:
             the baseline (such as "map p") and the seconds of all fits; or, with ``per_query``, a row for each
             contestant, or reference score, and query, with the fold and the values.
         """
-        pandas = import_optional("pandas", extra="frames", needed_for="Comparison.to_frame")
+        pandas = import_optional("pandas", extra=None, needed_for="Comparison.to_frame")
         if per_query:
             tables = {**self.tables, **self.reference_scores}
             parts = [table.to_frame() for table in tables.values()]

@@ -1,0 +1,171 @@
+"""Parquet files as one table, read a batch of rows at a time. Errors of pyarrow about damaged files name the file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from plackett._optional import import_optional
+from plackett.data.parquet.checksums import Sums
+from plackett.data.parquet.pages import check_pages, chunks_of
+from plackett.data.tables.arrow_table import Part
+from plackett.exceptions import DataFormatError
+from plackett.storage.file_names import parquet_in_pipe, value_in_path
+from plackett.storage.opening import is_stream
+
+READ_BYTES = 1 << 16  # of one column, read at once: a row group may be larger than memory
+MAX_BYTES, MAX_RATIO = 1 << 28, 10_000  # of rows, and for each byte of a file: constant columns take next to none
+_NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
+
+
+class ParquetTable:
+    """The rows of one or several Parquet files.
+
+    Parameters
+    ----------
+    files : list of paths
+    row_groups : (first, last), default=None
+        The row groups of a single file to read, ``last`` exclusive; None reads all.
+    named : sequence of str or None
+        Columns that the names of folders (``day=7``) may hold if the files do not.
+    """
+
+    def __init__(
+        self, files: Sequence[str], row_groups: tuple[int, int] | None = None, *, named: Sequence[str | None] = ()
+    ):
+        self.name = files[0] + (f" and {len(files) - 1} more" if len(files) > 1 else "")
+        self._row_groups, self.parts, self.n_rows = row_groups, [], 0
+        self._folders: dict[str, dict[str, Any]] = {}  # values of columns that are in the names of folders, by path
+        for path in files:
+            with opened(path) as file:
+                schema = file.schema_arrow
+                if not self.parts:
+                    self._folders = _folders(files, [name for name in named if name and name not in schema.names])
+                self.n_rows += _count_rows(path, file, row_groups)
+            for name, values in self._folders.items():
+                schema = schema.append(_field(name, values[path])) if path in values else schema
+            self.parts.append(Part(path, schema))
+
+    def select(self, columns: Sequence[str]) -> None:
+        """Reject files that declare far more rows of these columns than their size allows."""
+        n_bytes = 8 * self.n_rows * len(columns)
+        size = sum(os.path.getsize(part.path) for part in self.parts)
+        if n_bytes > max(MAX_BYTES, MAX_RATIO * size):
+            found = f"{size:,} bytes declare {self.n_rows:,} rows, which would take {n_bytes:,} bytes in memory"
+            raise DataFormatError(self.name, None, f"{found}. The file is rejected.")
+
+    def batches(self, columns: Sequence[str], n_rows: int) -> Iterator[tuple[Part, int, Any]]:
+        """Yield the file, the number of the first row in it, and about ``n_rows`` rows of these columns."""
+        for part in self.parts:
+            path = part.path
+            constant = {name: self._folders[name][path] for name in columns if path in self._folders.get(name, ())}
+            names = [name for name in dict.fromkeys(columns) if name not in constant]
+            with opened(path, names, self._row_groups) as file:
+                first, last = (0, file.num_row_groups) if self._row_groups is None else self._row_groups
+                expected = _count_rows(path, file, self._row_groups)
+                row = start = _count_rows(path, file, (0, first))
+                groups = list(range(first, last))
+                for batch in file.iter_batches(n_rows, row_groups=groups, columns=names):
+                    if batch.num_rows:
+                        yield part, row, _with(batch, constant)
+                    row += batch.num_rows
+            if row - start != expected:
+                raise DataFormatError(path, None, f"the file declares {expected:,} rows but has {row - start:,}.")
+
+
+@contextmanager
+def opened(path: str, columns: Sequence[str] = (), row_groups: tuple[int, int] | None = None) -> Iterator[Any]:
+    """Yield a ``pyarrow.parquet.ParquetFile``; errors of pyarrow, including those in the block, name the file.
+
+    The checksums and pages of ``columns``, those that will be read, are checked first.
+    """
+    parquet = import_optional("pyarrow.parquet", extra="tables", needed_for="Reading Parquet")
+    if is_stream(path):  # opening a pipe would block
+        raise parquet_in_pipe(path)
+    with _naming(path), open(path, "rb", buffering=0) as plain:
+        sums = Sums(path, plain)
+        file = parquet.ParquetFile(
+            path,
+            buffer_size=READ_BYTES,
+            pre_buffer=False,
+            page_checksum_verification=True,
+            thrift_string_size_limit=len(sums.footer),  # nothing in the footer is longer than the footer
+            thrift_container_size_limit=len(sums.footer),
+        )
+        try:
+            if columns:
+                _check_pages(sums, row_groups, set(columns))
+            yield file
+        finally:
+            file.close(force=True)
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Turn errors of pyarrow into a DataFormatError that names the file."""
+    arrow = import_optional("pyarrow", extra="tables", needed_for="Reading Parquet")
+    try:
+        yield
+    except DataFormatError:
+        raise
+    except (arrow.ArrowException, UnicodeError, OverflowError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise DataFormatError(path, None, f"not a Parquet file, or a damaged one ({_first_line(error)}).") from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def _count_rows(path: str, file: Any, row_groups: tuple[int, int] | None) -> int:
+    first, last = (0, file.num_row_groups) if row_groups is None else row_groups
+    if not 0 <= first <= last <= file.num_row_groups:
+        raise ValueError(f"{path} has {file.num_row_groups} row groups; row groups {first} to {last - 1} do not exist.")
+    counts = [file.metadata.row_group(group).num_rows for group in range(first, last)]
+    if min(counts, default=0) < 0:
+        raise DataFormatError(path, None, f"a row group declares {min(counts)} rows.")
+    return sum(counts)
+
+
+def _check_pages(sums: Sums, row_groups: tuple[int, int] | None, names: set[str]) -> None:
+    groups = chunks_of(sums.path, sums.footer)
+    chosen = groups if row_groups is None else groups[row_groups[0] : row_groups[1]]
+    chunks = [chunk for group in chosen for chunk in group if chunk.column in names]
+    sums.check((chunk.start, chunk.stop) for chunk in chunks)
+    check_pages(sums.path, sums.handle, chunks, sums.footer_start)
+
+
+def _folders(files: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the values in the names of folders, by column and file: numbers if all of them are, else text."""
+    import pyarrow
+
+    found: dict[str, dict[str, Any]] = {}
+    for name in names:
+        values = {path: value_in_path(path, name) for path in files}
+        texts = {path: value for path, value in values.items() if value is not None and value != _NULL_FOLDER}
+        is_number = all(_is_plain_number(value) for value in texts.values())
+        if texts:
+            found[name] = {path: pyarrow.scalar(int(text) if is_number else text) for path, text in texts.items()}
+    return found
+
+
+def _is_plain_number(text: str) -> bool:
+    return text.isascii() and text.removeprefix("-").isdigit() and str(int(text)) == text and abs(int(text)) < 2**63
+
+
+def _field(name: str, value: Any) -> Any:
+    import pyarrow
+
+    return pyarrow.field(name, value.type)
+
+
+def _with(batch: Any, constant: dict[str, Any]) -> Any:
+    """Return the rows with columns that have the same value in all of them."""
+    import pyarrow
+
+    for name, value in constant.items():
+        batch = batch.append_column(name, pyarrow.repeat(value, batch.num_rows))
+    return batch

@@ -1,0 +1,145 @@
+"""What the columns of an Arrow table hold, and their values as numpy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from plackett.data.tables.arrow_table import OBJECTS
+from plackett.data.text_column import TextColumn
+
+LARGEST_FLOAT_ID = 2.0**53
+
+
+def kind_of(type_: Any) -> str:
+    """Return "float32", "number" (Booleans, decimals and nulls too), "text" (categories too), "time" or "other"."""
+    import pyarrow.types as types
+
+    if types.is_dictionary(type_):
+        return "text" if kind_of(type_.value_type) == "text" else "other"
+    if types.is_float32(type_):
+        return "float32"
+    if types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_):
+        return "text"
+    if types.is_temporal(type_):
+        return "time"
+    is_number = types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_)
+    return "number" if is_number or types.is_boolean(type_) or types.is_null(type_) else "other"
+
+
+def is_number(type_: Any) -> bool:
+    return kind_of(type_) in ("float32", "number")
+
+
+def in_words(field: Any) -> str:
+    """Return the type of a column for messages."""
+    if field.metadata and OBJECTS in field.metadata:
+        return f"objects: {field.metadata[OBJECTS].decode()}"
+    return "text" if kind_of(field.type) == "text" else str(field.type)
+
+
+def as_floats(column: Any) -> np.ndarray:
+    """Return the values as numbers of any dtype, nulls as NaN."""
+    import pyarrow.types as types
+
+    if types.is_boolean(column.type):
+        column = column.cast("uint8")
+    elif types.is_decimal(column.type) or types.is_null(column.type):
+        column = column.cast("float64")
+    return column.to_numpy(zero_copy_only=False)
+
+
+def as_texts(column: Any) -> Any:
+    """Return a column of text or categories as one of large strings."""
+    import pyarrow.types as types
+
+    return (column.dictionary_decode() if types.is_dictionary(column.type) else column).cast("large_string")
+
+
+def number_texts(column: Any) -> Any:
+    """Return numbers as texts, NaN as null; whole ones are spelled as integers, whether or not the column has NaN."""
+    import pyarrow
+
+    def spelled(value: Any) -> str | None:
+        if value is None or value != value:
+            return None
+        return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+    values = column.to_pylist()
+    texts = {value: spelled(value) for value in set(values)}
+    return pyarrow.array([texts[value] for value in values], pyarrow.large_string())
+
+
+# --- Ids --------------------------------------------------------------------------------------------------------------
+
+
+def kind_of_ids(type_: Any) -> str | None:
+    """Return "number", "text", or "other" for ids that stay Python objects, such as dates; None if they are no ids."""
+    import pyarrow.types as types
+
+    if types.is_dictionary(type_):
+        type_ = type_.value_type
+    if types.is_integer(type_) or types.is_floating(type_):
+        return "number"
+    if kind_of(type_) == "text":
+        return "text"
+    return "other" if types.is_primitive(type_) or types.is_binary(type_) or types.is_decimal(type_) else None
+
+
+def ids_of(column: Any, name: str, where: str, row: int) -> Any:
+    """Return a column of ids, decoded from a dictionary; a null is an error. ``row`` is the number of its first row."""
+    import pyarrow.compute as compute
+    import pyarrow.types as types
+
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    missing = compute.is_null(column, nan_is_null=True).to_numpy(zero_copy_only=False)
+    if missing.any():
+        at = row + int(np.argmax(missing))
+        raise ValueError(f"{where}column {name!r} is null in row {at}. Every row needs an id.")
+    return column
+
+
+def are_whole(columns: Iterable[Any]) -> bool:
+    """Return whether all numbers of a column of floats, in pieces, are whole."""
+    values = (column.drop_null().to_numpy(zero_copy_only=False) for column in columns)
+    return all(np.array_equal(some, np.floor(some), equal_nan=True) for some in values)
+
+
+def whole_numbers(ids: Any, name: str, where: str) -> np.ndarray:
+    """Return ids as integers, also where a column of floats holds them, as it does if values are missing."""
+    numbers = ids.to_numpy(zero_copy_only=False)
+    if numbers.dtype == np.uint64 and numbers.max(initial=0) > np.iinfo(np.int64).max:
+        raise ValueError(f"{where}an id is {numbers.max()}, larger than 2**63 - 1; write such ids as text.")
+    if numbers.dtype.kind == "f" and np.abs(numbers).max(initial=0.0) >= LARGEST_FLOAT_ID:
+        raise ValueError(
+            f"{where}column {name!r} holds ids as floats of 2^53 or more, where different ids may have been "
+            "rounded to one. Read it as integers or text."
+        )
+    return numbers.astype(np.int64)
+
+
+def runs_of(ids: Any, kind: str, name: str, where: str) -> tuple[np.ndarray | list, np.ndarray]:
+    """Return the ids of the runs of equal ids, and the lengths of the runs."""
+    if kind == "number":
+        codes = whole_numbers(ids, name, where)
+        known: Any = None
+    else:
+        coded = ids.dictionary_encode()
+        codes, known = coded.indices.to_numpy(zero_copy_only=False), coded.dictionary.to_pylist()
+    starts = np.concatenate([[0], np.flatnonzero(codes[1:] != codes[:-1]) + 1])
+    lengths = np.diff(np.append(starts, codes.size))
+    return codes[starts] if known is None else [known[code] for code in codes[starts].tolist()], lengths
+
+
+def names_of(ids: Any, kind: str, name: str, where: str) -> np.ndarray | TextColumn | list:
+    """Return the names of documents: whole numbers, the bytes of texts, or Python objects."""
+    if kind != "text":
+        return whole_numbers(ids, name, where) if kind == "number" else ids.to_pylist()
+    large = ids.cast("large_string")
+    _, bounds, content = large.buffers()
+    offsets = np.frombuffer(bounds, dtype=np.int64)[large.offset : large.offset + len(large) + 1]
+    buffer = np.zeros(0, np.uint8) if content is None else np.frombuffer(content, dtype=np.uint8)
+    return TextColumn(buffer[offsets[0] : offsets[-1]].copy(), offsets - offsets[0])
