@@ -10,16 +10,15 @@ pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
 
 import sqlalchemy
 
-from plackett.apps.workbench.store import Store, tables
-from plackett.apps.workbench.store import database as database_module
-from plackett.apps.workbench.store.database import Database, schema_version
-from plackett.apps.workbench.store.tables import SCHEMA_VERSION
+from plackett.apps.workbench import db as database_module
+from plackett.apps.workbench.db import SCHEMA_VERSION, Database, metadata, schema_version, versions
+from plackett.apps.workbench.store import Store
 from plackett.exceptions import StoreError
 
 
 def versions_in(store):
     with store.reading() as connection:
-        return connection.execute(sqlalchemy.select(tables.versions.c.version)).scalars().all()
+        return connection.execute(sqlalchemy.select(versions.c.version)).scalars().all()
 
 
 def test_a_new_store_has_the_current_schema(store_url):
@@ -37,7 +36,7 @@ def test_a_database_without_our_tables_has_no_version(store_url):
 def test_the_tables_are_created_as_declared(store_url):
     with Store.open(store_url) as store, store.reading() as connection:
         found = sqlalchemy.inspect(connection)
-        for table in tables.metadata.sorted_tables:
+        for table in metadata.sorted_tables:
             columns = {column["name"]: column for column in found.get_columns(table.name)}
             assert list(columns) == [column.name for column in table.columns]
             for column in table.columns:
@@ -67,9 +66,9 @@ def test_a_store_of_another_schema_is_refused_and_unchanged(store_url, version):
     with Store.open(store_url) as store:
         me = store.user("me")
         with store.writing() as connection:
-            connection.execute(sqlalchemy.delete(tables.versions))
+            connection.execute(sqlalchemy.delete(versions))
             row = {"version": version, "applied": datetime.now(UTC)}
-            connection.execute(sqlalchemy.insert(tables.versions).values(row))
+            connection.execute(sqlalchemy.insert(versions).values(row))
     numbers = rf"schema {version}; this one needs schema {SCHEMA_VERSION}"
     for wanted in ("Export its judgements as JSON with that version", numbers):
         with pytest.raises(StoreError, match=wanted):

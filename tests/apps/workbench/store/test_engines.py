@@ -14,8 +14,8 @@ import pytest
 pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
 
 
+from plackett.apps.workbench.db import default_store_path
 from plackett.apps.workbench.store import Store
-from plackett.apps.workbench.store.engines import default_store_path
 from tests.apps.workbench.conftest import assert_refused
 
 
@@ -99,7 +99,7 @@ def test_without_psycopg_the_extra_is_named(monkeypatch):
 
 
 def test_without_sqlalchemy_the_extra_is_named():
-    code = "import sys; sys.modules['sqlalchemy'] = None; import plackett.apps.workbench.store"
+    code = "import sys; sys.modules['sqlalchemy'] = None; import plackett.apps.workbench.db"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "the workbench's store needs sqlalchemy. Install it with: pip install 'plackett[web]'" in done.stderr
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from sqlalchemy import insert, select, update
 
+from plackett.apps.workbench.db import Database
 from plackett.apps.workbench.records import Job
 from plackett.apps.workbench.store import tables
-from plackett.apps.workbench.store.database import Database
 from plackett.apps.workbench.store.validation import MAX_NAME, check_id, check_json, check_page, check_text
 
 UNFINISHED = ("queued", "running", "interrupted")

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from sqlalchemy import delete, func, insert, select
 
 from plackett.apps.workbench.board_records import QuerySet
+from plackett.apps.workbench.db import Database
 from plackett.apps.workbench.limits import MAX_SET_QUERIES, MAX_SETS
-from plackett.apps.workbench.store.database import Database
 from plackett.apps.workbench.store.tables import query_set_queries, query_sets
 from plackett.apps.workbench.store.validation import MAX_NAME, check_id, check_page, check_query, check_text
 

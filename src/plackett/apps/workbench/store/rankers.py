@@ -9,9 +9,9 @@ from typing import Any
 
 from sqlalchemy import delete, func, insert, select, update
 
+from plackett.apps.workbench.db import Database
 from plackett.apps.workbench.records import RankerSummary
 from plackett.apps.workbench.store import tables
-from plackett.apps.workbench.store.database import Database
 from plackett.apps.workbench.store.validation import MAX_NAME, MAX_RANKER, check_json, check_text
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import delete, func, insert, select
 
 from plackett.apps.workbench.board_records import FrozenQuery, Ranking, Snapshot
+from plackett.apps.workbench.db import Database
 from plackett.apps.workbench.limits import (
     FROZEN_DEPTH,
     MAX_BOARD_RANKERS,
@@ -18,7 +19,6 @@ from plackett.apps.workbench.limits import (
     MAX_SET_QUERIES,
     MAX_SNAPSHOTS,
 )
-from plackett.apps.workbench.store.database import Database
 from plackett.apps.workbench.store.tables import snapshot_lists, snapshot_queries, snapshots
 from plackett.apps.workbench.store.validation import (
     MAX_NAME,

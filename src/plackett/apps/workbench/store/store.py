@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 from cachetools import LRUCache
 from sqlalchemy import ColumnElement, Connection, Engine, Select, delete, func, insert, select, update
 
+from plackett.apps.workbench.db import SCHEMA_LOCK, advisory_lock
 from plackett.apps.workbench.records import Event, Judgement, ListState, Preference, Query, QuerySummary, User
 from plackett.apps.workbench.store import tables
-from plackett.apps.workbench.store.database import SCHEMA_LOCK, advisory_lock
 from plackett.apps.workbench.store.jobs import JobStore
 from plackett.apps.workbench.store.query_sets import QuerySetStore
 from plackett.apps.workbench.store.rankers import RankerStore

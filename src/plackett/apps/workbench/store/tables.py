@@ -1,39 +1,10 @@
-"""The schema of a store. The prefix avoids clashes with other tables of a shared PostgreSQL database."""
+"""The tables of a store."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import sqlalchemy as sa
-from sqlalchemy.types import TypeDecorator
 
-
-class UtcTime(TypeDecorator):
-    """A timezone-aware time in UTC: SQLite has no time zones, and PostgreSQL returns that of the session."""
-
-    impl = sa.DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect) -> datetime | None:
-        return None if value is None else value.astimezone(UTC)
-
-    def process_result_value(self, value: datetime | None, dialect) -> datetime | None:
-        if value is None:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-
-
-SCHEMA_VERSION = 1  # to be raised with every change below after a release; a store of another version is refused
-# SQLite generates ids only in a column that is exactly INTEGER
-Id = sa.BigInteger().with_variant(sa.Integer, "sqlite")
-metadata = sa.MetaData()
-
-versions = sa.Table(
-    "plackett_versions",
-    metadata,
-    sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("applied", UtcTime, nullable=False),
-)
+from plackett.apps.workbench.db import Id, UtcTime, metadata
 
 users = sa.Table(
     "plackett_users",

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Select, delete, insert, select
 
+from plackett.apps.workbench.db import Database
 from plackett.apps.workbench.judging_records import QueryNotes, Settlement
 from plackett.apps.workbench.limits import MAX_NEED
-from plackett.apps.workbench.store.database import Database
 from plackett.apps.workbench.store.tables import assignments, needs, notes, queries, settlements, users
 from plackett.apps.workbench.store.validation import check_docid, check_grade, check_id, check_text, query_key
 
