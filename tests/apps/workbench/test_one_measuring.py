@@ -88,6 +88,24 @@ def test_every_page_says_the_same_and_names_no_winner_that_loses(client, judged)
     for one, name in (("difference", "difference"), ("low", "low"), ("high", "high"), ("p", "p_value")):
         assert pair[one] == pytest.approx(verdict[name])
 
+    # both pages say it in the words of `plackett compare`, and what they are measured on
+    assert board["sentence"] == compared["sentence"]
+    assert board["sentence"].startswith(
+        f"{max(('bm25', 'mine'), key=lambda one: by_name(board)[one]['mean'])} is the best"
+    )
+    assert ("is significant" in board["sentence"]) == (pair["p_holm"] <= 0.05)
+    assert {one["mark"] for one in board["rankers"]} == ({"best", "worse"} if pair["p_holm"] <= 0.05 else {"best", ""})
+    assert "Documents that are not judged count as not relevant." in board["notes"][0] == compared["notes"][0]
+    relevant = {query: {docid for docid, one in of.items() if one >= 1} for query, of in judged.items()}
+    runs = {query: set(client_hits(client, query)[0]) for query in judged}
+    n_outside = sum(len(of - runs[query]) for query, of in relevant.items())
+    said = f"bm25 {n_outside} of {sum(map(len, relevant.values()))}"
+    assert (
+        any(said in note for note in board["notes"])
+        == any(said in note for note in compared["notes"])
+        == bool(n_outside)
+    )
+
     frozen = done(
         client, client.post(f"{API}/snapshots", json={"name": "now", "set_id": made["id"], "ranker": ["mine"]})
     )
@@ -101,6 +119,55 @@ def test_every_page_says_the_same_and_names_no_winner_that_loses(client, judged)
     has_won = verdict["difference"] > 0 and verdict["p_value"] <= 0.05
     assert not has_won
     assert ("did not win" in client.get("/collection").text) is not has_won
+
+
+def by_name(board):
+    return {one["name"]: one for one in board["rankers"]}
+
+
+def test_the_pages_warn_until_the_pool_of_both_rankers_is_judged(client, cacm):
+    _, relevant, first = cacm
+    rows = [
+        {"query": query, "docid": docid, "grade": float(docid in of)}
+        for query, of in relevant.items()
+        for docid in first[query][:10]
+    ]
+    assert client.post(f"{API}/import", json={"text": json.dumps(rows)}).status_code == 200
+    made = client.post(f"{API}/query-sets", json={"name": "all", "source": "judged", "limit": 100}).json()
+    wish = {"set_id": made["id"], "ranker": ["bm25", "tf-idf"]}
+    board = complete(client, "/scoreboard", **wish)
+    lists = {
+        name: {query: client.app.state.workbench.collection.find(query, name, 100).docid for query in relevant}
+        for name in wish["ranker"]
+    }
+    n_first = sum(len(of[:10]) for of in lists["tf-idf"].values())
+    missing = {query: set(of[:10]) - set(first[query][:10]) for query, of in lists["tf-idf"].items()}
+    n_missing = sum(map(len, missing.values()))
+    assert [one["judged"] for one in board["rankers"]] == [1.0, pytest.approx(1 - n_missing / n_first)]
+    share = f"{100 * n_missing / n_first:.0f} % of the first ten of tf-idf"
+    assert board["pool"]["is_uneven"] is True
+    assert board["pool"]["words"].startswith(f"{share} are not judged. The shares differ")
+    assert board["pool"]["n_documents"] == n_missing
+    compared = complete(client, "/comparison", side=["now/bm25", "now/tf-idf"], set_id=made["id"], measures="ndcg@10")
+    assert (compared["pool"], compared["judged"]) == (board["pool"], [one["judged"] for one in board["rankers"]])
+    for path, asked in (("/scoreboard", wish), ("/compare", {"side": compared["sides"], "set_id": made["id"]})):
+        page = client.get(path, params=asked).text
+        assert share in page
+
+    # the queue has exactly these documents, in an order that is not that of a ranker, and they can all be judged
+    queue, seen = board["pool"]["queue"], {}
+    pooled = client.app.state.workbench.comparing.pooled("another", queue)
+    assert {query: set(of) for query, of in pooled.items()} == {query: of for query, of in missing.items() if of}
+    assert all(sorted(of) != of or len(of) < 5 for of in pooled.values())
+    for query, of in pooled.items():
+        assert of != [docid for docid in lists["tf-idf"][query] if docid in of] or len(of) < 5
+        seen[query] = [{"query": query, "docid": docid, "grade": float(docid in relevant[query])} for docid in of]
+    rows = [one for of in seen.values() for one in of]
+    assert client.post(f"{API}/import", json={"text": json.dumps(rows)}).json()["n_imported"] == n_missing
+    board = complete(client, "/scoreboard", **wish)
+    assert [one["judged"] for one in board["rankers"]] == [1.0, 1.0]
+    assert board["pool"] == {"queue": queue, "n_documents": 0, "is_uneven": False, "words": ""}
+    assert 'id="pool"' not in client.get("/scoreboard", params=wish).text
 
 
 def client_hits(client, query):

@@ -6,18 +6,36 @@ relevant.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from plackett.apps.workbench.board_records import Ranking
-from plackett.apps.workbench.errors import client_errors
+from plackett.apps.workbench.errors import RequestError, client_errors
+from plackett.metrics.conventions import get_convention
+from plackett.metrics.measure import Measure, split_measures
 
 if TYPE_CHECKING:
     from plackett.evaluation.compare.comparison import Comparison
-    from plackett.metrics.measure import Measure
 
 UNJUDGED = "Documents that are not judged count as not relevant."
 FIRST = 10  # places whose judged documents are counted
+MAX_MEASURES = 8
+
+
+def parse_measures(text: str, convention: str = "standard") -> list[Measure]:
+    """Return the measures of a request, each once; raise a ``RequestError`` about what is wrong."""
+    with client_errors():
+        get_convention(convention)
+        found = {str(one): one for one in map(Measure.parse, split_measures(text))}
+    if not 1 <= len(found) <= MAX_MEASURES:
+        raise RequestError(422, "invalid", f"a comparison has 1 to {MAX_MEASURES} measures, not {len(found)}.")
+    for one in found.values():
+        if one.kind.needs_subtopics:
+            message = f"{one.name} needs labels by subtopic, which the workbench does not have."
+            raise RequestError(422, "invalid", message, "Choose another measure, such as ndcg@10.")
+    return list(found.values())
 
 
 def compare_rankings(
@@ -57,4 +75,58 @@ def compare_rankings(
         }
         runs[name] = runs[name] or {"000000": {"nothing": 0.0}}  # a run cannot be empty
     with client_errors():
-        return compare_runs(qrels, runs, metrics=list(measures), convention=convention)
+        return compare_runs(qrels, runs, metrics=list(measures), convention=convention, baseline="best")
+
+
+def values_of(found: Comparison, labels: Mapping[str, Mapping[str, float]], measure: str) -> dict[str, list[float]]:
+    """Return by query the value of each ranker, NaN where the convention leaves the query out."""
+    judged = sorted(query for query, of in labels.items() if of)
+    columns = [table[measure].tolist() for table in found.tables.values()]
+    return dict(zip(judged, map(list, zip(*columns, strict=True)), strict=True))
+
+
+class Total(NamedTuple):
+    """The mean over the queries that count, with its 95 % interval, and the judged share of the first ten places."""
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    n_counted: int
+    judged: float | None
+
+
+def total_of(
+    found: Comparison | None,
+    name: str,
+    measure: str,
+    labels: Mapping[str, Mapping[str, float]],
+    rankings: Mapping[str, Ranking],
+) -> Total:
+    """Return the total of a ranker; without a comparison only its judged share."""
+    judged = share_judged(labels, rankings)
+    if found is None:
+        return Total(None, None, None, 0, judged)
+    table = found.tables[name]
+    if measure in table.overall:
+        return Total(finite(table.overall[measure]), None, None, 0, judged)
+    values = tuple(value for value in table[measure].tolist() if not math.isnan(value))
+    low, high = _interval(values) if len(values) > 1 else (None, None)
+    return Total(finite(table.mean()[measure]), low, high, len(values), judged)
+
+
+@lru_cache(maxsize=64)
+def _interval(values: tuple[float, ...]) -> tuple[float, float]:
+    from plackett.evaluation.significance import bootstrap_interval
+
+    return bootstrap_interval(values)
+
+
+def share_judged(labels: Mapping[str, Mapping[str, float]], rankings: Mapping[str, Ranking]) -> float | None:
+    """Return which share of the first ten documents of the rankings is judged; None without documents."""
+    judged = [docid in labels[query] for query, one in rankings.items() for docid in one.docid[:FIRST]]
+    return sum(judged) / len(judged) if judged else None
+
+
+def finite(value: float) -> float | None:
+    """Return the value, None for NaN, which JSON does not have."""
+    return value if math.isfinite(value) else None

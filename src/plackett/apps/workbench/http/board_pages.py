@@ -15,10 +15,10 @@ from plackett.apps.workbench.errors import RequestError
 from plackett.apps.workbench.http.charts import history_chart, sparkline
 from plackett.apps.workbench.http.pages import bench_of, ranker_name, render_page
 from plackett.apps.workbench.schemas.query_sets import QuerySource
-from plackett.apps.workbench.schemas.scoreboard import Order, ScoreboardRequest, Unjudged
+from plackett.apps.workbench.schemas.scoreboard import Order, ScoreboardRequest
 from plackett.apps.workbench.schemas.snapshots import ComparisonRequest, ComparisonResponse
 from plackett.apps.workbench.workbench.comparing import FROZEN
-from plackett.apps.workbench.workbench.scoring import conventions
+from plackett.metrics.conventions import CONVENTIONS
 from plackett.metrics.judged_lists import mean_of_counted
 from plackett.metrics.measure import KINDS
 from plackett.report import components
@@ -26,6 +26,7 @@ from plackett.report.components.payload import comparison_payload
 
 Wanted = TypeVar("Wanted", bound=BaseModel)
 SIGNIFICANT = 0.05
+USUAL = ("ndcg@5", "ndcg@20", "p@5", "p@20", "recall@100")  # measures with another cut-off than 10
 PLAIN_ROWS = 200  # rows of the table without JavaScript
 _FILES = {name: components.FOLDER / name for name in (*components.SCRIPTS, components.SHEET)}
 
@@ -51,8 +52,8 @@ def scoreboard_page(
     measure: str = "ndcg@10",
     convention: str = "standard",
     judgements: str = "",
-    unjudged: str = "not-relevant",
     order: str = "worst",
+    by: str = "",
 ) -> Response:
     """Return the scoreboard of a query set, by default of the newest one."""
     bench = bench_of(request)
@@ -63,8 +64,8 @@ def scoreboard_page(
         "measure": measure.strip(),
         "convention": convention,
         "judgements": judgements,
-        "unjudged": unjudged,
         "order": order,
+        "by": by,
     }
     board, problem = None, None
     if sets:
@@ -85,14 +86,15 @@ def scoreboard_page(
         history=history_chart([one.means for one in board.history]) if board and len(board.history) > 1 else None,
         snapshots=bench.snapshots.snapshots().snapshots,
         rankers=bench.rankings.names(),
-        measures=_measures(),
-        conventions=conventions(),
+        measures=_measures(board.measure if board else "ndcg@10"),
+        conventions={name: one.summary for name, one in CONVENTIONS.items()},
         sources=bench.labels.choices(),
         query_sources=get_args(QuerySource),
         orders=get_args(Order),
-        unjudged=get_args(Unjudged),
         sparkline=sparkline,
+        significant=SIGNIFICANT,
         compare_url=_compare_url(chosen, wanted) if board else "",
+        sort_url=lambda order, by: "/scoreboard?" + urlencode(_pairs({**wanted, "order": order, "by": by}), doseq=True),
     )
 
 
@@ -102,7 +104,6 @@ def compare_page(
     measures: str = "ndcg@10,p@10,mrr",
     convention: str = "standard",
     judgements: str = "",
-    unjudged: str = "not-relevant",
     set_id: int = 0,
 ) -> Response:
     """Return a comparison of rankers and snapshots over all queries."""
@@ -113,7 +114,6 @@ def compare_page(
         "measures": measures.strip(),
         "convention": convention,
         "judgements": judgements,
-        "unjudged": unjudged,
         "set_id": set_id or (sets[0].id if sets else None),
     }
     found, problem = None, None
@@ -136,12 +136,15 @@ def compare_page(
         snapshots=snapshots,
         rankers=bench.rankings.names(),
         measures=_measures(),
-        conventions=conventions(),
+        conventions={name: one.summary for name, one in CONVENTIONS.items()},
         sources=[*bench.labels.choices(), *([(FROZEN, "as frozen in the newest snapshot")] if snapshots else [])],
-        unjudged=get_args(Unjudged),
         payload=json.dumps(_payload(found), allow_nan=False) if found and found.is_complete else "",
         rows=found.queries[:PLAIN_ROWS] if found else [],
         significant=SIGNIFICANT,
+        reach=max((abs(end) for pair in found.pairs for end in (pair.low, pair.high) if end is not None), default=1)
+        or 1
+        if found
+        else 1,
     )
 
 
@@ -177,7 +180,7 @@ def _payload(found: ComparisonResponse) -> dict[str, Any]:
                 "low": pair.low,
                 "high": pair.high,
                 "p": pair.p_holm,
-                "significant": pair.p_holm is not None and pair.p_holm < SIGNIFICANT,
+                "significant": pair.p_holm is not None and pair.p_holm <= SIGNIFICANT,
             }
             for pair in first
         },
@@ -199,15 +202,20 @@ def difference(value: float | None) -> str:
     return "–" if value is None else f"{value:+.4f}".replace("-", "−")
 
 
-def _measures() -> list[str]:
-    """Return suggestions: every measure with one value per query or for all, at 10 where it has a cut-off."""
+def _measures(chosen: str = "") -> list[str]:
+    """Return the choice: every measure with one value per query or for all, at 10 where it has a cut-off."""
     kinds = [kind for kind in KINDS.values() if not kind.needs_subtopics and not kind.is_own]
-    return [kind.name if kind.cutoff == "none" else f"{kind.name}@10" for kind in kinds]
+    names = [kind.name if kind.cutoff == "none" else f"{kind.name}@10" for kind in kinds]
+    return sorted({chosen, *USUAL, *names}) if chosen else names
+
+
+def _pairs(wanted: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in wanted.items() if value}
 
 
 def _compare_url(rankers: list[str], wanted: dict[str, Any]) -> str:
     pairs = [("side", f"now/{name}") for name in rankers]
-    same = ("set_id", "convention", "judgements", "unjudged")
+    same = ("set_id", "convention", "judgements")
     others = [(name, wanted[name]) for name in same if wanted[name]]
     panel = dict.fromkeys([wanted["measure"], "ndcg@10", "p@10", "mrr"])
     return "/compare?" + urlencode([*pairs, *others, ("measures", ",".join(list(panel)[:3]))])

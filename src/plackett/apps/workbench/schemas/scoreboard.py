@@ -14,8 +14,7 @@ from plackett.apps.workbench.schemas.values import NO_NULL, Id
 
 RankerChoice = Annotated[str, StringConstraints(min_length=1, max_length=MAX_BASE, pattern=NO_NULL)]
 MeasureText = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=NO_NULL)]
-Unjudged = Literal["not-relevant", "left-out"]
-Order = Literal["worst", "best", "given"]
+Order = Literal["worst", "best", "lost", "gained", "given"]
 
 
 class MeasuringRequest(RequestModel):
@@ -28,10 +27,6 @@ class MeasuringRequest(RequestModel):
         pattern=r"^[a-z]*(:[0-9]{1,18})?$",
         description="people, mine, labels (of the collection) or annotator:ID; empty means labels if there are any, "
         "else people.",
-    )
-    unjudged: Unjudged = Field(
-        default="not-relevant",
-        description="Whether documents without a judgement count as not relevant, or are left out of the lists.",
     )
 
 
@@ -48,7 +43,23 @@ class BoardRequest(MeasuringRequest):
 class ScoreboardRequest(BoardRequest):
     """A scoreboard, and the order of its queries."""
 
-    order: Order = Field(default="worst", description="The order of the queries, by the first ranker.")
+    order: Order = Field(
+        default="worst",
+        description="The order of the queries by one ranker: worst or best first, by what it lost or gained against "
+        "the first ranker, or as in the set.",
+    )
+    by: str = Field(
+        default="", max_length=MAX_BASE, description="That ranker; empty: the first, or the last if lost or gained."
+    )
+
+
+class Pool(BaseModel):
+    """The documents without a judgement among the first ten of all rankers: their number, and their queue."""
+
+    queue: str
+    n_documents: int
+    is_uneven: bool = Field(description="Whether the judged shares of the rankers differ.")
+    words: str
 
 
 class RankerTotal(BaseModel):
@@ -66,6 +77,7 @@ class RankerTotal(BaseModel):
     n_ready: int
     is_trained: bool = Field(description="Whether it was trained here, and can be exported.")
     note: str | None
+    mark: Literal["best", "worse", ""] = Field(description="The best mean, or significantly worse than it (corrected).")
 
 
 class QueryRow(BaseModel):
@@ -101,12 +113,13 @@ class ScoreboardResponse(BaseModel):
     higher_is_better: bool
     judgements: str
     judgements_in_words: str
-    unjudged: Unjudged
     order: Order
     n_ready: int
     n_needed: int
     is_complete: bool
     n_judged_queries: int
+    sentence: str = Field(description="The result in words; empty for one ranker, or without judgements.")
+    pool: Pool
     rankers: list[RankerTotal]
     rows: list[QueryRow]
     history: list[HistoryPoint] = Field(description="The last snapshots of the set, oldest first.")

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, StringConstraints
 
 from plackett.apps.workbench.limits import MAX_BASE, MAX_BOARD_RANKERS
 from plackett.apps.workbench.schemas.base import RequestModel
-from plackett.apps.workbench.schemas.scoreboard import BoardRequest, MeasuringRequest
+from plackett.apps.workbench.schemas.scoreboard import BoardRequest, MeasuringRequest, Pool
 from plackett.apps.workbench.schemas.values import NO_NULL, Id, Name, QueryText
 
 # "now/bm25", or "12/bm25" for the ranker of a snapshot
@@ -61,8 +61,8 @@ class ComparisonRequest(MeasuringRequest):
 class PairResponse(BaseModel):
     """The difference of two sides by one measure, B minus A, over the queries that count for both.
 
-    ``p`` is that of Fisher's randomisation test, ``p_holm`` the same after Holm's correction for all pairs and measures
-    of the response.
+    ``p`` is that of Fisher's randomisation test, ``p_holm`` the same after Holm's correction for all pairs by this
+    measure.
     """
 
     a: str
@@ -107,6 +107,9 @@ class ComparisonResponse(BaseModel):
     n_needed: int
     is_complete: bool
     unexplained: list[str | None] = Field(description="Why a side has no explanations; null if it has them.")
+    sentence: str = Field(description="The result by the first measure in words; empty without judgements.")
+    judged: list[float | None] = Field(description="The judged share of the first ten places, one per side.")
+    pool: Pool
     pairs: list[PairResponse]
     queries: list[ComparedQuery]
     changed_most: list[str] = Field(description="Queries whose first ten documents changed most.")

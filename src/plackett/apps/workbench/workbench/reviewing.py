@@ -62,7 +62,7 @@ class Reviewing:
     def lists(self, limit: int, offset: int, base: str = "") -> ListsResponse:
         """Return the lists of a ``LetorCollection``, with NDCG@10 of a base ranker on their labels."""
         from plackett.apps.workbench.collections.letor import LetorCollection
-        from plackett.apps.workbench.workbench.scoring import Rules, score_rankings
+        from plackett.apps.workbench.runs import compare_rankings, values_of
 
         if not isinstance(self._collection, LetorCollection):
             message = f"{self._collection.name} has no lists to browse."
@@ -73,8 +73,10 @@ class Reviewing:
             hits = {one.query: self._collection.find(one.query, base, FROZEN_DEPTH) for one in lists}
         rankings = {query: Ranking(found.docid, found.scores.tolist()) for query, found in hits.items()}
         labels = {query: self._collection.labels(query) for query in rankings}
-        scores = score_rankings(Rules.parse("ndcg@10"), rankings, labels)
-        measured = [replace(one, ndcg=scores[one.query].value) for one in lists]
+        measured = lists
+        if any(labels.values()):
+            values = values_of(compare_rankings(labels, {base: rankings}, ["ndcg@10"]), labels, "ndcg@10")
+            measured = [replace(one, ndcg=values[one.query][0] if one.query in values else None) for one in lists]
         return ListsResponse(base=base, total=self._collection.queries.n_queries, lists=measured)
 
     def describe(self) -> CollectionResponse:

@@ -13,6 +13,7 @@ from plackett.apps.workbench.board_records import Ranking
 from plackett.apps.workbench.collections.base import Collection, Hits
 from plackett.apps.workbench.errors import client_errors
 from plackett.apps.workbench.records import Judged, Query
+from plackett.apps.workbench.runs import FIRST, compare_rankings
 from plackett.apps.workbench.schemas.lists import (
     DocumentResponse,
     Feature,
@@ -187,23 +188,15 @@ class Searching:
 def _on_labels(hits: Hits, refined_scores: np.ndarray, labels: dict[str, float]) -> VisibleMeasures | None:
     """Return both orders measured on the labels of the collection, by the rules of the scoreboard."""
     from plackett.apps.workbench.workbench.measuring import VISIBLE
-    from plackett.apps.workbench.workbench.scoring import Rules, score_rankings
 
+    if not labels:
+        return None
     orders = {"before": hits.scores, "after": refined_scores}
-    rankings = {order: Ranking(hits.docid, scores.tolist()) for order, scores in orders.items()}
-    values: dict[str, dict[str, float]] = {order: {} for order in orders}
-    for name in VISIBLE:
-        scores = score_rankings(Rules.parse(name), rankings, dict.fromkeys(orders, labels))
-        for order, score in scores.items():
-            if score.value is None:
-                return None
-            values[order][name] = score.value
-    return VisibleMeasures(
-        n_first=scores["after"].n_shown,
-        judged_before=scores["before"].n_judged,
-        judged_after=scores["after"].n_judged,
-        **values,
-    )
+    rankings = {order: {"": Ranking(hits.docid, scores.tolist())} for order, scores in orders.items()}
+    found = compare_rankings({"": labels}, rankings, VISIBLE)
+    judged = [docid in labels for docid in hits.docid[:FIRST]]
+    counts = {"n_first": len(judged), "judged_before": sum(judged), "judged_after": sum(judged)}
+    return VisibleMeasures(**counts, **found.mean())
 
 
 def _shortened(title: str) -> str:

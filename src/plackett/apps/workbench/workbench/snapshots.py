@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from plackett.apps.workbench.board_records import FrozenQuery, Ranking, Snapshot
 from plackett.apps.workbench.collections.base import Collection
 from plackett.apps.workbench.errors import client_errors
+from plackett.apps.workbench.runs import compare_rankings, parse_measures, total_of, values_of
 from plackett.apps.workbench.schemas.snapshots import SnapshotRequest, SnapshotResponse, SnapshotsResponse
 from plackett.apps.workbench.schemas.training import JobResponse
 from plackett.apps.workbench.workbench.background import BackgroundCache
@@ -16,12 +18,12 @@ from plackett.apps.workbench.workbench.jobs import JobRunner
 from plackett.apps.workbench.workbench.labels import LabelSources
 from plackett.apps.workbench.workbench.query_sets import QuerySets
 from plackett.apps.workbench.workbench.rankings import Rankings
-from plackett.apps.workbench.workbench.scoring import Rules, Score, score_rankings, total_of
 from plackett.validation import count_of
 
 if TYPE_CHECKING:
     from plackett.apps.workbench.store import Store
     from plackett.apps.workbench.workbench.training import Progress
+    from plackett.metrics.measure import Measure
 
 
 class Snapshots:
@@ -56,7 +58,7 @@ class Snapshots:
     def freeze(self, user: str, request: SnapshotRequest, names: Sequence[str]) -> JobResponse:
         """Start a job that saves the rankings of a query set, and the judgements that they are measured on."""
         made, queries = self._query_sets.find(request.set_id)
-        rules = Rules.parse(request.measure, request.convention, request.unjudged)
+        measures = parse_measures(request.measure, request.convention)
         labels = self._labels.get(request.judgements, user)
         for name in names:
             self._rankings.key(name)  # unknown rankers are refused now
@@ -75,18 +77,17 @@ class Snapshots:
                 frozen.append(FrozenQuery(query, labels.of(query), [one.ranking for one in found]))
             progress(0.9, "Measuring")
             of_query = {one.query: one.labels for one in frozen}
-            means = {}
-            for place, name in enumerate(names):
-                rankings = {one.query: one.rankings[place] for one in frozen}
-                means[name] = total_of(list(score_rankings(rules, rankings, of_query).values()))._asdict()
+            lists = {name: {one.query: one.rankings[place] for one in frozen} for place, name in enumerate(names)}
+            found = compare_rankings(of_query, lists, measures, request.convention) if any(of_query.values()) else None
+            measure = str(measures[0])
+            means = {name: total_of(found, name, measure, of_query, of)._asdict() for name, of in lists.items()}
             summary = {
                 "set_id": made.id,
                 "set": made.name,
                 "judgements": labels.words,
                 "n_labels": sum(map(len, of_query.values())),
-                "measure": str(rules.measure),
-                "convention": rules.convention,
-                "unjudged": rules.unjudged,
+                "measure": measure,
+                "convention": request.convention,
                 "means": means,
             }
             saved = self._store.save_snapshot(self._collection.key, request.name, names, frozen, summary)
@@ -120,10 +121,18 @@ class Snapshots:
 
         return self._cache.now(("rankings", snapshot.id, name), read)
 
-    def known_scores(self, snapshot: Snapshot, name: str, rules: Rules) -> dict[str, Score] | None:
-        """Return the scores of a ranker at the time of a snapshot, None while they are computed in the background."""
+    def known_values(self, snapshot: Snapshot, measure: Measure, convention: str) -> dict[str, dict[str, float]] | None:
+        """Return the values of that time by ranker and query, None while they are computed in the background."""
 
-        def compute() -> dict[str, Score]:
-            return score_rankings(rules, self.rankings(snapshot, name), self.labels(snapshot))
+        def compute() -> dict[str, dict[str, float]]:
+            labels = self.labels(snapshot)
+            if not any(labels.values()):
+                return {}
+            lists = {name: self.rankings(snapshot, name) for name in snapshot.rankers}
+            values = values_of(compare_rankings(labels, lists, [measure], convention), labels, str(measure))
+            return {
+                name: {query: of[place] for query, of in values.items() if not math.isnan(of[place])}
+                for place, name in enumerate(lists)
+            }
 
-        return self._cache.get(("scores", snapshot.id, name, rules.key), compute)
+        return self._cache.get(("values", snapshot.id, str(measure), convention), compute)

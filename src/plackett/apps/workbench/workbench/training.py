@@ -236,13 +236,17 @@ def _compared(
     if not labels:
         return {}, 0
     rankings: dict[str, dict[str, Ranking]] = {name: {} for name in rankers}
-    for number, query in enumerate(labels):
+    for number, query in enumerate(list(labels)):
         report(0.75 + 0.2 * number / len(labels), f"Comparing on query {number + 1} of {len(labels)}")
-        for name, ranking in rankers.items():
-            try:
-                rankings[name][query] = ranking(query)
-            except ValueError:  # the base ranker cannot parse the query
-                rankings[name][query] = Ranking([], [])
+        try:
+            found = {name: ranking(query) for name, ranking in rankers.items()}
+        except ValueError:  # the base ranker cannot parse the query: it is left out, as on the scoreboard
+            del labels[query]
+            continue
+        for name, ranking in found.items():
+            rankings[name][query] = ranking
+    if not labels:
+        return {}, 0
     report(0.95, "Measuring")
     found = compare_rankings(labels, rankings, metrics)
     means, compared = found.mean(), {}

@@ -23,7 +23,6 @@ from plackett.apps.workbench.workbench.queues import Queues
 from plackett.apps.workbench.workbench.rankings import MAX_RANKINGS, Rankings
 from plackett.apps.workbench.workbench.reviewing import Reviewing
 from plackett.apps.workbench.workbench.scoreboard import Scoreboard
-from plackett.apps.workbench.workbench.scoring import Scoring
 from plackett.apps.workbench.workbench.searching import Searching
 from plackett.apps.workbench.workbench.snapshots import Snapshots
 from plackett.apps.workbench.workbench.team import Team
@@ -82,9 +81,10 @@ class Workbench:
         self.query_sets = QuerySets(collection, store)
         board = (self.query_sets, self.rankings, self.labels)
         self.snapshots = Snapshots(collection, store, *board, self._cache, self.jobs)
-        scoring = Scoring()
-        self.scoreboard = Scoreboard(collection, *board, self.rankers, self.snapshots, scoring)
-        self.comparing = Comparing(collection, *board, self.rankers, self.snapshots, scoring)
+        self.comparing = Comparing(collection, *board, self.rankers, self.snapshots)
+        self.scoreboard = Scoreboard(
+            collection, self.query_sets, self.rankings, self.rankers, self.snapshots, self.comparing
+        )
         self.queues = Queues(collection, store, self.searching)
         self.team = Team(collection, store, self.searching, self.queues)
         self.is_warm = False
@@ -92,6 +92,7 @@ class Workbench:
     def close(self) -> None:
         """Stop background jobs. The store stays open."""
         self._cache.close()
+        self.comparing.close()
         self.jobs.close()
 
     def warm_up(self) -> None:

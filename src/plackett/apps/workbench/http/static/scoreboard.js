@@ -17,7 +17,7 @@ function chosen() {
   const form = new FormData($("#choose"));
   return {
     set_id: Number(form.get("set_id")), ranker: form.getAll("ranker"), measure: form.get("measure").trim(),
-    convention: form.get("convention"), judgements: form.get("judgements"), unjudged: form.get("unjudged"),
+    convention: form.get("convention"), judgements: form.get("judgements"),
   };
 }
 
