@@ -90,33 +90,6 @@ def test_ties_go_by_order_of_appearance_with_the_query_itself_first(weights, k):
         assert_same(neighbors.of(place), slow_neighbors(weights, features, features[place], place, k, 1.5))
 
 
-@pytest.mark.parametrize("weights", ["knn", "gaussian", "epanechnikov"])
-@pytest.mark.parametrize("n_columns", [2, 30])  # scikit-learn searches trees or multiplies matrices
-@pytest.mark.parametrize("levels", [3, 1000])
-def test_the_search_finds_what_all_distances_give(weights, n_columns, levels, monkeypatch):
-    rng = np.random.default_rng(2)
-    features = 1e5 + rng.integers(levels, size=(300, n_columns)) / levels
-    new = 1e5 + rng.integers(levels, size=(50, n_columns)) / levels
-    fitted = QueryWeights(weights, n_neighbors=5, n_neighbors_new=8, bandwidth=3.0).fit(features)
-    assert not fitted._can_search(5)
-    expected = fitted.of_observed(np.arange(300)[::-1]), fitted.of_new(new)
-    monkeypatch.setattr(query_weights, "SMALLEST_SEARCH", 100)
-    monkeypatch.setattr(query_weights, "PAIRS_PER_BLOCK", 1000)
-    assert fitted._can_search(8)
-    for found, wanted in zip((fitted.of_observed(np.arange(300)[::-1]), fitted.of_new(new)), expected, strict=True):
-        for field in ("indptr", "queries", "weights", "distances"):
-            np.testing.assert_array_equal(getattr(found, field), getattr(wanted, field))
-
-
-def test_the_search_is_sure_of_most_queries_without_ties(monkeypatch):
-    monkeypatch.setattr(query_weights, "SMALLEST_SEARCH", 100)
-    fitted = QueryWeights("knn", n_neighbors=5).fit(np.random.default_rng(3).normal(size=(300, 4)) + 1000)
-    compared = []
-    monkeypatch.setattr(QueryWeights, "_compare", lambda self, targets, rows, k: compared.append(rows))
-    fitted.of_observed(np.arange(300))
-    assert compared == []
-
-
 @pytest.mark.parametrize("pairs", [1, 50, 1 << 20])
 def test_blocks_make_no_difference(pairs, monkeypatch):
     features = np.random.default_rng(4).normal(size=(60, 2))
@@ -364,7 +337,7 @@ def test_errors_say_what_came_and_what_to_do(options, features, message):
         QueryWeights(**options).fit(features)
 
 
-def test_errors_about_targets(monkeypatch):
+def test_errors_about_targets():
     fitted = QueryWeights("gaussian").fit([[1.0, 2.0], [3.0, 4.0]])
     with pytest.raises(ValueError, match="have 1 column, but had 2 in fit"):
         fitted.of_new([[1.0]])
@@ -374,11 +347,9 @@ def test_errors_about_targets(monkeypatch):
         fitted.of_observed([0, 2])
     with pytest.raises(ValueError, match="needs the features of the new queries"):
         fitted.of_new(None)
-    for smallest_search in (query_weights.SMALLEST_SEARCH, 1):
-        monkeypatch.setattr(query_weights, "SMALLEST_SEARCH", smallest_search)
-        many = QueryWeights("knn", n_neighbors=1).fit(np.arange(80.0).reshape(40, 2))
-        with pytest.raises(ValueError, match="overflow"):
-            many.of_new([[1e300, 1e300]])
+    many = QueryWeights("knn", n_neighbors=1).fit(np.arange(80.0).reshape(40, 2))
+    with pytest.raises(ValueError, match="overflow"):
+        many.of_new([[1e300, 1e300]])
     ranked = QueryWeights("gaussian", kernels={0: "mallows"}).fit([[(1, 2, 3)]])
     with pytest.raises(ValueError, match="ranks 2 items, but ranked 3 in fit"):
         ranked.of_new([[(1, 2)]])

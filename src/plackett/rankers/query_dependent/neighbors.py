@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-
-from plackett._lazy import importing
-
-MORE_FOUND = 16  # extra neighbours that are searched, to resolve ties
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,32 +79,6 @@ def leave_out_zeros(
     weights[alone] = 1.0
     kept = np.flatnonzero(weights > 0)
     return Chosen(targets[row[kept]], queries[kept], weights[kept], distances[kept], alone.size)
-
-
-def search(
-    tree: Any, queries: np.ndarray, targets: np.ndarray, own: np.ndarray | None, k: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return queries that include the k nearest of each target, their distances, and whether that is certain.
-
-    scikit-learn's search does not order ties and may compute distances from products, with rounding errors. So more
-    than k are found and compared again. A query that was not found is farther than the farthest found, up to the
-    rounding error. ``tree`` holds the queries minus their mean, which makes that error small.
-    """
-    with importing:
-        from scipy.spatial.distance import cdist
-
-    centre = queries.mean(axis=0)
-    moved = targets - centre
-    reach, found = tree.kneighbors(moved, n_neighbors=k + MORE_FOUND)
-    found = np.sort(found, axis=1).astype(np.int64)
-    distances = np.array([cdist(row[None], queries[near])[0] for row, near in zip(targets, found, strict=True)])
-    largest = np.square(moved).sum(axis=1) + np.square(queries - centre).sum(axis=1).max()
-    error = 16 * (centre.size + 4) * np.finfo(np.float64).eps * largest
-    kth = np.partition(distances, k - 1, axis=1)[:, k - 1]
-    is_sure = reach[:, -1] ** 2 - error > kth**2
-    if own is not None:
-        is_sure &= (found == own[:, None]).any(axis=1)
-    return found, distances, is_sure
 
 
 def median_of_rows(distances: np.ndarray) -> np.ndarray:

@@ -14,7 +14,6 @@ from plackett._threads import map_blocks, one_blas_thread
 from plackett.exceptions import DataWarning, warn
 from plackett.rankers.query_dependent.kernels import Overlap, get_kernel
 from plackett.rankers.query_dependent.neighbors import (
-    MORE_FOUND,
     Chosen,
     Neighbors,
     first_places,
@@ -22,7 +21,6 @@ from plackett.rankers.query_dependent.neighbors import (
     leave_out_zeros,
     median_of_rows,
     nearest,
-    search,
 )
 from plackett.rankers.query_dependent.query_table import QueryTable, check_loaded_columns
 from plackett.storage.models.array_checks import check_matrix
@@ -31,7 +29,6 @@ from plackett.validation import check_choice, check_number, check_positive_int, 
 WEIGHTS = ("uniform", "individual", "knn", "gaussian", "epanechnikov", "tricube", "rectangular")
 
 PAIRS_PER_BLOCK = 1 << 20  # distances in memory at a time
-SMALLEST_SEARCH = 1024  # fewest training queries for which a tree search is faster than all distances
 
 
 @dataclass(eq=False, repr=False)
@@ -96,8 +93,6 @@ class QueryWeights(Parameters):
     bandwidth: float | str = "median"
     kernels: Mapping[int, Any] | None = None
 
-    _tree = None  # for the search of neighbours; built on first use, never saved
-
     @property
     def needs_features(self) -> bool:
         """Return whether the weights depend on the features of the queries."""
@@ -109,7 +104,6 @@ class QueryWeights(Parameters):
         ``"uniform"`` and ``"individual"`` do not need them: ``features`` may be None if ``n_queries`` is given.
         """
         self._check_parameters()
-        self._tree = None
         self.n_columns_ = 0
         self.numeric_: np.ndarray | None = None
         self.kernels_: list[Any] = []
@@ -219,18 +213,9 @@ class QueryWeights(Parameters):
             is_new = targets.own is None and self.n_neighbors_new is not None
             k = min((self.n_neighbors_new if is_new else self.n_neighbors) or k, k - targets.is_left_out)
         self._check_reach(targets)
-        chosen: list[Chosen] = []
-        rest = np.arange(targets.n)
-        if self._can_search(k) and not targets.is_left_out:
-            doubtful = [rest[:0]]
-            for rows in _blocks(rest, k + MORE_FOUND):
-                found, doubt = self._search(targets, rows, k)
-                chosen.append(found)
-                doubtful.append(doubt)
-            rest = np.concatenate(doubtful)
         with one_blas_thread():
-            blocks = [(rows,) for rows in _blocks(rest, self.n_queries_)]
-            chosen += map_blocks(lambda rows: self._compare(targets, rows, k), blocks)
+            blocks = [(rows,) for rows in _blocks(np.arange(targets.n), self.n_queries_)]
+            chosen = map_blocks(lambda rows: self._compare(targets, rows, k), blocks)
         n_vanished = sum(part.n_vanished for part in chosen)
         if n_vanished:
             warn(
@@ -254,66 +239,28 @@ class QueryWeights(Parameters):
             if not np.isfinite(np.square(reach).sum()):
                 raise ValueError("distances between the query features overflow. Scale the features first.")
 
-    def _can_search(self, k: int) -> bool:
-        is_by_distance = self.weights == "knn" or not isinstance(self.bandwidth, str)
-        is_worth_it = self.n_queries_ >= SMALLEST_SEARCH and k + MORE_FOUND <= self.n_queries_ // 2
-        return self.needs_features and is_by_distance and is_worth_it and not self.kernels_
-
-    def _search(self, targets: _Targets, rows: np.ndarray, k: int) -> tuple[Chosen, np.ndarray]:
-        """Return the neighbours of the targets whose nearest k are certain, and the rows of the other targets."""
-        assert self.numeric_ is not None  # columns without a kernel are numeric
-        assert targets.numeric is not None
-        if self._tree is None:
-            with importing:
-                from sklearn.neighbors import NearestNeighbors
-
-            self._tree = NearestNeighbors().fit(self.numeric_ - self.numeric_.mean(axis=0))
-        own = None if targets.own is None else targets.own[rows]
-        found, distances, is_sure = search(self._tree, self.numeric_, targets.numeric[rows], own, k)
-        if own is not None:
-            own = np.argmax(found == own[:, None], axis=1)[is_sure]
-        chosen = self._choose(rows[is_sure], found[is_sure], distances[is_sure], own, k)
-        return chosen, rows[~is_sure]
-
     def _compare(self, targets: _Targets, rows: np.ndarray, k: int) -> Chosen:
-        """Return the neighbours of some targets, by their distances to all training queries."""
-        places = np.broadcast_to(np.arange(self.n_queries_), (rows.size, self.n_queries_))
-        if targets.numeric is None:
-            distances = np.zeros(places.shape)
-        else:
+        """Return the k nearest of all training queries for some targets, and their weights.
+
+        With kernels, those with the largest weights are chosen, and the nearest of equal ones.
+        """
+        distances = np.zeros((rows.size, self.n_queries_))
+        if targets.numeric is not None:
             with importing:
                 from scipy.spatial.distance import cdist  # exact, unlike products of matrices: ties stay ties
 
             distances = cdist(targets.numeric[rows], self.numeric_)
-        own = None if targets.own is None else targets.own[rows]
-        if not self.kernels_ or not self.needs_features:
-            return self._choose(rows, places, distances, own, k, is_left_out=targets.is_left_out)
-        similarity = np.ones(places.shape)
-        for kernel, column, training in zip(self.kernels_, targets.coded, self.coded_, strict=True):
-            similarity *= kernel.similarity(column[rows], training)
-        if targets.is_left_out:
-            similarity[np.arange(rows.size), own] = 0.0
-        return self._choose(rows, places, distances, own, k, similarity=similarity, is_left_out=targets.is_left_out)
-
-    def _choose(
-        self,
-        rows: np.ndarray,
-        places: np.ndarray,
-        distances: np.ndarray,
-        own: np.ndarray | None,
-        k: int,
-        *,
-        similarity: np.ndarray | None = None,
-        is_left_out: bool = False,
-    ) -> Chosen:
-        """Return the k nearest of the queries at ``places`` (rising in each row), and their weights.
-
-        With similarities, those with the largest weights are chosen, and the nearest of equal ones.
-        """
-        bandwidth = self._bandwidth(distances)
-        products = None if similarity is None else self._products(similarity, distances, bandwidth)
+        bandwidth, products = self._bandwidth(distances), None
+        own = None if targets.own is None else (np.arange(rows.size), targets.own[rows])
+        if self.kernels_ and self.needs_features:
+            similarity = np.ones(distances.shape)
+            for kernel, column, training in zip(self.kernels_, targets.coded, self.coded_, strict=True):
+                similarity *= kernel.similarity(column[rows], training)
+            if targets.is_left_out:
+                similarity[own] = 0.0
+            products = self._products(similarity, distances, bandwidth)
         if own is not None:  # before others at distance 0, or after all
-            distances[np.arange(rows.size), own] = np.inf if is_left_out else -1.0
+            distances[own] = np.inf if targets.is_left_out else -1.0
         row, column = nearest(distances if products is None else -products, distances, k)
         near = np.maximum(distances[row, column], 0.0)
         if products is not None:
@@ -323,7 +270,7 @@ class QueryWeights(Parameters):
         else:
             u = relative(near, bandwidth[row])
             weights = smooth(self.weights, u, u[first_places(row, rows.size)][row])
-        return leave_out_zeros(rows, row, places[row, column], weights, near)
+        return leave_out_zeros(rows, row, column, weights, near)
 
     def _products(self, similarity: np.ndarray, distances: np.ndarray, bandwidth: np.ndarray) -> np.ndarray:
         """Return the products of similarities and of the weights by distance."""
