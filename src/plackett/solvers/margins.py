@@ -12,9 +12,8 @@ query-dependent rankers) never store the margins.
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import entr, expit
@@ -29,70 +28,37 @@ MOST_ROUNDS = 100  # of the concave-convex procedure
 # --- Losses of a single margin ----------------------------------------------------------------------------------------
 
 
-class MarginLoss(ABC):
+class MarginLoss(NamedTuple):
     """A decreasing function of a margin m.
 
     A convex one is the maximum of ``dual_values(y) - y m`` over dual variables y from 0 to 1.
     """
 
-    name: ClassVar[str]
-    is_convex: ClassVar[bool] = True
+    name: str
+    values: Callable[[np.ndarray], np.ndarray]
+    slopes: Callable[[np.ndarray], np.ndarray]  # first derivatives; at a kink, the one from the right
+    dual_values: Callable[[np.ndarray], np.ndarray] | None  # None if it is not convex
 
-    @abstractmethod
-    def values(self, margins: np.ndarray) -> np.ndarray: ...
-
-    @abstractmethod
-    def slopes(self, margins: np.ndarray) -> np.ndarray:
-        """Return first derivatives; at a kink, the one from the right."""
-
-    def dual_values(self, dual: np.ndarray) -> np.ndarray:
-        raise NotImplementedError(f"the loss {self.name} is not convex and has no dual.")
+    @property
+    def is_convex(self) -> bool:
+        return self.dual_values is not None
 
 
-class Hinge(MarginLoss):
-    """``max(0, 1 - m)``."""
-
-    name = "hinge"
-
-    def values(self, margins: np.ndarray) -> np.ndarray:
-        return np.maximum(1.0 - margins, 0.0)
-
-    def slopes(self, margins: np.ndarray) -> np.ndarray:
-        return np.where(margins < 1.0, -1.0, 0.0)
-
-    def dual_values(self, dual: np.ndarray) -> np.ndarray:
-        return dual
-
-
-class Logistic(MarginLoss):
-    """``log(1 + e^-m)``."""
-
-    name = "logistic"
-
-    def values(self, margins: np.ndarray) -> np.ndarray:
-        return np.logaddexp(0.0, -margins)
-
-    def slopes(self, margins: np.ndarray) -> np.ndarray:
-        return -expit(-margins)
-
-    def dual_values(self, dual: np.ndarray) -> np.ndarray:
-        return entr(dual) + entr(1.0 - dual)
-
-
-class Psi(MarginLoss):
-    """``min(1, max(0, 1 - m))``: the hinge, capped at 1."""
-
-    name = "psi"
-    is_convex = False
-
-    def values(self, margins: np.ndarray) -> np.ndarray:
-        return np.clip(1.0 - margins, 0.0, 1.0)
-
-    def slopes(self, margins: np.ndarray) -> np.ndarray:
-        return np.where((margins >= 0.0) & (margins < 1.0), -1.0, 0.0)
-
-
-LOSSES = {loss.name: loss for loss in (Hinge(), Logistic(), Psi())}
+LOSSES = {
+    loss.name: loss
+    for loss in (
+        MarginLoss("hinge", lambda m: np.maximum(1.0 - m, 0.0), lambda m: np.where(m < 1.0, -1.0, 0.0), lambda y: y),
+        MarginLoss(
+            "logistic", lambda m: np.logaddexp(0.0, -m), lambda m: -expit(-m), lambda y: entr(y) + entr(1.0 - y)
+        ),
+        MarginLoss(
+            "psi",
+            lambda m: np.clip(1.0 - m, 0.0, 1.0),
+            lambda m: np.where((m >= 0.0) & (m < 1.0), -1.0, 0.0),
+            None,
+        ),
+    )
+}
 
 
 # --- The problem ------------------------------------------------------------------------------------------------------
@@ -160,6 +126,7 @@ class MarginProblem:
         penalized, unpenalized = np.split(gradient, [self.n_penalized])
         if np.any(np.abs(unpenalized) > BALANCED * self.weights.sum()):
             return -np.inf
+        assert self.loss.dual_values is not None, "only convex losses have a dual"
         return float(self.weights @ self.loss.dual_values(dual)) - float(penalized @ penalized) / (2.0 * self.l2)
 
 
