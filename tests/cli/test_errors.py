@@ -38,7 +38,7 @@ def shown(capsys, monkeypatch):
             "check the permissions",
         ),
         (
-            FileNotFoundError(errno.ENOENT, "No such file", "/proc/x.plackett-0.part"),
+            FileNotFoundError(errno.ENOENT, "No such file", "/proc/x.plackett.part"),
             "/proc/x: no such",
             "check the path",
         ),

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 
-from plackett.storage.atomic import draft_folder, draft_of
+from plackett.storage.atomic import draft_of
 from plackett.text import build_index, open_index
 
 WRITERS = """
@@ -26,16 +26,14 @@ def save(what):
         pk.write_letor(data, "lists.txt")
     elif what == "parquet":
         pk.write_parquet(data, "lists.parquet")
-    elif what == "parts":
-        pk.write_parquet(data, "parts", partitions=2)
     else:
         build_index(["a text"]).save("index")
 """
-KINDS = ("model", "letor", "parquet", "parts", "index")
-WRITTEN = ["index", "lists.parquet", "lists.txt", "model.plackett", "parts"]
+KINDS = ("model", "letor", "parquet", "index")
+WRITTEN = ["index", "lists.parquet", "lists.txt", "model.plackett"]
 
 
-def test_temporary_files_of_killed_writers_are_deleted_by_the_next_save(tmp_path):
+def test_temporary_files_of_killed_writers_are_reused_by_the_next_save(tmp_path):
     code = WRITERS + (
         "for what in sys.argv[2:]: save(what)\n"  # so that each is loaded once only
         "shutil.rmtree('.', ignore_errors=True)\n"
@@ -49,16 +47,15 @@ def test_temporary_files_of_killed_writers_are_deleted_by_the_next_save(tmp_path
     )
     command = [sys.executable, "-c", code, tmp_path, *KINDS]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    assert sorted(name.partition(".plackett-")[0] for name in done.stdout.split()) == WRITTEN
+    assert sorted(name.removesuffix(".plackett.part") for name in done.stdout.split()) == WRITTEN
     assert sorted(os.listdir(tmp_path)) == WRITTEN
     assert os.listdir(tmp_path / "index") == ["index.plackett"]
-    assert sorted(os.listdir(tmp_path / "parts")) == ["part-00000.parquet", "part-00001.parquet"]
 
 
 def test_a_living_writer_keeps_its_temporary_file(tmp_path):
-    with draft_of(tmp_path / "a") as one, draft_of(tmp_path / "a") as other, draft_folder(tmp_path / "a") as folder:
-        assert len({one.name, other.name, folder}) == 3
-        assert all(map(os.path.exists, (one.name, other.name, folder)))
+    with draft_of(tmp_path / "a") as one, draft_of(tmp_path / "a") as other:
+        assert one.name != other.name
+        assert all(map(os.path.exists, (one.name, other.name)))
     assert os.listdir(tmp_path) == []
 
 

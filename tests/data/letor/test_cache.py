@@ -324,7 +324,7 @@ def test_drafts_of_killed_writers_are_removed_and_those_of_living_ones_are_not(t
     path.write_text("1 qid:1 1:0.5\n0 qid:1 1:0.25\n")
     read_letor(path, cache=True)
     (place,) = tmp_path.glob("*.plackett-cache")
-    draft = place.with_name(f"{place.name}.plackett-0.part")
+    draft = place.with_name(f"{place.name}.plackett.part")
     draft.write_bytes(b"torn")
     place.unlink()
     read_letor(path, cache=True)

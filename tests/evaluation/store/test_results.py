@@ -153,17 +153,17 @@ def test_readers_and_writers_at_the_same_time_see_whole_records_only(tmp_path):
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_drafts_of_killed_runs_are_removed_and_those_of_others_are_not(tmp_path):
+def test_the_draft_of_a_killed_run_is_replaced_by_the_next_result(tmp_path):
     store = ResultStore(tmp_path)
     store.put(KEY, {})
     name = only_file(store).name
-    dead, other = tmp_path / f"{name}.plackett-0.part", tmp_path / "mine.part"
+    dead, other = tmp_path / f"{name}.plackett.part", tmp_path / "mine.part"
     for path in (dead, other):
         path.write_bytes(b"half")
-    ResultStore(tmp_path)
+    ResultStore(tmp_path).put(KEY, {})
     assert (dead.exists(), other.exists()) == (False, True)
     with draft_of(tmp_path / name) as living:
-        ResultStore(tmp_path)
+        ResultStore(tmp_path).put(KEY, {})
         assert os.path.exists(living.name)
 
 

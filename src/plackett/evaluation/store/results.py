@@ -17,12 +17,10 @@ import numpy as np
 from plackett.evaluation.store.fingerprints import key_fingerprint
 from plackett.evaluation.store.keys import NotIdentifiable, code_of, identity_of
 from plackett.exceptions import warn
-from plackett.storage.atomic import remove_abandoned
 from plackett.storage.container import open_container, write_container
 
 KIND, VERSION = "plackett run", 4
 ENDING = ".run"
-DRAFTS = f"*{ENDING}.plackett-*.part"
 NAME_LENGTH = 32  # of the 64 digits of a key; the file holds them all
 
 
@@ -64,7 +62,6 @@ class ResultStore:
         self.folder.mkdir(parents=True, exist_ok=True)
         if not os.access(self.folder, os.W_OK | os.X_OK):  # otherwise every fit would fail at its end
             raise PermissionError(f"{self.folder} is not writable; results are stored there. Choose another folder.")
-        remove_abandoned(self.folder.glob(DRAFTS))
 
     def under(self, **parts: Any) -> ResultStore:
         """Return a store of the same folder that adds these parts to every key."""
