@@ -48,23 +48,6 @@ class StandIn(torch.nn.Module):
         return {"scores": (features["rows"] @ self.weight)[:, None]}
 
 
-class OldStandIn(StandIn):
-    """The same as sentence-transformers before 5.4 had it: a tokenizer and the output of transformers."""
-
-    class _Tokens(dict):
-        def to(self, device):
-            return self
-
-    preprocess = property()  # hasattr is False
-
-    def tokenizer(self, pairs, padding, truncation, return_tensors):
-        assert (padding, truncation, return_tensors) == (True, True, "pt")
-        return self._Tokens(rows=StandIn.preprocess(self, pairs)["rows"])
-
-    def forward(self, rows):
-        return (StandIn.forward(self, {"rows": rows})["scores"],)
-
-
 def load_example(name):
     path = Path(__file__).resolve().parents[3] / "examples" / f"{name}.py"
     spec = importlib.util.spec_from_file_location(f"example_{name}", path)
@@ -97,14 +80,20 @@ def value_and_gradient(module, inputs, labels, **named):
 
 
 @every_loss
-@pytest.mark.parametrize("encoder", [StandIn, OldStandIn])
-def test_the_value_is_the_mean_loss_of_the_lists(loss, encoder):
-    module = loss.as_sentence_transformers(encoder())
+def test_the_value_is_the_mean_loss_of_the_lists(loss):
+    module = loss.as_sentence_transformers(StandIn())
     value, gradient = value_and_gradient(module, *batch())
     rows, lists = flat_batch()
     expected, slope = loss.value_and_slope((rows @ module.model.weight).detach().numpy(), lists)
     assert value == pytest.approx(expected / 4, rel=1e-12)
     np.testing.assert_allclose(gradient, rows.numpy().T @ slope / 4, rtol=1e-10, atol=1e-12)
+
+
+def test_models_of_old_versions_are_refused():
+    old = torch.nn.Module()
+    old.num_labels, old.tokenizer = 1, str.split
+    with pytest.raises(TypeError, match=r"5\.4 or newer"):
+        L.ListMLE().as_sentence_transformers(old)
 
 
 @every_loss

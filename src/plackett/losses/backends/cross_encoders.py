@@ -64,6 +64,11 @@ class CrossEncoderLoss(torch.nn.Module):
         self, loss: Loss, model: Any, activation_fn: torch.nn.Module | None = None, mini_batch_size: int | None = None
     ):
         super().__init__()
+        if not hasattr(model, "preprocess"):
+            raise TypeError(
+                f"model is a {type(model).__name__} without preprocess(); a CrossEncoder of sentence-transformers 5.4 or "
+                "newer is needed. Update it: pip install -U sentence-transformers"
+            )
         if model.num_labels != 1:
             raise ValueError(
                 f"the model has {model.num_labels} output labels; a ranking loss needs one score per document. Create "
@@ -119,15 +124,10 @@ class CrossEncoderLoss(torch.nn.Module):
         return f"loss={self.loss!r}, mini_batch_size={self.mini_batch_size}"
 
     def _scores(self, pairs: list[tuple[Any, Any]], prompt: str | None, task: str | None) -> torch.Tensor:
-        device = self.model.device
-        if hasattr(self.model, "preprocess"):
-            features = self.model.preprocess(pairs, prompt=prompt, task=task)
-            for name, value in features.items():
-                features[name] = value.to(device) if isinstance(value, torch.Tensor) else value
-            return self.model(features)["scores"].view(-1)
-        # sentence-transformers before 5.4
-        features = self.model.tokenizer(pairs, padding=True, truncation=True, return_tensors="pt").to(device)
-        return self.model(**features)[0].view(-1)
+        features = self.model.preprocess(pairs, prompt=prompt, task=task)
+        for name, value in features.items():
+            features[name] = value.to(self.model.device) if isinstance(value, torch.Tensor) else value
+        return self.model(features)["scores"].view(-1)
 
 
 def _checked(inputs: Sequence[Any], labels: Any) -> tuple[Sequence[Any], Sequence[Any]]:

@@ -47,8 +47,8 @@ class TorchLoss:
     to the CPU and the slope is copied back.
 
     Values that depend on the labels (orders, levels, weights) are cached on ``queries.lists``, so reuse that object.
-    Losses with ``curvature_product`` can be differentiated twice, on the CPU; others raise an error. Scores that are
-    NaN or infinite raise an error on the CPU, and give a value that is not finite on a device.
+    Losses can be differentiated once; second derivatives are ``loss.curvature_product``. Scores that are NaN or
+    infinite raise an error on the CPU, and give a value that is not finite on a device.
 
     Parameters
     ----------
@@ -89,8 +89,7 @@ class TorchLoss:
         compute, lists, weights = self._checked(scores, queries, weights)
         order = _row_order(queries, scores)
         scores = scores if order is None else scores[order]
-        compute, curve = partial(compute, lists, weights), partial(self._curvature_product, lists, weights)
-        return _Value.apply(scores, compute, curve)[0]
+        return _Value.apply(scores, partial(compute, lists, weights))[0]
 
     @_not_compiled
     def value_and_slope(
@@ -220,18 +219,6 @@ class TorchLoss:
         counts = torch.from_numpy(weights).to(device=scores.device, dtype=scores.dtype)
         return on_device.value_and_slope(self.loss, scores, lists, counts)
 
-    def _curvature_product(
-        self, lists: QueryLists, weights: np.ndarray | None, scores: torch.Tensor, vector: torch.Tensor
-    ) -> torch.Tensor:
-        """Return the second derivative times a vector, by the compiled kernels."""
-        if not self.loss.has_curvature_product:
-            raise RuntimeError(f"{self.loss!r} can be differentiated once, not twice.")
-        at, along = (each.detach().to(device="cpu", dtype=torch.float64).contiguous() for each in (scores, vector))
-        found = self.loss.curvature_at(at.numpy(), lists)(along.numpy())
-        if weights is not None:
-            found = found * np.repeat(weights, np.diff(lists.indptr))
-        return torch.from_numpy(found).to(device=scores.device, dtype=_at_least_single(scores.dtype))
-
 
 def label_lists(labels: torch.Tensor, sizes: list[int]) -> QueryLists:
     """Return the lists of concatenated labels, ``sizes[q]`` of them for query ``q``."""
@@ -250,72 +237,38 @@ def _row_order(queries: Queries | QueryLists, scores: torch.Tensor) -> torch.Ten
     return torch.from_numpy(queries.row_order).to(scores.device)
 
 
-class _OfAllScores(torch.autograd.Function):
-    """A function computed by NumPy from the scores of all queries, which cannot be vectorised by vmap."""
+class _Value(torch.autograd.Function):
+    """The value and its slope, from one pass by NumPy; only the value is differentiable."""
 
     @staticmethod
-    def vmap(info, in_dims, *inputs):
-        raise RuntimeError("torch.vmap does not support losses; call the loss for one vector at a time.")
-
-
-class _Value(_OfAllScores):
-    """The value and its slope, from one pass; only the value is differentiable."""
-
-    @staticmethod
-    def forward(scores, compute, curve):
+    def forward(scores, compute):
         return compute(scores)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        scores, _, ctx.curve = inputs
         ctx.mark_non_differentiable(output[1])
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(scores, output[1])
+        ctx.save_for_backward(inputs[0], output[1])
 
     @staticmethod
     def backward(ctx, step, _):
-        if step is None:
-            return None, None, None
-        scores, slope = ctx.saved_tensors
-        if torch.is_grad_enabled():  # a second derivative may follow
-            return _Slope.apply(scores, slope, step, ctx.curve), None, None
-        return (slope * step).to(scores.dtype), None, None
+        return None if step is None else _Slope.apply(*ctx.saved_tensors, step), None
 
 
-class _Slope(_OfAllScores):
-    """The slope times the incoming gradient, as a function of the scores; its derivative is a curvature product."""
+class _Slope(torch.autograd.Function):
+    """The slope times the incoming gradient; its derivative is an error, because it would not be 0 as of a constant."""
 
     @staticmethod
-    def forward(scores, slope, step, curve):
+    def forward(scores, slope, step):
         return (slope * step).to(scores.dtype)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        scores, slope, step, ctx.curve = inputs
-        ctx.save_for_backward(scores, slope, step)
-
-    @staticmethod
-    def backward(ctx, pull):
-        asked = ctx.needs_input_grad[0], ctx.needs_input_grad[2]
-        of_scores, of_step = _Curvature.apply(*ctx.saved_tensors, pull, ctx.curve, asked)
-        return of_scores, None, of_step, None
-
-
-class _Curvature(_OfAllScores):
-    """The derivatives of ``_Slope`` in a direction; it has no further derivatives."""
-
-    @staticmethod
-    def forward(scores, slope, step, pull, curve, asked):
-        of_scores = (curve(scores, pull) * step).to(scores.dtype) if asked[0] else None
-        return of_scores, (slope * pull).sum().to(step.dtype) if asked[1] else None
 
     @staticmethod
     def setup_context(ctx, inputs, output):
         pass
 
     @staticmethod
-    def backward(ctx, *pulls):
-        raise RuntimeError("losses can be differentiated twice, not three times.")
+    def backward(ctx, pull):
+        raise RuntimeError("losses can be differentiated once, not twice; see loss.curvature_product.")
 
 
 def _of_queries(weights: Any, lists: QueryLists) -> np.ndarray:
