@@ -66,8 +66,8 @@ class CrossEncoderLoss(torch.nn.Module):
         super().__init__()
         if not hasattr(model, "preprocess"):
             raise TypeError(
-                f"model is a {type(model).__name__} without preprocess(); a CrossEncoder of sentence-transformers 5.4 or "
-                "newer is needed. Update it: pip install -U sentence-transformers"
+                f"model is a {type(model).__name__} without preprocess(); a CrossEncoder of sentence-transformers 5.4 "
+                "or newer is needed. Update it: pip install -U sentence-transformers"
             )
         if model.num_labels != 1:
             raise ValueError(
