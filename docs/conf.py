@@ -49,7 +49,7 @@ viewcode_line_numbers = True
 
 html_theme = "furo"
 html_title = "plackett"
-html_favicon = html_logo = "../src/plackett/apps/workbench/http/static/icon.svg"  # of the workbench, too
+html_favicon = html_logo = "../src/plackett/apps/workbench/static/icon.svg"  # of the workbench, too
 html_show_sphinx = False
 html_copy_source = False
 html_show_search_summary = False  # a browser does not fetch other pages of a site that is opened from disk

@@ -108,7 +108,7 @@ def _of_names() -> Iterator[str]:
 
 def _of_services() -> Iterator[str]:
     from plackett.apps.serve import app
-    from plackett.apps.workbench.http import board_routes, queue_routes, routes
+    from plackett.apps.workbench import board_routes, queue_routes, routes
 
     for route in app.ROUTES:
         yield f"serve {'|'.join(sorted(route.methods - {'HEAD'}))} {route.path}"

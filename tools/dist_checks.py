@@ -39,7 +39,7 @@ EXTRAS = {
     "text": "from plackett.text import Analyser; assert Analyser(stemmer='english')('wings') == ['wing']",
     "tune": "pk.select('listmle', data, grid={'l2': [1.0, 0.1]}, cv=2, method='optuna', n_trials=2)",
     "onnx": "pk.export(pk.LinearRanker().fit(data), 'onnx', 'model.onnx', check=data)",
-    "web": "import plackett.apps.workbench.http.app, plackett.apps.serve.service",
+    "web": "import plackett.apps.workbench.app, plackett.apps.serve.service",
     "postgres": "import psycopg",
     "trees": "pk.ranker('lightgbm').fit(data).predict(data)",
     "neural": "pk.NeuralRanker(n_epochs=2).fit(data).predict(data)",

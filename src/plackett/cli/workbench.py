@@ -98,8 +98,8 @@ def workbench(
 
     with open_port(host, port) as listener:  # a port that is in use is reported before the index is built
         settings = replace(settings, port=listener.getsockname()[1])  # the actual port if 0 was given
+        from plackett.apps.workbench.app import create_app
         from plackett.apps.workbench.db import default_store_path
-        from plackett.apps.workbench.http.app import create_app
         from plackett.apps.workbench.store import Store
 
         address = address_of(listener, settings)

@@ -46,7 +46,7 @@ class Server:
 
     def start(self):
         from plackett.apps.access.server import make_server, open_port
-        from plackett.apps.workbench.http.app import create_app
+        from plackett.apps.workbench.app import create_app
         from plackett.apps.workbench.settings import Settings
         from plackett.apps.workbench.store import Store
 

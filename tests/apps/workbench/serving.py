@@ -2,8 +2,8 @@
 
 import warnings
 
+from plackett.apps.workbench.app import create_app
 from plackett.apps.workbench.collections.text import TextCollection
-from plackett.apps.workbench.http.app import create_app
 from plackett.apps.workbench.settings import Settings
 from plackett.text import build_index
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from plackett.apps.access.errors import RequestError, client_errors
 from plackett.apps.workbench.board_records import Ranking
-from plackett.apps.workbench.errors import RequestError, client_errors
 from plackett.metrics.conventions import get_convention
 from plackett.metrics.measure import Measure, split_measures
 

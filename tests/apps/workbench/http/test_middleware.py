@@ -11,8 +11,8 @@ pytest.importorskip("fastapi")
 pytest.importorskip("sqlalchemy")
 
 from plackett.apps.access import guard
-from plackett.apps.workbench.http import middleware
-from plackett.apps.workbench.http.app import STATIC
+from plackett.apps.workbench import middleware
+from plackett.apps.workbench.app import STATIC
 from plackett.apps.workbench.settings import Settings
 from tests.apps.workbench.serving import HOME, TOKEN, client_of, page_of
 

@@ -10,9 +10,9 @@ pytest.importorskip("fastapi")
 pytest.importorskip("sqlalchemy")
 testclient = pytest.importorskip("starlette.testclient")
 
+from plackett.apps.workbench import pages  # noqa: E402
+from plackett.apps.workbench.app import create_app  # noqa: E402
 from plackett.apps.workbench.collections.text import open_collection  # noqa: E402
-from plackett.apps.workbench.http import pages  # noqa: E402
-from plackett.apps.workbench.http.app import create_app  # noqa: E402
 from plackett.apps.workbench.settings import Settings  # noqa: E402
 from plackett.apps.workbench.store import Store  # noqa: E402
 

@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("sqlalchemy")
 
-from plackett.apps.workbench.workbench.queues import dealt
+from plackett.apps.workbench.queues import dealt
 from tests.apps.workbench.serving import client_of, page_of
 
 API = "/api/v1"

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 
 import plackett as pk
 from plackett import Queries
+from plackett.apps.access.errors import RequestError
 from plackett.apps.workbench.collections.base import make_hits
 from plackett.apps.workbench.collections.letor import LetorCollection
-from plackett.apps.workbench.errors import RequestError
 from plackett.apps.workbench.limits import MAX_QUERY
 from plackett.apps.workbench.records import Judged
+from plackett.apps.workbench.refining import refine, refine_external
 from plackett.apps.workbench.schemas.refine import RefineRequest
-from plackett.apps.workbench.workbench.refining import refine, refine_external
 from plackett.data.trec.files import read_qrels
 from plackett.exceptions import StoreError
 from tests.apps.workbench.serving import HOSTILE, client_of, page_of, small_collection
@@ -481,7 +481,7 @@ def test_too_few_judgements_fail_the_job_with_a_message(client):
 
 
 def test_one_job_at_a_time_and_it_can_be_cancelled(client, monkeypatch):
-    from plackett.apps.workbench.workbench import training
+    from plackett.apps.workbench import training
 
     began = threading.Event()
 
@@ -509,7 +509,7 @@ def test_one_job_at_a_time_and_it_can_be_cancelled(client, monkeypatch):
 
 
 def test_an_internal_error_in_a_job_has_an_id_in_the_log(client, monkeypatch, caplog):
-    from plackett.apps.workbench.workbench import training
+    from plackett.apps.workbench import training
 
     def fails(*args, **options):
         raise RuntimeError("secret details")

@@ -11,8 +11,8 @@ pytest.importorskip("schemathesis")
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 
-from plackett.apps.workbench.http import board_routes, queue_routes, routes
-from plackett.apps.workbench.http.app import create_app
+from plackett.apps.workbench import board_routes, queue_routes, routes
+from plackett.apps.workbench.app import create_app
 from plackett.apps.workbench.settings import Settings
 from plackett.apps.workbench.store import Store
 from tests.apps.workbench.serving import TOKEN, small_collection

@@ -13,8 +13,8 @@ from plackett.apps.workbench.collections.letor import LetorCollection
 from plackett.apps.workbench.limits import MAX_SET_QUERIES
 from plackett.data.queries import Queries
 from tests.apps.workbench.browsing import until
-from tests.apps.workbench.http.test_routes import API, error_of
 from tests.apps.workbench.serving import client_of, page_of
+from tests.apps.workbench.test_routes import API, error_of
 
 QUERIES = ["wings lift", "boat float", "plane water"]
 

@@ -66,12 +66,12 @@ class Running:
 # Imports once, then lets one child after another serve until it is killed: as soon as a judgement was acknowledged.
 KILLED = """
 import http.client, json, os, signal, sys
-from plackett.apps.workbench.http.app import create_app
+from plackett.apps.workbench.app import create_app
 from plackett.apps.workbench.collections.text import open_collection
 from plackett.apps.access.server import open_port, serve
 from plackett.apps.workbench.settings import Settings
 from plackett.apps.workbench.store import Store
-from plackett.apps.workbench.workbench.workbench import Workbench
+from plackett.apps.workbench.bench import Workbench
 
 Workbench.warm_up = lambda self: None  # none of them lives that long
 token, rounds = sys.argv[1], int(sys.argv[2])

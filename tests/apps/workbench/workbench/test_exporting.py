@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import plackett as pk
+from plackett.apps.workbench import exporting
 from plackett.apps.workbench.collections.text import TextCollection
+from plackett.apps.workbench.exporting import FORMATS, escape_id, export_judgements, unescape_id
+from plackett.apps.workbench.importing import read_judgements
+from plackett.apps.workbench.pooling import pool_judgements
 from plackett.apps.workbench.records import Judgement, Preference
-from plackett.apps.workbench.workbench import exporting
-from plackett.apps.workbench.workbench.exporting import FORMATS, escape_id, export_judgements, unescape_id
-from plackett.apps.workbench.workbench.importing import read_judgements
-from plackett.apps.workbench.workbench.pooled_judgements import pool_judgements
-from plackett.apps.workbench.workbench.refining import refine
+from plackett.apps.workbench.refining import refine
 from plackett.text import build_index
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -7,9 +7,9 @@ import pytest
 
 import plackett as pk
 from plackett.apps.workbench.collections.base import make_hits
+from plackett.apps.workbench.measuring import TOO_FEW, measure_list, summarise
 from plackett.apps.workbench.records import Judged, Judgement, Preference
-from plackett.apps.workbench.workbench.measuring import TOO_FEW, measure_list, summarise
-from plackett.apps.workbench.workbench.refining import METHODS, refine
+from plackett.apps.workbench.refining import METHODS, refine
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

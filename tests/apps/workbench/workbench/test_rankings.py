@@ -11,10 +11,10 @@ import pytest
 pytest.importorskip("sqlalchemy")
 
 from plackett import LinearRanker
-from plackett.apps.workbench.workbench import rankings as rankings_module
-from plackett.apps.workbench.workbench.background import BackgroundCache
-from plackett.apps.workbench.workbench.rankings import Rankings
-from plackett.apps.workbench.workbench.trained_rankers import TrainedRankers
+from plackett.apps.workbench import rankings as rankings_module
+from plackett.apps.workbench.background import BackgroundCache
+from plackett.apps.workbench.rankers import TrainedRankers
+from plackett.apps.workbench.rankings import Rankings
 from plackett.data.queries import Queries
 from tests.apps.workbench.serving import small_collection
 

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("fastapi")
 
-from plackett.apps.workbench.workbench.reason_words import reason_words
+from plackett.apps.workbench.reason_words import reason_words
 from plackett.text import build_index, letor_features
 
 

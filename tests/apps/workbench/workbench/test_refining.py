@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from plackett.apps.workbench.collections.base import Hits, make_hits
 from plackett.apps.workbench.records import Judged
-from plackett.apps.workbench.workbench.refining import (
+from plackett.apps.workbench.refining import (
     METHODS,
     NO_GRADES,
     NO_JUDGEMENTS,

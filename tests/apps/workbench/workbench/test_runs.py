@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("cachetools")
 
+from plackett.apps.access.errors import RequestError
 from plackett.apps.workbench.board_records import Ranking
-from plackett.apps.workbench.errors import RequestError
 from plackett.apps.workbench.runs import compare_rankings, parse_measures, share_judged, total_of, values_of
 
 

@@ -11,7 +11,7 @@ import pytest
 import plackett as pk
 from plackett.apps.workbench.collections.letor import LetorCollection
 from plackett.apps.workbench.records import Judgement, Preference
-from plackett.apps.workbench.workbench.training import Cancelled, TooFewJudgements, train
+from plackett.apps.workbench.training import Cancelled, TooFewJudgements, train
 from plackett.data.queries import Queries
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -11,8 +11,8 @@ import time
 from typing import Any
 from urllib.parse import urlsplit
 
+from plackett.apps.access.errors import RequestError
 from plackett.apps.workbench.engines.settings import EngineSettings
-from plackett.apps.workbench.errors import RequestError
 
 MAX_ANSWER = 16 * 2**20  # bytes
 MAX_REASON = 300  # characters of an engine's own message

@@ -9,9 +9,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from plackett.apps.access.errors import client_errors
 from plackett.apps.workbench.board_records import Ranking
 from plackett.apps.workbench.collections.base import Collection, Hits
-from plackett.apps.workbench.errors import client_errors
+from plackett.apps.workbench.labels import ANNOTATOR, LabelSources
 from plackett.apps.workbench.records import Judged, Query
 from plackett.apps.workbench.runs import FIRST, compare_rankings
 from plackett.apps.workbench.schemas.lists import (
@@ -28,13 +29,12 @@ from plackett.apps.workbench.schemas.lists import (
     TextField,
     VisibleMeasures,
 )
-from plackett.apps.workbench.workbench.labels import ANNOTATOR, LabelSources
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from plackett.apps.workbench.refining import Refined
     from plackett.apps.workbench.store import Store
-    from plackett.apps.workbench.workbench.refining import Refined
 
 MAX_TITLE = 300  # characters in a list
 MAX_FIELD = 200_000  # characters of a document on a page
@@ -62,7 +62,7 @@ class Searching:
 
     def measures(self, user: str, query_id: int, options: MeasureRequest) -> MeasureResponse:
         """Return P@k and NDCG@k of the base order and the refined order."""
-        from plackett.apps.workbench.workbench.measuring import measure_list
+        from plackett.apps.workbench.measuring import measure_list
 
         query = self.query(query_id)
         hits, user_id = self.hits(query, options), self.user_id(user)
@@ -115,7 +115,7 @@ class Searching:
         self, user_id: int | None, query_id: int | None, text: str, hits: Hits, options: ListOptions
     ) -> RankedList:
         """Return a list refined by a user's judgements; None means a user or a query that is not stored yet."""
-        from plackett.apps.workbench.workbench.refining import refine
+        from plackett.apps.workbench.refining import refine
 
         judged, can_undo = Judged({}, []), False
         if user_id is not None and query_id is not None:
@@ -161,7 +161,7 @@ class Searching:
         judged: Judged,
         labels: dict[str, float],
     ) -> Result:
-        from plackett.apps.workbench.workbench.refining import reason_response
+        from plackett.apps.workbench.refining import reason_response
 
         docid = hits.docid[row]
         title, snippet = self._described(text, docid)
@@ -187,7 +187,7 @@ class Searching:
 
 def _on_labels(hits: Hits, refined_scores: np.ndarray, labels: dict[str, float]) -> VisibleMeasures | None:
     """Return both orders measured on the labels of the collection, by the rules of the scoreboard."""
-    from plackett.apps.workbench.workbench.measuring import VISIBLE
+    from plackett.apps.workbench.measuring import VISIBLE
 
     if not labels:
         return None

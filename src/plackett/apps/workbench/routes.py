@@ -10,8 +10,8 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from plackett.apps.workbench.http.api import Bench, Caller, PathId, as_download, as_json, new_router
-from plackett.apps.workbench.http.middleware import clean_user_name, set_user_cookie
+from plackett.apps.workbench.api import Bench, Caller, PathId, as_download, as_json, new_router
+from plackett.apps.workbench.middleware import clean_user_name, set_user_cookie
 from plackett.apps.workbench.schemas.base import PageRequest
 from plackett.apps.workbench.schemas.collection import (
     AnnotatorId,
@@ -246,6 +246,6 @@ def delete_ranker(bench: Bench, request: Annotated[RankerName, Query()]):
 @router.post("/refine", response_model=RefineResponse, tags=["refine"])
 def refine(request: RefineRequest):
     """Return the refined order of a list in the request. Nothing is looked up or stored."""
-    from plackett.apps.workbench.workbench.refining import refine_external  # imports the learning modules
+    from plackett.apps.workbench.refining import refine_external  # imports the learning modules
 
     return as_json(refine_external(request))

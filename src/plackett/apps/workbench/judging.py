@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from plackett.apps.access.errors import client_errors
 from plackett.apps.workbench.collections.base import Collection, Hits
-from plackett.apps.workbench.errors import client_errors
 from plackett.apps.workbench.records import Event, Query
 from plackett.apps.workbench.schemas.judging import (
     EventResponse,
@@ -14,7 +14,7 @@ from plackett.apps.workbench.schemas.judging import (
     ListRequest,
     PreferenceRequest,
 )
-from plackett.apps.workbench.workbench.searching import Searching
+from plackett.apps.workbench.searching import Searching
 
 if TYPE_CHECKING:
     from plackett.apps.workbench.store import Store

@@ -6,14 +6,14 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from plackett.apps.access.errors import RequestError, client_errors
 from plackett.apps.workbench.collections.base import Collection
-from plackett.apps.workbench.errors import RequestError, client_errors
 from plackett.apps.workbench.limits import MAX_SET_QUERIES
 from plackett.apps.workbench.schemas.queue import NextRequest, NextResponse, QueueResponse, QueueRow
 
 if TYPE_CHECKING:
+    from plackett.apps.workbench.searching import Searching
     from plackett.apps.workbench.store import Store
-    from plackett.apps.workbench.workbench.searching import Searching
 
 MINE, JUDGED, LISTS, SET = "mine", "judged", "lists", "set-"
 MAX_COUNTED = 200  # queries whose lists are searched for one response; about as many lists are cached

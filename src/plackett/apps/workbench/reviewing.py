@@ -8,10 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from plackett.apps.access.errors import RequestError, client_errors
 from plackett.apps.workbench.board_records import Ranking
 from plackett.apps.workbench.collections.base import Collection
-from plackett.apps.workbench.errors import RequestError, client_errors
 from plackett.apps.workbench.limits import FROZEN_DEPTH
+from plackett.apps.workbench.pooling import settled_judgements
 from plackett.apps.workbench.records import Judgement, Preference, User
 from plackett.apps.workbench.schemas.collection import (
     AnnotatorResponse,
@@ -24,12 +25,11 @@ from plackett.apps.workbench.schemas.collection import (
     QueriesResponse,
 )
 from plackett.apps.workbench.schemas.session import BaseRanker, CollectionName
-from plackett.apps.workbench.workbench.pooled_judgements import settled_judgements
-from plackett.apps.workbench.workbench.searching import Searching
+from plackett.apps.workbench.searching import Searching
 
 if TYPE_CHECKING:
+    from plackett.apps.workbench.exporting import ExportedFile
     from plackett.apps.workbench.store import Store
-    from plackett.apps.workbench.workbench.exporting import ExportedFile
 
 PEOPLE = "judgements of people"
 
@@ -81,7 +81,7 @@ class Reviewing:
 
     def describe(self) -> CollectionResponse:
         """Return the collection and the statistics of its judgements."""
-        from plackett.apps.workbench.workbench.measuring import summarise
+        from plackett.apps.workbench.measuring import summarise
 
         key = self._collection.key
         summary = summarise(self._store.judgements(key), self._store.preferences(key), self._store.n_changed(key))
@@ -117,7 +117,7 @@ class Reviewing:
 
     def export_file(self, user: str, request: ExportRequest) -> ExportedFile:
         """Return the judgements of all users, of this one, or of an annotator, as a file."""
-        from plackett.apps.workbench.workbench.exporting import export_judgements
+        from plackett.apps.workbench.exporting import export_judgements
 
         if request.annotator is not None:
             judgements, preferences, _ = self.chosen_judgements(None, request.annotator)
@@ -133,7 +133,7 @@ class Reviewing:
 
     def import_file(self, user: str, request: ImportRequest) -> ImportResponse:
         """Add the judgements of a file to this user's, or to those of an annotator, all or nothing."""
-        from plackett.apps.workbench.workbench.importing import read_judgements
+        from plackett.apps.workbench.importing import read_judgements
 
         file_format = None if request.format == "auto" else request.format
         with client_errors():

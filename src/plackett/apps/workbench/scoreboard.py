@@ -6,10 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from plackett.apps.access.errors import RequestError
 from plackett.apps.workbench.board_records import Snapshot
 from plackett.apps.workbench.collections.base import Collection
-from plackett.apps.workbench.errors import RequestError
+from plackett.apps.workbench.comparing import NOW, Comparing, Measured
 from plackett.apps.workbench.limits import FROZEN_DEPTH
+from plackett.apps.workbench.query_sets import QuerySets
+from plackett.apps.workbench.rankers import TRAINED_NOTE, TrainedRankers
+from plackett.apps.workbench.rankings import Rankings
 from plackett.apps.workbench.runs import FIRST, finite, parse_measures, total_of
 from plackett.apps.workbench.schemas.query_sets import QuerySetResponse
 from plackett.apps.workbench.schemas.scoreboard import (
@@ -19,15 +23,11 @@ from plackett.apps.workbench.schemas.scoreboard import (
     ScoreboardRequest,
     ScoreboardResponse,
 )
-from plackett.apps.workbench.workbench.comparing import NOW, Comparing, Measured
-from plackett.apps.workbench.workbench.query_sets import QuerySets
-from plackett.apps.workbench.workbench.rankings import Rankings
-from plackett.apps.workbench.workbench.trained_rankers import TRAINED_NOTE, TrainedRankers
 from plackett.evaluation.compare.comparison import is_significant
 from plackett.metrics.conventions import get_convention
 
 if TYPE_CHECKING:
-    from plackett.apps.workbench.workbench.snapshots import Snapshots
+    from plackett.apps.workbench.snapshots import Snapshots
     from plackett.metrics.measure import Measure
 
 MAX_TREND = 10  # snapshots in a trend

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from plackett.apps.access.errors import client_errors
 from plackett.apps.workbench.collections.base import Hits, make_hits
-from plackett.apps.workbench.errors import client_errors
+from plackett.apps.workbench.reason_words import reason_words
 from plackett.apps.workbench.records import Judged
 from plackett.apps.workbench.schemas.lists import Reason as ReasonResponse
 from plackett.apps.workbench.schemas.refine import RefineRequest, RefineResponse
-from plackett.apps.workbench.workbench.reason_words import reason_words
 from plackett.data.feedback.feedback import ETA, Feedback
 from plackett.data.queries import Queries
 from plackett.rankers.refinement.boosted import LinearRefiner, MultiplicativeRefiner

@@ -11,13 +11,13 @@ from fastapi import FastAPI, Query, Request
 from fastapi.responses import FileResponse, HTMLResponse, Response
 from pydantic import BaseModel, ValidationError
 
-from plackett.apps.workbench.errors import RequestError
-from plackett.apps.workbench.http.charts import history_chart, sparkline
-from plackett.apps.workbench.http.pages import bench_of, ranker_name, render_page
+from plackett.apps.access.errors import RequestError
+from plackett.apps.workbench.charts import history_chart, sparkline
+from plackett.apps.workbench.comparing import FROZEN
+from plackett.apps.workbench.pages import bench_of, ranker_name, render_page
 from plackett.apps.workbench.schemas.query_sets import QuerySource
 from plackett.apps.workbench.schemas.scoreboard import Order, ScoreboardRequest
 from plackett.apps.workbench.schemas.snapshots import ComparisonRequest, ComparisonResponse
-from plackett.apps.workbench.workbench.comparing import FROZEN
 from plackett.metrics.conventions import CONVENTIONS
 from plackett.metrics.judged_lists import mean_of_counted
 from plackett.metrics.measure import KINDS

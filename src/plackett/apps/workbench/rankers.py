@@ -11,16 +11,16 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from plackett.apps.access.errors import RequestError, client_errors
 from plackett.apps.workbench.collections.base import Collection
-from plackett.apps.workbench.errors import RequestError, client_errors
 from plackett.apps.workbench.records import Judgement, Preference, RankerSummary
 from plackett.apps.workbench.schemas.training import RankerResponse, RankersResponse
 
 if TYPE_CHECKING:
     from plackett.apps.workbench.board_records import Ranking
+    from plackett.apps.workbench.exporting import ExportedFile
     from plackett.apps.workbench.store import Store
-    from plackett.apps.workbench.workbench.exporting import ExportedFile
-    from plackett.apps.workbench.workbench.training import Progress
+    from plackett.apps.workbench.training import Progress
     from plackett.rankers.base import Ranker
 
 LOG = logging.getLogger("plackett.apps.workbench")
@@ -117,7 +117,7 @@ class TrainedRankers:
         cancel: threading.Event,
     ) -> dict[str, Any]:
         """Train and save a ranker; return the result of the job. ``source`` says whose judgements they are."""
-        from plackett.apps.workbench.workbench.training import train
+        from plackett.apps.workbench.training import train
 
         told = {"base": base, "base_ranking": base_ranking, "progress": progress, "cancel": cancel}
         trained = train(self._collection, judgements, preferences, **told)
@@ -139,7 +139,7 @@ class TrainedRankers:
 
     def file(self, name: str) -> ExportedFile:
         """Return the model file of a ranker, which ``plackett.load`` and the commands read."""
-        from plackett.apps.workbench.workbench.exporting import ExportedFile
+        from plackett.apps.workbench.exporting import ExportedFile
 
         self._summary(name)
         with client_errors():

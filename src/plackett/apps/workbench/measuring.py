@@ -9,6 +9,7 @@ import numpy as np
 
 from plackett.apps.workbench.collections.base import Hits
 from plackett.apps.workbench.records import Judged, Judgement, Preference
+from plackett.apps.workbench.refining import RELEVANT_FROM, refined_scores
 from plackett.apps.workbench.schemas.collection import (
     AgreementResponse,
     ContradictionsResponse,
@@ -16,7 +17,6 @@ from plackett.apps.workbench.schemas.collection import (
     SummaryResponse,
 )
 from plackett.apps.workbench.schemas.lists import MeasureResponse, VisibleMeasures
-from plackett.apps.workbench.workbench.refining import RELEVANT_FROM, refined_scores
 from plackett.data.feedback.feedback import Feedback
 from plackett.evaluation.agreement import grade_agreement
 from plackett.evaluation.evaluate import evaluate

@@ -11,14 +11,14 @@ import jinja2
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, Response
 
+from plackett.apps.access.errors import RequestError, client_errors
 from plackett.apps.workbench import limits
+from plackett.apps.workbench.bench import Workbench
 from plackett.apps.workbench.collections.base import Hits
-from plackett.apps.workbench.errors import RequestError, client_errors
+from plackett.apps.workbench.queues import known_queue
 from plackett.apps.workbench.schemas.lists import ListOptions, RankedList, Result
 from plackett.apps.workbench.schemas.queue import NextRequest
 from plackett.apps.workbench.schemas.values import METHODS
-from plackett.apps.workbench.workbench.queues import known_queue
-from plackett.apps.workbench.workbench.workbench import Workbench
 from plackett.validation import count_of
 
 VIEWS = ("refined", "before", "side")
@@ -317,7 +317,7 @@ def when(time: datetime) -> str:
 
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("plackett.apps.workbench.http"),
+        loader=jinja2.PackageLoader("plackett.apps.workbench"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

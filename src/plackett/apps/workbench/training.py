@@ -16,10 +16,10 @@ from sklearn.base import clone
 from plackett.apps.workbench.board_records import Ranking
 from plackett.apps.workbench.collections.base import CANDIDATES, Collection
 from plackett.apps.workbench.limits import FROZEN_DEPTH
+from plackett.apps.workbench.pooling import pool_judgements
 from plackett.apps.workbench.records import Judged, Judgement, Preference
+from plackett.apps.workbench.refining import RELEVANT_FROM, labels_of_pairs
 from plackett.apps.workbench.runs import UNJUDGED, compare_rankings
-from plackett.apps.workbench.workbench.pooled_judgements import pool_judgements
-from plackett.apps.workbench.workbench.refining import RELEVANT_FROM, labels_of_pairs
 from plackett.data.queries import Queries
 from plackett.evaluation.select.select import select
 from plackett.evaluation.splits import QueryKFold

@@ -8,13 +8,13 @@ from fastapi import APIRouter, Depends, Path, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
-from plackett.apps.workbench.http.middleware import Credentials
+from plackett.apps.workbench.bench import Workbench
 from plackett.apps.workbench.limits import MAX_ID
+from plackett.apps.workbench.middleware import Credentials
 from plackett.apps.workbench.schemas.base import ErrorResponse
-from plackett.apps.workbench.workbench.workbench import Workbench
 
 if TYPE_CHECKING:
-    from plackett.apps.workbench.workbench.exporting import ExportedFile
+    from plackett.apps.workbench.exporting import ExportedFile
 
 PREFIX = "/api/v1"
 RESPONSES: dict[int | str, dict[str, Any]] = {

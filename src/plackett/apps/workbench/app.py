@@ -15,13 +15,13 @@ from starlette.staticfiles import StaticFiles
 
 from plackett import __version__
 from plackett.apps.access.error_responses import EXCEPTION_HANDLERS
+from plackett.apps.workbench import board_pages, board_routes, pages, queue_pages, queue_routes, routes
+from plackett.apps.workbench.api import PREFIX
+from plackett.apps.workbench.bench import Workbench
 from plackett.apps.workbench.collections.base import Collection
-from plackett.apps.workbench.http import board_pages, board_routes, pages, queue_pages, queue_routes, routes
-from plackett.apps.workbench.http.api import PREFIX
-from plackett.apps.workbench.http.invalid_requests import on_invalid
-from plackett.apps.workbench.http.middleware import SafetyMiddleware
+from plackett.apps.workbench.invalid_requests import on_invalid
+from plackett.apps.workbench.middleware import SafetyMiddleware
 from plackett.apps.workbench.settings import Settings
-from plackett.apps.workbench.workbench.workbench import Workbench
 
 if TYPE_CHECKING:
     from plackett.apps.workbench.store import Store

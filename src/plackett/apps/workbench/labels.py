@@ -7,8 +7,8 @@ import threading
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Protocol
 
+from plackett.apps.access.errors import RequestError
 from plackett.apps.workbench.collections.base import Collection
-from plackett.apps.workbench.errors import RequestError
 
 if TYPE_CHECKING:
     from plackett.apps.workbench.store import Store

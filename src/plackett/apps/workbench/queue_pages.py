@@ -6,8 +6,8 @@ from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, Response
 
 from plackett.apps.workbench import limits
-from plackett.apps.workbench.http.pages import bench_of, render_page
-from plackett.apps.workbench.workbench.queues import known_queue
+from plackett.apps.workbench.pages import bench_of, render_page
+from plackett.apps.workbench.queues import known_queue
 
 QUERIES, DISAGREEMENTS = 50, 50  # on a page
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Query
 
-from plackett.apps.workbench.http.api import Bench, Caller, PathId, as_json, new_router
+from plackett.apps.workbench.api import Bench, Caller, PathId, as_json, new_router
 from plackett.apps.workbench.schemas.query_sets import (
     QuerySetId,
     QuerySetRequest,

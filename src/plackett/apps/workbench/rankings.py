@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cachetools import LRUCache
 
+from plackett.apps.access.errors import RequestError
+from plackett.apps.workbench.background import BackgroundCache
 from plackett.apps.workbench.board_records import Ranking
 from plackett.apps.workbench.collections.base import Collection
-from plackett.apps.workbench.errors import RequestError
 from plackett.apps.workbench.limits import FROZEN_DEPTH
-from plackett.apps.workbench.workbench.background import BackgroundCache
-from plackett.apps.workbench.workbench.trained_rankers import query_digest
+from plackett.apps.workbench.rankers import query_digest
 from plackett.data.queries import Queries
 from plackett.validation import count_of
 
 if TYPE_CHECKING:
-    from plackett.apps.workbench.workbench.trained_rankers import TrainedRankers
+    from plackett.apps.workbench.rankers import TrainedRankers
     from plackett.rankers.base import Ranker
 
 LOG = logging.getLogger("plackett.apps.workbench")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from plackett.apps.workbench.errors import RequestError, client_errors
+from plackett.apps.access.errors import RequestError, client_errors
 from plackett.apps.workbench.records import Job
 from plackett.apps.workbench.schemas.training import JobResponse, JobsResponse
 
@@ -91,7 +91,7 @@ class JobRunner:
             self._store.interrupt_jobs(self._collection)
 
     def _run(self, job_id: int, work: Work, cancel: threading.Event) -> None:
-        from plackett.apps.workbench.workbench.training import Cancelled
+        from plackett.apps.workbench.training import Cancelled
 
         try:
             self._store.update_job(job_id)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from plackett.apps.access.errors import RequestError, client_errors
 from plackett.apps.workbench.board_records import QuerySet
 from plackett.apps.workbench.collections.base import Collection
-from plackett.apps.workbench.errors import RequestError, client_errors
 from plackett.apps.workbench.limits import MAX_QUERY, MAX_SET_QUERIES
 from plackett.apps.workbench.schemas.query_sets import (
     QuerySetRequest,
@@ -66,7 +66,7 @@ class QuerySets:
         if request.source == "text":
             return _lines(request.text), "pasted text"
         if request.source == "judged-file":
-            from plackett.apps.workbench.workbench.importing import read_judgements
+            from plackett.apps.workbench.importing import read_judgements
 
             found = read_judgements(request.text.encode("utf-8", "replace"))
             texts = [row[0] for row in found.rows] + [pair[0] for pair in found.preferences]

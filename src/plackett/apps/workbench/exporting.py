@@ -17,9 +17,9 @@ from urllib.parse import quote, unquote
 import numpy as np
 
 from plackett.apps.workbench.collections.base import Collection
+from plackett.apps.workbench.pooling import NO_DOCUMENTS, graded_hits, pool_judgements
 from plackett.apps.workbench.records import Judged, Judgement, Preference
-from plackett.apps.workbench.workbench.pooled_judgements import NO_DOCUMENTS, graded_hits, pool_judgements
-from plackett.apps.workbench.workbench.refining import refined_scores
+from plackett.apps.workbench.refining import refined_scores
 from plackett.data.letor.write import write_letor
 from plackett.data.queries import Queries
 from plackett.data.trec.files import write_qrels, write_trec_run

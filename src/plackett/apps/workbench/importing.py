@@ -6,8 +6,8 @@ import math
 from typing import NamedTuple
 
 from plackett.apps.workbench.collections.base import Collection
+from plackett.apps.workbench.exporting import unescape_id
 from plackett.apps.workbench.limits import MAX_GRADE
-from plackett.apps.workbench.workbench.exporting import unescape_id
 from plackett.data import judgements
 from plackett.data.documents.read import as_text
 from plackett.validation import count_of

@@ -7,22 +7,22 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from plackett.apps.access.errors import client_errors
+from plackett.apps.workbench.background import BackgroundCache
 from plackett.apps.workbench.board_records import FrozenQuery, Ranking, Snapshot
 from plackett.apps.workbench.collections.base import Collection
-from plackett.apps.workbench.errors import client_errors
+from plackett.apps.workbench.jobs import JobRunner
+from plackett.apps.workbench.labels import LabelSources
+from plackett.apps.workbench.query_sets import QuerySets
+from plackett.apps.workbench.rankings import Rankings
 from plackett.apps.workbench.runs import compare_rankings, parse_measures, total_of, values_of
 from plackett.apps.workbench.schemas.snapshots import SnapshotRequest, SnapshotResponse, SnapshotsResponse
 from plackett.apps.workbench.schemas.training import JobResponse
-from plackett.apps.workbench.workbench.background import BackgroundCache
-from plackett.apps.workbench.workbench.jobs import JobRunner
-from plackett.apps.workbench.workbench.labels import LabelSources
-from plackett.apps.workbench.workbench.query_sets import QuerySets
-from plackett.apps.workbench.workbench.rankings import Rankings
 from plackett.validation import count_of
 
 if TYPE_CHECKING:
     from plackett.apps.workbench.store import Store
-    from plackett.apps.workbench.workbench.training import Progress
+    from plackett.apps.workbench.training import Progress
     from plackett.metrics.measure import Measure
 
 
@@ -64,7 +64,7 @@ class Snapshots:
             self._rankings.key(name)  # unknown rankers are refused now
 
         def work(job_id: int, progress: Progress, cancel: threading.Event) -> dict[str, Any]:
-            from plackett.apps.workbench.workbench.training import Cancelled
+            from plackett.apps.workbench.training import Cancelled
 
             frozen = []
             for number, query in enumerate(queries, 1):

@@ -9,10 +9,16 @@ from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
 
+from plackett.apps.access.errors import RequestError
+from plackett.apps.workbench.background import BackgroundCache
 from plackett.apps.workbench.board_records import Ranking, Snapshot
 from plackett.apps.workbench.collections.base import Collection
-from plackett.apps.workbench.errors import RequestError
+from plackett.apps.workbench.labels import LabelSources
 from plackett.apps.workbench.limits import FROZEN_DEPTH
+from plackett.apps.workbench.query_sets import QuerySets
+from plackett.apps.workbench.rankers import TRAINED_NOTE, TrainedRankers
+from plackett.apps.workbench.rankings import Found, Rankings, failures_note, ranked
+from plackett.apps.workbench.refining import RELEVANT_FROM
 from plackett.apps.workbench.runs import (
     FIRST,
     UNJUDGED,
@@ -31,13 +37,7 @@ from plackett.apps.workbench.schemas.snapshots import (
     ComparisonResponse,
     PairResponse,
 )
-from plackett.apps.workbench.workbench.background import BackgroundCache
-from plackett.apps.workbench.workbench.labels import LabelSources
-from plackett.apps.workbench.workbench.query_sets import QuerySets
-from plackett.apps.workbench.workbench.rankings import Found, Rankings, failures_note, ranked
-from plackett.apps.workbench.workbench.refining import RELEVANT_FROM
-from plackett.apps.workbench.workbench.snapshots import Snapshots
-from plackett.apps.workbench.workbench.trained_rankers import TRAINED_NOTE, TrainedRankers
+from plackett.apps.workbench.snapshots import Snapshots
 from plackett.validation import count_of
 
 if TYPE_CHECKING:

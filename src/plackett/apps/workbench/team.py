@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from plackett.apps.access.errors import RequestError, client_errors
 from plackett.apps.workbench.collections.base import Collection
-from plackett.apps.workbench.errors import RequestError, client_errors
+from plackett.apps.workbench.queues import Queues, dealt
 from plackett.apps.workbench.schemas.queue import (
     AssignRequest,
     AssignResponse,
@@ -16,11 +17,10 @@ from plackett.apps.workbench.schemas.queue import (
     NotesUpdate,
     SettleRequest,
 )
-from plackett.apps.workbench.workbench.queues import Queues, dealt
 
 if TYPE_CHECKING:
+    from plackett.apps.workbench.searching import Searching
     from plackett.apps.workbench.store import Store
-    from plackett.apps.workbench.workbench.searching import Searching
 
 
 class Team:
@@ -65,7 +65,7 @@ class Team:
 
     def disagreements(self, limit: int, offset: int) -> DisagreementsResponse:
         """Return documents that people graded differently, unsettled ones first."""
-        from plackett.apps.workbench.workbench.measuring import agreement_of, disputes
+        from plackett.apps.workbench.measuring import agreement_of, disputes
 
         judgements = list(self._store.judgements(self._collection.key))
         settled = self._store.settlements(self._collection.key)

@@ -7,32 +7,32 @@ import threading
 from typing import TYPE_CHECKING
 
 from plackett import __version__, _lazy
+from plackett.apps.access.errors import RequestError, client_errors
+from plackett.apps.workbench.background import BackgroundCache
 from plackett.apps.workbench.collections.base import Collection
-from plackett.apps.workbench.errors import RequestError, client_errors
+from plackett.apps.workbench.comparing import Comparing
+from plackett.apps.workbench.jobs import JobRunner
+from plackett.apps.workbench.judging import Judging
+from plackett.apps.workbench.labels import LabelSources
+from plackett.apps.workbench.query_sets import QuerySets
+from plackett.apps.workbench.queues import Queues
+from plackett.apps.workbench.rankers import TrainedRankers
+from plackett.apps.workbench.rankings import MAX_RANKINGS, Rankings
+from plackett.apps.workbench.reviewing import Reviewing
 from plackett.apps.workbench.schemas.session import Session
 from plackett.apps.workbench.schemas.training import JobResponse, TrainRequest
 from plackett.apps.workbench.schemas.values import METHODS
+from plackett.apps.workbench.scoreboard import Scoreboard
+from plackett.apps.workbench.searching import Searching
 from plackett.apps.workbench.settings import Settings
-from plackett.apps.workbench.workbench.background import BackgroundCache
-from plackett.apps.workbench.workbench.comparing import Comparing
-from plackett.apps.workbench.workbench.jobs import JobRunner
-from plackett.apps.workbench.workbench.judging import Judging
-from plackett.apps.workbench.workbench.labels import LabelSources
-from plackett.apps.workbench.workbench.query_sets import QuerySets
-from plackett.apps.workbench.workbench.queues import Queues
-from plackett.apps.workbench.workbench.rankings import MAX_RANKINGS, Rankings
-from plackett.apps.workbench.workbench.reviewing import Reviewing
-from plackett.apps.workbench.workbench.scoreboard import Scoreboard
-from plackett.apps.workbench.workbench.searching import Searching
-from plackett.apps.workbench.workbench.snapshots import Snapshots
-from plackett.apps.workbench.workbench.team import Team
-from plackett.apps.workbench.workbench.trained_rankers import TrainedRankers
+from plackett.apps.workbench.snapshots import Snapshots
+from plackett.apps.workbench.team import Team
 from plackett.exceptions import StoreError
 
 if TYPE_CHECKING:
     from plackett.apps.workbench.board_records import Ranking
     from plackett.apps.workbench.store import Store
-    from plackett.apps.workbench.workbench.training import Progress
+    from plackett.apps.workbench.training import Progress
 
 
 LOG = logging.getLogger("plackett.apps.workbench")
@@ -98,7 +98,7 @@ class Workbench:
     def warm_up(self) -> None:
         """Load what requests need, so that the first one does not wait for imports and the index."""
         with _lazy.importing:
-            from plackett.apps.workbench.workbench import exporting, importing, measuring, training  # noqa: F401
+            from plackett.apps.workbench import exporting, importing, measuring, training  # noqa: F401
             from plackett.clicks.reading import lists  # noqa: F401
 
         try:

@@ -1,1 +1,0 @@
-"""The workbench over HTTP: application, routes, pages, request checks and server."""

@@ -1,1 +1,0 @@
-"""Use cases of the workbench, independent of HTTP: searching, judging, measuring, training, files."""
