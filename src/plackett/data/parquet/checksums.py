@@ -7,6 +7,7 @@ before, then one of these checksums and the footer, then ``MAGIC``.
 
 from __future__ import annotations
 
+import io
 import os
 import struct
 import zlib
@@ -22,80 +23,47 @@ _NEAR = 64  # bytes around its position: parts of MAGIC there mean that the file
 _END = len(PARQUET) + 4  # length of the footer, and the format's name
 
 
-class SummedFile:
-    """The target of a Parquet writer; after ``hold`` and the end of the writer, ``finish`` adds the checksums."""
-
-    def __init__(self, file: BinaryIO):
-        self._file, self._sums = file, [0]
-        self._size, self._is_held, self._rest = 0, False, bytearray()
-        self.closed = False
-
-    def write(self, content: bytes) -> int:
-        if self._is_held:
-            self._rest += content
-        else:
-            self._add(content)
-            self._file.write(content)
-        return len(content)
-
-    def _add(self, content: bytes) -> None:
-        view = memoryview(content).cast("B")
-        while view:
-            step = view[: BLOCK - self._size % BLOCK]
-            if self._size and self._size % BLOCK == 0:
-                self._sums.append(0)
-            self._sums[-1] = zlib.crc32(step, self._sums[-1])
-            self._size += len(step)
-            view = view[len(step) :]
-
-    def hold(self) -> None:
-        """Buffer what follows, the footer, until ``finish``."""
-        self._is_held = True
-
-    def finish(self) -> None:
-        """Write the checksums and the footer."""
-        start = len(self._rest) - _END - int.from_bytes(self._rest[-_END:-4], "little")
-        head, footer = bytes(self._rest[:start]), bytes(self._rest[start:])
-        self._add(head)  # indexes of columns, if any
-        sums = struct.pack(f"<{len(self._sums)}I", *self._sums)
-        self._file.write(head + sums + struct.pack("<I", zlib.crc32(sums + footer)) + MAGIC + footer)
-
-    def flush(self) -> None:
-        self._file.flush()
+def add_checksums(file: BinaryIO) -> None:
+    """Write the checksums of a complete Parquet file into it; it is open for reading and writing."""
+    end = file.seek(-_END, io.SEEK_END)
+    start = file.seek(end - int.from_bytes(file.read(4), "little"))
+    footer = file.read()
+    sums = block_sums(file, start)
+    content = struct.pack(f"<{len(sums)}I", *sums)
+    file.seek(start)
+    file.write(content + struct.pack("<I", zlib.crc32(content + footer)) + MAGIC + footer)
 
 
-class Sums:
-    """The checksums of an open Parquet file; ``is_there`` is whether it has any. The footer is verified at once."""
+class Ending:
+    """The footer of an open Parquet file and the checksums before it, if any; those of the footer are compared."""
 
     def __init__(self, path: str, file: BinaryIO):
         self.path, self.handle = path, file.fileno()
         size = os.fstat(self.handle).st_size
         end = os.pread(self.handle, _END, max(0, size - _END))
         length = int.from_bytes(end[:4], "little")
-        self.footer_start = start = size - _END - length
+        self.start = start = size - _END - length
         if size < 2 * _END or end[4:] != PARQUET or start < 0 or not length:
             raise DataFormatError(path, None, "not a Parquet file, or a damaged one (its end is missing).")
         self.footer = os.pread(self.handle, length, start)
         before = start - len(MAGIC) - 4
-        self.is_there = before > 0 and os.pread(self.handle, len(MAGIC), start - len(MAGIC)) == MAGIC
+        near = os.pread(self.handle, 2 * _NEAR, max(0, start - _NEAR))
         self._sums: tuple[int, ...] = ()
-        if not self.is_there:
-            around = os.pread(self.handle, 2 * _NEAR, max(0, start - _NEAR))
-            if any(half in around for half in (MAGIC[:8], MAGIC[8:])):
+        self.is_verified = before > 0 and near[min(start, _NEAR) - len(MAGIC) :].startswith(MAGIC)
+        if not self.is_verified:
+            if MAGIC[:8] in near or MAGIC[8:] in near:
                 raise self._damaged("footer")
             return
         n_blocks = -(-before // (BLOCK + 4))
         self._size = before - 4 * n_blocks
-        sums = os.pread(self.handle, 4 * n_blocks, self._size)
-        (expected,) = struct.unpack("<I", os.pread(self.handle, 4, before))
-        if is_verifying() and zlib.crc32(sums + self.footer + end) != expected:
+        sums = os.pread(self.handle, 4 * n_blocks + 4, self._size)
+        self.is_verified = is_verifying()
+        if self.is_verified and zlib.crc32(sums[:-4] + self.footer + end) != int.from_bytes(sums[-4:], "little"):
             raise self._damaged("footer")
-        self._sums = struct.unpack(f"<{n_blocks}I", sums)
+        self._sums = struct.unpack(f"<{n_blocks}I", sums[:-4])
 
     def check(self, extents: Iterable[tuple[int, int]]) -> None:
         """Verify all blocks that these extents ``(start, stop)`` touch."""
-        if not self.is_there or not is_verifying():
-            return
         touched: set[int] = set()
         for start, stop in extents:
             touched.update(range(max(0, start) // BLOCK, min(len(self._sums), -(-stop // BLOCK))))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import mmap
 import os
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from plackett._optional import import_optional
-from plackett.data.parquet.checksums import Sums
-from plackett.data.parquet.pages import check_pages, chunks_of
+from plackett.data.parquet.checksums import Ending
+from plackett.data.parquet.sizes import check_pages, chunks_of
 from plackett.data.tables.arrow_table import Part
 from plackett.exceptions import DataFormatError
 from plackett.storage.file_names import parquet_in_pipe, value_in_path
@@ -37,6 +39,8 @@ class ParquetTable:
     ):
         self.name = files[0] + (f" and {len(files) - 1} more" if len(files) > 1 else "")
         self._row_groups, self.parts, self.n_rows = row_groups, [], 0
+        self._selected: list[str] = []
+        self._checked: dict[str, set[str]] = defaultdict(set)  # columns of each file whose pages were checked
         self._folders: dict[str, dict[str, Any]] = {}  # values of columns that are in the names of folders, by path
         for path in files:
             with opened(path) as file:
@@ -49,7 +53,8 @@ class ParquetTable:
             self.parts.append(Part(path, schema))
 
     def select(self, columns: Sequence[str]) -> None:
-        """Reject files that declare far more rows of these columns than their size allows."""
+        """Read only these columns; files that declare far more rows of them than their size allows are rejected."""
+        self._selected = list(columns)
         n_bytes = 8 * self.n_rows * len(columns)
         size = sum(os.path.getsize(part.path) for part in self.parts)
         if n_bytes > max(MAX_BYTES, MAX_RATIO * size):
@@ -62,7 +67,8 @@ class ParquetTable:
             path = part.path
             constant = {name: self._folders[name][path] for name in columns if path in self._folders.get(name, ())}
             names = [name for name in dict.fromkeys(columns) if name not in constant]
-            with opened(path, names, self._row_groups) as file:
+            with opened(path, {*names, *self._selected} - self._checked[path], self._row_groups) as file:
+                self._checked[path].update(names, self._selected)
                 first, last = (0, file.num_row_groups) if self._row_groups is None else self._row_groups
                 expected = _count_rows(path, file, self._row_groups)
                 row = start = _count_rows(path, file, (0, first))
@@ -76,27 +82,27 @@ class ParquetTable:
 
 
 @contextmanager
-def opened(path: str, columns: Sequence[str] = (), row_groups: tuple[int, int] | None = None) -> Iterator[Any]:
+def opened(path: str, columns: Collection[str] = (), row_groups: tuple[int, int] | None = None) -> Iterator[Any]:
     """Yield a ``pyarrow.parquet.ParquetFile``; errors of pyarrow, including those in the block, name the file.
 
-    The checksums and pages of ``columns``, those that will be read, are checked first.
+    The pages of ``columns``, those that will be read, are checked first.
     """
     parquet = import_optional("pyarrow.parquet", extra="tables", needed_for="Reading Parquet")
     if is_stream(path):  # opening a pipe would block
         raise parquet_in_pipe(path)
     with _naming(path), open(path, "rb", buffering=0) as plain:
-        sums = Sums(path, plain)
+        ending = Ending(path, plain)
         file = parquet.ParquetFile(
             path,
             buffer_size=READ_BYTES,
             pre_buffer=False,
             page_checksum_verification=True,
-            thrift_string_size_limit=len(sums.footer),  # nothing in the footer is longer than the footer
-            thrift_container_size_limit=len(sums.footer),
+            thrift_string_size_limit=len(ending.footer),  # nothing in the footer is longer than the footer
+            thrift_container_size_limit=len(ending.footer),
         )
         try:
             if columns:
-                _check_pages(sums, row_groups, set(columns))
+                _check_pages(ending, row_groups, columns)
             yield file
         finally:
             file.close(force=True)
@@ -130,12 +136,16 @@ def _count_rows(path: str, file: Any, row_groups: tuple[int, int] | None) -> int
     return sum(counts)
 
 
-def _check_pages(sums: Sums, row_groups: tuple[int, int] | None, names: set[str]) -> None:
-    groups = chunks_of(sums.path, sums.footer)
+def _check_pages(ending: Ending, row_groups: tuple[int, int] | None, names: Collection[str]) -> None:
+    """Verify the checksums of the pages that will be read; where there are none, the sizes that the pages declare."""
+    groups = chunks_of(ending.path, ending.footer)
     chosen = groups if row_groups is None else groups[row_groups[0] : row_groups[1]]
     chunks = [chunk for group in chosen for chunk in group if chunk.column in names]
-    sums.check((chunk.start, chunk.stop) for chunk in chunks)
-    check_pages(sums.path, sums.handle, chunks, sums.footer_start)
+    if ending.is_verified:
+        ending.check((chunk.start, chunk.stop) for chunk in chunks)
+    else:
+        with mmap.mmap(ending.handle, 0, access=mmap.ACCESS_READ) as content:
+            check_pages(ending.path, content, chunks, ending.start)
 
 
 def _folders(files: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import itertools
 import json
 import os
-from contextlib import ExitStack
+import shutil
+import tempfile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +16,7 @@ import numpy as np
 from plackett._optional import import_optional
 from plackett._threads import query_blocks
 from plackett.data.categories import as_dictionary
-from plackett.data.parquet.checksums import SummedFile
+from plackett.data.parquet.checksums import add_checksums
 from plackett.data.queries import Queries
 from plackett.data.tables.coding import METADATA
 from plackett.data.tables.column_roles import check_feature_names
@@ -75,8 +78,21 @@ def write_parquet(
     layout = _checked_layout(target, label, qid, docid, partitions, rows_per_group, compression)
     if not data.n_docs:
         raise ValueError("the queries have no documents; there is nothing to write.")
-    with _PartWriter(target, data.n_docs, layout) as writer:
-        writer.write(data.grouped)
+    queries = data.grouped
+    check_csr(queries.X)
+    parts = _groups_of_parts(queries.indptr, layout)
+    try:
+        if partitions == 1:
+            _write_file(target, queries, parts[0], layout)
+            return
+        with new_folder(os.path.abspath(os.fspath(target))) as folder:
+            for number, groups in enumerate(parts):
+                _write_file(os.path.join(folder, f"part-{number:05d}.parquet"), queries, groups, layout)
+    except OSError as error:
+        if error.filename is None and error.errno in (None, errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            reason = error.strerror or str(error)  # errors of numpy have no errno
+            raise OSError(error.errno or errno.ENOSPC, f"could not be written ({reason})", name_of(target)) from error
+        raise
 
 
 class _Layout(NamedTuple):
@@ -89,76 +105,46 @@ class _Layout(NamedTuple):
     rows_per_group: int
     compression: str
 
-    def rows_at_once(self, n_rows: int) -> int:
-        """Return the rows of a group, such that files of equal size end with a group."""
-        in_a_file = max(1, -(-n_rows // self.partitions))
-        return -(-in_a_file // -(-in_a_file // self.rows_per_group))
+
+def _groups_of_parts(indptr: np.ndarray, layout: _Layout) -> list[list[tuple[int, int]]]:
+    """Return the queries ``(first, last)`` of each row group, by file; files of equal size end with a group."""
+    n_rows = int(indptr[-1])
+    in_a_file = max(1, -(-n_rows // layout.partitions))
+    parts: list[list[tuple[int, int]]] = []
+    for first, last in query_blocks(indptr, -(-in_a_file // -(-in_a_file // layout.rows_per_group))):
+        share = n_rows * len(parts) / layout.partitions  # of the files before
+        if not parts or (len(parts) < layout.partitions and indptr[first] >= share):
+            parts.append([])
+        parts[-1].append((first, last))
+    return parts
 
 
-class _PartWriter:
-    """Writes queries, in pieces of ``n_rows`` rows in all, to one file or to a folder of parts."""
-
-    def __init__(self, target: Any, n_rows: int, layout: _Layout):
-        self._target, self._n_rows, self._layout = target, n_rows, layout
-        self._parquet = import_optional("pyarrow.parquet", extra="tables", needed_for="write_parquet")
-        self._stack, self._file = ExitStack(), ExitStack()
-        self._writer: Any = None
-        self._schema: Any = None
-        self._n_files = self._n_written = 0
-
-    def __enter__(self) -> _PartWriter:
-        if self._layout.partitions > 1:
-            self._folder = self._stack.enter_context(new_folder(os.path.abspath(os.fspath(self._target))))
-        return self
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        try:
-            with self._stack, self._file:  # closes open files, or deletes them after an error
-                if error is not None:
-                    raise error
-        except OSError as found:
-            if found.filename is None and found.errno in (None, errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-                reason = found.strerror or str(found)  # errors of numpy have no errno
-                target = name_of(self._target)
-                raise OSError(found.errno or errno.ENOSPC, f"could not be written ({reason})", target) from found
-            raise
-
-    def write(self, queries: Queries) -> None:
-        """Append whole queries, in row groups; a new file begins when the previous one has its share of the rows."""
-        check_csr(queries.X)
-        for first, last in query_blocks(queries.indptr, self._layout.rows_at_once(self._n_rows)):
-            part = queries[first:last]
-            share = self._n_rows * self._n_files / self._layout.partitions
-            table = _as_table(part, self._layout)
-            if self._writer is None or (self._n_files < self._layout.partitions and self._n_written >= share):
-                self._begin_file(table.schema)
-            if table.schema != self._schema:
-                table = table.cast(self._schema)
-            self._writer.write_table(table, row_group_size=max(1, table.num_rows))
-            self._n_written += table.num_rows
-
-    def _begin_file(self, schema: Any) -> None:
-        self._file.close()
-        self._schema = schema if self._schema is None else self._schema
-        target = self._target
-        if self._layout.partitions > 1:
-            target = os.path.join(self._folder, f"part-{self._n_files:05d}.parquet")
-        file = SummedFile(self._file.enter_context(write_bytes(target)))
-        ids = [name for name in (self._layout.qid, self._layout.docid) if name in self._schema.names]
-        coded = [field.name for field in self._schema if str(field.type).startswith("dictionary")]
-        writer = self._parquet.ParquetWriter(
-            file,
-            self._schema,
-            compression=self._layout.compression,
-            use_dictionary=ids[:1] + coded,  # scores and counts seldom repeat, names never
-            write_statistics=ids[:1],
-            data_page_size=PAGE_BYTES,
-            write_page_checksum=True,
-        )
-        self._file.callback(file.finish)
-        self._writer = self._file.enter_context(writer)
-        self._file.callback(file.hold)  # called before the writer writes the footer
-        self._n_files += 1
+def _write_file(target: Any, queries: Queries, groups: list[tuple[int, int]], layout: _Layout) -> None:
+    """Write row groups to a file, and the checksums into it."""
+    parquet = import_optional("pyarrow.parquet", extra="tables", needed_for="write_parquet")
+    is_path = isinstance(target, (str, os.PathLike)) and target != "-"
+    with write_bytes(target) as goal, contextlib.nullcontext(goal) if is_path else tempfile.TemporaryFile() as file:
+        tables = (_as_table(queries[first:last], layout) for first, last in groups)
+        first_table = next(tables)
+        ids = [name for name in (layout.qid, layout.docid) if name in first_table.column_names]
+        coded = [field.name for field in first_table.schema if str(field.type).startswith("dictionary")]
+        with (
+            parquet.ParquetWriter(
+                file,
+                first_table.schema,
+                compression=layout.compression,
+                use_dictionary=ids[:1] + coded,  # scores and counts seldom repeat, names never
+                write_statistics=ids[:1],
+                data_page_size=PAGE_BYTES,
+                write_page_checksum=True,
+            ) as writer
+        ):
+            for table in itertools.chain([first_table], tables):
+                writer.write_table(table, row_group_size=table.num_rows)
+        add_checksums(file)
+        if not is_path:
+            file.seek(0)
+            shutil.copyfileobj(file, goal)
 
 
 def _checked_layout(
