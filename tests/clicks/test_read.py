@@ -286,10 +286,18 @@ def test_results_do_not_depend_on_threads_and_blocks(monkeypatch):
         pk.set_n_threads(None)
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "hello\n"])
+@pytest.mark.parametrize("text", ["", "\n\n", "hello\n", "\nsession,query,docid,rank,click\n1,a,b,1,0\n"])
 def test_files_without_a_table_are_rejected(text):
     with pytest.raises(DataFormatError):
         read_clicks(io.StringIO(text))
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+def test_values_that_are_nested_too_deeply_are_not_read(opening):
+    row = '{"session":"7","query":"a","docid":"%s","rank":1,"click":1,"more":%s}\n'
+    nested = opening * 3000 + "0" + {"[": "]", '{"a":': "}"}[opening] * 3000
+    log = read_clicks(io.StringIO(row % ("b", 0) + row % ("c", nested)))
+    assert log.n_clicks + log.cleaning["damaged line"] >= 1
 
 
 def test_a_repeated_column_is_named():

@@ -33,3 +33,28 @@ def test_a_score_over_empty_queries_only_is_an_error_of_ours():
 def test_a_normaliser_of_queries_hidden_in_a_pipeline_is_refused():
     with pytest.raises(ValueError, match=r"QueryZScore\(\) inside Pipeline, where it gets no qid"):
         pk.LinearRanker(normalize=make_pipeline(QueryZScore())).fit(X, Y, qid=QID)
+
+
+@pytest.mark.parametrize(
+    ("name", "attribute", "value"),
+    [
+        ("listmle", "first_index_", {}),
+        ("listmle", "first_index_", True),
+        ("xgboost", "n_jobs", False),
+        ("qsvm", "n_jobs", False),
+        ("qsvm", "n_jobs", 1.5),
+    ],
+)
+def test_a_model_file_with_a_value_that_no_fit_stores_is_refused(name, attribute, value, tmp_path):
+    if name == "xgboost":
+        pytest.importorskip("xgboost")
+    ranker = pk.ranker(name).fit(X, Y, qid=QID)
+    setattr(ranker, attribute, value)
+    ranker.save(tmp_path / "model.plk")
+    with pytest.raises(pk.exceptions.ModelFormatError, match=attribute):
+        pk.load(tmp_path / "model.plk")
+
+
+def test_centres_whose_differences_overflow_are_refused_at_fit_and_in_a_file():
+    with pytest.raises(ValueError, match="too large to be averaged"):
+        pk.DiffRank().fit(np.where(np.sign(X - np.median(X)) == 1, 1.5e308, -1.5e308), Y, qid=QID)

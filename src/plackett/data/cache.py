@@ -21,6 +21,7 @@ import numpy as np
 
 from plackett._lazy import importing
 from plackett.data.categories import Categories
+from plackett.data.letor.parse import MAX_EMPTY_CELLS, MAX_UNCHECKED_COLUMNS
 from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn, as_str_array
 from plackett.exceptions import DataWarning, warn
@@ -163,9 +164,20 @@ def load(path: Path, made_from: list, options: dict[str, str], dtype: np.dtype |
         arrays = {name: container.mapped(name) for name in container.arrays}
     _check(("y" in arrays) == (options.get("label") != "None"))
     shape = tuple(header["shape"])
+    if (indices := arrays.get("indices")) is not None:
+        widest = int(indices.max()) + 1 if indices.size else 0
+        _check(type(shape[1]) is int and shape[1] <= most_columns(indices.size, widest, options))
     categories = {int(column): as_str_array(names) for column, names in header.get("categories", {}).items()}
     _check(all(0 <= column < shape[1] for column in categories))
     return _assemble(arrays, shape, header["feature_names"], header["first_index"], categories)
+
+
+def most_columns(n_values: int, widest: int, options: dict[str, str]) -> int:
+    """Return how many columns a CSR cache may have, by the rules for text: others need too much memory."""
+    if options.get("n_features", "None") != "None":
+        return max(widest, int(options["n_features"]))
+    is_asked_for = options.get("sparse") == "True"
+    return max(MAX_UNCHECKED_COLUMNS, widest if is_asked_for else min(widest, MAX_EMPTY_CELLS * n_values))
 
 
 def _check(is_valid: bool) -> None:

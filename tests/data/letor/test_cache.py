@@ -267,6 +267,30 @@ def test_a_header_that_lies_about_its_arrays_is_not_believed(path, parses, monke
             assert len(parses) == n + 1
 
 
+@pytest.mark.parametrize("options", [{"sparse": True}, {"sparse": True, "n_features": 9}, {}])
+@pytest.mark.parametrize("n_columns", [10**8, 2**40, 2**62, True])
+def test_a_cache_cannot_declare_columns_that_its_text_does_not_have(options, n_columns, path, monkeypatch):
+    monkeypatch.setattr(letor_parse, "SPARSE_FROM_CELLS", 0)
+    monkeypatch.setattr(letor_parse, "SPARSE_BELOW", 2)
+    n_features = read_letor(path, cache=True, **options).n_features
+    [cache] = caches(path.parent)
+    directory, body = parts_of(cache.read_bytes())
+    assert "indices" in directory["arrays"]
+    directory["header"]["shape"][1] = n_columns
+    cache.write_bytes(signed(directory, body))
+    with pytest.warns(DataWarning, match="is damaged; rebuilding it"):
+        again = read_letor(path, cache=True, **options)
+    assert again.n_features == n_features
+
+
+def test_columns_whose_only_values_are_zeros_are_not_cached(tmp_path):
+    path = tmp_path / "wide.txt"
+    path.write_text("1 qid:1 1:0.5\n0 qid:1 90000000:0\n")
+    for _ in range(2):
+        with pytest.warns(DataWarning, match="could not be written .*too few for so many columns"):
+            assert read_letor(path, cache=True, sparse=True).n_features == 90_000_000
+
+
 def test_a_folder_that_cannot_be_written_costs_a_warning_only(path, monkeypatch):
     def fail(*arguments, **options):
         raise OSError(28, "No space left on device")

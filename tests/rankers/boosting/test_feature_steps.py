@@ -242,6 +242,7 @@ def test_saved_models_are_loaded_and_damaged_ones_refused(ranker, tmp_path):
             ("feature", -1),
             ("n_features_in_", 4.0),
             ("centres_", np.zeros((3, 2))),
+            ("centres_", np.array([[-1e308, 1e308]] * 4)),
             ("signs_", np.array([1, 1, 2, 1])),
         ]:
             damaged = clone(fitted).fit(X, y, qid=qid)

@@ -560,9 +560,10 @@ def test_a_file_with_damaged_trees_is_refused(damage, match):
         pk.load(saved(ranker))
 
 
-def test_a_base_column_from_a_file_must_exist():
+@pytest.mark.parametrize("column", [6, False])
+def test_a_base_column_from_a_file_must_exist(column):
     ranker = pk.TreeRanker(**FEW).fit(TRAIN, base_score=1)
-    ranker.base_column_ = 6
+    ranker.base_column_ = column
     with pytest.raises(pk.exceptions.ModelFormatError, match="base_column_ must be"):
         pk.load(saved(ranker))
 

@@ -71,7 +71,7 @@ def value_of(text: str) -> Any:
         return PLAIN[text]
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

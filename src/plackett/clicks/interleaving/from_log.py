@@ -180,5 +180,5 @@ def _records(sources: Iterable[Any]) -> Iterator[Any]:
                 if line.endswith(b"\n") and line.strip():
                     try:
                         yield json.loads(line)
-                    except ValueError:
+                    except (ValueError, RecursionError):
                         yield None

@@ -353,7 +353,7 @@ class Interleaver:
             loaded._state = MemoryState.from_dict(body)
             if body["settings"]:
                 loaded._fix(list(body["settings"]["rankers"]))
-        except (AttributeError, KeyError, LookupError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, LookupError, TypeError, ValueError, RecursionError) as error:
             raise ValueError(f"the text is not the state of an interleaved test of this version: {error}.") from error
         return loaded
 

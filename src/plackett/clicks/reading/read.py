@@ -310,7 +310,7 @@ def _json_keys(lines: list[bytes]) -> list[str]:
     for line in lines:
         try:
             found = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(found, dict):
             found = found["_source"] if isinstance(found.get("_source"), dict) else found
@@ -322,7 +322,7 @@ def _header(header: bytes, name: str) -> tuple[list[str], str]:
     line = header.decode("utf-8", "replace").rstrip("\r")
     delimiter = max(",\t;|", key=line.count)
     try:
-        columns = [column.strip() for column in next(csv.reader(io.StringIO(line), delimiter=delimiter))]
+        columns = [column.strip() for column in next(csv.reader(io.StringIO(line), delimiter=delimiter), [])]
     except csv.Error:
         columns = []
     if len(columns) < 2:

@@ -111,7 +111,7 @@ def _spelled_filter(value: str) -> str:
     """Return a filter in one form: JSON with sorted keys; nothing for an empty one."""
     try:
         found = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return value
     return json.dumps(found, sort_keys=True, ensure_ascii=False, separators=(",", ":")) if found else ""
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from plackett import _native
 from plackett._lazy import importing
-from plackett.data.cache import CacheFile
+from plackett.data.cache import CacheFile, most_columns
 from plackett.data.grouping import Groups, group_runs
 from plackett.data.letor.parse import Options, ParsedRows, id_runs, parse_into
 from plackett.data.letor.text import Chunk
@@ -51,9 +51,7 @@ def read_through(inputs: list, options: Options, folder: Any, read_text: Callabl
             raise ValueError(
                 "cache needs files with a name: standard input and file objects cannot be recognised again."
             )
-    # as text: JSON has no NaN
-    described = {name: str(getattr(options, name)) for name in options.__dataclass_fields__}
-    cache = CacheFile([Path(entry) for entry in inputs], described, folder, options.dtype)
+    cache = CacheFile([Path(entry) for entry in inputs], _described(options), folder, options.dtype)
     queries = cache.load()
     if queries is not None:
         return queries
@@ -64,6 +62,11 @@ def read_through(inputs: list, options: Options, folder: Any, read_text: Callabl
         warn(f"the cache {cache.path} could not be written ({error}).", DataWarning)
     queries = cache.load() if is_built else None
     return read_text() if queries is None else queries
+
+
+def _described(options: Options) -> dict[str, str]:
+    """Return the options as text: JSON has no NaN."""
+    return {name: str(getattr(options, name)) for name in options.__dataclass_fields__}
 
 
 def _build(cache: CacheFile, inputs: list, options: Options) -> bool:
@@ -205,12 +208,15 @@ class _Rows:
 
     def _write_csr(self, writer: ContainerWriter, blocks: Iterator[Any]) -> None:
         indices, indptr = Spill(np.int32, self._folder), np.zeros(self.n_rows + 1, dtype=np.int64)
-        row = 0
+        row = widest = 0
         for block in blocks:
             writer.append("data", block.data)
             indices.append(block.indices)
+            widest = max(widest, 1 + int(block.indices.max(initial=-1)))
             np.add(block.indptr[1:], indptr[row], out=indptr[row + 1 : row + 1 + block.shape[0]])
             row += block.shape[0]
+        if self.width > most_columns(int(indptr[-1]), widest, _described(self._options)):
+            raise OSError("the values are too few for so many columns")
         writer.add("indices", indices.finish((int(indptr[-1]),)))
         writer.add("indptr_of_rows", indptr.astype(np.int32) if indptr[-1] < 2**31 else indptr)
 

@@ -21,6 +21,7 @@ from plackett.validation import feature_label, is_sparse
 CENTRES = ("mean", "prior", "middle", "posterior")
 DISCOVERIES = ("quasi-knn", "linear")
 DOCS_PER_BLOCK = 16384
+LARGEST_CENTRE = np.finfo(np.float64).max / 2  # so that the difference of two centres does not overflow
 ROUNDING = 8 * np.finfo(np.float64).eps  # of a centre, relative to the mean absolute value of its part
 
 
@@ -100,7 +101,7 @@ def find_centres(
     with np.errstate(invalid="ignore"):
         centres = np.ascontiguousarray((total[:, :-1] / count).astype(np.float64).T)
         sizes = np.nan_to_num(sum(size for _, _, size in answers)[:, :-1] / count.astype(np.float64)).T
-    is_lost = ~np.isfinite(centres) & (count.T > 0)
+    is_lost = ~(np.abs(centres) <= LARGEST_CENTRE) & (count.T > 0)
     if is_lost.any():
         column = int(np.flatnonzero(is_lost.any(axis=1))[0])
         raise ValueError(f"{feature_label(column, names)} of X has values that are too large to be averaged. Scale it.")
@@ -108,6 +109,12 @@ def find_centres(
         is_known = ~np.isnan(own)
         own[is_known] = _merge_close(own[is_known], ROUNDING * size[is_known])
     return centres
+
+
+def are_centres(table: np.ndarray) -> bool:
+    """Return whether every row has centres, none of them infinite or so large that differences overflow."""
+    is_empty = np.isnan(table)
+    return not is_empty.all(axis=1).any() and bool((is_empty | (np.abs(table) <= LARGEST_CENTRE)).all())
 
 
 class Discovery:

@@ -20,6 +20,7 @@ from plackett.rankers.boosting.discovery import (
     DOCS_PER_BLOCK,
     Discovery,
     LevelBounds,
+    are_centres,
     count_label_pairs,
     find_centres,
     find_signs,
@@ -180,5 +181,5 @@ class FeatureSteps(Boosted, Prepared):
         centres = self.centres_
         if not isinstance(centres, np.ndarray) or centres.dtype != np.float64 or centres.ndim != 2:
             raise ValueError("centres_ must be a table of numbers.")
-        if centres.shape[0] != self.n_prepared or np.isinf(centres).any() or np.isnan(centres).all(axis=1).any():
+        if centres.shape[0] != self.n_prepared or not are_centres(centres):
             raise ValueError(f"centres_ must have finite centres for each of {self.n_prepared} features.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -247,6 +248,9 @@ class QueryDependentRanker(QueryModels):
         check_number(self.tol, "tol", above=0.0)
         check_positive_int(self.max_iter, "max_iter")
         check_number(self.max_bytes, "max_bytes", above=0.0)
+        n_jobs = self.n_jobs
+        if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0):
+            raise ValueError(f"n_jobs={plain(n_jobs)!r}; it must be a number of workers, -1 for one per core, or None.")
         self._query_weights(None)._check_parameters()
         self._strengths()
         if self.landmarks is not None:

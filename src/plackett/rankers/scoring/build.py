@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from plackett.rankers.boosting.discovery import Discovery
+from plackett.rankers.boosting.discovery import Discovery, are_centres
 from plackett.rankers.boosting.replay import BEFORE, FEATURE, Step
 from plackett.rankers.scoring.models import LinearModel, NetModel, RankModel, TreeModel
 from plackett.rankers.scoring.scorer import Scorer
@@ -106,7 +106,8 @@ def _flat_trees(value: Any, n: int) -> FlatTrees:
 def _lightgbm(state: Any, n: int) -> TreeModel:
     if state.has_base_ and state.base_column_ is None:
         raise NotScored("it was fitted with a base_score that is not a column of X, to which its trees only add")
-    if state.base_column_ is not None and not 0 <= state.base_column_ < n:
+    column = state.base_column_
+    if column is not None and (type(column) is not int or not 0 <= column < n):
         raise ValueError("base_column_ must be the number of a column.")
     return TreeModel(_flat_trees(state.trees_, n), float(state.intercept_), base_column=state.base_column_)
 
@@ -134,9 +135,7 @@ def _ranks(state: Any, n: int, fields: list[Any], *, is_sum: bool) -> RankModel:
         discovery = Discovery.linear(state.signs_)
     else:
         centres = state.centres_
-        if centres.dtype != np.float64 or centres.ndim != 2 or centres.shape[0] != n or np.isinf(centres).any():
-            raise ValueError(f"centres_ must have finite centres for each of {n} features.")
-        if np.isnan(centres).all(axis=1).any():
+        if centres.dtype != np.float64 or centres.ndim != 2 or centres.shape[0] != n or not are_centres(centres):
             raise ValueError(f"centres_ must have finite centres for each of {n} features.")
         discovery = Discovery(centres)
     steps = tuple(Step(*record) for record in state.steps_.tolist())

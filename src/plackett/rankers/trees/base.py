@@ -235,6 +235,7 @@ class BoostedTrees(TreeScores, PackageParams):
     def check_loaded(self) -> None:
         """Reject attributes of a file that no fit produces."""
         super().check_loaded()
+        _ = self._n_threads  # which predictions of XGBoost use
         self._check_other_params()
 
 
