@@ -47,6 +47,10 @@ Id = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 metadata = sa.MetaData()  # the names of tables have a prefix for PostgreSQL databases that other programs share
 
 
+class DamagedValue(ValueError):
+    """A value that this package did not write."""
+
+
 class UtcTime(TypeDecorator):
     """A timezone-aware time in UTC: SQLite has no time zones, and PostgreSQL returns that of the session."""
 
@@ -55,6 +59,17 @@ class UtcTime(TypeDecorator):
 
     def process_bind_param(self, value: datetime | None, dialect) -> datetime | None:
         return None if value is None else value.astimezone(UTC)
+
+    def result_processor(self, dialect, coltype):
+        process = super().result_processor(dialect, coltype)
+
+        def checked(value: Any) -> datetime | None:
+            try:
+                return process(value)
+            except (TypeError, ValueError) as error:  # SQLite stores times as text
+                raise DamagedValue from error
+
+        return checked
 
     def process_result_value(self, value: datetime | None, dialect) -> datetime | None:
         if value is None:
@@ -162,6 +177,8 @@ class Database:
             yield
         except DBAPIError as error:
             raise StoreError(self.location, _message_of(error.orig, self.timeout)) from None
+        except (DamagedValue, UnicodeDecodeError, json.JSONDecodeError):
+            raise StoreError(self.location, DAMAGED) from None
         except NoFreeConnection:
             message = f"is busy: no connection became free for {self.timeout:g} s. Try again."
             raise StoreError(self.location, message) from None
@@ -258,11 +275,12 @@ def _check_path(path: Path) -> None:
     if path.is_dir():
         raise StoreError(str(path), "is a folder. Name a file in it.")
     if not path.parent.is_dir():
-        raise StoreError(str(path), f"the folder {path.parent} does not exist. Create it first.")
+        raise StoreError(str(path), "lies in a folder that does not exist. Create it first.")
     # the write-ahead log and its index are files in the same folder
     for needed in (path, path.parent):
         if needed.exists() and not os.access(needed, os.R_OK | os.W_OK):
-            raise StoreError(str(path), f"{needed} cannot be read and written by this user. Change its permissions.")
+            part = "" if needed == path else "lies in a folder that "
+            raise StoreError(str(path), f"{part}cannot be read and written by this user. Change its permissions.")
 
 
 def _enable_wal(path: Path, timeout: float) -> None:
@@ -275,6 +293,8 @@ def _enable_wal(path: Path, timeout: float) -> None:
                 # a file system without shared memory keeps the rollback journal, which is as durable but slower
                 connection.execute("PRAGMA journal_mode=WAL")
                 return
+        except UnicodeDecodeError:  # in the text of an error of SQLite
+            raise StoreError(str(path), DAMAGED) from None
         except sqlite3.Error as error:
             # of two programs that switch at the same time, SQLite refuses one without waiting
             is_busy = (getattr(error, "sqlite_errorname", None) or "").startswith("SQLITE_BUSY")
@@ -326,7 +346,7 @@ def _set_up_postgresql(connection: Any, location: str, timeout: float) -> None:
     """Make commits wait for the disk, limit waiting for locks to ``timeout``, and reject encodings other than UTF-8."""
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
-        message = f"the database is encoded as {encoding}; a store needs UTF8 (CREATE DATABASE … ENCODING 'UTF8')."
+        message = f"is encoded as {encoding}; a store needs UTF8 (CREATE DATABASE … ENCODING 'UTF8')."
         raise StoreError(location, message)
     with connection.cursor() as cursor:
         cursor.execute("SET synchronous_commit TO on")
@@ -336,26 +356,27 @@ def _set_up_postgresql(connection: Any, location: str, timeout: float) -> None:
 
 # messages of failed databases: what happened and what to do, never the statement
 
+DAMAGED = "is damaged. Restore a copy, or recover its readable content with: sqlite3 FILE .recover"
 BUSY = "is busy: another program has been writing for more than {timeout:g} s. Close it, or try again."
 MESSAGES = {
     # prefixes of the names of SQLite's error codes
     "SQLITE_BUSY": BUSY,
     "SQLITE_LOCKED": BUSY,
     "SQLITE_READONLY": "is read-only. Change its permissions, or name another store.",
-    "SQLITE_FULL": "the disk is full; the last write is not stored. Free some space, then try again.",
-    "SQLITE_CORRUPT": "is damaged. Restore a copy, or recover its readable content with: sqlite3 FILE .recover",
+    "SQLITE_FULL": "cannot be written: the disk is full. The last write is not stored. Free some space and try again.",
+    "SQLITE_CORRUPT": DAMAGED,
     "SQLITE_NOTADB": "is not an SQLite database. Name another file.",
     "SQLITE_CANTOPEN": "cannot be opened: this user cannot read and write the file or the log beside it.",
-    "SQLITE_IOERR": "the disk failed to read or write; the last write is not stored.",
+    "SQLITE_IOERR": "cannot be read or written: the disk failed. The last write is not stored.",
     # SQLSTATEs of PostgreSQL
     "25006": "is read-only. Name the primary server, or another database.",
-    "28000": "the server does not accept this user from this machine.",
-    "28P01": "the server rejected the user name or password.",
-    "3D000": "the server has no such database. Create it first: createdb NAME",
-    "40P01": "two writers were in a deadlock; the last write is not stored. Try again.",
-    "42501": "the user lacks the permission in this database. Grant it, or name another database.",
-    "53100": "the server's disk is full; the last write is not stored. Free some space, then try again.",
-    "53300": "the server has no free connection. Try again later.",
+    "28000": "cannot be opened: the server does not accept this user from this machine.",
+    "28P01": "cannot be opened: the server rejected the user name or password.",
+    "3D000": "does not exist: the server has no such database. Create it first: createdb NAME",
+    "40P01": "is busy: two writers were in a deadlock. The last write is not stored. Try again.",
+    "42501": "refuses this user, who lacks a permission in this database. Grant it, or name another database.",
+    "53100": "cannot be written: the server's disk is full. The last write is not stored. Free some space first.",
+    "53300": "is busy: the server has no free connection. Try again later.",
     "55P03": BUSY,
 }
 # psycopg has no SQLSTATE while connecting; these are the server's messages in English
@@ -378,7 +399,7 @@ def _message_of(error: BaseException | None, timeout: float) -> str:
         if code.startswith(beginning):
             return message.format(timeout=timeout)
     if is_sqlite:
-        return f"SQLite failed ({code or 'no code'})."
+        return f"cannot be used: SQLite failed ({code or 'no code'})."
     if not code or code.startswith(("08", "57P")):
-        return "the server does not respond, or closed the connection. Check that it is running and reachable."
-    return f"PostgreSQL failed (SQLSTATE {code})."
+        return "cannot be reached: the server does not respond, or closed the connection. Check that it is running."
+    return f"cannot be used: PostgreSQL failed (SQLSTATE {code})."

@@ -13,6 +13,7 @@ pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
 
 import sqlalchemy
 
+from plackett.apps.workbench import db
 from plackett.apps.workbench.store import Store
 from plackett.exceptions import StoreError
 from tests.apps.workbench.conftest import assert_refused
@@ -32,6 +33,43 @@ def test_a_damaged_file(tmp_path):
             list(store.judgements("pages"))
 
     assert_refused(read_everything, match="is damaged. Restore a copy")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE plackett_users SET created = '2026-11-19 15:30:2+K057074'",
+        "UPDATE plackett_jobs SET settings = '{]'",
+        "UPDATE plackett_jobs SET kind = CAST(x'e9ff' AS TEXT)",
+    ],
+    ids=["time", "json", "text"],
+)
+def test_a_damaged_value(statement, tmp_path):
+    path = tmp_path / "store.db"
+    with Store.open(path) as store:
+        store.user("me")
+        job = store.create_job("train", "pages", {}).id
+    with closing(sqlite3.connect(path)) as other:
+        other.execute(statement)
+        other.commit()
+    with Store.open(path) as store:
+        said = assert_refused(lambda: (store.users(), store.jobs(), store.job(job)), match="is damaged. Restore a copy")
+        assert said.count("store.db") == 1
+
+
+def test_a_damaged_name_of_a_table(tmp_path):
+    path = tmp_path / "store.db"
+    Store.open(path).close()
+    content = path.read_bytes()
+    assert content.count(b"CREATE TABLE plackett_users") == 1
+    path.write_bytes(content.replace(b"CREATE TABLE plackett_users", b"CREATE TABLE plackett_\xe9ser\xff"))
+    said = assert_refused(lambda: Store.open(path), match="is damaged. Restore a copy")
+    assert said.count("store.db") == 1
+
+
+def test_every_message_goes_on_after_the_words_the_store():
+    verbs = ("is", "cannot", "does", "refuses")
+    assert all(message.split()[0] in verbs for message in db.MESSAGES.values())
 
 
 def test_a_store_that_another_program_holds(tmp_path):
@@ -96,7 +134,7 @@ def test_a_full_disk_loses_only_what_was_refused(tmp_path):
                 store.judge(me, query, f"{number} " + "x" * 900, 1)
                 said = number + 1
 
-        assert_refused(fill, match="the disk is full; the last write is not stored")
+        assert_refused(fill, match="cannot be written: the disk is full. The last write is not stored")
         assert_refused(lambda: store.save_ranker("big", "pages", bytes(10**6), {}), match="the disk is full")
         assert said > 0
         assert len(store.state(me, query).judged.labels) == said

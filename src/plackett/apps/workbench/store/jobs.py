@@ -78,9 +78,9 @@ class JobStore(Database):
         """Return a job by its id; raise a LookupError if the id is unknown."""
         with self.reading() as connection:
             row = connection.execute(select(tables.jobs).where(tables.jobs.c.id == check_id(job_id, "job"))).first()
-        if row is None:
-            raise LookupError(f"there is no job {job_id}.")
-        return _job(row)
+            if row is None:
+                raise LookupError(f"there is no job {job_id}.")
+            return _job(row)
 
     def jobs(self, collection: str | None = None, *, limit: int = 50, offset: int = 0) -> list[Job]:
         """Return the jobs of one collection or of all, newest first."""

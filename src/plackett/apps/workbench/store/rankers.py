@@ -62,7 +62,7 @@ class RankerStore(Database):
             chosen = chosen.where(columns.collection == check_text(collection, "a collection's name"))
         with self.reading() as connection:
             rows = connection.execute(chosen.order_by(columns.created, columns.name)).all()
-        return [RankerSummary(*row)._replace(summary=json.loads(row.summary)) for row in rows]
+            return [RankerSummary(*row)._replace(summary=json.loads(row.summary)) for row in rows]
 
     def delete_ranker(self, name: str) -> bool:
         """Delete a ranker; return False if there was none of that name."""

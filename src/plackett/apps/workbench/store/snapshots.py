@@ -88,9 +88,9 @@ class SnapshotStore(Database):
         this = (snapshots.c.id == check_id(snapshot_id, "snapshot")) & (snapshots.c.collection == collection)
         with self.reading() as connection:
             row = connection.execute(select(*_SNAPSHOT).where(this)).first()
-        if row is None:
-            raise LookupError(f"there is no snapshot {snapshot_id}.")
-        return _snapshot(row)
+            if row is None:
+                raise LookupError(f"there is no snapshot {snapshot_id}.")
+            return _snapshot(row)
 
     def frozen_labels(self, snapshot_id: int) -> dict[str, dict[str, float]]:
         """Return the labels of a snapshot by query, in the order of its queries."""
@@ -98,7 +98,7 @@ class SnapshotStore(Database):
         wanted = select(snapshot_queries.c.query, snapshot_queries.c.labels).where(own)
         with self.reading() as connection:
             rows = connection.execute(wanted.order_by(snapshot_queries.c.number)).all()
-        return {row.query: json.loads(row.labels) for row in rows}
+            return {row.query: json.loads(row.labels) for row in rows}
 
     def frozen_rankings(self, snapshot_id: int, ranker: int) -> list[Ranking]:
         """Return the rankings of one ranker, by its place in the snapshot, in the order of the queries."""
@@ -106,7 +106,7 @@ class SnapshotStore(Database):
         wanted = select(snapshot_lists.c.docid, snapshot_lists.c.scores).where(own)
         with self.reading() as connection:
             rows = connection.execute(wanted.order_by(snapshot_lists.c.number)).all()
-        return [Ranking(json.loads(row.docid), json.loads(row.scores)) for row in rows]
+            return [Ranking(json.loads(row.docid), json.loads(row.scores)) for row in rows]
 
     def delete_snapshot(self, collection: str, snapshot_id: int) -> bool:
         """Delete a snapshot; return False if there was none."""
