@@ -241,6 +241,14 @@ def test_wrong_rows_are_refused(X, indptr, match):
         ranker.scorer().score(X, indptr)
 
 
+@pytest.mark.parametrize("size", [1e200, 1.7e308])
+def test_a_net_refuses_huge_features_without_warnings_of_numpy(size):
+    pytest.importorskip("torch")
+    scorer = pk.ranker("neural", n_epochs=1, random_state=0).fit(DATA).scorer()
+    with pytest.raises(ValueError, match="the score of row 0 overflowed"):
+        scorer.score(np.full((3, 6), size))
+
+
 def test_sparse_rows_and_frames_are_refused_with_advice():
     import pandas as pd
     from scipy import sparse

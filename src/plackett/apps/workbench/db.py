@@ -398,6 +398,8 @@ def _message_of(error: BaseException | None, timeout: float) -> str:
     for beginning, message in MESSAGES.items():
         if code.startswith(beginning):
             return message.format(timeout=timeout)
+    if is_sqlite and not code and "Could not decode" in str(error):
+        return DAMAGED
     if is_sqlite:
         return f"cannot be used: SQLite failed ({code or 'no code'})."
     if not code or code.startswith(("08", "57P")):

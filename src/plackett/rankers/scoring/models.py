@@ -94,14 +94,13 @@ class NetModel:
     def __call__(self, X: np.ndarray, indptr: np.ndarray) -> np.ndarray:
         shape, activate = self.shape, ACTIVATIONS[self.shape.activation]
         values = X.astype(self.weights["output.weight"].dtype)
-        with np.errstate(over="ignore", invalid="ignore"):  # scores that are not finite are reported
-            for place in range(len(shape.hidden)):
-                values = activate(self._linear(f"hidden{place}", values))
-            for place in range(shape.attention):
-                values = values + self._attended(f"attention{place}", values, indptr)
-                wide = self._linear(f"attention{place}.widen", self._normed(f"attention{place}.think", values))
-                values = values + self._linear(f"attention{place}.narrow", activate(wide))
-            scores = self._linear("output", values)[:, 0].astype(np.float64)
+        for place in range(len(shape.hidden)):
+            values = activate(self._linear(f"hidden{place}", values))
+        for place in range(shape.attention):
+            values = values + self._attended(f"attention{place}", values, indptr)
+            wide = self._linear(f"attention{place}.widen", self._normed(f"attention{place}.think", values))
+            values = values + self._linear(f"attention{place}.narrow", activate(wide))
+        scores = self._linear("output", values)[:, 0].astype(np.float64)
         return with_equal_rows_tied(scores, X, indptr)
 
     def _linear(self, name: str, X: np.ndarray) -> np.ndarray:

@@ -90,9 +90,10 @@ class Scorer:
         if self.needs_check and not np.isfinite(rows).all():
             self._check_missing(rows)
         prepared = rows
-        for step in self.steps:
-            prepared = step(prepared, indptr)
-        scores = self.model(prepared, indptr)
+        with np.errstate(over="ignore", invalid="ignore"):  # scores that are not finite are reported
+            for step in self.steps:
+                prepared = step(prepared, indptr)
+            scores = self.model(prepared, indptr)
         if not np.isfinite(scores).all():
             self._raise_not_finite(rows, scores)
         return scores
