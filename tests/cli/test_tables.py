@@ -80,7 +80,7 @@ def test_a_parquet_table_may_be_cached(run, log):
 @pytest.mark.parametrize("name", ["log.csv", "log.parquet"])
 def test_evaluate_measures_columns_and_models(run, log, name, lists):
     column = log.columns[3]
-    expected = pk.evaluate(log, column, qid="query", y="grade").mean()["ndcg@10"]
+    expected = pk.evaluate(log, column, qid="query", label="grade").mean()["ndcg@10"]
     done = run("evaluate", name, column, *COLUMNS[:4], "--json")
     assert done.returncode == 0, done.stderr
     assert f"{expected:.9f}"[:9] in done.stdout

@@ -60,7 +60,7 @@ def test_a_queries_object_brings_its_ids_along():
     data = pk.Queries(np.arange(7.0).reshape(-1, 1), LABELS, QID)
     result = pk.evaluate(data, SCORES, metrics=["map"])
     assert result["map"] == pytest.approx(pk.evaluate(LABELS, SCORES, qid=QID, metrics=["map"])["map"])
-    with pytest.raises(ValueError, match="qid was given, but a Queries has its own ids"):
+    with pytest.raises(ValueError, match="qid names a column of a table, but data is a Queries"):
         pk.evaluate(data, SCORES, qid=QID)
     with pytest.raises(ValueError, match="have no labels"):
         pk.evaluate(pk.Queries(data.X, qid=QID), SCORES)
@@ -75,7 +75,7 @@ def test_files_are_read_and_scores_follow_the_order_of_their_rows(tmp_path):
     assert pk.evaluate(str(tmp_path / "torn.txt"), scores, metrics="map").queries.tolist() == ["a", "b"]
     with pytest.raises(ValueError, match="scores has 3 values but there are 4 labels"):
         pk.evaluate(tmp_path / "torn.txt", scores[:3])
-    with pytest.raises(ValueError, match="qid was given, but files have their own ids"):
+    with pytest.raises(ValueError, match=r"qid names a column of a table, but data is .*not a CSV"):
         pk.evaluate(tmp_path / "torn.txt", scores, qid="query")
     with pytest.raises(FileNotFoundError, match="absent"):
         pk.evaluate("absent.parquet", scores)
@@ -88,7 +88,7 @@ def test_wrong_arguments_are_explained():
         pk.evaluate(LABELS, SCORES, qid=QID, metrics=["map", "map"])
     with pytest.raises(KeyError, match="'ndcg' was not evaluated; the measures are map"):
         pk.evaluate(LABELS, SCORES, qid=QID, metrics=["map"])["ndcg"]
-    with pytest.raises(TypeError, match="qrels need a run"):
+    with pytest.raises(TypeError, match="scores is a list; a Run, a path or"):
         pk.evaluate(Qrels(["1"], ["a"], [1]), [0.5])
 
 
@@ -361,14 +361,14 @@ def test_columns_of_a_parquet_file_and_scores_with_an_index(tmp_path):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"query": [1, 1, 2, 2], "grade": [1, 0, 0, 2], "bm25": [0.1, 0.3, 0.2, 0.9]})
     frame.to_parquet(tmp_path / "log.parquet")
-    expected = pk.evaluate(frame, "bm25", qid="query", y="grade").mean()
-    assert pk.evaluate(tmp_path / "log.parquet", "bm25", qid="query", y="grade").mean() == expected
-    assert pk.evaluate(frame, "grade", qid="query", y="grade").mean()["ndcg@10"] == 1.0
+    expected = pk.evaluate(frame, "bm25", qid="query", label="grade").mean()
+    assert pk.evaluate(tmp_path / "log.parquet", "bm25", qid="query", label="grade").mean() == expected
+    assert pk.evaluate(frame, "grade", qid="query", label="grade").mean()["ndcg@10"] == 1.0
     mixed = frame.sample(frac=1, random_state=1)
-    assert pk.evaluate(mixed, "bm25", qid="query", y="grade").mean() == expected
-    assert pk.evaluate(mixed, mixed["bm25"], qid="query", y="grade").mean() == expected
+    assert pk.evaluate(mixed, "bm25", qid="query", label="grade").mean() == expected
+    assert pk.evaluate(mixed, mixed["bm25"], qid="query", label="grade").mean() == expected
     with pytest.raises(ValueError, match=r"index of the frame in a different order. Pass scores.loc\[frame.index\]"):
-        pk.evaluate(mixed, frame["bm25"], qid="query", y="grade")
+        pk.evaluate(mixed, frame["bm25"], qid="query", label="grade")
 
 
 def test_a_ranker_in_place_of_scores_is_named():

@@ -31,7 +31,7 @@ def test_rules_go_to_contestants_that_have_the_parameters():
 def test_compare_takes_a_frame_with_missing_values_and_text():
     result = pk.compare(
         {"linear": pk.LinearRanker(), "boost": pk.RankBoost(n_rounds=5)},
-        TABLE, qid="query", y="grade", cv=3, metrics="ndcg@5", **RULES,
+        TABLE, qid="query", label="grade", cv=3, metrics="ndcg@5", **RULES,
     )  # fmt: skip
     assert list(result.tables) == ["linear", "boost"]
     assert "brand" not in result.reference_scores["best feature"].best_features["ndcg@5"]
@@ -39,7 +39,7 @@ def test_compare_takes_a_frame_with_missing_values_and_text():
 
 def test_a_contestant_without_a_rule_is_reported():
     result = pk.compare({"a": pk.LinearRanker(), "b": pk.PRank(missing="zero", encoding="target", random_state=0)},
-                        TABLE, qid="query", y="grade", cv=3, metrics="ndcg@5")  # fmt: skip
+                        TABLE, qid="query", label="grade", cv=3, metrics="ndcg@5")  # fmt: skip
     assert list(result.tables) == ["b"]
     assert "text or categories in brand" in result.failures["a"][0]
 
@@ -89,4 +89,4 @@ def test_mq2008_agg_goes_from_its_file_to_a_table(shared_data):
 
 def test_a_wrong_rule_is_reported_before_the_fits():
     with pytest.raises(ValueError, match="missing='fill' is not known"):
-        pk.compare("listmle", pd.DataFrame(TABLE), qid="query", y="grade", cv=3, missing="fill")
+        pk.compare("listmle", pd.DataFrame(TABLE), qid="query", label="grade", cv=3, missing="fill")

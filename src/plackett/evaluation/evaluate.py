@@ -7,16 +7,16 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from plackett._optional import import_optional
 from plackett._tables import Column, Table, csv_text, json_value, notebook_html, plain_id
+from plackett.data.judged import Columns, as_judged, as_qrels, as_run, check_columns, check_no_columns
 from plackett.data.list_warnings import warn_of_one_list
 from plackett.data.queries import Queries
-from plackett.data.sources import read_queries
-from plackett.data.tables.files import as_queries, id_columns, is_file_of_columns, read_columns
+from plackett.data.tables.files import id_columns, read_columns
 from plackett.data.tables.frames import from_frame, is_frame
 from plackett.data.trec.pool import join
 from plackett.data.trec.qrels import Qrels
@@ -218,13 +218,11 @@ def evaluate(
     labels: Any,
     scores: Any,
     *,
-    qid: Any = None,
-    y: str | None = None,
     metrics: Any = DEFAULT_METRICS,
     convention: str | Convention = "standard",
-    docid: Any = None,
     complete: bool | None = None,
     reference_scores: bool = False,
+    **columns: Unpack[Columns],
 ) -> Evaluation:
     """Compute ``metrics`` for every query, under the rules of a convention.
 
@@ -232,16 +230,11 @@ def evaluate(
     ----------
     labels : array-like of shape (n_docs,), Queries, data frame, path, Qrels, or dict of dicts
         A ``Queries`` has its own query ids, document ids and features, as do a LETOR or Parquet file, a folder of
-        Parquet files, or a pattern. For a data frame, or a CSV, TSV or Arrow file, ``qid``, ``y``, ``docid`` and
+        Parquet files, or a pattern. For a data frame, or a CSV, TSV or Arrow file, ``qid``, ``label``, ``docid`` and
         ``scores`` name columns. ``Qrels`` need a ``Run`` as scores, and ``{qid: {docid: label}}`` needs
         ``{qid: {docid: score}}``.
     scores : array-like of shape (n_docs,), str, Run, or dict of dicts
         Higher is better. For a ``Queries`` or files, in the order of their rows. For a data frame, also a column name.
-    qid : array-like of shape (n_docs,), or one id for all rows; default=None
-        The query of each row, in any order; None means one list. For a data frame the name of the column, by default
-        "qid".
-    y : str, default=None
-        For a data frame, the column of the labels, by default "label".
     metrics : sequence of str, Measure or callable, or text with commas, default=("ndcg@10", "map", "mrr")
         A callable is a custom measure: see ``plackett.metrics.make_measure``. A mapping of names to measures names
         the columns.
@@ -250,8 +243,6 @@ def evaluate(
         ``ranx``: how that tool breaks ties, discounts, and counts queries without a relevant document. ``standard``
         averages ties over all their orders, so the order of the rows has no influence. Parameters of a measure, as
         in ``"ndcg@10(gain=linear)"`` and ``"ndcg@10(convention=letor4)"``, take precedence.
-    docid : array-like of shape (n_docs,), default=None
-        Document ids; conventions that break ties by them (``trec``, ``gdeval``) need them where scores tie.
     complete : bool, default=None
         For qrels and a run: whether queries of the qrels that the run does not answer count, with the worst value.
         None follows the convention of each measure (``trec`` and ``gdeval`` skip them, all others count them).
@@ -259,6 +250,11 @@ def evaluate(
         Also compute the exact expectation of a random order and, for a ``Queries``, the value of the best single
         feature, ascending or descending, its ties averaged. That feature is chosen on the same queries, so its value
         is optimistic.
+    **columns
+        For labels in an array, ``qid`` is the query of each row, in any order, or one id for all rows; without it, all
+        rows are one list. ``docid`` is the document of each row; conventions that break ties by it (``trec``,
+        ``gdeval``) need it where scores tie. For a data frame or table, ``qid``, ``label`` and ``docid`` name columns,
+        as do ``features``, ``drop`` and ``categorical``, as in ``from_frame``.
 
     Returns
     -------
@@ -276,37 +272,30 @@ def evaluate(
     """
     rules = get_convention(convention)
     measures, names = parse_metrics(metrics)
-    if is_frame(labels) or is_table(labels) or (y is not None and is_file_of_columns(labels)):
-        labels, scores = _of_frame(labels, scores, qid, y, docid, with_features=reference_scores)
-        qid = y = docid = None
-    _refuse("y names a column of a data frame", y=y)
     if callable(getattr(scores, "predict", None)):
         name = type(scores).__name__
         raise TypeError(f"scores is a {name}; pass its scores: evaluate(data, ranker.predict(data)).")
-    labels, scores = _as_trec(labels, scores)
-    if isinstance(labels, (str, os.PathLike)) and not isinstance(scores, Run):
-        _refuse(
-            "files have their own ids; for other column names, read the file with read_parquet", qid=qid, docid=docid
-        )
-        labels = read_queries(labels)
-    queries = labels if isinstance(labels, Queries) else None
+    given = check_columns(columns)
+    queries: Queries | None = None
     notes: list[str] = []
-    if isinstance(labels, Qrels) or isinstance(scores, Run):
-        _refuse("qrels and a run have their own ids", qid=qid, docid=docid)
+    if isinstance(labels, (Qrels, Mapping)) or isinstance(scores, (Run, Mapping)):
+        check_no_columns(given, "qrels and a run have their own ids")
         is_complete = [(measure.convention or rules).is_complete for measure in measures]
-        lists, notes = _lists_of_run(labels, scores, any(is_complete) if complete is None else complete)
+        counts = any(is_complete) if complete is None else complete
+        lists, notes = _lists_of_run(as_qrels(labels), as_run(scores), counts)
+    elif complete is not None:
+        raise ValueError("complete was given, but complete is an option for qrels and a run.")
+    elif isinstance(labels, (Queries, str, os.PathLike)) or is_frame(labels):
+        queries, scores = _with_scores(labels, scores, given, with_features=reference_scores)
+        check_judged(queries, measures)
+        check_labels(queries.labels, allow_nan=True)
+        lists = JudgedLists.of_queries(queries, check_scores(scores, queries.n_docs))
     else:
-        _refuse("complete is an option for qrels and a run", complete=complete)
-        if queries is not None:
-            _refuse("a Queries has its own ids", qid=qid, docid=docid)
-            check_judged(queries, measures)
-            check_labels(queries.labels, allow_nan=True)
-            scores = check_scores(scores, queries.n_docs)
-            lists = JudgedLists.of_queries(queries, scores)
-        else:
-            lists = judge(labels, scores, qid, docid, has_nan=all(one.kind.takes_unjudged for one in measures))
-            if qid is None:
-                warn_of_one_list(lists.scores.size, "evaluate")
+        qid, docid = given.pop("qid", None), given.pop("docid", None)
+        check_no_columns(given, "the labels are an array, which has no columns")
+        lists = judge(labels, scores, qid, docid, has_nan=all(one.kind.takes_unjudged for one in measures))
+        if qid is None:
+            warn_of_one_list(lists.scores.size, "evaluate")
     every = {one.name: one for one in (rules, *(measure.convention for measure in measures)) if one is not None}
     notes += [refused for one in every.values() if (refused := one.refused_labels(lists)) is not None]
     values, is_empty = rules.table(measures, lists)
@@ -382,31 +371,25 @@ def check_first(measures: Sequence[Measure]) -> None:
         )
 
 
-def _of_frame(
-    frame: Any, scores: Any, qid: Any, y: str | None, docid: Any, *, with_features: bool
-) -> tuple[Queries, Any]:
-    """Return the queries of a data frame or a table, and the scores, which may be one of its columns."""
-    if not is_frame(frame):
-        frame = read_columns(frame, ids=id_columns(qid, docid))
-    has_column = isinstance(scores, str) and scores != (y or "label")
-    others: dict[str, Any] = {"drop": [scores] if has_column else ()} if with_features else {"features": []}
-    queries = as_queries(frame, qid=qid, y=y, docid=docid, **others)
-    if not isinstance(scores, str):
-        check_index(scores, "scores", frame, "the frame")
-        return queries, scores
-    return queries, from_frame(frame, qid=qid or "qid", label=scores, docid=None, features=[]).y
-
-
-def _as_trec(labels: Any, scores: Any) -> tuple[Any, Any]:
-    """Convert ``{qid: {docid: value}}``, the format of pytrec_eval and ranx, to qrels and a run."""
-    labels = Qrels.from_dict(labels) if isinstance(labels, Mapping) else labels
-    return labels, Run.from_dict(scores) if isinstance(scores, Mapping) else scores
-
-
-def _refuse(why: str, **arguments: object) -> None:
-    for name, value in arguments.items():
-        if value is not None:
-            raise ValueError(f"{name} was given, but {why}.")
+def _with_scores(data: Any, scores: Any, columns: dict[str, Any], *, with_features: bool) -> tuple[Queries, Any]:
+    """Return judged lists and their scores, which may be a column of the data."""
+    if isinstance(data, Queries):
+        return as_judged(data, **columns), scores
+    is_column = isinstance(scores, str)
+    if is_column and not is_frame(data):
+        ids = id_columns(columns.get("qid"), columns.get("docid"))
+        data = read_columns(data, ids=ids, sql=columns.pop("sql", None))
+    if not with_features and (columns or is_frame(data) or is_table(data)):
+        columns = {name: columns[name] for name in columns if name not in ("drop", "categorical")} | {"features": []}
+    elif is_column and "features" not in columns and scores != columns.get("label", "label"):
+        dropped = columns.get("drop", ())
+        columns["drop"] = [scores, *([dropped] if isinstance(dropped, str) else dropped)]
+    queries = as_judged(data, **columns)
+    if is_column:
+        return queries, from_frame(data, qid=columns.get("qid", "qid"), label=scores, docid=None, features=[]).y
+    if is_frame(data):
+        check_index(scores, "scores", data, "the frame")
+    return queries, scores
 
 
 def check_judged(queries: Queries, measures: Sequence[Measure] = ()) -> None:
@@ -420,12 +403,7 @@ def check_judged(queries: Queries, measures: Sequence[Measure] = ()) -> None:
         )
 
 
-def _lists_of_run(qrels: Any, run: Any, complete: bool) -> tuple[JudgedLists, list[str]]:
-    if not isinstance(qrels, Qrels) or not isinstance(run, Run):
-        raise TypeError(
-            f"qrels need a run: evaluate(read_qrels(...), read_trec_run(...)); "
-            f"got {type(qrels).__name__} and {type(run).__name__}."
-        )
+def _lists_of_run(qrels: Qrels, run: Run, complete: bool) -> tuple[JudgedLists, list[str]]:
     judged = join(qrels, run)
     lists = JudgedLists(
         judged.labels,

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from plackett.data import datasets
-from plackett.data.datasets.published import FOLD_FILES, N_FOLDS, Fold, fold_parts
-from plackett.data.letor.read import read_letor
+from plackett.data.datasets.folders import read_folder, rotate
+from plackett.data.datasets.published import FIVE_PARTS, N_FOLDS, Fold
 from plackett.data.queries import Queries
-from plackett.exceptions import DatasetNotFoundError
-from plackett.storage.file_names import find_file, find_folder
-
-PART_NAMES = tuple(f"S{number}" for number in range(1, N_FOLDS + 1))
 
 
 class LetorFolds:
@@ -95,7 +90,7 @@ class LetorFolds:
         found = np.unique(part_of).tolist()
         if found != list(range(1, N_FOLDS + 1)):
             raise ValueError(f"parts holds {found}; it must hold each of the numbers 1 to {N_FOLDS}, and no other.")
-        return _rotate([queries[part_of == number] for number in range(1, N_FOLDS + 1)])
+        return rotate([queries[part_of == number] for number in range(1, N_FOLDS + 1)])
 
     def _published(self) -> Iterator[Fold]:
         if self.name is None:
@@ -105,70 +100,10 @@ class LetorFolds:
         if datasets.info(self.name, version=self.version).n_folds != N_FOLDS:
             return iter([datasets.load_fold(self.name, 1, self.folder, version=self.version)])
         # each part is read only once
-        parts = [datasets.load(self.name, self.folder, part=part, version=self.version) for part in PART_NAMES]
-        return _rotate([part for part in parts if isinstance(part, Queries)])
-
-
-def _rotate(parts: Sequence[Queries]) -> Iterator[Fold]:
-    named = dict(zip(PART_NAMES, parts, strict=True))
-    for number in range(1, N_FOLDS + 1):
-        table = fold_parts(number)
-        yield Fold(Queries.concat([named[part] for part in table.train]), named[table.validation], named[table.test])
+        parts = [datasets.load(self.name, self.folder, part=part, version=self.version) for part in FIVE_PARTS]
+        return rotate([part for part in parts if isinstance(part, Queries)])
 
 
 def _with_rows_of(fold: Fold, queries: Queries) -> Fold:
     train, validation, test = (queries.subset(part.ids.tolist()) for part in fold if part is not None)
     return Fold(train, validation, test)
-
-
-def read_folder(folder: str | PathLike) -> Iterator[Fold]:
-    """Return the folds in ``folder``: its files S1 to S5 in rotation, or its folders Fold1, Fold2, ..."""
-    root = Path(folder).expanduser()
-    files = _part_files(root)
-    if files is not None:
-        return _rotate(_read_alike(files))
-    stored = _fold_files(root)
-    if not stored:
-        raise DatasetNotFoundError(
-            f"{root} {'has no folds' if root.is_dir() else 'is not a folder'}: expected S1.txt to S{N_FOLDS}.txt, or "
-            f"{', '.join(names[0] for names in FOLD_FILES.values())} in Fold1, Fold2, ..."
-        )
-    sets = _read_alike([file for files in stored for file in files])
-    return iter([Fold(*sets[start : start + 3]) for start in range(0, len(sets), 3)])
-
-
-def read_whole(folder: str | PathLike) -> Queries:
-    """Return all queries in ``folder``, in the order of its parts."""
-    fold = next(read_folder(folder))
-    return Queries.concat([part for part in fold if part is not None])
-
-
-def _part_files(root: Path) -> list[Path] | None:
-    files = [find_file(root, f"{part}.txt", part) for part in PART_NAMES]
-    found = [file for file in files if file is not None]
-    return found if len(found) == N_FOLDS else None
-
-
-def _fold_files(root: Path) -> list[list[Path]]:
-    """Return the training, validation and test files of Fold1, Fold2, ..."""
-    answer: list[list[Path]] = []
-    while find_folder(root, f"Fold{len(answer) + 1}") is not None:
-        number = len(answer) + 1
-        files = []
-        for role, names in FOLD_FILES.items():
-            file = find_file(root, *(f"Fold{number}/{name}" for name in names))
-            if file is None:
-                raise DatasetNotFoundError(f"{root / f'Fold{number}'} has no {role} file ({' or '.join(names)}).")
-            files.append(file)
-        answer.append(files)
-    return answer
-
-
-def _read_alike(files: Sequence[Path]) -> list[Queries]:
-    """Read files with the same number of columns: rows may omit trailing zeros."""
-    read = [read_letor(file) for file in files]
-    widest = max(queries.n_features for queries in read)
-    return [
-        queries if queries.n_features == widest else read_letor(file, n_features=widest)
-        for file, queries in zip(files, read, strict=True)
-    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from sklearn.model_selection import BaseCrossValidator
@@ -14,10 +14,9 @@ from sklearn.utils import check_random_state
 from plackett.data import datasets
 from plackett.data.datasets.published import Fold
 from plackett.data.grouping import group_rows
+from plackett.data.judged import Columns, as_judged, check_no_columns
 from plackett.data.queries import Queries
-from plackett.data.sources import read_queries
-from plackett.evaluation.letor_folds import LetorFolds, read_whole
-from plackett.storage.file_names import has_parquet
+from plackett.evaluation.letor_folds import LetorFolds
 from plackett.validation import check_positive_int, count_of, plain
 
 __all__ = ["Fold", "LetorFolds", "QueryKFold", "as_folds", "check_folds", "with_validation"]
@@ -120,7 +119,7 @@ class QueryKFold(BaseCrossValidator):
         return answer
 
 
-def as_folds(cv: Any, data: Any = None) -> list[Fold]:
+def as_folds(cv: Any, data: Any = None, **columns: Unpack[Columns]) -> list[Fold]:
     """Return the folds of ``data``; raise if a query is in two sets of a fold, or in two test sets.
 
     Parameters
@@ -130,9 +129,9 @@ def as_folds(cv: Any, data: Any = None) -> list[Fold]:
         query ids as groups and must keep queries whole; their folds have ``validation=None`` (see `with_validation`). A
         sequence has a `Fold`, (train, validation, test) or (train, test) for each fold, each set a Queries or row
         numbers of ``data.X``.
-    data : Queries, path or str, default=None
-        Queries; a LETOR or Parquet file; a folder of Parquet files, or one with S1.txt to S5.txt, or with Fold1, Fold2,
-        ...; or the name of a known set in the folder PLACKETT_DATA. Not needed if ``cv`` has queries.
+    data, **columns
+        As for ``as_judged``, with the names of known sets in the folder PLACKETT_DATA. Not needed if ``cv`` has
+        queries.
 
     Returns
     -------
@@ -152,7 +151,7 @@ def as_folds(cv: Any, data: Any = None) -> list[Fold]:
     """
     folds = [
         Fold(fold.train.grouped, None if fold.validation is None else fold.validation.grouped, fold.test.grouped)
-        for fold in _make_folds(cv, data)
+        for fold in _make_folds(cv, data, columns)
     ]
     check_folds(folds)
     return folds
@@ -224,25 +223,27 @@ def with_validation(fold: Fold, *, n_parts: int = 4, random_state: Any = 0) -> F
     return Fold(fold.train[~is_validation], fold.train[is_validation], fold.test)
 
 
-def _make_folds(cv: Any, data: Any) -> list[Fold]:
+def _make_folds(cv: Any, data: Any, columns: Columns) -> list[Fold]:
     if isinstance(cv, str):
         if cv != LETOR:
             raise ValueError(f'cv={cv!r} is not known; pass a number of folds, "letor", a splitter or a list of folds.')
+        check_no_columns(columns, 'cv="letor" takes files, which have no names of columns')
         return list(_published(data).folds())
     if isinstance(cv, LetorFolds):
-        return list(cv.folds(None if data is None else _as_queries(data)))
+        return list(cv.folds(None if data is None else as_judged(data, **columns)))
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
         cv = QueryKFold(int(cv))
     if hasattr(cv, "folds") or hasattr(cv, "split"):
         if data is None:
             raise ValueError(f"{cv!r} divides data, but none was given.")
-        queries = _as_queries(data)
+        queries = as_judged(data, **columns)
         if hasattr(cv, "folds"):
             return list(cv.folds(queries))
         return [_fold_of(sets, queries) for sets in cv.split(queries.X, queries.y, _groups_of(queries))]
     if not isinstance(cv, Iterable):
         raise TypeError(f'cv is {plain(cv)!r}; it must be a number of folds, "letor", a splitter or a list of folds.')
-    return [_fold_of(sets, None if data is None else _as_queries(data)) for sets in cv]
+    lists = None if data is None else as_judged(data, **columns)
+    return [_fold_of(sets, lists) for sets in cv]
 
 
 def _published(data: Any) -> LetorFolds:
@@ -253,22 +254,6 @@ def _published(data: Any) -> LetorFolds:
         f'cv="letor" needs the name of a data set or its folder, but data is {type(data).__name__}, which does not '
         "say what its parts are. Pass cv=LetorFolds(parts=...) with the part of each query, or a number of folds."
     )
-
-
-def _as_queries(data: Any) -> Queries:
-    if isinstance(data, Queries):
-        return data
-    if not isinstance(data, (str, PathLike)):
-        raise TypeError(f"data is a {type(data).__name__}; Queries, a path or the name of a data set is needed.")
-    path = Path(data).expanduser()
-    if path.is_dir() and not has_parquet(path):
-        return read_whole(path)
-    if path.exists():
-        return read_queries(path)
-    loaded = datasets.load(fspath(data))
-    if not isinstance(loaded, Queries):
-        raise ValueError(f"{data} holds {type(loaded).__name__}, not judged lists of feature vectors.")
-    return loaded
 
 
 def _fold_of(sets: Any, queries: Queries | None) -> Fold:

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 import plackett as pk
-from plackett.data.tables.files import as_queries, read_columns
+from plackett.data.judged import as_judged
+from plackett.data.tables.files import read_columns
 from plackett.exceptions import DataFormatError, DataWarning
 
 ROWS = 'query,grade,price,brand\ncats,2,9.5,acme\ndogs,1,3,"a,b"\ncats,0,NULL,zeta\ndogs,0,\\N,\n'
@@ -135,7 +136,7 @@ def frame_of(queries):
 
 def test_every_door_takes_a_frame_in_any_row_order(tmp_path):
     data = pk.datasets.make_web_like(24, 8, 3, random_state=0)
-    frame, columns = frame_of(data), {"qid": "query", "y": "grade"}
+    frame, columns = frame_of(data), {"qid": "query", "label": "grade"}
     frame["when"] = pd.Timestamp("2024-01-01")
     frame.to_csv(tmp_path / "log.csv", index=False)
     columns["drop"] = "when"
@@ -146,28 +147,35 @@ def test_every_door_takes_a_frame_in_any_row_order(tmp_path):
         found = pk.select("listmle", source, {"l2": [0.1, 1.0]}, cv=3, **columns)
         assert found.best_value == pytest.approx(pk.select("listmle", data, {"l2": [0.1, 1.0]}, cv=3).best_value)
         name = data.feature_labels[0]
-        measured = pk.evaluate(source, name, qid="query", y="grade").mean()
+        measured = pk.evaluate(source, name, qid="query", label="grade").mean()
         assert measured == pytest.approx(pk.evaluate(data, data.X[:, 0]).mean())
 
 
 def test_compare_takes_a_frame_first_and_chooses_rankers():
     frame = frame_of(pk.datasets.make_web_like(12, 6, 3, random_state=0))
-    result = pk.compare(frame, qid="query", y="grade", cv=2)
+    result = pk.compare(frame, qid="query", label="grade", cv=2)
     assert {"ranksvm", "listmle", "adarank"} <= set(result.tables)
-    assert list(pk.compare(frame, "ranksvm", qid="query", y="grade", cv=2).tables) == ["ranksvm"]
+    assert list(pk.compare(frame, "ranksvm", qid="query", label="grade", cv=2).tables) == ["ranksvm"]
 
 
 def test_names_of_columns_need_a_table():
     data = pk.datasets.make_web_like(4, 4, 2, random_state=0)
-    with pytest.raises(ValueError, match="y names a column of a table, but data is a Queries"):
-        as_queries(data, y="grade")
+    with pytest.raises(ValueError, match="label names a column of a table, but data is a Queries"):
+        as_judged(data, label="grade")
     with pytest.raises(ValueError, match="qid names a column of a table, but data is 'mq2008'"):
-        as_queries("mq2008", qid="query")
-    with pytest.raises(ValueError, match="y was given, but y names a column of a data frame"):
-        pk.evaluate([1, 0], [1, 0], qid=[1, 1], y="grade")
-    assert as_queries("mq2008") == "mq2008"
+        as_judged("mq2008", qid="query")
+    with pytest.raises(ValueError, match="label was given, but the labels are an array"):
+        pk.evaluate([1, 0], [1, 0], qid=[1, 1], label="grade")
+    with pytest.raises(TypeError, match=r"unexpected argument 'y'.* Labels are named by label="):
+        pk.compare("listmle", data, y="grade")
+    with pytest.raises(TypeError, match="unexpected argument 'metric'; those for the columns of a table are"):
+        pk.cross_validate("listmle", data, metric="map")
+    with pytest.raises(ValueError, match='qid was given, but cv="letor" takes files'):
+        pk.compare("listmle", "mq2008", cv="letor", qid="query")
+    with pytest.raises(TypeError, match="data is a dict; Queries, a data frame, a path or an array is needed"):
+        pk.select("listmle", {}, {"l2": [0.1]})
     with pytest.warns(DataWarning, match=r"it holds times.*drop="):
-        as_queries(pk.to_frame(data).assign(when=pd.Timestamp("2024-01-01")))
+        as_judged(pk.to_frame(data).assign(when=pd.Timestamp("2024-01-01")))
 
 
 # --- Files as other programs write them -------------------------------------------------------------------------------

@@ -287,7 +287,7 @@ def test_optuna_refuses_what_it_cannot_draw(parts):
 
 
 def test_arrays_in_place_of_queries_are_refused(parts):
-    with pytest.raises(TypeError, match="validation is a tuple; a Queries is needed"):
+    with pytest.raises(TypeError, match="data is a tuple; Queries, a data frame, a path or an array is needed"):
         select("listmle", parts[0], validation=(parts[1].X, parts[1].y, parts[1].qid))
 
 

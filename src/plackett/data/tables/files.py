@@ -1,4 +1,4 @@
-"""Judged lists from tables: CSV, TSV, Arrow and Parquet files, and what functions accept instead of ``Queries``."""
+"""Judged lists from tables: CSV, TSV, Arrow and Parquet files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from plackett._optional import import_optional
 from plackett.data.queries import Queries
-from plackett.data.tables.arrow_table import is_frame
 from plackett.data.tables.column_roles import DOCID, ID_NAMES
 from plackett.data.tables.frames import from_frame
 from plackett.data.tables.sqlite import is_database, read_sqlite
@@ -113,35 +112,6 @@ def read_columns(
 def id_columns(qid: str | None = None, docid: str | None = None) -> list[str]:
     """Return the columns that may hold ids; None means the defaults of ``from_frame``."""
     return [qid or "qid", *(ID_NAMES if docid in (None, DOCID) else [docid])]
-
-
-def as_queries(
-    data: Any, *, qid: str | None = None, y: str | None = None, docid: str | None = None, **columns: Any
-) -> Any:
-    """Return queries from a data frame or a file with columns; other data, such as the name of a data set, unchanged.
-
-    Parameters
-    ----------
-    data : Queries, data frame, path, or other data
-    qid, y, docid : str, default=None
-        Columns of ids, labels and names; None takes the defaults of ``from_frame``.
-    **columns
-        ``features``, ``drop``, ``categorical`` and ``long`` of ``from_frame``; None is ignored.
-    """
-    given = {"qid": qid, "label": y, "docid": docid, **columns}
-    given = {name: value for name, value in given.items() if value is not None}
-    if is_frame(data):
-        return from_frame(data, **given)
-    is_path = isinstance(data, (str, os.PathLike))
-    if is_table(data) or is_database(data) or (given and is_file_of_columns(data)):
-        return read_table(data, **given)
-    if given:
-        what = "a Queries, which already has its columns" if isinstance(data, Queries) else f"{type(data).__name__}"
-        if is_path:
-            what = f"{os.fspath(data)!r}, which is not a CSV, TSV, Arrow or Parquet file"
-        name = next(iter(given))
-        raise ValueError(f"{'y' if name == 'label' else name} names a column of a table, but data is {what}.")
-    return data
 
 
 def is_file_of_columns(data: Any) -> bool:

@@ -7,14 +7,14 @@ import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from plackett._progress import Progress as Bar
 from plackett._tables import json_value
+from plackett.data.judged import Columns
 from plackett.data.queries import Queries
-from plackett.data.tables.files import as_queries
 from plackett.data.tables.frames import is_frame
 from plackett.evaluation.compare.changes import most_changed, places_of
 from plackett.evaluation.compare.comparison import BEST, Comparison
@@ -44,11 +44,6 @@ def compare(
     rankers: Any,
     data: Any = None,
     *,
-    qid: str | None = None,
-    y: str | None = None,
-    docid: str | None = None,
-    drop: Sequence[str] | str | None = None,
-    categorical: Sequence[str] | str | None = None,
     missing: Any = None,
     missing_indicator: bool | None = None,
     encoding: str | None = None,
@@ -64,6 +59,7 @@ def compare(
     random_state: int = 0,
     n_jobs: int | None = None,
     progress: Progress = None,
+    **columns: Unpack[Columns],
 ) -> Comparison:
     """Fit rankers in every fold, choose hyperparameters on its validation queries, and evaluate on its test queries.
 
@@ -82,10 +78,6 @@ def compare(
         Queries; a data frame; a LETOR, CSV, TSV, Arrow or Parquet file; a folder of Parquet files, or one with S1.txt
         to S5.txt or Fold1, Fold2, ...; or the name of a known set. ``compare(data)``, without rankers, compares
         ``DEFAULT_RANKERS``.
-    qid, y, docid : str, default=None
-        Columns of a data frame or table: query ids, labels, document names. None takes "qid", "label" and "docid".
-    drop, categorical : str or sequence of str, default=None
-        Columns of a data frame or table that are not used, and columns of numbers that are categories.
     missing : str or transformer, default=None
         Rule for missing values of rankers with the parameter ``missing``, as in ``LinearRanker``; trees and RankBoost
         take missing values as they are. None leaves the rankers as they are.
@@ -131,6 +123,9 @@ def compare(
         None shows a progress bar with the running fits and the time left, on standard error, in terminals and
         notebooks. True also writes a line after every contestant and fold where no bar would be seen, as in a log;
         False shows nothing. A callable is called with each line instead.
+    **columns
+        Columns of a data frame or table, as in ``from_frame``: ``qid``, ``label``, ``docid``, ``features``, ``drop``
+        and ``categorical``.
 
     Returns
     -------
@@ -148,7 +143,6 @@ def compare(
     """
     if isinstance(rankers, Queries) or is_frame(rankers):
         rankers, data = DEFAULT_RANKERS if data is None else data, rankers
-    data = as_queries(data, qid=qid, y=y, docid=docid, drop=drop, categorical=categorical)
     contestants, notes = installed(as_contestants(rankers))
     contestants = [with_preparation(one, missing, missing_indicator, encoding) for one in contestants]
     names = [contestant.name for contestant in contestants]
@@ -162,6 +156,7 @@ def compare(
     setup = prepare(
         contestants,
         data,
+        columns,
         cv=cv,
         metrics=metrics,
         convention=convention,
@@ -279,7 +274,7 @@ def _settings(setup: Setup, cv: Any, data: Any) -> dict[str, Any]:
     packages = versions_of(*(contestant.estimator for contestant in setup.contestants))
     versions = {name: version.partition(" ")[0] for name, version in packages.items()}
     return {
-        "data": os.fspath(data) if isinstance(data, (str, os.PathLike)) else repr(data),
+        "data": os.fspath(data) if isinstance(data, (str, os.PathLike)) else repr(setup.queries),
         "cv": cv if isinstance(cv, (int, str)) else repr(cv) if hasattr(cv, "get_params") else type(cv).__name__,
         "n_folds": len(setup.folds),
         "metrics": setup.metrics,

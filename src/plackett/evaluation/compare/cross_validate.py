@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from plackett._tables import Column, Table, notebook_html
+from plackett.data.judged import Columns
 from plackett.data.queries import Queries
-from plackett.data.tables.files import as_queries
 from plackett.evaluation.compare.comparison import FoldFit
 from plackett.evaluation.compare.contestants import contestant_of, with_preparation
 from plackett.evaluation.compare.folds import prepare, run
@@ -109,11 +109,6 @@ def cross_validate(
     ranker: Any,
     data: Any = None,
     *,
-    qid: str | None = None,
-    y: str | None = None,
-    docid: str | None = None,
-    drop: Sequence[str] | str | None = None,
-    categorical: Sequence[str] | str | None = None,
     missing: Any = None,
     missing_indicator: bool | None = None,
     encoding: str | None = None,
@@ -126,6 +121,7 @@ def cross_validate(
     random_state: int = 0,
     n_jobs: int | None = None,
     progress: Progress = None,
+    **columns: Unpack[Columns],
 ) -> CrossValidation:
     """Fit a ranker in every fold, choose its hyperparameters on validation queries, and evaluate it on test queries.
 
@@ -136,9 +132,9 @@ def cross_validate(
         any estimator with the interface of scikit-learn.
     grid : dict of lists, or list of such dicts, default=None
         Hyperparameters to choose from.
-    data, qid, y, docid, drop, categorical, missing, missing_indicator, encoding, cv, metrics, convention, select_by
+    data, missing, missing_indicator, encoding, cv, metrics, convention, select_by
         As for ``compare``.
-    folder, random_state, n_jobs, progress
+    folder, random_state, n_jobs, progress, **columns
         As for ``compare``.
 
     Returns
@@ -153,12 +149,12 @@ def cross_validate(
     >>> len(result.fits), result.scores.size == data.n_docs
     (4, True)
     """
-    data = as_queries(data, qid=qid, y=y, docid=docid, drop=drop, categorical=categorical)
     contestant = contestant_of(ranker if grid is None else (ranker, grid))
     contestant = with_preparation(contestant, missing, missing_indicator, encoding)
     setup = prepare(
         [contestant],
         data,
+        columns,
         cv=cv,
         metrics=metrics,
         convention=convention,

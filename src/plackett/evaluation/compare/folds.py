@@ -22,6 +22,7 @@ from plackett._lazy import importing
 from plackett._progress import Progress as Bar
 from plackett._threads import n_threads, results, set_n_threads
 from plackett._warnings import recorded
+from plackett.data.judged import Columns
 from plackett.data.queries import Queries
 from plackett.evaluation import estimators
 from plackett.evaluation.compare.comparison import FoldFit
@@ -162,6 +163,7 @@ class Setup(NamedTuple):
 def prepare(
     contestants: Sequence[Contestant],
     data: Any,
+    columns: Columns,
     *,
     cv: Any,
     metrics: Any,
@@ -180,7 +182,7 @@ def prepare(
         random_state=check_seed(random_state),
         measures=measures,
     )
-    folds = as_folds(cv, data)
+    folds = as_folds(cv, data, **columns)
     if any(_needs_validation(contestant) for contestant in contestants):  # all train on the same queries
         folds = [with_validation(fold, random_state=random_state) for fold in folds]
     store = ResultStore(folder)

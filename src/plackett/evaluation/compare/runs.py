@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 import plackett
+from plackett.data.judged import Columns, as_judged, as_qrels, as_run, check_no_columns
 from plackett.data.queries import Queries
-from plackett.data.trec.files import read_qrels, read_trec_run
+from plackett.data.tables.frames import is_frame
 from plackett.data.trec.pool import pool
 from plackett.data.trec.qrels import Qrels
 from plackett.data.trec.run import Run
@@ -41,6 +42,7 @@ def compare_runs(
     complete: bool = True,
     baseline: str | None = None,
     random_state: int = 0,
+    **columns: Unpack[Columns],
 ) -> Comparison:
     """Evaluate runs on the same judged queries, and test which differences are significant.
 
@@ -53,9 +55,9 @@ def compare_runs(
 
     Parameters
     ----------
-    qrels : Qrels, path, dict of dicts, or Queries
-        Judgements: as ``read_qrels`` returns them, a qrels file, or ``{qid: {docid: label}}``. A ``Queries`` with
-        labels is matched to scores by its rows.
+    qrels : Qrels, path, dict of dicts, Queries or data frame
+        Judgements: as ``read_qrels`` returns them, a qrels file, or ``{qid: {docid: label}}``. A ``Queries`` or a
+        frame with labels is matched to scores by its rows.
     runs : mapping of str to run, or sequence of runs
         A run is a ``Run``, the path of a run file, or ``{qid: {docid: score}}``; for a ``Queries``, one score per row.
         The runs of a sequence are named by their tags.
@@ -71,6 +73,8 @@ def compare_runs(
         the first measure, with p-values corrected for all pairs, as in ``compare``.
     random_state : int, default=0
         Seed of randomisation tests and bootstrap intervals.
+    **columns
+        Columns of a data frame, as in ``from_frame``.
 
     Returns
     -------
@@ -98,11 +102,16 @@ def compare_runs(
     rules, (measures, names) = get_convention(convention), parse_metrics(metrics)
     check_first(measures)
     given = {"qrels": qrels, "runs": runs}
+    if is_frame(qrels):
+        qrels = as_judged(qrels, **columns)
+    else:
+        check_no_columns(columns, "these judgements have their own ids")
     if isinstance(qrels, Queries):
         queries, tables, scores, notes = _of_rows(qrels, runs, metrics, rules)
         notes += notes_on_sampling(measures, names)
     else:
-        queries, tables, scores, notes = _of_runs(_as_qrels(qrels, measures), _as_runs(runs), metrics, rules, complete)
+        judged = as_qrels(qrels, subtopics=any(one.kind.needs_subtopics for one in measures))
+        queries, tables, scores, notes = _of_runs(judged, _as_runs(runs), metrics, rules, complete)
     if baseline not in (None, BEST) and baseline not in tables:
         raise ValueError(f"baseline={baseline!r} is not among the runs {', '.join(tables)}.")
     return Comparison(
@@ -215,23 +224,13 @@ def _random_order(queries: Queries, names: list[str], metrics: Any, rules: Conve
     return {RANDOM_ORDER: Evaluation(names, queries.ids, values, convention=rules.name, overall=overall)}
 
 
-def _as_qrels(qrels: Any, measures: Sequence[Measure]) -> Qrels:
-    if isinstance(qrels, (str, os.PathLike)):
-        return read_qrels(qrels, subtopics=any(one.kind.needs_subtopics for one in measures))
-    if isinstance(qrels, Mapping):
-        return Qrels.from_dict(qrels)
-    if not isinstance(qrels, Qrels):
-        raise TypeError(f"qrels is a {type(qrels).__name__}; a Qrels, a path or {{qid: {{docid: label}}}} is needed.")
-    return qrels
-
-
 def _as_runs(runs: Any) -> dict[str, Run]:
     """Return the runs by name; without names, by their tags."""
     if isinstance(runs, Mapping):
-        answer = {str(name): _as_run(run, str(name)) for name, run in runs.items()}
+        answer = {str(name): as_run(run, str(name)) for name, run in runs.items()}
     else:
         is_one = isinstance(runs, (str, os.PathLike, Run)) or not isinstance(runs, Iterable)
-        every = [_as_run(run, f"run {place}") for place, run in enumerate([runs] if is_one else runs, 1)]
+        every = [as_run(run, f"run {place}") for place, run in enumerate([runs] if is_one else runs, 1)]
         answer = {run.tag: run for run in every}
         if len(answer) < len(every):
             tags = [run.tag for run in every]
@@ -243,18 +242,3 @@ def _as_runs(runs: Any) -> dict[str, Run]:
         if name in answer:
             raise ValueError(f"{name!r} is a reserved name in a comparison; choose another name for this run.")
     return answer
-
-
-def _as_run(run: Any, name: str) -> Run:
-    if isinstance(run, Run):
-        return run
-    if isinstance(run, (str, os.PathLike)):
-        return read_trec_run(run)
-    if hasattr(run, "to_run"):
-        return run.to_run()
-    if isinstance(run, Mapping) and all(isinstance(docs, Mapping) for docs in run.values()):
-        return Run.from_dict(run, tag=name)
-    raise TypeError(
-        f"{name} is a {type(run).__name__}; a Run, a path or {{qid: {{docid: score}}}} is needed. One run alone also "
-        'needs a name: {"name": run}.'
-    )

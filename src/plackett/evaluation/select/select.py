@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Unpack
 
 import numpy as np
 
 from plackett._progress import Progress as Bar
+from plackett.data.judged import Columns, as_judged
 from plackett.data.queries import Queries
-from plackett.data.tables.files import as_queries
 from plackett.evaluation import estimators
 from plackett.evaluation.compare.contestants import Contestant, contestant_of, with_preparation
 from plackett.evaluation.compare.progress import is_bar
@@ -38,11 +38,6 @@ def select(
     grid: Grid | None = None,
     *,
     validation: Any = None,
-    qid: str | None = None,
-    y: str | None = None,
-    docid: str | None = None,
-    drop: Sequence[str] | str | None = None,
-    categorical: Sequence[str] | str | None = None,
     missing: Any = None,
     missing_indicator: bool | None = None,
     encoding: str | None = None,
@@ -54,6 +49,7 @@ def select(
     random_state: int = 0,
     progress: Callable[[int, int, Trial], None] | bool | None = None,
     folder: str | os.PathLike | None = None,
+    **columns: Unpack[Columns],
 ) -> Selection:
     """Choose the hyperparameters of a ranker that rank held-out queries best, and fit the ranker with them.
 
@@ -63,16 +59,14 @@ def select(
         A name of ``pk.ranker_names()``, or ``"lightgbm"``, ``"xgboost"``, ``"catboost"``; or a ranker, whose parameters
         are kept unless the grid names them. As in ``compare``, a ranker may be any estimator with the interface of
         scikit-learn.
-    data : Queries, data frame, or path of a CSV, TSV, Arrow or Parquet file
-        Training queries.
+    data : Queries, data frame, path or str
+        Training queries, as for ``compare``.
     grid : dict of lists, list of such dicts, or None, default=None
         Values of parameters, including those of the loss (``k`` or ``loss__k``); None takes ``default_grid(name)``.
         With ``method="random"`` values may be distributions of ``scipy.stats``; with ``"optuna"`` only ``uniform``,
         ``loguniform`` and ``randint``.
     validation : as ``data``, default=None
         Queries to choose on. Rankers also use them for early stopping (``patience``).
-    qid, y, docid, drop, categorical
-        Columns of a data frame or table, as for ``compare``.
     missing, missing_indicator, encoding
         Rules for missing values and categories, as for ``compare``.
     cv : int, splitter or list of folds, default=None
@@ -94,6 +88,8 @@ def select(
         called after every trial instead, with the number of trials so far, their maximum number, and the ``Trial``.
     folder : path, default=None
         Folder in which finished trials are stored, so that an interrupted run can resume.
+    **columns
+        Columns of a data frame or table, as for ``compare``.
 
     Returns
     -------
@@ -117,10 +113,8 @@ def select(
     contestant = with_preparation(_contestant(ranker, grid), missing, missing_indicator, encoding)
     random_state = check_seed(random_state)
     candidates = search_candidates(contestant.estimator, contestant.grid, method, n_trials, measure, random_state)
-    columns: dict[str, Any] = {"qid": qid, "y": y, "docid": docid, "drop": drop, "categorical": categorical}
-    data = as_queries(data, **columns)
-    validation = None if validation is None else as_queries(validation, **columns)
-    judge = _judge(data, validation, cv, measure, rules)
+    held_out = None if validation is None else as_judged(validation, **columns)
+    judge = _judge(as_judged(data, **columns), held_out, cv, measure, rules)
     store = ResultStore(folder)
     if folder is not None:
         store = store.with_code(contestant.name, contestant.estimator, contestant.grid, measure, rules)
@@ -239,9 +233,6 @@ class _CrossValidation:
 def _judge(
     data: Queries, validation: Queries | None, cv: Any, measure: Measure, rules: Convention
 ) -> _ValidationSet | _CrossValidation:
-    for name, queries in {"data": data, "validation": validation}.items():
-        if queries is not None and not isinstance(queries, Queries):
-            raise TypeError(f"{name} is a {type(queries).__name__}; a Queries is needed: pk.Queries(X, y, qid).")
     data, validation = data.grouped, None if validation is None else validation.grouped
     if validation is None:
         return _CrossValidation(data, DEFAULT_FOLDS if cv is None else cv, measure, rules)

@@ -1,0 +1,180 @@
+"""The conversion of what functions accept to judged lists, to qrels and to runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+import numpy as np
+
+from plackett.data import datasets
+from plackett.data.datasets.folders import read_whole
+from plackett.data.queries import Queries
+from plackett.data.sources import read_queries
+from plackett.data.tables.arrow_table import is_frame
+from plackett.data.tables.files import is_file_of_columns, read_table
+from plackett.data.tables.frames import from_frame
+from plackett.data.tables.sqlite import is_database
+from plackett.data.trec.files import read_qrels, read_trec_run
+from plackett.data.trec.qrels import Qrels
+from plackett.data.trec.run import Run
+from plackett.storage.file_names import has_parquet, is_table
+from plackett.validation import is_sparse
+
+
+class Columns(TypedDict, total=False):
+    """The columns of a table by their roles, with the meaning that they have in ``from_frame``.
+
+    Examples
+    --------
+    >>> from plackett.data.judged import Columns
+    >>> Columns(qid="query", label="grade", drop=["seen"])
+    {'qid': 'query', 'label': 'grade', 'drop': ['seen']}
+    """
+
+    qid: Any
+    label: Any
+    docid: Any
+    features: Sequence[str] | None
+    drop: Sequence[str] | str
+    categorical: Sequence[str] | str
+    long: tuple[str, str] | None
+    sql: str | None
+
+
+def as_judged(data: Any, **columns: Unpack[Columns]) -> Queries:
+    """Return judged lists of what functions accept as data.
+
+    Parameters
+    ----------
+    data : Queries, data frame, path, str, or array or sparse matrix of shape (n_docs, n_features)
+        Queries; a data frame; a LETOR, CSV, TSV, Arrow, Parquet or SQLite file; a folder of Parquet files, or one with
+        S1.txt to S5.txt or Fold1, Fold2, ...; the name of a known set; or features.
+    **columns
+        ``qid``, ``label``, ``docid``, ``features``, ``drop``, ``categorical`` and ``long`` of ``from_frame``, and
+        ``sql`` of ``read_table``; for features in an array, ``qid``, ``label`` and ``docid`` are arrays.
+
+    Returns
+    -------
+    Queries
+
+    Examples
+    --------
+    >>> from plackett.data.judged import as_judged
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"query": [7, 7], "grade": [1, 0], "bm25": [0.5, 0.2], "seen": [3, 9]})
+    >>> as_judged(frame, qid="query", label="grade", drop="seen")
+    Queries(1 query, 2 documents, 1 feature, labels 0..1)
+    >>> as_judged(frame[["bm25"]].to_numpy(), qid=frame["query"], label=frame["grade"])
+    Queries(1 query, 2 documents, 1 feature, labels 0..1)
+    """
+    given: dict[str, Any] = check_columns(columns)
+    if is_frame(data):
+        return from_frame(data, **given)
+    is_path = isinstance(data, (str, os.PathLike))
+    if is_table(data) or is_database(data) or (given and is_file_of_columns(data)):
+        return read_table(data, **given)
+    if not is_path and not isinstance(data, Queries):
+        if not (isinstance(data, np.ndarray) or is_sparse(data)):
+            raise TypeError(f"data is a {type(data).__name__}; Queries, a data frame, a path or an array is needed.")
+        return Queries(data, given.pop("label", None), given.pop("qid", None), **given)
+    if given:
+        kind = "a Queries, which already has its columns"
+        if is_path:
+            kind = f"{os.fspath(data)!r}, which is not a CSV, TSV, Arrow or Parquet file"
+        raise ValueError(f"{next(iter(given))} names a column of a table, but data is {kind}.")
+    return _read(data) if is_path else data
+
+
+def check_columns(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns that were given; raise for a name that is none of `Columns`."""
+    for name in columns:
+        if name not in Columns.__annotations__:
+            hint = " Labels are named by label=." if name == "y" else ""
+            known = ", ".join(Columns.__annotations__)
+            raise TypeError(f"unexpected argument {name!r}; those for the columns of a table are {known}.{hint}")
+    # None means something for label and docid only: that there are none
+    return {name: value for name, value in columns.items() if value is not None or name in ("label", "docid")}
+
+
+def check_no_columns(columns: Mapping[str, Any], why: str) -> None:
+    """Raise if a column was named for data that have none."""
+    for name in check_columns(columns):
+        raise ValueError(f"{name} was given, but {why}.")
+
+
+def _read(data: str | os.PathLike) -> Queries:
+    path = Path(data).expanduser()
+    if path.is_dir() and not has_parquet(path):
+        return read_whole(path)
+    if path.exists() or path.suffix or len(path.parts) > 1:  # the names of known sets are single words
+        return read_queries(path)
+    loaded = datasets.load(os.fspath(data))
+    if not isinstance(loaded, Queries):
+        raise ValueError(f"{data} holds {type(loaded).__name__}, not judged lists of feature vectors.")
+    return loaded
+
+
+def as_qrels(judgements: Any, *, subtopics: bool = False) -> Qrels:
+    """Return judgements as qrels: those of a file, or of ``{qid: {docid: label}}``.
+
+    Parameters
+    ----------
+    judgements : Qrels, path, or dict of dicts
+    subtopics : bool, default=False
+        As for ``read_qrels``, of a file.
+
+    Returns
+    -------
+    Qrels
+
+    Examples
+    --------
+    >>> from plackett.data.judged import as_qrels
+    >>> as_qrels({"301": {"FT941-7": 1, "FT943-2": 0}})
+    Qrels(1 query, 2 judgements, labels 0..1)
+    """
+    if isinstance(judgements, (str, os.PathLike)):
+        return read_qrels(judgements, subtopics=subtopics)
+    if isinstance(judgements, Mapping):
+        return Qrels.from_dict(judgements)
+    if not isinstance(judgements, Qrels):
+        came = type(judgements).__name__
+        raise TypeError(f"qrels is a {came}; a Qrels, a path or {{qid: {{docid: label}}}} is needed.")
+    return judgements
+
+
+def as_run(run: Any, name: str = "scores") -> Run:
+    """Return a ranking as a run: that of a file, of an object with ``to_run``, or of ``{qid: {docid: score}}``.
+
+    Parameters
+    ----------
+    run : Run, path, object with ``to_run``, or dict of dicts
+    name : str, default="scores"
+        In messages, and the tag of a dict.
+
+    Returns
+    -------
+    Run
+
+    Examples
+    --------
+    >>> from plackett.data.judged import as_run
+    >>> as_run({"301": {"FT941-7": 2.5, "FT943-2": 1.75}}, "bm25")
+    Run('bm25', 1 query, 2 documents)
+    """
+    if isinstance(run, Run):
+        return run
+    if isinstance(run, (str, os.PathLike)):
+        return read_trec_run(run)
+    if hasattr(run, "to_run"):
+        return run.to_run()
+    if isinstance(run, Mapping) and all(isinstance(docs, Mapping) for docs in run.values()):
+        return Run.from_dict(run, tag=name)
+    came = type(run).__name__
+    raise TypeError(
+        f"{name} is a {came}; a Run, a path or {{qid: {{docid: score}}}} is needed. One run alone also needs a "
+        'name: {"name": run}.'
+    )
