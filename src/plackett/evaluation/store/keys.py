@@ -17,7 +17,6 @@ import importlib.util
 import json
 import pickle
 import platform
-import site
 import sys
 import sysconfig
 import types
@@ -250,12 +249,14 @@ def _file_of(module: str) -> Path | None:
 @functools.cache
 def _is_installed(file: Path) -> bool:
     """Whether a file belongs to the standard library or to an installed package with a version."""
-    paths = sysconfig.get_paths()
-    homes = [paths["purelib"], paths["platlib"], *site.getsitepackages(), site.getusersitepackages()]
-    for home in map(Path.resolve, map(Path, homes)):
-        if home in file.parents:
-            return _distribution(file.relative_to(home).parts[0].partition(".")[0])[1] != ""
-    return any(Path(paths[name]).resolve() in file.parents for name in ("stdlib", "platstdlib"))
+    standard = [Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")]
+    homes = [home for home in map(Path.resolve, map(Path, sys.path)) if home in file.parents]
+    home = max(homes, key=lambda one: len(one.parts), default=standard[0])
+    if home in (*standard, standard[0] / "lib-dynload"):
+        return any(one in file.parents for one in standard)
+    name, version = _distribution(file.relative_to(home).parts[0].partition(".")[0])
+    # the files of an editable installation are elsewhere
+    return version != "" and Path(str(importlib.metadata.distribution(name).locate_file(""))).resolve() == home
 
 
 @functools.cache
