@@ -27,7 +27,7 @@ def seeds():
         folder = Path(name)
         text = "".join(f"{k % 3} qid:{k // 4} 1:{rng.random():.3f} {2 + k % 4}:{k} #docid = D{k}\n" for k in range(24))
         (folder / "a.txt").write_text(text)
-        (folder / "b.txt").write_text(text.replace("qid:", "qid:x") + text[: text.index("\n") + 1])
+        (folder / "b.txt").write_text(text.replace("qid:", "qid:x"))
         for file, options in (("a.txt", {}), ("a.txt", {"sparse": True}), ("b.txt", {})):
             pk.read_letor(folder / file, cache=folder / "made", **options)
         pk.write_parquet(pk.read_letor(folder / "a.txt"), folder / "a.parquet")

@@ -14,6 +14,7 @@ import json
 import os
 import re
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ import numpy as np
 
 from plackett._lazy import importing
 from plackett.data.categories import Categories
-from plackett.data.letor.parse import MAX_EMPTY_CELLS, MAX_UNCHECKED_COLUMNS
+from plackett.data.grouping import group_runs
 from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn, as_str_array
 from plackett.exceptions import DataWarning, warn
@@ -34,10 +35,14 @@ from plackett.storage.container import (
     open_container,
     write_container,
 )
+from plackett.storage.mapped import Spill
+from plackett.validation import plain
 
-KIND, VERSION = "plackett cache", 4  # of the file, and of how readers fill the arrays: raise it when either changes
+KIND, VERSION = "plackett cache", 5  # of the file, and of how readers fill the arrays: raise it when either changes
+MAX_UNCHECKED_COLUMNS = 1 << 22  # of a CSR matrix, allowed with any number of values
 _WHOLE_BELOW = 1 << 18  # bytes that are hashed completely; larger files are sampled
 _SAMPLES, _SAMPLE_BYTES = 16, 4096
+_DOCIDS, _COMMENTS = ("docids", "docid_bounds"), ("comments", "comment_bounds")  # texts as bytes, and their bounds
 # dtypes of the arrays, as numpy writes them; None: that of X, which the caller may know
 _DTYPES = {
     "X": None,
@@ -47,7 +52,6 @@ _DTYPES = {
     "y": "<f8",
     "ids": "<i8|<U[1-9][0-9]{0,8}",
     "indptr": "<i8",
-    "row_order": "<i8",
     "comments": r"\|u1",
     "comment_bounds": "<i8",
     "docid": "<i8",
@@ -75,19 +79,21 @@ class CacheFile:
     ----------
     path : Path
         Of the cache.
+    signatures : list
+        Size, modification time and a hash of each file when this object was created.
     """
 
     def __init__(self, paths: list[Path], options: dict[str, str], folder: Any = None, dtype: np.dtype | None = None):
-        self._paths, self._options, self._dtype = paths, options, dtype
+        self.paths, self.options, self._dtype = paths, options, dtype
         names = [path.name if folder is None else str(path.resolve()) for path in paths]
         key = hashlib.blake2b(json.dumps([VERSION, names, options]).encode(), digest_size=8).hexdigest()
         self.path = (paths[0].parent if folder is None else Path(folder)) / f"{paths[0].name}.{key}.plackett-cache"
-        self._signatures = [signature(path) for path in paths]
+        self.signatures = [signature(path) for path in paths]
 
     def load(self) -> Queries | None:
         """Return the cached queries; None if the cache is missing or outdated, or, with a warning, damaged."""
         try:
-            return load(self.path, self._signatures, self._options, self._dtype)
+            return load(self.path, self.signatures, self.options, self._dtype)
         except (FileNotFoundError, NotADirectoryError, OutdatedError):
             pass
         except Exception as error:  # any failure falls back to the files
@@ -97,32 +103,127 @@ class CacheFile:
 
     def is_outdated(self) -> bool:
         """Return whether the files have changed since this object was created."""
-        return [signature(path) for path in self._paths] != self._signatures
+        return [signature(path) for path in self.paths] != self.signatures
 
-    def writer(self) -> contextlib.AbstractContextManager[ContainerWriter]:
-        """Return a writer of the cache, for ``finish``.
+    @contextlib.contextmanager
+    def draft(self) -> Iterator[CacheDraft]:
+        """Yield a draft of the cache; it gets the permissions that all of the files have."""
+        with contextlib.ExitStack() as stack:
+            with _writing():
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                mode = 0o666
+                for path in self.paths:
+                    mode &= stat.S_IMODE(path.stat().st_mode)
+                writer = stack.enter_context(write_container(self.path, KIND, VERSION, mode=mode | 0o600))
+            yield CacheDraft(self, writer)
 
-        It gets the permissions that all of the files have.
-        """
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        mode = 0o666
-        for path in self._paths:
-            mode &= stat.S_IMODE(path.stat().st_mode)
-        return write_container(self.path, KIND, VERSION, mode=mode | 0o600)
 
-    def finish(
+class NotCachedError(Exception):
+    """The cache could not be written; the cause is an OSError, or None if the files changed while they were read."""
+
+
+@contextlib.contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise NotCachedError(error.strerror or str(error)) from error
+
+
+class CacheDraft:
+    """A cache that is being written: rows of X directly to the file, other columns through unnamed files.
+
+    X is never completely in memory. The rows of a query must be adjacent.
+    """
+
+    def __init__(self, cache: CacheFile, writer: ContainerWriter):
+        self._cache, self._writer = cache, writer
+        self._spills: dict[str, Spill] = {}
+        self._sizes: dict[str, int] = {}
+        self._run_ids: list[np.ndarray | list[str]] = []
+        self._run_lengths: list[np.ndarray] = []
+        self._widest = 0  # columns that a CSR matrix needs for its values
+
+    @_writing()
+    def append_dense(self, X: np.ndarray) -> None:
+        self._writer.append("X", X)
+
+    @_writing()
+    def append_csr(self, data: np.ndarray, indices: np.ndarray, row_ends: np.ndarray) -> None:
+        """Append rows of a CSR matrix; ``row_ends`` is its ``indptr`` without the first."""
+        n_before = self._sizes.get("indices", 0)
+        self._widest = max(self._widest, 1 + int(indices.max(initial=-1)))
+        self._writer.append("data", data)
+        self._spill("indices", indices)
+        self._spill("indptr_of_rows", row_ends + n_before, first=0)
+
+    @_writing()
+    def append_columns(
         self,
-        writer: ContainerWriter,
-        shape: tuple[int, int],
-        feature_names: list[str] | None,
-        first_index: int | None,
-        categories: Categories | None = None,
+        run_ids: np.ndarray | list[str],
+        run_lengths: np.ndarray,
+        labels: np.ndarray | None,
+        docid: np.ndarray | TextColumn | None,
+        comments: TextColumn | None,
     ) -> None:
-        """Write the header and move the cache to its final path."""
-        described: dict[str, Any] = {"shape": list(shape), "feature_names": feature_names, "first_index": first_index}
+        """Append the columns of rows; query ids are those of runs of equal ids, which may continue in the next rows."""
+        self._run_ids.append(run_ids)
+        self._run_lengths.append(run_lengths)
+        if labels is not None:
+            self._spill("y", labels)
+        if docid is not None and not isinstance(docid, TextColumn):
+            self._spill("docid", docid)
+        for column, names in ((docid, _DOCIDS), (comments, _COMMENTS)):
+            if isinstance(column, TextColumn):
+                n_before = self._sizes.get(names[0], 0)
+                self._spill(names[0], column.buffer)
+                self._spill(names[1], column.bounds[1:] + n_before, first=0)
+
+    def _spill(self, name: str, values: np.ndarray, first: int | None = None) -> None:
+        if name not in self._spills:
+            self._spills[name] = Spill(values.dtype, str(self._cache.path.parent))
+            self._sizes[name] = 0
+            if first is not None:
+                self._spill(name, np.array([first]))
+        self._spills[name].append(values)
+        self._sizes[name] += values.size
+
+    @_writing()
+    def finish(self, width: int, remedy: str, categories: Categories | None = None, **described: Any) -> None:
+        """Move the cache to its final path; ``described`` are ``feature_names`` and ``first_index`` of the columns."""
+        name = str(self._cache.paths[0])
+        if self._cache.is_outdated():
+            raise NotCachedError(f"{name} or another of the files changed while it was read")
+        groups = group_runs(_joined(self._run_ids), np.concatenate(self._run_lengths))
+        if groups.order is not None:
+            torn = np.searchsorted(groups.indptr, np.argmax(np.diff(groups.order) != 1), side="right") - 1
+            raise ValueError(
+                f"the rows of query {plain(groups.ids[torn])!r} are not adjacent in {name}, which a memory-mapped "
+                f"cache requires. Sort the rows once, such as: {remedy}."
+            )
+        if groups.ids.dtype.kind == "O":
+            raise NotCachedError("a query id is too long to be stored")
+        if "indices" in self._spills and width > _most_columns(self._widest, self._cache.options):
+            raise NotCachedError("the values are too few for so many columns")
+        for column, spill in self._spills.items():
+            values = spill.finish((self._sizes[column],))
+            if column == "indptr_of_rows" and values[-1] < 2**31:
+                values = values.astype(np.int32)
+            if column not in _COMMENTS or self._sizes["comments"]:  # empty ones are none
+                self._writer.add(column, values)
+        self._writer.add("ids", groups.ids)
+        self._writer.add("indptr", groups.indptr)
+        header: dict[str, Any] = {"shape": [int(groups.indptr[-1]), width], **described}
         if categories:
-            described["categories"] = {str(column): names.tolist() for column, names in categories.items()}
-        writer.finish({"made_from": self._signatures, "options": self._options, **described})
+            header["categories"] = {str(column): names.tolist() for column, names in categories.items()}
+        self._writer.finish({"made_from": self._cache.signatures, "options": self._cache.options, **header})
+
+
+def _joined(run_ids: list[np.ndarray | list[str]]) -> np.ndarray:
+    """Return ids as integers, or as text if some are."""
+    if all(isinstance(ids, np.ndarray) for ids in run_ids):
+        return np.concatenate(run_ids)
+    return as_str_array([str(key) for ids in run_ids for key in (ids if isinstance(ids, list) else ids.tolist())])
 
 
 def signature(path: Path) -> list:
@@ -164,20 +265,18 @@ def load(path: Path, made_from: list, options: dict[str, str], dtype: np.dtype |
         arrays = {name: container.mapped(name) for name in container.arrays}
     _check(("y" in arrays) == (options.get("label") != "None"))
     shape = tuple(header["shape"])
-    if (indices := arrays.get("indices")) is not None:
-        widest = int(indices.max()) + 1 if indices.size else 0
-        _check(type(shape[1]) is int and shape[1] <= most_columns(indices.size, widest, options))
     categories = {int(column): as_str_array(names) for column, names in header.get("categories", {}).items()}
     _check(all(0 <= column < shape[1] for column in categories))
+    if "indices" in arrays:
+        widest = 1 + int(arrays["indices"].max(initial=-1))
+        _check(type(shape[1]) is int and shape[1] <= _most_columns(widest, options))
     return _assemble(arrays, shape, header["feature_names"], header["first_index"], categories)
 
 
-def most_columns(n_values: int, widest: int, options: dict[str, str]) -> int:
-    """Return how many columns a CSR cache may have, by the rules for text: others need too much memory."""
-    if options.get("n_features", "None") != "None":
-        return max(widest, int(options["n_features"]))
-    is_asked_for = options.get("sparse") == "True"
-    return max(MAX_UNCHECKED_COLUMNS, widest if is_asked_for else min(widest, MAX_EMPTY_CELLS * n_values))
+def _most_columns(widest: int, options: dict[str, str]) -> int:
+    """Return how many columns a CSR cache may declare whose values need ``widest``: more take too much memory."""
+    n_features = options.get("n_features", "None")
+    return max(widest, MAX_UNCHECKED_COLUMNS if n_features == "None" else int(n_features))
 
 
 def _check(is_valid: bool) -> None:
@@ -202,32 +301,21 @@ def _assemble(
     _check(X.shape == shape)
     if names is not None:
         _check(type(names) is list and all(type(name) is str for name in names) and len(set(names)) == shape[1])
-    docid, order = arrays.get("docid"), arrays.get("row_order")
+    docid = arrays.get("docid")
     _check(docid is None or docid.shape == (n_docs,))
-    _check(order is None or (order.shape == (n_docs,) and _is_permutation(order)))
-    texts = _texts(arrays, "docids", "docid_bounds", n_docs)
-    grouped = Queries.from_groups(
-        X, y, ids, indptr, docid=docid if texts is None else texts,
-        comments=_texts(arrays, "comments", "comment_bounds", n_docs), feature_names=names,
-        first_index=first_index, categories=categories, row_order=order,
+    texts = _texts(arrays, _DOCIDS, n_docs)
+    return Queries.from_groups(
+        X, y, ids, indptr, docid=docid if texts is None else texts, comments=_texts(arrays, _COMMENTS, n_docs),
+        feature_names=names, first_index=first_index, categories=categories,
     )  # fmt: skip
-    return grouped.as_given()
 
 
-def _texts(arrays: dict[str, np.ndarray], buffer: str, bounds: str, n_docs: int) -> TextColumn | None:
-    if bounds not in arrays:
+def _texts(arrays: dict[str, np.ndarray], names: tuple[str, str], n_docs: int) -> TextColumn | None:
+    if names[1] not in arrays:
         return None
-    column = TextColumn(arrays[buffer], arrays[bounds])
+    column = TextColumn(arrays[names[0]], arrays[names[1]])
     _check(len(column) == n_docs and _are_bounds(column.bounds, column.buffer.size))
     return column
-
-
-def _is_permutation(order: np.ndarray) -> bool:
-    if order.size and not 0 <= int(order.min()) <= int(order.max()) < order.size:
-        return False
-    is_seen = np.zeros(order.size, dtype=bool)
-    is_seen[order] = True
-    return bool(is_seen.all())
 
 
 def _are_bounds(bounds: np.ndarray, end: int) -> bool:

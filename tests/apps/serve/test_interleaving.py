@@ -116,10 +116,10 @@ def check_teams(hits, teams, orders):
     ("changes", "reason"),
     [
         ({"user": None}, "no user"),
-        ({"explain": 5}, "explain"),
+        ({"explain": True}, "explain"),
         ({"ids": None}, "no ids or query"),
         ({"query": None}, "no ids or query"),
-        ({"model": "shop@1"}, None),
+        ({"version": "1"}, None),
         ({"model": "shop@2"}, None),
         ({"model": "other"}, None),
     ],

@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 
-pytest.importorskip("starlette")
+pytest.importorskip("fastapi")
 pytest.importorskip("schemathesis")
 
 import schemathesis

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tracemalloc
+from operator import itemgetter
 
 import numpy as np
 import pytest
@@ -18,13 +19,14 @@ from plackett.data.letor import cache as letor_cache
 from plackett.data.letor import parse as letor_parse
 from plackett.data.letor import text as letor_text
 from plackett.data.letor.read import read_letor
+from plackett.data.letor.write import write_letor
 from plackett.exceptions import DataFormatError, DataWarning
 from plackett.storage import container
 from plackett.storage.atomic import draft_of
 from plackett.storage.mapped import Spill, is_mapped
 from tests.storage.containers import parts_of, signed
 
-TEXT = b"2 qid:1 1:0.5 3:0.25 #docid = a\n0 qid:2 2:1 #docid = b\n1 qid:1 1:7 #docid = c\n"
+TEXT = b"2 qid:1 1:0.5 3:0.25 #docid = a\n1 qid:1 1:7 #docid = c\n0 qid:2 2:1 #docid = b\n"
 
 
 @pytest.fixture
@@ -91,11 +93,10 @@ def test_writing_to_mapped_arrays_leaves_the_cache_as_it_is(path, parses):
     assert_same(first, third)
 
 
-def test_text_ids_and_rows_out_of_order_are_kept(path, parses):
+def test_text_ids_are_kept(path, parses):
     path.write_bytes(TEXT.replace(b"qid:2", "qid:zwölf".encode()))
     first, second = read_letor(path, cache=True), read_letor(path, cache=True)
     assert second.ids.tolist() == ["1", "zwölf"]
-    assert second.row_order.tolist() == [0, 2, 1]
     assert_same(first, second)
     assert len(parses) == 1
 
@@ -141,7 +142,7 @@ def test_a_file_that_changed_is_read_again(path, parses):
     assert read_letor(path, cache=True).X[0, 2] == 0.75
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
     read_letor(path, cache=True)
-    path.write_bytes(TEXT + TEXT)
+    path.write_bytes(TEXT + b"1 qid:3 1:1\n" * 3)
     assert read_letor(path, cache=True).n_docs == 6
     assert len(parses) == 4
 
@@ -159,7 +160,7 @@ def test_several_files_share_one_cache(path, parses):
 
 def test_a_cache_is_as_private_as_the_most_private_of_its_files(path):
     other = path.with_name("more.txt")
-    other.write_bytes(TEXT)
+    other.write_bytes(b"1 qid:3 1:9\n")
     path.chmod(0o644)
     other.chmod(0o640)
     read_letor([path, other], cache=True)
@@ -267,11 +268,9 @@ def test_a_header_that_lies_about_its_arrays_is_not_believed(path, parses, monke
             assert len(parses) == n + 1
 
 
-@pytest.mark.parametrize("options", [{"sparse": True}, {"sparse": True, "n_features": 9}, {}])
+@pytest.mark.parametrize("options", [{"sparse": True}, {"sparse": True, "n_features": 9}])
 @pytest.mark.parametrize("n_columns", [10**8, 2**40, 2**62, True])
-def test_a_cache_cannot_declare_columns_that_its_text_does_not_have(options, n_columns, path, monkeypatch):
-    monkeypatch.setattr(letor_parse, "SPARSE_FROM_CELLS", 0)
-    monkeypatch.setattr(letor_parse, "SPARSE_BELOW", 2)
+def test_a_cache_cannot_declare_columns_that_its_text_does_not_have(options, n_columns, path):
     n_features = read_letor(path, cache=True, **options).n_features
     [cache] = caches(path.parent)
     directory, body = parts_of(cache.read_bytes())
@@ -312,7 +311,7 @@ def test_a_file_that_changes_while_it_is_read_leaves_no_cache(path, monkeypatch)
         path.write_bytes(TEXT + b"# changed\n")
 
     monkeypatch.setattr(letor_parse, "waves", read_and_change)
-    with pytest.warns(DataWarning, match="changed while it was read. It is read into memory"):
+    with pytest.warns(DataWarning, match="changed while it was read.*; reading into memory instead"):
         assert read_letor(path, cache=True).n_docs == 3
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
@@ -370,7 +369,6 @@ def tiny(monkeypatch):
     monkeypatch.setattr(letor_text, "WAVE_BYTES", 160)
     monkeypatch.setattr(letor_text, "CHUNK_BYTES", 64)
     monkeypatch.setattr(letor_cache, "BLOCK_BYTES", 100)
-    monkeypatch.setattr(letor_cache, "_VALUES", 7)
 
 
 def assert_same_bits(a, b):
@@ -417,23 +415,22 @@ def full(k):
 FORMS = {
     "in place": (lines(60, full), {}),
     "as CSR": (lines(60, full), {"sparse": True}),
-    "torn": (lines(60, full, qid=lambda k: k * 7 % 11), {}),
-    "torn, CSR": (lines(60, full, qid=lambda k: k * 7 % 11), {"sparse": True}),
-    "torn, text ids late": (lines(60, full, qid=lambda k: k * 7 % 11 if k < 50 else f"q{k % 4}"), {}),
+    "text ids late": (lines(60, full, qid=lambda k: k // 7 if k < 50 else f"q{k // 4}"), {}),
+    "text ids late, CSR": (lines(60, full, qid=lambda k: k // 7 if k < 50 else f"q{k // 4}"), {"sparse": True}),
     "texts as ids": (lines(60, full, qid=lambda k: f"0{k // 9}"), {}),
     "an id goes on after another wave": (lines(60, full, qid=lambda k: 5), {}),
     "wider late": (lines(60, lambda k: [*full(k), (4 + k // 20, 9)]), {"missing": -1.0}),
     "wider within a wave": (lines(60, lambda k: [*full(k), *([(9, 2)] if k in (20, 43) else [])]), {}),
-    "wider and torn": (lines(60, lambda k: [*full(k), (4 + k // 20, 9)], qid=lambda k: k % 5), {"missing": np.nan}),
-    "sparse=False, low fill": (lines(60, lambda k: [(1 + k, "-0"), (61, 1)]), {"sparse": False}),
+    "wider, CSR": (lines(60, lambda k: [*full(k), (4 + k // 20, 9)]), {"sparse": True}),
+    "low fill": (lines(60, lambda k: [(1 + k, "-0"), (61, 1)]), {}),
     "few columns named": (lines(60, lambda k: [(1, 0), (40, k)]), {}),
     "columns given": (lines(60, full), {"n_features": 9, "missing": 3.0}),
     "no features": (lines(60, lambda k: []), {}),
     "features come late": (lines(60, lambda k: full(k) if k > 40 else []), {"dtype": np.float64}),
     "no comments": (lines(60, full, comment=lambda k: ""), {}),
-    "comments left out": (lines(60, full, qid=lambda k: k % 5), {"comments": False}),
-    "comments late": (lines(60, full, qid=lambda k: k % 5, comment=lambda k: "#" + "x" * (k - 40)), {}),
-    "blank lines": (lines(30, full) + b"\n# nothing\n\n\n" * 30 + lines(30, full), {}),
+    "comments left out": (lines(60, full), {"comments": False}),
+    "comments late": (lines(60, full, comment=lambda k: "#" + "x" * (k - 40)), {}),
+    "blank lines": (lines(30, full) + b"\n# nothing\n\n\n" * 30 + lines(30, full, qid=lambda k: 10 + k // 3), {}),
 }
 
 
@@ -447,36 +444,22 @@ def test_a_cache_made_wave_by_wave_is_as_the_text_in_memory(form, tmp_path, tiny
     assert is_mapped(data.grouped.X) == (data.n_features > 0)
 
 
-@pytest.mark.parametrize("qid", [lambda k: k // 3, lambda k: k % 5], ids=["whole", "torn"])
-def test_x_that_turns_out_sparse_or_dense_only_at_the_end_is_turned(qid, tmp_path, tiny, monkeypatch):
-    monkeypatch.setattr(letor_parse, "SPARSE_FROM_CELLS", 500)
-    for number, features in enumerate(
-        [
-            lambda k: [*full(k), *([(300, 1)] if k == 30 else [])],  # dense, until one index makes it sparse
-            lambda k: full(k) if k < 6 else [],  # dense to the end, but hardly filled
-            lambda k: [(30, k)] if k < 6 else [(j + 1, 2) for j in range(20)],  # begins sparse, and is not
-        ]
-    ):
-        path = tmp_path / f"{number}" / "rows.txt"
-        path.parent.mkdir()
-        path.write_bytes(lines(200, features, qid=qid))
-        assert isinstance(assert_cached_as_in_memory(path).X, np.ndarray) == (number == 2)
+def test_a_query_whose_rows_are_not_adjacent_is_named_with_the_remedy(tmp_path, tiny):
+    path = tmp_path / "torn.txt"
+    path.write_bytes(lines(60, full, qid=lambda k: k // 3 if k < 50 else 4))
+    with pytest.raises(ValueError, match=r"query 4 are not adjacent in .*torn.txt.*write_letor\(read_letor"):
+        read_letor(path, cache=True)
+    assert os.listdir(tmp_path) == ["torn.txt"]
+    write_letor(read_letor(path).grouped, tmp_path / "whole.txt")
+    assert_same(read_letor(tmp_path / "whole.txt", cache=True), read_letor(tmp_path / "whole.txt"))
 
 
-def test_rows_that_grow_wider_again_and_again_need_few_files(tmp_path, tiny):
+def test_text_whose_rows_grow_wider_is_read_twice(tmp_path, tiny, parses):
     path = tmp_path / "rows.txt"
     path.write_bytes(lines(300, lambda k: [(1, 0), *((j + 1, j) for j in range(1, 2 + k // 2))]))
-    opened = []
-    real = Spill.__init__
-
-    def counted(self, *arguments):
-        opened.append(self)
-        real(self, *arguments)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Spill, "__init__", counted)
-        assert_cached_as_in_memory(path, missing=7.0, sparse=False)
-    assert len(opened) < 3 * letor_cache.MAX_WIDTHS
+    read_letor(path, cache=True, missing=7.0)
+    assert len(parses) == 2
+    assert_cached_as_in_memory(path, missing=7.0)
 
 
 def test_waves_that_would_need_much_room_are_kept_as_pairs(tmp_path, tiny, monkeypatch):
@@ -500,7 +483,7 @@ def test_several_files_some_of_them_packed_are_one(tmp_path, tiny):
 
     first, second = tmp_path / "a.txt", tmp_path / "b.txt.gz"
     first.write_bytes(lines(40, full, qid=lambda k: k // 7))
-    second.write_bytes(gzip.compress(lines(40, lambda k: [*full(k), (6, k)], qid=lambda k: k // 7 + 5)))
+    second.write_bytes(gzip.compress(lines(40, lambda k: [*full(k), (6, k)], qid=lambda k: k // 7 + 9)))
     in_memory = read_letor([first, second])
     assert_same_bits(read_letor([first, second], cache=True), in_memory)
     assert in_memory.row_order is None
@@ -518,14 +501,14 @@ def test_several_files_some_of_them_packed_are_one(tmp_path, tiny):
         min_size=1,
         max_size=30,
     ),
-    sparse=st.sampled_from([None, True, False]),
+    sparse=st.booleans(),
 )
 def test_any_rows_are_the_same(rows, sparse, tmp_path_factory):
     path = tmp_path_factory.mktemp("any") / "rows.txt"
     path.write_bytes(
         b"".join(
             f"{k} qid:{qid} {' '.join(f'{j}:{v}' for j, v in pairs.items())} {comment}\n".encode()
-            for k, (qid, pairs, comment) in enumerate(rows)
+            for k, (qid, pairs, comment) in enumerate(sorted(rows, key=itemgetter(0)))
         )
     )
     with pytest.MonkeyPatch.context() as patch:
@@ -560,7 +543,7 @@ def test_text_without_rows_is_refused(tmp_path):
 
 def test_a_full_disk_costs_a_warning_and_the_text_is_read_into_memory(tmp_path, tiny, monkeypatch):
     path = tmp_path / "rows.txt"
-    path.write_bytes(lines(60, full, qid=lambda k: k % 5))
+    path.write_bytes(lines(60, full))
 
     def is_full(self, values):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -629,7 +612,7 @@ def test_making_a_cache_takes_a_small_share_of_the_data(sparse, tmp_path, monkey
     monkeypatch.setattr(letor_cache, "BLOCK_BYTES", 1 << 16)
     path = tmp_path / "rows.txt"
     pairs = " ".join(f"{j}:{j % 7}.5" for j in range(1, 101))
-    path.write_bytes(b"".join(f"1 qid:{k * 7 % 900} {pairs} # {k}\n".encode() for k in range(20_000)))
+    path.write_bytes(b"".join(f"1 qid:{k // 22} {pairs} # {k}\n".encode() for k in range(20_000)))
     small = tmp_path / "small.txt"
     small.write_bytes(path.read_bytes()[:300_000].rsplit(b"\n", 1)[0])
     read_letor(small, sparse=sparse, cache=True)  # what is imported once does not count
@@ -640,5 +623,5 @@ def test_making_a_cache_takes_a_small_share_of_the_data(sparse, tmp_path, monkey
     finally:
         tracemalloc.stop()
     size = data.X.nbytes if not sparse else data.X.data.nbytes + data.X.indices.nbytes
-    assert data.row_order is not None
+    assert data.n_queries == 910
     assert peak < 0.1 * size + 8 * letor_text.WAVE_BYTES

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from plackett.data.letor import parse as letor_parse
 from plackett.data.letor import text as letor_text
 from plackett.data.letor.read import read_letor
 from plackett.exceptions import DataFormatError
@@ -313,22 +312,13 @@ def test_sparse_is_obeyed_and_stores_no_zeros(chunks):
         read(text, sparse=True, missing=np.nan)
 
 
-def test_tables_of_low_fill_become_csr_whatever_the_chunks_say(chunks, monkeypatch):
-    monkeypatch.setattr(letor_parse, "SPARSE_FROM_CELLS", 100)
+def test_tables_of_low_fill_are_dense_unless_asked(chunks):
     full, wide = "1 qid:1 1:1 2:1 3:1\n", "1 qid:1 99:7\n"
-    for text, is_sparse in [
-        (full * 40, False),
-        (wide * 40, True),
-        (full * 40 + wide * 40, True),
-        (wide + full * 5, True),
-    ]:
+    for text in (full * 40, wide * 40, full * 40 + wide * 40, wide + full * 5):
         data = read(text)
-        assert hasattr(data.X, "nnz") == is_sparse
+        assert isinstance(data.X, np.ndarray)
         assert_same(data, read_slowly(text.encode()))
-        assert isinstance(read(text, missing=np.nan).X, np.ndarray)
-    assert isinstance(read(wide + full * 400, n_features=3 * 33).X, np.ndarray) is False
-    monkeypatch.setattr(letor_parse, "SPARSE_FROM_CELLS", 10**9)
-    assert isinstance(read(wide * 40).X, np.ndarray)
+        np.testing.assert_array_equal(read(text, sparse=True).X.toarray(), data.X)
 
 
 # --- errors

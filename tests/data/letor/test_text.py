@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from plackett.data.letor import parse as letor_parse
 from plackett.data.letor import text as letor_text
 from plackett.data.letor.read import read_letor
 from plackett.data.letor.write import write_letor
@@ -53,7 +52,7 @@ def test_an_empty_file_among_others_changes_nothing():
     assert data.ids.tolist() == [1, 9]
 
 
-@pytest.mark.parametrize("sparse", [None, True, False])
+@pytest.mark.parametrize("sparse", [True, False])
 def test_nothing_at_all_is_no_rows(sparse):
     with pytest.raises(DataFormatError, match="no rows found"):
         read_letor(io.BytesIO(b""), sparse=sparse)
@@ -64,12 +63,14 @@ def test_more_columns_than_can_be_numbered_are_refused():
         read_letor(io.BytesIO(b"1 qid:1 4294967297:5\n"), n_features=2**33, sparse=True)
 
 
-def test_a_large_index_late_in_the_file_turns_to_sparse_before_memory_is_gone(monkeypatch):
+def test_a_large_index_late_in_the_file_is_refused_before_memory_is_gone(monkeypatch):
     monkeypatch.setattr(letor_text, "WAVE_BYTES", 4096)
-    monkeypatch.setattr(letor_parse, "SPARSE_FROM_CELLS", 1000)
     rows = b"".join(b"1 qid:%d 1:1 2:2 3:3\n" % (i // 10) for i in range(2000))
-    data = read_letor(io.BytesIO(rows + b"\n# c\n2 qid:999 5000000:5\n" + rows.replace(b"qid:", b"qid:77777")))
-    assert data.X.shape == (4001, 5_000_000)  # 80 GB if it were dense
+    text = rows + b"\n# c\n2 qid:999 5000000:5\n" + rows.replace(b"qid:", b"qid:77777")
+    with pytest.raises(DataFormatError, match=r"dense rows would take .* Read them with sparse=True"):  # 80 GB
+        read_letor(io.BytesIO(text))
+    data = read_letor(io.BytesIO(text), sparse=True)
+    assert data.X.shape == (4001, 5_000_000)
     assert data.X[:2000, :3].toarray().tolist() == [[1, 2, 3]] * 2000
     assert data.X[2000, 4_999_999] == 5
     assert data.X[2001:, :3].toarray().tolist() == [[1, 2, 3]] * 2000

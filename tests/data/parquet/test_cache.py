@@ -139,13 +139,13 @@ def test_what_cannot_be_mapped_is_said_and_leaves_nothing(tmp_path, monkeypatch)
 
 def test_files_that_change_meanwhile_leave_no_cache(tmp_path, monkeypatch):
     write_parquet(made(), tmp_path / "data.parquet")
-    real = parquet_cache._build
+    real = judged_rows.JudgedRows.batches
 
-    def build_and_change(*arguments):
-        real(*arguments)
+    def read_and_change(self):
+        yield from real(self)
         write_parquet(made()[:2], tmp_path / "data.parquet")
 
-    monkeypatch.setattr(parquet_cache, "_build", build_and_change)
+    monkeypatch.setattr(judged_rows.JudgedRows, "batches", read_and_change)
     with pytest.raises(RuntimeError, match="changed while it was read"):
         read_parquet(tmp_path / "data.parquet", cache=True)
     assert caches(tmp_path) == []

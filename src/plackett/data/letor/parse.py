@@ -1,7 +1,7 @@
 """Parsing waves of LETOR lines into the arrays of a ``Queries``: X, labels, query ids, comments.
 
-The first wave is read into pairs, from which the number of columns and their density are estimated. From then on each
-chunk is parsed straight into its rows of X, or kept as pairs when X becomes CSR.
+The first wave is read into pairs, which determine the number of columns. From then on each chunk is parsed straight
+into its rows of X; for a CSR matrix, all chunks are kept as pairs.
 """
 
 from __future__ import annotations
@@ -24,10 +24,7 @@ from plackett.data.text_column import TextColumn, as_str_array
 from plackett.exceptions import DataFormatError
 from plackett.validation import count_of
 
-SPARSE_BELOW = 0.1  # density under which X becomes CSR by default
-SPARSE_FROM_CELLS = 10_000_000  # smaller tables are always dense: 40 MB of float32
-MAX_UNCHECKED_COLUMNS = 1 << 22  # allowed with any number of values
-MAX_UNCHECKED_BYTES = 1 << 28  # of dense rows, allowed with any number of values
+MAX_UNCHECKED_BYTES = 1 << 26  # of dense rows, allowed with any number of values
 MAX_EMPTY_CELLS = 1000  # for each value in the text; more are treated as a mistake
 _GROWTH = 1.25
 MAX_ROW_BYTES = 16  # for each byte of text; above this, lines are counted more precisely
@@ -49,36 +46,15 @@ class Options:
     missing: float
     null: float
     dtype: np.dtype
-    sparse: bool | None
+    sparse: bool
     comments: bool
-
-    @property
-    def may_be_sparse(self) -> bool:
-        return self.sparse is not False and self.missing == 0
-
-    def wants_sparse(self, n_pairs: int, n_cells: int) -> bool:
-        """Return whether a table with this many values becomes CSR."""
-        if self.sparse is not None:
-            return self.sparse
-        return self.may_be_sparse and n_cells >= SPARSE_FROM_CELLS and n_pairs < SPARSE_BELOW * n_cells
-
-    def looks_sparse(self, n_pairs: int, n_cells: int) -> bool:
-        """Return whether a table that begins with this many values is kept as pairs for now."""
-        if self.sparse is not None:
-            return self.sparse
-        return self.may_be_sparse and n_pairs < SPARSE_BELOW * n_cells
 
     def check_size(self, n_rows: int, n_pairs: int, width: int, name: str) -> None:
         """Reject rows that take too much memory for the values in the text, unless the caller gave the width."""
-        if self.n_features is not None:
-            return
-        is_sparse = self.wants_sparse(n_pairs, n_rows * width)
-        if is_sparse and self.sparse is None and width > MAX_UNCHECKED_COLUMNS and width > MAX_EMPTY_CELLS * n_pairs:
-            found = f"the largest index makes {width:,} columns, but the text has {count_of(n_pairs, 'value')}"
-            hint = "If this is intended, pass sparse=True or n_features."
-            raise DataFormatError(name, None, f"{found}. {hint}")
         n_bytes = n_rows * width * self.dtype.itemsize
-        if not is_sparse and n_bytes > MAX_UNCHECKED_BYTES and n_rows * width > MAX_EMPTY_CELLS * n_pairs:
+        if self.sparse or self.n_features is not None or n_bytes <= MAX_UNCHECKED_BYTES:
+            return
+        if n_rows * width > MAX_EMPTY_CELLS * n_pairs:
             found = f"dense rows would take {n_bytes:,} bytes for {count_of(n_pairs, 'value')} in the text"
             hint = "Read them with sparse=True and missing=0, or, if this is intended, pass n_features."
             raise DataFormatError(name, None, f"{found}. {hint}")
@@ -311,12 +287,11 @@ def _error(chunk: Chunk, options: Options, report: np.ndarray) -> DataFormatErro
 
 
 class _Table:
-    """X while it grows: pairs at first, then rows in one buffer; pairs to the end if X becomes CSR."""
+    """X while it grows: pairs of the first rows, then rows in one buffer; only pairs if X is sparse."""
 
     def __init__(self, options: Options, expected_bytes: int):
         self._options, self._expected_bytes = options, expected_bytes
         self._is_dense = False
-        self._is_started = False
         self._cells = np.empty(0, dtype=options.dtype)
         self._pairs: list = []
         self._n_rows = self._n_pairs = self._width = 0
@@ -330,15 +305,13 @@ class _Table:
 
     def make_room(self, wave: list[Chunk]) -> list[np.ndarray | None]:
         """Return a slice of X for the rows of each chunk; None for each while X is kept as pairs."""
-        n_rows = sum(chunk.n_rows for chunk in wave)
-        most_pairs = self._n_pairs + sum(chunk.text.size for chunk in wave) // SHORTEST_PAIR
-        if self._is_dense and self._options.wants_sparse(most_pairs, (self._n_rows + n_rows) * self._width):
-            self._become_sparse()
         if not self._is_dense:
             return [None] * len(wave)
-        self._options.check_size(self._n_rows + n_rows, most_pairs, self._width, wave[0].name)
-        self._reserve(self._n_rows + n_rows)
-        X = self._rows(self._n_rows + n_rows)
+        n_rows = self._n_rows + sum(chunk.n_rows for chunk in wave)
+        most_pairs = self._n_pairs + sum(chunk.text.size for chunk in wave) // SHORTEST_PAIR
+        self._options.check_size(n_rows, most_pairs, self._width, wave[0].name)
+        self._reserve(n_rows)
+        X = self._rows(n_rows)
         ends = np.cumsum([self._n_rows] + [chunk.n_rows for chunk in wave]).tolist()
         return [X[start:stop] for start, stop in pairwise(ends)]
 
@@ -353,22 +326,14 @@ class _Table:
             self._add_dense(parts, wave, width)
             return
         self._pairs += [part.pairs for part in parts]
-        self._n_rows = n_rows
-        self._width = width
-        if not self._is_started and self._n_rows:
-            self._is_started = True
-            if not self._options.looks_sparse(self._n_pairs, self._n_rows * width):
-                n_bytes = sum(chunk.text.size for chunk in wave)
-                self._become_dense(int(_SPARE * self._expected_bytes * self._n_rows / n_bytes))
+        self._n_rows, self._width = n_rows, width
+        if n_rows and not self._options.sparse:
+            n_bytes = sum(chunk.text.size for chunk in wave)
+            self._become_dense(int(_SPARE * self._expected_bytes * n_rows / n_bytes))
 
     def _add_dense(self, parts: list[ParsedRows], wave: list[Chunk], width: int) -> None:
         n_places = sum(chunk.n_rows for chunk in wave)
         old, first = self._width, self._n_rows
-        if width > old and self._options.sparse is None:
-            n_rows = first + sum(part.n_rows for part in parts)
-            if self._options.wants_sparse(self._n_pairs, n_rows * width):
-                self._go_on_sparse(parts, wave, width)
-                return
         if width > old:
             # the rows of this wave move as well; those of a chunk that was too wide are not written yet
             self._n_rows += n_places
@@ -384,18 +349,6 @@ class _Table:
             end += part.n_rows
         self._n_rows = end
 
-    def _go_on_sparse(self, parts: list[ParsedRows], wave: list[Chunk], width: int) -> None:
-        """Switch to pairs before X is widened: with dense rows a single large index could exhaust the memory."""
-        first, n_places = self._n_rows, sum(chunk.n_rows for chunk in wave)
-        X = self._rows(first + n_places)
-        self._become_sparse()
-        start = first
-        for part, chunk in zip(parts, wave, strict=True):
-            self._pairs.append(_pairs_of(X[start : start + part.n_rows]) if part.pairs is None else part.pairs)
-            start += chunk.n_rows
-            self._n_rows += part.n_rows
-        self._width = width
-
     def _become_dense(self, n_rows: int) -> None:
         self._is_dense = True
         self._cells = np.empty(max(n_rows, self._n_rows) * self._width, dtype=self._options.dtype)
@@ -405,11 +358,6 @@ class _Table:
             _native.data.scatter(row_end, index, value, X[start : start + row_end.size], self._options.missing)
             start += row_end.size
         self._pairs = []
-
-    def _become_sparse(self) -> None:
-        self._pairs = [_pairs_of(self._rows(self._n_rows))]
-        self._cells = np.empty(0, dtype=self._options.dtype)
-        self._is_dense = False
 
     def _reserve(self, n_rows: int) -> None:
         needed = n_rows * self._width
@@ -424,13 +372,10 @@ class _Table:
 
     def finish(self):
         """Return X."""
-        is_sparse = self._options.wants_sparse(self._n_pairs, self._n_rows * self._width)
-        if is_sparse and self._is_dense:
-            self._become_sparse()
-        elif not is_sparse and not self._is_dense:
-            self._become_dense(self._n_rows)
-        if is_sparse:
+        if self._options.sparse:
             return self._as_csr()
+        if not self._is_dense:
+            self._become_dense(self._n_rows)
         self._cells.resize(self._n_rows * self._width, refcheck=False)
         return self._cells.reshape(self._n_rows, self._width)
 
@@ -452,15 +397,6 @@ class _Table:
         X = csr_matrix((data, indices, indptr), shape=(self._n_rows, self._width), copy=False)
         X.has_sorted_indices = X.has_canonical_format = True
         return X
-
-
-def _pairs_of(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return rows as pairs, without zeros."""
-    with importing:
-        from scipy.sparse import csr_matrix
-
-    rows = csr_matrix(X)
-    return rows.indptr[1:].astype(np.int64), rows.indices.astype(np.int32), rows.data
 
 
 def _as_queries(parts: list[ParsedRows], X, options: Options) -> Queries:

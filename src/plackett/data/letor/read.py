@@ -25,7 +25,7 @@ def read_letor(
     missing: float = 0.0,
     null: float = math.nan,
     dtype: object = np.float32,
-    sparse: bool | None = None,
+    sparse: bool = False,
     comments: bool = True,
     cache: bool | str | os.PathLike = False,
 ) -> Queries:
@@ -42,8 +42,8 @@ def read_letor(
         Several files are read in order, as one; a query may continue in the next file.
     n_features : int, default=None
         Columns of X; None takes the largest index seen. A larger index in the file is an error. With None, an index
-        that makes X far larger than the text is also an error: more than 2**22 columns (for a dense X, more than
-        256 MB) and more than a thousand columns (cells) for each value.
+        that makes a dense X far larger than the text is also an error: more than 64 MiB and more than a thousand cells
+        for each value.
     first_index : {1, 0}, default=1
         The index of the first column.
     missing : float, default=0.0
@@ -54,16 +54,15 @@ def read_letor(
         Numbers are read as Python's ``float()`` reads them, correctly rounded to float64, then rounded to ``dtype``.
         ``inf``, ``infinity`` and ``nan`` are read in upper or lower case; digit groups (``1_000``) are not read. A
         finite number that is too large for ``dtype`` is an error.
-    sparse : bool, default=None
-        Whether X is a CSR matrix. None decides: CSR when less than 10 % of at least ten million cells are in the text
-        and ``missing`` is 0, dense otherwise. A CSR matrix does not store the zeros that are in the text. True reads
-        any number of columns, however few values there are.
+    sparse : bool, default=False
+        Whether X is a CSR matrix, with any number of columns; it does not store the zeros that are in the text.
     comments : bool, default=True
         Whether to keep the text after ``#``, unchanged; ``docid`` is taken from it. An empty comment is the
         same as none; a file without comments has ``comments=None``.
     cache : bool or path, default=False
         True writes the arrays to a file beside the (first) text file, a path writes it to that folder. The arrays are
-        memory-mapped, so the text may be larger than memory. The next call with the same options reads the cache
+        memory-mapped, so the text may be larger than memory. The rows of a query must be adjacent, as those of
+        ``write_letor(data.grouped, target)``. The next call with the same options reads the cache
         instead of the text; its arrays are mapped copy-on-write. The cache is rebuilt if the options, the size, the
         modification time or a hash of samples of a file differ, and with a warning if it is damaged
         (``PLACKETT_VERIFY=0`` in the environment skips the checksums). If it cannot be written, a warning says so and
@@ -122,13 +121,12 @@ def _options(n_features, first_index, missing, null, dtype, sparse, comments):
     kind = np.dtype(dtype)
     if kind not in (np.float32, np.float64):
         raise ValueError(f"dtype={kind}; X can be float32 or float64.")
-    if sparse is not None:
-        check_choice(plain(sparse), "sparse", (True, False))
+    check_choice(plain(sparse), "sparse", (True, False))
     missing, null = _as_fill(missing, "missing", kind), _as_fill(null, "null", kind)
     if sparse and missing != 0:
         raise ValueError(f"missing={missing} needs sparse=False: values that a CSR matrix does not store are 0.")
     n_columns = None if n_features is None else int(n_features)
-    return Options(n_columns, first_index, missing, null, kind, sparse, bool(comments))
+    return Options(n_columns, first_index, missing, null, kind, bool(sparse), bool(comments))
 
 
 def _as_fill(value: object, name: str, dtype: np.dtype) -> float:

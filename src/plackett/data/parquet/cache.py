@@ -7,39 +7,36 @@ from __future__ import annotations
 
 import errno
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from plackett.data.cache import CacheFile
+from plackett.data.cache import CacheFile, NotCachedError
 from plackett.data.queries import Queries
 from plackett.data.tables.judged_rows import JudgedRows
-from plackett.data.text_column import TextColumn, as_str_array
 from plackett.storage.file_names import value_in_path
 from plackett.validation import check_labels
 
 
-def read_mapped(files: list[str], folder: Any, rows_of: Any, columns: dict[str, Any]) -> Queries:
+def read_mapped(files: list[str], folder: Any, rows_of: Callable[[], JudgedRows], columns: dict[str, Any]) -> Queries:
     """Return the queries from a valid cache, built if needed."""
     cache = CacheFile([Path(file) for file in files], _described(files, columns), folder)
     queries = cache.load()
+    if queries is not None:
+        return queries
+    rows = rows_of()
+    try:
+        _build(cache, rows)
+    except NotCachedError as error:
+        if error.__cause__ is None:
+            raise RuntimeError(f"the cache could not be written ({error}).") from error
+        reason = f"the cache could not be written ({error}); choose a folder with enough space: cache=..."
+        raise OSError(getattr(error.__cause__, "errno", errno.EIO), reason, str(cache.path)) from error
+    queries = cache.load()
     if queries is None:
-        rows = rows_of()
-        try:
-            _build(cache, rows)
-        except OSError as error:
-            raise OSError(
-                error.errno,
-                f"the cache could not be written ({error.strerror}); choose a folder with enough space: cache=...",
-                str(cache.path),
-            ) from error
-        if cache.is_outdated():
-            cache.path.unlink(missing_ok=True)
-            raise RuntimeError(f"{files[0]} or another of the files changed while it was read. Read them again.")
-        queries = cache.load()
-        if queries is None:
-            raise OSError(errno.EIO, "the cache cannot be read back", str(cache.path))
+        raise OSError(errno.EIO, "the cache cannot be read back", str(cache.path))
     return queries
 
 
@@ -54,67 +51,19 @@ def _described(files: list[str], columns: dict[str, Any]) -> dict[str, str]:
 
 
 def _build(cache: CacheFile, rows: JudgedRows) -> None:
-    with cache.writer() as writer:
-        shape = (rows.n_rows, len(rows.features))
-        writer.reserve("X", rows.dtype, shape)
-        if rows.label is not None:
-            writer.reserve("y", np.float64, shape[:1])
-        ids = _Ids(rows)
-        has_texts, n_bytes, row = False, 0, 0
+    if rows.id_kind == "other":
+        raise ValueError(f"{rows.name}: column {rows.qid!r} is neither text nor whole numbers.")
+    with cache.draft() as draft:
+        row = 0
         for batch in rows.batches():
-            n = batch.X.shape[0]
-            if row == 0 and batch.docid is not None:
-                has_texts = isinstance(batch.docid, TextColumn)
-                writer.reserve("docid_bounds" if has_texts else "docid", np.int64, (rows.n_rows + has_texts,))
-            ids.add(batch.run_ids, batch.run_lengths)
-            writer.write_rows("X", row, batch.X)
-            if batch.labels is not None:
-                row_numbers = np.arange(row, row + n)
+            labels = batch.labels
+            if labels is not None:
+                row_numbers = np.arange(row, row + labels.size)
                 name = f"{rows.name}: column {rows.label!r}"
-                labels = check_labels(batch.labels, name=name, allow_nan=True, row_numbers=row_numbers)
-                writer.write_rows("y", row, labels)
-            if isinstance(batch.docid, TextColumn):
-                writer.write_rows("docid_bounds", row, batch.docid.bounds + n_bytes)
-                writer.append("docids", batch.docid.buffer)
-                n_bytes += batch.docid.buffer.size
-            elif batch.docid is not None:
-                writer.write_rows("docid", row, batch.docid)
-            row += n
-        writer.add("ids", ids.ids())
-        writer.add("indptr", ids.indptr())
-        cache.finish(writer, shape, rows.feature_names, rows.first_index, rows.categories)
-
-
-class _Ids:
-    """The queries in order of appearance; the rows of each must be adjacent."""
-
-    def __init__(self, rows: JudgedRows):
-        self._rows, self._lengths = rows, [0]
-        self._seen: dict = {}
-        self._last: Any = None
-
-    def add(self, run_ids: np.ndarray | list[str], lengths: np.ndarray) -> None:
-        for key, length in zip(run_ids if isinstance(run_ids, list) else run_ids.tolist(), lengths, strict=True):
-            if key == self._last and self._seen:  # a query may continue in the next batch
-                self._lengths[-1] += int(length)
-                continue
-            if key in self._seen:
-                raise ValueError(
-                    f"the rows of query {key!r} are not adjacent in {self._rows.name}, which a memory-mapped cache "
-                    "requires. Sort the rows once, such as: write_parquet(read_parquet(source), target)."
-                )
-            self._seen[key], self._last = True, key
-            self._lengths.append(int(length))
-
-    def ids(self) -> np.ndarray:
-        if self._rows.id_kind == "number":
-            return np.array(list(self._seen), dtype=np.int64)
-        if self._rows.id_kind != "text":
-            raise ValueError(f"{self._rows.name}: column {self._rows.qid!r} is neither text nor whole numbers.")
-        ids = as_str_array(list(self._seen))
-        if ids.dtype.kind == "O":
-            raise ValueError(f"a query id of {self._rows.name} is too long for a cache.")
-        return ids
-
-    def indptr(self) -> np.ndarray:
-        return np.cumsum(self._lengths, dtype=np.int64)
+                labels = check_labels(labels, name=name, allow_nan=True, row_numbers=row_numbers)
+            draft.append_dense(batch.X)
+            draft.append_columns(batch.run_ids, batch.run_lengths, labels, batch.docid, None)
+            row += batch.X.shape[0]
+        remedy = "write_parquet(read_parquet(source), target)"
+        names = {"feature_names": rows.feature_names, "first_index": rows.first_index}
+        draft.finish(len(rows.features), remedy, rows.categories, **names)

@@ -89,7 +89,7 @@ def write_parquet(
             for number, groups in enumerate(parts):
                 _write_file(os.path.join(folder, f"part-{number:05d}.parquet"), queries, groups, layout)
     except OSError as error:
-        if error.filename is None and error.errno in (None, errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        if error.errno in (None, errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             reason = error.strerror or str(error)  # errors of numpy have no errno
             raise OSError(error.errno or errno.ENOSPC, f"could not be written ({reason})", name_of(target)) from error
         raise
