@@ -9,7 +9,6 @@ from typing import IO, BinaryIO, NamedTuple
 import numpy as np
 
 from plackett.exceptions import DataFormatError
-from plackett.storage.decompression import Decompressed
 from plackett.storage.opening import name_of, open_bytes
 
 BLOCK = 1 << 22  # bytes split at a time, so that the masks stay in the cache of the processor
@@ -84,7 +83,6 @@ def read_words(
 
 def _whole_lines(file: BinaryIO, name: str, head: bytes, n_lines_before: int) -> Iterator[bytes]:
     begun: list[bytes] = []  # an incomplete line
-    length = 0
     block = (head or file.read(BLOCK)).removeprefix(UTF8_MARK)
     while block:
         if b"\0" in block:
@@ -94,12 +92,9 @@ def _whole_lines(file: BinaryIO, name: str, head: bytes, n_lines_before: int) ->
         cut = block.rfind(b"\n") + 1
         if cut:
             yield b"".join([*begun, block[:cut]])
-            begun, length = [], 0
+            begun = []
             n_lines_before += block.count(b"\n")
         begun.append(block[cut:])
-        length += len(block) - cut
-        if isinstance(file, Decompressed):
-            file.check_line(length)
         block = file.read(BLOCK)
     rest = b"".join(begun)
     if b"\r" in rest.rstrip():  # line ends of old Macintosh files

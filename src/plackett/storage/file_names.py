@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from plackett.storage.decompression import COMPRESSED
+from plackett.storage.compression import COMPRESSED
 from plackett.storage.opening import Stream, first_bytes
 
 _MAGIC = b"PAR1"

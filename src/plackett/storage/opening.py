@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import gzip
 import io
 import os
 import sys
@@ -11,11 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import IO, Any, BinaryIO
 
-from plackett._optional import import_optional
 from plackett.storage.atomic import draft_of, publish
-from plackett.storage.decompression import Decompressed, decompressor_of
-
-BLOCK = 1 << 20
+from plackett.storage.compression import BLOCK, compressed, decompressed
 
 
 def name_of(source: object) -> str:
@@ -32,8 +28,7 @@ def name_of(source: object) -> str:
 def open_bytes(source: str | os.PathLike | IO) -> Iterator[BinaryIO]:
     """Yield a binary file that reads ``source``, decompressed if it is gzip, xz, bzip2 or Zstandard.
 
-    The first bytes decide, not the name. File objects of the caller stay open. Compressed data that expand out of
-    proportion are rejected; see ``decompression``.
+    The first bytes decide, not the name. File objects of the caller stay open.
 
     Parameters
     ----------
@@ -158,9 +153,7 @@ def _buffered(source: Any) -> Any:
 def _decompressed(file: io.BufferedReader, name: str) -> Any:
     if not file.seekable():  # a pipe may deliver its first bytes one by one
         file = io.BufferedReader(_Prefixed(file.read(10), file), BLOCK)
-    head = file.peek(10)[:10]
-    make = decompressor_of(head, name)
-    return file if make is None else Decompressed(file, make, name)
+    return decompressed(file, name)
 
 
 class _Prefixed(io.RawIOBase):
@@ -197,7 +190,7 @@ def write_bytes(target: str | os.PathLike | IO) -> Iterator[BinaryIO]:
                 yield file
             return
         with _naming(path), draft_of(path) as plain:
-            packed = _compressed(plain, path)
+            packed = compressed(plain, path)
             yield packed
             if packed is not plain:
                 packed.close()
@@ -224,22 +217,3 @@ def _naming(path: str) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) and error.filename is None:
             error.filename = path
         raise
-
-
-def _compressed(file: BinaryIO, path: str):
-    ending = os.path.splitext(path)[1].lower()
-    if ending == ".gz":
-        # no name and time, so that equal contents give equal files
-        return gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)
-    if ending == ".xz":
-        import lzma
-
-        return lzma.LZMAFile(file, "wb")
-    if ending == ".bz2":
-        import bz2
-
-        return bz2.BZ2File(file, "wb")
-    if ending == ".zst":
-        zstd = import_optional("zstandard", extra="zstd", needed_for=f"Writing {path}")
-        return zstd.ZstdCompressor().stream_writer(file, closefd=False)
-    return file

@@ -76,6 +76,17 @@ def test_a_large_index_late_in_the_file_is_refused_before_memory_is_gone(monkeyp
     assert data.X[2001:, :3].toarray().tolist() == [[1, 2, 3]] * 2000
 
 
+def test_wide_rows_are_read_only_where_they_are_asked_for():
+    text = b"1 qid:1 1:1\n0 qid:1 2147483646:1\n"
+    for missing in (0.0, float("nan")):
+        with pytest.raises(DataFormatError, match="dense rows would take 17,179,869,168 bytes for 2 values"):
+            read_letor(io.BytesIO(text), missing=missing)
+    assert read_letor(io.BytesIO(text), sparse=True).X.shape == (2, 2147483646)
+    assert read_letor(io.BytesIO(text), n_features=2147483646, sparse=True).X.shape == (2, 2147483646)
+    hashed = b"".join(b"1 qid:1 %d:1\n" % (1 + 7919**2 * k % (1 << 24)) for k in range(20_000))
+    assert read_letor(io.BytesIO(hashed), sparse=True).X.shape[1] > 1 << 23
+
+
 def test_blank_lines_take_no_rows_of_x():
     blank = np.frombuffer(b"\n" * 1000 + b"1 qid:1 1:1\n" + b"# note\n" * 50 + b"\r\n" * 50, dtype=np.uint8)
     assert letor_text._most_rows(blank, int((blank == 10).sum())) <= 3

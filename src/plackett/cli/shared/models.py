@@ -23,7 +23,7 @@ def is_model(source: str | Stream) -> bool:
 def check_target(path: str) -> None:
     """Raise if a model cannot be written to this path, before a long fit."""
     from plackett.cli.shared import output
-    from plackett.storage.decompression import COMPRESSED
+    from plackett.storage.compression import COMPRESSED
 
     if path == "-":
         raise typer.BadParameter("a model cannot be written to standard output; give the name of a file.")

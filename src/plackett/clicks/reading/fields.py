@@ -13,7 +13,6 @@ from plackett import _native
 from plackett._optional import import_optional
 from plackett._threads import map_blocks, n_threads
 from plackett.data.text_column import TextColumn
-from plackett.storage.decompression import Decompressed
 
 BLOCK = 1 << 21  # bytes of lines that are scanned at a time, by each thread
 _MOST_BLOCKS = 8  # in memory at once; their fields take several times as much
@@ -160,7 +159,6 @@ def _scanned(lines: Lines, scan: Callable, *options: Any) -> Iterator[Any]:
 def _whole_lines(lines: Lines, *, has_quotes: bool) -> Iterator[bytes]:
     """Yield blocks of whole lines; ``has_quotes``: where possible, of lines whose quotes are closed."""
     begun: list[bytes] = []
-    length = 0
     file, block = lines.file, lines.head
     while block:
         lines.report(len(block))
@@ -169,11 +167,8 @@ def _whole_lines(lines: Lines, *, has_quotes: bool) -> Iterator[bytes]:
             cut = _closed(b"".join([*begun, block[:cut]]), cut)
         if cut:
             yield b"".join([*begun, block[:cut]])
-            begun, length = [], 0
+            begun = []
         begun.append(block[cut:])
-        length += len(block) - cut
-        if isinstance(file, Decompressed):
-            file.check_line(length)
         block = file.read(BLOCK)
     if rest := b"".join(begun):
         yield rest

@@ -19,9 +19,10 @@ from typing import Any, BinaryIO, NamedTuple
 
 from plackett.data.documents.markup import text_of_html, text_of_markdown
 from plackett.exceptions import DataFormatError
-from plackett.storage.decompression import COMPRESSED, MAX_LINE
+from plackett.storage.compression import COMPRESSED
 from plackett.storage.opening import is_stream, name_of, open_bytes
 
+MAX_FIELD = 1 << 25  # bytes
 ID_KEYS = ("id", "_id", "docid", "doc_id")
 MARKDOWN = (".md", ".markdown")
 HTML = (".html", ".htm", ".xhtml")
@@ -227,7 +228,7 @@ def _csv_rows(name: str, lines: Iterator[str], kind: str) -> Iterator[tuple[int,
     first = next(lines, "")
     # a semicolon if the header has only that, as spreadsheets in many countries write it
     delimiter = "\t" if kind == ".tsv" else ";" if ";" in first and "," not in first else ","
-    csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_FIELD))
     reader = csv.DictReader(itertools.chain([first], lines), delimiter=delimiter, strict=True)
     try:
         columns = list(reader.fieldnames or ())

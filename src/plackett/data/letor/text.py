@@ -14,7 +14,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from plackett import _native
-from plackett.storage.decompression import COMPRESSED, Decompressed
+from plackett.storage.compression import COMPRESSED
 from plackett.storage.opening import name_of, open_bytes
 
 WAVE_BYTES = 1 << 24  # read at once, while the wave before is parsed
@@ -82,8 +82,6 @@ def _whole_lines(file: BinaryIO, buffers: list[bytearray]) -> Iterator[tuple[byt
         filled, end = len(rest), 0
         while not end and not is_finished:
             if filled > len(buffers[0]) - 2:  # one line is longer than the buffer
-                if isinstance(file, Decompressed):
-                    file.check_line(filled)
                 longer = bytearray(2 * len(buffers[0]))
                 longer[:filled] = buffers[0][:filled]
                 buffers[0] = longer

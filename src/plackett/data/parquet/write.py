@@ -21,7 +21,7 @@ from plackett.data.queries import Queries
 from plackett.data.tables.coding import METADATA
 from plackett.data.tables.column_roles import check_feature_names
 from plackett.storage.atomic import new_folder
-from plackett.storage.decompression import COMPRESSED
+from plackett.storage.compression import COMPRESSED
 from plackett.storage.opening import name_of, write_bytes
 from plackett.validation import check_choice, check_csr, check_positive_int, is_sparse
 

@@ -10,8 +10,8 @@ from typing import IO, Any
 import numpy as np
 
 from plackett._lazy import importing
+from plackett.storage.compression import COMPRESSED
 from plackett.storage.container import ContainerWriter, write_container
-from plackett.storage.decompression import COMPRESSED
 from plackett.storage.models.registry import KIND, MAX_DEPTH, TEXT_FORMS, VERSION, is_learned, name_of
 from plackett.storage.models.sklearn_estimators import ADVICE, is_sklearn, state_of
 from plackett.validation import is_sparse
