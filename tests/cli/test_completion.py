@@ -97,7 +97,7 @@ def test_text_collections_are_not_offered_as_judged_lists(completed):
 def test_measures_have_a_description():
     texts = dict(completion.measures("ndcg"))
     assert texts["ndcg@10"].startswith("the normalised discounted cumulative gain")
-    assert "coverage" not in dict(completion.measures("cov"))  # it needs a cut-off
+    assert "persistence" not in dict(completion.measures("per"))  # it needs a cut-off
 
 
 def test_a_name_that_is_in_the_list_is_not_offered_again(completed):

@@ -74,15 +74,13 @@ def test_wrong_usage_of_several_runs(run, runs, words):
     assert run("evaluate", "qrels.txt", *words).returncode == 2
 
 
-NAMES = "alpha-ndcg@5,err-ia@5,coverage@2"
+NAMES = "alpha-ndcg@5,err-ia@5"
 
 
 def test_measures_of_diversity_read_the_subtopics_of_the_qrels(run, lists_folder):
     (lists_folder / "diverse.qrels").write_text("0 a A 1\n0 b B 1\n0 b A 1\n0 c C 1\n")
     (lists_folder / "diverse.run").write_text("0 Q0 A 1 9.3 x\n0 Q0 E 2 8.1 x\n0 Q0 B 3 7.6 x\n")
-    done = run(
-        "evaluate", "diverse.qrels", "diverse.run", "-m", "alpha-ndcg@5,err-ia@5,coverage@2", "-c", "trec", "--json"
-    )
+    done = run("evaluate", "diverse.qrels", "diverse.run", "-m", "alpha-ndcg@5,err-ia@5", "-c", "trec", "--json")
     assert done.returncode == 0, done.stderr
     means = json.loads(done.stdout)["mean"]
     qrels = pk.read_qrels("diverse.qrels", subtopics=True)

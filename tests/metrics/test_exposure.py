@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import plackett as pk
+from plackett.exceptions import UnknownNameError
 
 
 def every_order(docid, scores, qid):
@@ -56,54 +57,6 @@ def test_the_catalogue_may_have_documents_in_no_list():
         pk.metrics.coverage(docid, scores, qid=qid, k=1, catalogue=1)
 
 
-@pytest.fixture
-def data():
-    queries = pk.datasets.make_web_like(30, n_features=4, random_state=0)
-    return queries.replace(docid=np.random.default_rng(0).integers(0, 100, queries.n_docs))
-
-
-METRICS = "ndcg@10,coverage@3,gini@5"
-
-
-def test_evaluate_has_one_value_and_no_values_per_query(data):
-    result = pk.evaluate(data, data.X[:, 0], metrics=METRICS, reference_scores=True)
-    expected = pk.metrics.coverage(data.docid, data.X[:, 0], qid=data.qid, k=3)
-    assert result.mean()["coverage@3"] == result.overall["coverage@3"] == pytest.approx(expected)
-    assert result.per_query == ["ndcg@10"]
-    assert np.isnan(result["coverage@3"]).all()
-    assert result.to_csv().splitlines()[0] == "qid,ndcg@10,convention"
-    assert list(result.to_dict()["queries"][0]) == ["qid", "ndcg@10"]
-    assert list(result.to_frame().columns) == ["ndcg@10"]
-    random = [
-        pk.metrics.coverage(data.docid, np.random.default_rng(seed).random(data.n_docs), qid=data.qid, k=3)
-        for seed in range(60)
-    ]
-    assert result.reference_scores["random order"]["coverage@3"] == pytest.approx(np.mean(random), abs=0.01)
-
-
-def test_compare_shows_them_without_tests(data, tmp_path):
-    result = pk.compare("regression,listmle", data, cv=3, metrics=METRICS)
-    assert result.per_query == ["ndcg@10"]
-    assert result.differences("coverage@3") == []
-    assert set(result.marks("gini@5").values()) == {""}
-    assert {pair["metric"] for pair in result.to_dict()["differences"]} == {"ndcg@10"}
-    again = type(result).from_dict(result.to_dict())
-    assert str(again) == str(result)
-    assert "lower is better: gini@5" in str(result)
-    pk.write_report(result, tmp_path / "report.html")
-    assert "coverage@3" in (tmp_path / "report.html").read_text(encoding="utf-8")
-
-
-def test_they_cannot_choose_between_rankers(data):
-    with pytest.raises(ValueError, match="Name a measure with a value per query first"):
-        pk.compare("regression", data, metrics="coverage@3")
-    with pytest.raises(ValueError, match="coverage@3 has one value for all queries and cannot choose"):
-        pk.compare("regression", data, select_by="coverage@3")
-    with pytest.raises(ValueError, match="exposure-gini has one value for all queries and cannot choose"):
-        pk.LinearRanker().fit(data, eval_set=data, eval_metric="gini")
-
-
-def test_documents_need_ids():
-    with pytest.raises(ValueError, match="need their ids, but there are none"):
-        pk.evaluate([1, 0], [2, 1], qid=[7, 7], metrics="coverage@1")
-    assert pk.evaluate([1, 0], [2, 1], qid=[7, 7], docid=["a", "b"], metrics="coverage@1").mean() == {"coverage@1": 0.5}
+def test_they_are_no_measures_of_evaluate():
+    with pytest.raises(UnknownNameError, match="there is no measure 'coverage'"):
+        pk.evaluate([1, 0], [2, 1], qid=[7, 7], docid=["a", "b"], metrics="coverage@1")

@@ -9,7 +9,7 @@ from plackett import metrics
 from plackett.metrics import Measure
 from plackett.metrics.registry import KINDS
 
-BY_LABEL = {name: kind for name, kind in KINDS.items() if not kind.needs_subtopics and not kind.is_overall}
+BY_LABEL = {name: kind for name, kind in KINDS.items() if not kind.needs_subtopics}
 MEASURES = [Measure(name, 3 if kind.cutoff == "required" else None) for name, kind in BY_LABEL.items()]
 CUT = [Measure(name, 2) for name, kind in BY_LABEL.items() if kind.cutoff == "optional"]
 

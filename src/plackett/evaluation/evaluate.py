@@ -26,7 +26,6 @@ from plackett.evaluation.reference_scores import (
     RANDOM_ORDER,
     best_single_features,
     notes_on_sampling,
-    random_overall,
     random_values,
 )
 from plackett.metrics.conventions import CONVENTIONS, Convention, get_convention
@@ -62,8 +61,6 @@ class Evaluation:
         For "random order" and "best feature" the value of each measure; empty unless requested.
     best_features : dict of str to str
         For each measure the feature behind its "best feature" score.
-    overall : dict of str to float
-        Values of measures of all queries together, such as ``coverage@10``. Their columns of ``values`` are NaN.
 
     Examples
     --------
@@ -86,7 +83,6 @@ class Evaluation:
     notes: list[str] = field(default_factory=list)
     reference_scores: dict[str, dict[str, float]] = field(default_factory=dict)
     best_features: dict[str, str] = field(default_factory=dict)
-    overall: dict[str, float] = field(default_factory=dict)
 
     def __getitem__(self, metric: str | Measure) -> np.ndarray:
         try:
@@ -98,19 +94,12 @@ class Evaluation:
         return self.queries.size
 
     def mean(self) -> dict[str, float]:
-        """Return the mean of each measure over the queries that count, NaN if none does, and the overall values."""
-        means = {metric: mean_of_counted(self.values[:, column]) for column, metric in enumerate(self.metrics)}
-        return {**means, **self.overall}
-
-    @property
-    def per_query(self) -> list[str]:
-        """The measures with a value per query."""
-        return [metric for metric in self.metrics if metric not in self.overall]
+        """Return the mean of each measure over the queries that count, NaN if none does."""
+        return {metric: mean_of_counted(self.values[:, column]) for column, metric in enumerate(self.metrics)}
 
     def _rows(self) -> list[list[Any]]:
-        """Return the id and the values of every query, without measures of all queries together."""
-        columns = [self.metrics.index(metric) for metric in self.per_query]
-        return [[key, *row] for key, row in zip(self.queries.tolist(), self.values[:, columns].tolist(), strict=True)]
+        """Return the id and the values of every query."""
+        return [[key, *row] for key, row in zip(self.queries.tolist(), self.values.tolist(), strict=True)]
 
     def rows(self) -> list[tuple[str, dict[str, float]]]:
         """Return the rows of the summary: the mean and the reference scores."""
@@ -132,7 +121,7 @@ class Evaluation:
             answer["notes"] = self.notes
         if per_query:
             answer["queries"] = [
-                {"qid": plain_id(key), **json_value(dict(zip(self.per_query, row, strict=True)))}
+                {"qid": plain_id(key), **json_value(dict(zip(self.metrics, row, strict=True)))}
                 for key, *row in self._rows()
             ]
         return answer
@@ -150,7 +139,7 @@ class Evaluation:
     def to_csv(self) -> str:
         """Return the per-query values as CSV, one line per query, with the convention in the last column."""
         rows = [[*row, self.convention] for row in self._rows()]
-        return csv_text(["qid", *self.per_query, "convention"], rows)
+        return csv_text(["qid", *self.metrics, "convention"], rows)
 
     def to_table(self, *, per_query: bool = False, heading: str | None = None, digits: int = 4) -> Table:
         """Return the summary as a `Table`; with ``per_query``, below a row for each query.
@@ -183,7 +172,7 @@ class Evaluation:
         """Return the per-query values as a pandas data frame indexed by query; ``frame.attrs`` has the convention."""
         pandas = import_optional("pandas", extra=None, needed_for="Evaluation.to_frame")
         index = pandas.Index(self.queries, name="qid", tupleize_cols=False)
-        frame = pandas.DataFrame(self.values, index=index, columns=self.metrics)[self.per_query]
+        frame = pandas.DataFrame(self.values, index=index, columns=self.metrics)
         frame.attrs["convention"] = self.convention
         return frame
 
@@ -311,7 +300,6 @@ def evaluate(
     if reference_scores:
         random = random_values(measures, lists, rules)
         references[RANDOM_ORDER] = {name: mean_of_counted(random[:, column]) for column, name in enumerate(names)}
-        references[RANDOM_ORDER] |= random_overall(measures, names, lists, rules)
         notes += notes_on_sampling(measures, names)
         if queries is not None:
             features = best_single_features(measures, lists, rules, queries.grouped)
@@ -327,7 +315,6 @@ def evaluate(
         notes=notes + _notes_on_empty(measures, n_empty, rules),
         reference_scores=references,
         best_features=best,
-        overall=rules.overall(measures, names, lists),
     )
 
 
@@ -360,15 +347,6 @@ def parse_metrics(metrics: Any) -> tuple[list[Measure], list[str]]:
     if len(set(names)) < len(names):
         raise ValueError(f"metrics names {next(n for n in names if names.count(n) > 1)!r} twice.")
     return measures, names
-
-
-def check_first(measures: Sequence[Measure]) -> None:
-    """Raise if the first measure, by which a comparison decides, has no value per query."""
-    if measures[0].kind.is_overall:
-        raise ValueError(
-            f"{measures[0]} has one value for all queries. Name a measure with a value per query first: it decides "
-            "which ranker is the best, and tests need values per query."
-        )
 
 
 def _with_scores(data: Any, scores: Any, columns: dict[str, Any], *, with_features: bool) -> tuple[Queries, Any]:
@@ -435,8 +413,6 @@ def _notes_on_empty(measures: list[Measure], n_empty: dict[str, int], convention
     """Return one sentence if all measures treat empty queries alike; otherwise one for each measure that has some."""
     sentences = {}
     for measure, (name, n) in zip(measures, n_empty.items(), strict=True):
-        if measure.kind.is_overall:
-            continue
         empty = convention.rules_for(measure)["empty"]
         one, many = ("is", "are") if empty == "skip" else ("counts", "count")
         what = "left out" if empty == "skip" else str(empty)

@@ -37,14 +37,6 @@ def notes_on_sampling(measures: list[Measure], names: list[str]) -> list[str]:
     ]
 
 
-def random_overall(
-    measures: list[Measure], names: list[str], lists: JudgedLists, convention: Convention
-) -> dict[str, float]:
-    """Return the values of measures of all queries together, by name, with each query in random order."""
-    flat = lists.with_scores(np.zeros_like(lists.scores))
-    return convention.overall(measures, names, flat, ties="average")
-
-
 class SingleFeature(NamedTuple):
     """A ranking by one feature: descending where ``sign`` is 1, ascending where it is -1."""
 
@@ -78,7 +70,6 @@ def best_single_features(
     before ascending.
     """
     best: list[SingleFeature | None] = [None] * len(measures)
-    names = [str(place) for place in range(len(measures))]
     for column, feature in _every_column(queries.X):
         if column in (queries.categories or ()):
             continue
@@ -86,9 +77,8 @@ def best_single_features(
             scores = SingleFeature(column, sign, np.nan).scores_of(feature)
             ranked = lists.with_scores(scores)
             values, _ = convention.table(measures, ranked, ties="average", orders=FEW_ORDERS)
-            overall = convention.overall(measures, names, ranked, ties="average")
             for place, measure in enumerate(measures):
-                value, so_far = overall.get(names[place], mean_of_counted(values[:, place])), best[place]
+                value, so_far = mean_of_counted(values[:, place]), best[place]
                 if so_far is None or (value > so_far.mean if measure.higher_is_better else value < so_far.mean):
                     best[place] = SingleFeature(column, sign, value)
     return [one for one in best if one is not None]

@@ -65,7 +65,7 @@ class Convention:
     def rules_for(self, measure: Measure) -> dict[str, object]:
         """Return the parameters of ``measure``, "empty" included; its own take precedence."""
         own = measure.convention or self
-        known = (*measure.kind.defaults, *(() if measure.kind.is_overall else ("empty",)))
+        known = (*measure.kind.defaults, "empty")
         rules: dict[str, object] = {"empty": own.empty if measure.kind.empty is None else measure.kind.empty}
         if measure.name not in _ALWAYS_AVERAGED:
             rules["ties"] = own.ties
@@ -87,15 +87,13 @@ class Convention:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return values of several measures, query × measure, and a table of the same shape that marks empty queries.
 
-        Measures of all queries together have NaN: ``overall`` has their values.
-
         It is computed by blocks of queries, so that an order is still in the cache for the next measure.
         """
         values = np.full((lists.n_queries, len(measures)), np.nan)
         is_empty = np.zeros(values.shape, dtype=bool)
 
         kinds = [measure.kind for measure in measures]
-        by_block = [column for column, kind in enumerate(kinds) if not kind.is_overall and not kind.is_own]
+        by_block = [column for column, kind in enumerate(kinds) if not kind.is_own]
 
         def fill(first: int, last: int) -> None:
             with thread_scratch() as scratch:
@@ -108,19 +106,6 @@ class Convention:
         for at in (column for column, kind in enumerate(kinds) if kind.is_own):  # functions in Python gain no threads
             values[:, at], is_empty[:, at] = self.values(measures[at], lists, **changes)
         return values, is_empty
-
-    def overall(
-        self, measures: Sequence[Measure], names: Sequence[str], lists: JudgedLists, **changes: object
-    ) -> dict[str, float]:
-        """Return by name the values of those measures that have one for all queries."""
-        answer = {}
-        for name, measure in zip(names, measures, strict=True):
-            if measure.kind.is_overall:
-                known = {key: one for key, one in changes.items() if key in measure.kind.defaults}
-                own, rules = measure.convention or self, {**self.rules_for(measure), **known, "k": measure.k}
-                ranked = lists.in_single_precision if own.is_single_precision else lists
-                answer[name] = float(measure.kind.compute(ranked, **rules))
-        return answer
 
     def values(self, measure: Measure, lists: JudgedLists, **changes: object) -> tuple[np.ndarray, np.ndarray]:
         """Return the values of ``measure``, one per query, and which queries were empty for it.

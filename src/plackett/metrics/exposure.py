@@ -1,6 +1,7 @@
 """Measures of all queries together: how much of the catalogue is shown, and how unequally.
 
-They have one value for all queries, which is not a mean over queries, and do not depend on labels.
+They have one value for all queries, which is not a mean over queries, and do not depend on labels. They are therefore
+functions, not measures of ``evaluate`` and ``compare``.
 """
 
 from __future__ import annotations
@@ -10,18 +11,10 @@ import numpy as np
 from plackett import _native
 from plackett.metrics.discounts import discounts
 from plackett.metrics.judged_lists import JudgedLists, judge
-from plackett.metrics.registry import measure_kind
 from plackett.validation import check_positive_int
 
 
 def _judge(docid: object, scores: object, qid: object) -> JudgedLists:
-    if isinstance(docid, JudgedLists):
-        if docid.docid is None and docid.n_queries:
-            raise ValueError(
-                "coverage and exposure-gini count documents across queries and need their ids, but there are none. "
-                "Pass docid, or read data that has document ids."
-            )
-        return docid
     names = np.asarray(docid)
     return judge(np.zeros(names.shape), scores, qid, names)
 
@@ -34,8 +27,6 @@ def _shares(lists: JudgedLists, ties: str, weights: np.ndarray) -> np.ndarray:
 
 def _documents(lists: JudgedLists, catalogue: object) -> tuple[np.ndarray, int]:
     """Return the number of the document of every row, and the number of documents in the catalogue."""
-    if lists.docid is None:
-        return np.zeros(0, dtype=np.int64), 0
     names = lists.docid if lists.docid.dtype.kind != "O" else np.array([str(name) for name in lists.docid.tolist()])
     found, numbers = np.unique(names, return_inverse=True)
     if catalogue is None:
@@ -46,7 +37,6 @@ def _documents(lists: JudgedLists, catalogue: object) -> tuple[np.ndarray, int]:
     return numbers.reshape(-1), size
 
 
-@measure_kind("coverage", cutoff="required", is_overall=True)
 def coverage(docid, scores, *, qid=None, k, catalogue=None, ties="average") -> float:
     """Return the share of the catalogue that is among the first k documents of at least one query.
 
@@ -87,7 +77,6 @@ def coverage(docid, scores, *, qid=None, k, catalogue=None, ties="average") -> f
     return float((1.0 - np.exp(hidden)).sum() / size)
 
 
-@measure_kind("exposure-gini", "gini", cutoff="optional", higher_is_better=False, is_overall=True)
 def exposure_gini(docid, scores, *, qid=None, k=None, catalogue=None, discount="log2", ties="average") -> float:
     """Return the Gini coefficient of the exposure of documents: 0 if all are shown equally, near 1 if only a few are.
 

@@ -13,7 +13,7 @@ import numpy as np
 from plackett._names import similar_names
 from plackett._plugins import load_plugin, plugins
 from plackett.exceptions import UnknownNameError
-from plackett.metrics import binary, diversity, exposure, graded, incomplete, whole_order  # noqa: F401  they fill KINDS
+from plackett.metrics import binary, diversity, graded, incomplete, whole_order  # noqa: F401  they fill KINDS
 from plackett.metrics.conventions import CONVENTIONS, Convention, get_convention
 from plackett.metrics.judged_lists import JudgedLists, check_cutoff, check_empty, judge
 from plackett.metrics.own import ORDERS, own_kind, register_kind
@@ -82,7 +82,7 @@ class Measure:
             raise ValueError(f"{kind.name} uses the whole list; it has no cut-off, but {kind.name}@{k} was given.")
         if kind.cutoff == "required" and k is None:
             raise ValueError(f"{kind.name} needs a cut-off, such as {kind.name}@10.")
-        known = (*kind.defaults, *(() if kind.is_overall else ("empty",)))
+        known = (*kind.defaults, "empty")
         for key in parameters:
             if key not in known:
                 has = ", ".join((*sorted(known), "convention"))
@@ -96,10 +96,7 @@ class Measure:
         object.__setattr__(self, "k", k)
         object.__setattr__(self, "convention", None if convention is None else get_convention(convention))
         object.__setattr__(self, "parameters", MappingProxyType(dict(sorted(parameters.items()))))
-        if kind.is_overall:  # raises now for what could not be computed later
-            self.rules.overall([self], [self.name], _NOTHING)
-        else:
-            self.rules.values(self, _NOTHING)
+        self.rules.values(self, _NOTHING)  # raises now for what could not be computed later
 
     @classmethod
     def parse(cls, text: str | Measure | Callable[..., Any]) -> Measure:
@@ -152,33 +149,17 @@ class Measure:
         qid : array-like of shape (n_docs,), default=None
             Query of each row; None means one list.
         docid : array-like of shape (n_docs,), default=None
-            Document ids, which ``ties="trec"`` and overall measures need.
+            Document ids, which ``ties="trec"`` needs.
 
         Returns
         -------
         ndarray of shape (n_queries,), queries in order of appearance
         """
-        return self._compute(judge(labels, scores, qid, docid))
-
-    def _compute(self, lists: JudgedLists) -> np.ndarray:
-        if self.kind.is_overall:
-            return np.asarray(self.rules.overall([self], [self.name], lists)[self.name])
-        return self.values(lists)
+        return self.values(judge(labels, scores, qid, docid))
 
     def values(self, lists: JudgedLists) -> np.ndarray:
         """Return one value per query of ``lists``, under the measure's convention."""
         return self.rules.table([self], lists)[0][:, 0]
-
-    @classmethod
-    def per_query(cls, metric: str | Measure) -> Measure:
-        """Return the measure of ``parse``; raise a ValueError if it has one value for all queries."""
-        measure = cls.parse(metric)
-        if measure.kind.is_overall:
-            raise ValueError(
-                f"{measure} has one value for all queries and cannot choose between rankers. Choose by a measure with "
-                "a value per query, such as ndcg@10."
-            )
-        return measure
 
     @property
     def is_sampled(self) -> bool:

@@ -32,7 +32,6 @@ class MeasureKind:
     takes_unjudged: bool = False  # whether labels may be NaN
     needs_subtopics: bool = False
     own: OwnFunction | None = None  # a function of a user
-    is_overall: bool = False  # whether it has one value for all queries instead of one per query
 
     @property
     def is_own(self) -> bool:
@@ -40,9 +39,7 @@ class MeasureKind:
         return self.own is not None
 
     def compute(self, lists: JudgedLists, **parameters: object) -> np.ndarray:
-        """Return a value per query, NaN if it is empty; a single value for an overall measure."""
-        if self.is_overall:
-            return np.asarray(self.function(lists, None, **parameters))
+        """Return a value per query, NaN if it is empty."""
         return self.function(lists, None, empty="skip", **parameters)
 
 

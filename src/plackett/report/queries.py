@@ -40,7 +40,7 @@ def queries_payload(
         Made by `comparison_payload`.
     """
     metric = comparison.metrics[0]
-    if not comparison.tables or metric not in comparison.per_query:
+    if not comparison.tables:
         return None
     ranked, references = comparison.ranked(), list(comparison.reference_scores)
     tables = {**comparison.tables, **comparison.reference_scores}

@@ -132,7 +132,7 @@ def slices_table(comparison: Comparison, groups: Mapping[Hashable, Any] | None =
     columns = [Column("slice by", "text"), Column("slice", "text"), Column("queries", digits=0)]
     rows, notes = [], []
     a, b = sides(comparison) if comparison.tables else ("", "")
-    if a != b and comparison.metrics[0] in comparison.per_query:
+    if a != b:
         columns += [Column(f"A: {a}"), Column(f"B: {b}"), Column("B − A", "estimate")]
         columns += [Column("best", "text")] if len(comparison) > 1 else []
         is_higher = comparison.is_higher_better(comparison.metrics[0])
@@ -205,7 +205,7 @@ def folds_table(comparison: Comparison) -> Table:
     columns = [Column("measure", "text"), Column("ranker", "text")]
     columns += [*(Column(f"fold {fold}") for fold in range(1, n_folds + 1)), Column("mean of folds")]
     rows = []
-    for metric in comparison.per_query if n_folds > 1 else ():
+    for metric in comparison.metrics if n_folds > 1 else ():
         by_fold = comparison.by_fold(metric)
         for name in comparison.ranked():
             rows.append([metric, name, *by_fold[name], math.fsum(by_fold[name]) / n_folds])

@@ -29,7 +29,7 @@ class Card(NamedTuple):
 def cards(comparison: Comparison, *, groups: Mapping[Hashable, Any] | None = None) -> list[Card]:
     """Return the cards of a comparison by its first measure."""
     metric = comparison.metrics[0]
-    if not comparison.tables or metric not in comparison.per_query:
+    if not comparison.tables:
         return []
     best, means = comparison.best(), comparison.mean()
     if math.isnan(means[best][metric]):

@@ -70,7 +70,7 @@ def check_measure(measure: Any, *, random_state: int = 0) -> None:
     higher is said to be better. Set higher_is_better.
     """
     parsed = Measure.parse(measure)
-    if parsed.kind.is_overall or parsed.kind.needs_subtopics:
+    if parsed.kind.needs_subtopics:
         raise ValueError(f"check_measure tests measures of labels with a value per query; {parsed} is not one.")
     rng = np.random.default_rng(random_state)
     lists = _made_up(rng, n_levels=None)

@@ -158,8 +158,6 @@ class Comparing:
         """Return the differences between all sides; rankings that are missing are computed in the background."""
         sides = self.sides(request.side)
         measures = parse_measures(request.measures, request.convention)
-        if any(one.kind.is_overall for one in measures):
-            raise RequestError(422, "invalid", "a measure has one value for all queries, which cannot be tested.")
         shown = self.measure(user, sides, request.set_id, request.judgements, measures, request.convention)
         none = [math.nan] * len(sides)
         rows = [

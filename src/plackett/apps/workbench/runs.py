@@ -107,8 +107,6 @@ def total_of(
     if found is None:
         return Total(None, None, None, 0, judged)
     table = found.tables[name]
-    if measure in table.overall:
-        return Total(finite(table.overall[measure]), None, None, 0, judged)
     values = tuple(value for value in table[measure].tolist() if not math.isnan(value))
     low, high = _interval(values) if len(values) > 1 else (None, None)
     return Total(finite(table.mean()[measure]), low, high, len(values), judged)

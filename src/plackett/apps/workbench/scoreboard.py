@@ -64,12 +64,10 @@ class Scoreboard:
         measure = _measure(request)
         names = self.rankers(request.ranker)
         sides = self._comparing.sides([f"{NOW}/{name}" for name in names], least=1)
-        # a comparison decides by a measure with a value per query
-        measures = [measure] if not measure.kind.is_overall else [*parse_measures("ndcg@10"), measure]
-        shown = self._comparing.measure(user, sides, made.id, request.judgements, measures, request.convention)
+        shown = self._comparing.measure(user, sides, made.id, request.judgements, [measure], request.convention)
         n_seen = self._trained.n_trained_on(queries)
         trained = {one.name for one in self._trained.rankers().rankers}
-        marks = _marks(shown, names) if not measure.kind.is_overall else dict.fromkeys(names, "")
+        marks = _marks(shown, names)
         totals = []
         for name, known, rankings in zip(names, shown.known, shown.rankings, strict=True):
             total = total_of(shown.found, name, str(measure), shown.labels, rankings)
@@ -85,11 +83,11 @@ class Scoreboard:
                 )
             )
         own = [one for one in self._snapshots.all() if one.summary.get("set_id") == made.id]
-        earlier = own[:MAX_TREND][::-1] if not measure.kind.is_overall else []
+        earlier = own[:MAX_TREND][::-1]
         trends = {one.id: self._snapshots.known_values(one, measure, request.convention) for one in earlier}
         n_ready = shown.n_ready + sum(of is not None for of in trends.values())
         n_needed = shown.n_needed + len(trends)
-        rows = _rows(shown, names, earlier, trends, is_overall=measure.kind.is_overall)
+        rows = _rows(shown, names, earlier, trends)
         notes = [*shown.notes, f"Convention {request.convention}: {get_convention(request.convention).summary}."]
         if measure.k is None or measure.k > FROZEN_DEPTH:
             notes.append(f"Lists are measured up to place {FROZEN_DEPTH}.")
@@ -105,7 +103,7 @@ class Scoreboard:
             n_needed=n_needed,
             is_complete=n_ready == n_needed,
             n_judged_queries=sum(map(bool, shown.labels.values())),
-            sentence="" if measure.kind.is_overall else shown.sentence,
+            sentence=shown.sentence,
             pool=shown.pool,
             rankers=totals,
             rows=_sorted_rows(rows, names, request, measure),
@@ -136,8 +134,6 @@ def _rows(
     names: Sequence[str],
     earlier: Sequence[Snapshot],
     trends: Mapping[int, Mapping[str, Mapping[str, float]] | None],
-    *,
-    is_overall: bool,
 ) -> list[QueryRow]:
     none, rows = [math.nan] * len(names), []
     for query in shown.queries:
@@ -146,7 +142,7 @@ def _rows(
         rows.append(
             QueryRow(
                 query=query,
-                values=[finite(value) for value in (none if is_overall else shown.values.get(query, none))],
+                values=[finite(value) for value in shown.values.get(query, none)],
                 judged=[None if one is None else sum(docid in label for docid in one) for one in first],
                 shown=[None if one is None else len(one) for one in first],
                 trends=[
@@ -168,7 +164,7 @@ def _sorted_rows(
     rows: list[QueryRow], names: Sequence[str], request: ScoreboardRequest, measure: Measure
 ) -> list[QueryRow]:
     """Return the rows with the worst of a ranker first, or by its difference to the first one; without values last."""
-    if request.order == "given" or measure.kind.is_overall:
+    if request.order == "given":
         return rows
     place = names.index(request.by) if request.by in names else len(names) - 1 if request.order in BY_DIFFERENCE else 0
     sign = 1.0 if measure.higher_is_better == (request.order in ("worst", "lost")) else -1.0

@@ -29,7 +29,6 @@ from plackett.evaluation.reference_scores import (
     BEST_FEATURE,
     RANDOM_ORDER,
     notes_on_sampling,
-    random_overall,
     random_values,
 )
 from plackett.evaluation.store.keys import versions_of
@@ -249,23 +248,21 @@ def _reference_scores(setup: Setup) -> dict[str, Evaluation]:
     lists = JudgedLists.of_queries(queries)
     table = functools.partial(Evaluation, setup.metrics, queries.ids, convention=criteria.convention.name)
     measures, rules = criteria.measures, criteria.convention
-    overall = random_overall(measures, setup.metrics, lists, rules)
-    answer = {RANDOM_ORDER: table(random_values(measures, lists, rules), overall=overall)}
+    answer = {RANDOM_ORDER: table(random_values(measures, lists, rules))}
     if queries.n_features == len(queries.categories or ()):
         return answer
     store = setup.store.with_code("the best single feature", criteria.measures, criteria.convention)
     chosen = [best_features_of(fold, criteria, store) for fold in setup.folds]
-    values, overall = [], {}
-    for place, (name, measure) in enumerate(setup.measures.items()):
+    values = []
+    for place, measure in enumerate(measures):
         parts = [features[place].scores(fold.test) for features, fold in zip(chosen, setup.folds, strict=True)]
         ranked = lists.with_scores(np.concatenate(parts))
         values.append(rules.table([measure], ranked, ties="average")[0][:, 0])
-        overall |= rules.overall([measure], [name], ranked, ties="average")
     words = {
         metric: "; ".join(dict.fromkeys(features[place].in_words(queries) for features in chosen))
         for place, metric in enumerate(setup.metrics)
     }
-    answer[BEST_FEATURE] = table(np.stack(values, axis=1), best_features=words, overall=overall)
+    answer[BEST_FEATURE] = table(np.stack(values, axis=1), best_features=words)
     return answer
 
 

@@ -254,12 +254,6 @@ class Comparison:
         """Return whether higher values of a measure are better."""
         return metric not in (self.lower_is_better or ())
 
-    @property
-    def per_query(self) -> list[str]:
-        """The measures with a value per query; others have no tests and no means by fold."""
-        overall = next(iter(self.tables.values())).overall if self.tables else {}
-        return [metric for metric in self.metrics if metric not in overall]
-
     def mean(self) -> dict[str, dict[str, float]]:
         """Return the mean of each measure over all test queries that count, by contestant."""
         return {name: table.mean() for name, table in self.tables.items()}
@@ -321,7 +315,6 @@ class Comparison:
         Returns
         -------
         list of Difference
-            Empty for a measure of all queries together, which has no values per query to test.
 
         Notes
         -----
@@ -330,8 +323,6 @@ class Comparison:
         the level holds for each of them.
         """
         metric, names = self._metric(metric), list(self.tables)
-        if metric not in self.per_query:
-            return []
         every = [(a, b) for place, a in enumerate(names) for b in names[place + 1 :]]
         if against is None:
             return corrected(self._uncorrected(every, metric))
@@ -567,7 +558,7 @@ class Comparison:
             "is_baseline_best": self.is_baseline_best,
             "headline": self.headline(),
             "mean": self.mean(),
-            "by_fold": {metric: self.by_fold(metric) for metric in self.per_query},
+            "by_fold": {metric: self.by_fold(metric) for metric in self.metrics},
             "reference_scores": {name: table.mean() for name, table in self.reference_scores.items()},
             "differences": [
                 pair.to_dict()
@@ -596,7 +587,6 @@ class Comparison:
             answer["values"] = {name: table.values.tolist() for name, table in tables.items()}
             answer["n_empty"] = {name: table.n_empty for name, table in tables.items()}
             answer["table_notes"] = {name: table.notes for name, table in tables.items()}
-            answer["overall"] = {name: table.overall for name, table in tables.items()}
             answer["best_features"] = {name: table.best_features for name, table in self.reference_scores.items()}
             answer["scores"] = {name: scores.tolist() for name, scores in self.scores.items()}
             if self.insights:
@@ -633,7 +623,6 @@ class Comparison:
                 n_empty=values["n_empty"][name],
                 notes=values["table_notes"][name],
                 best_features=values.get("best_features", {}).get(name, {}),
-                overall=values.get("overall", {}).get(name, {}),
             )
 
         fits = {

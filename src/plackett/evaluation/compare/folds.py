@@ -29,7 +29,7 @@ from plackett.evaluation.compare.comparison import FoldFit
 from plackett.evaluation.compare.contestants import Contestant
 from plackett.evaluation.compare.insight import PARTS, FoldInsight, fold_insight
 from plackett.evaluation.compare.progress import Progress, is_bar, tell
-from plackett.evaluation.evaluate import check_first, check_judged, evaluate, parse_metrics
+from plackett.evaluation.evaluate import check_judged, evaluate, parse_metrics
 from plackett.evaluation.reference_scores import SingleFeature, best_single_features
 from plackett.evaluation.select.attempts import Attempt, Judged, attempt
 from plackett.evaluation.select.grids import error_line, seeded, with_params
@@ -175,9 +175,8 @@ def prepare(
 ) -> Setup:
     """Check all arguments and make the folds, before anything is fitted."""
     measures, names = parse_metrics(metrics)
-    check_first(measures)
     criteria = Criteria(
-        select_by=measures[0] if select_by is None else Measure.per_query(parse_metrics([select_by])[0][0]),
+        select_by=measures[0] if select_by is None else parse_metrics([select_by])[0][0],
         convention=get_convention(convention),
         random_state=check_seed(random_state),
         measures=measures,

@@ -24,7 +24,7 @@ def plot_means(comparison: Comparison, metric: str, ax: Any) -> Any:
     if ax is None:
         ax = pyplot.subplots(figsize=(6.4, 1.2 + 0.32 * len(order)), layout="constrained")[1]
     places, values = np.arange(len(order)), np.array([means[name] for name in order])
-    if metric in comparison.per_query and order:
+    if order:
         columns = np.stack([comparison.tables[name][metric] for name in order], axis=1)
         low, high = bootstrap_columns(columns, random_state=int(comparison.settings.get("random_state") or 0))
         ax.hlines(places, low, high, color=COLOUR, linewidth=2)

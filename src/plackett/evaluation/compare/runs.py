@@ -20,11 +20,10 @@ from plackett.evaluation.compare.comparison import BEST, RUN, Comparison, listed
 from plackett.evaluation.evaluate import (
     DEFAULT_METRICS,
     Evaluation,
-    check_first,
     evaluate,
     parse_metrics,
 )
-from plackett.evaluation.reference_scores import RANDOM_ORDER, notes_on_sampling, random_overall, random_values
+from plackett.evaluation.reference_scores import RANDOM_ORDER, notes_on_sampling, random_values
 from plackett.metrics.conventions import Convention, get_convention
 from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
@@ -100,7 +99,6 @@ def compare_runs(
     unjudged documents in the top 10, which count as not relevant: bm25 33.3 %, dense 25.0 %
     """
     rules, (measures, names) = get_convention(convention), parse_metrics(metrics)
-    check_first(measures)
     given = {"qrels": qrels, "runs": runs}
     if is_frame(qrels):
         qrels = as_judged(qrels, **columns)
@@ -219,9 +217,8 @@ def _of_rows(
 
 def _random_order(queries: Queries, names: list[str], metrics: Any, rules: Convention) -> dict[str, Evaluation]:
     measures, lists = parse_metrics(metrics)[0], JudgedLists.of_queries(queries)
-    overall = random_overall(measures, names, lists, rules)
     values = random_values(measures, lists, rules)
-    return {RANDOM_ORDER: Evaluation(names, queries.ids, values, convention=rules.name, overall=overall)}
+    return {RANDOM_ORDER: Evaluation(names, queries.ids, values, convention=rules.name)}
 
 
 def _as_runs(runs: Any) -> dict[str, Run]:

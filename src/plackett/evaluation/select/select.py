@@ -108,7 +108,7 @@ def select(
     >>> found.best_
     LinearRanker(l2=0.01, loss='hinge', random_state=0)
     """
-    measure = Measure.per_query(metric)
+    measure = Measure.parse(metric)
     rules = measure.convention or get_convention(convention)
     contestant = with_preparation(_contestant(ranker, grid), missing, missing_indicator, encoding)
     random_state = check_seed(random_state)

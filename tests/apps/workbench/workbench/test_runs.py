@@ -76,15 +76,6 @@ def test_the_total_counts_queries_with_a_value_and_the_judged_documents_of_the_f
     assert share_judged({}, {}) is None
 
 
-def test_an_overall_measure_has_one_value():
-    rankings, labels = made()
-    found = compare_rankings(labels, {"bm25": rankings}, parse_measures("mrr,coverage@5"))
-    judged = [query for query in rankings if labels[query]]
-    shown = {one for query in judged for one in rankings[query].docid[:5]}
-    known = {one for query in judged for one in (*rankings[query].docid, *labels[query])}
-    assert total_of(found, "bm25", "coverage@5", labels, rankings).mean == pytest.approx(len(shown) / len(known))
-
-
 def test_ids_of_any_length_and_letters_keep_their_order_in_ties():
     names = ["x" * 1000, "ä b", "a\tb", "é" * 500]
     ranking = Ranking(names, [1.0] * 4)
