@@ -79,7 +79,7 @@ def permutation_importance(
     >>> permutation_importance(ranker, data[40:])[0].feature
     'count_0'
     """
-    measure = Measure.per_query(parse_metrics([metric])[0][0])
+    measure = Measure.parse(parse_metrics([metric])[0][0])
     columns = np.arange(queries.n_features)
     drops = permutation_drops(
         lambda shuffled: estimators.predict(ranker, shuffled),

@@ -182,7 +182,7 @@ class Ranker(QueryInputs, ABC):
     ) -> tuple[Any, FitMonitor]:
         """Check the data and scale it; return what ``_learn`` needs."""
         is_watched = eval_set is not None or eval_metric is not None
-        measure = Measure.per_query(DEFAULT_METRIC if eval_metric is None else eval_metric) if is_watched else None
+        measure = Measure.parse(DEFAULT_METRIC if eval_metric is None else eval_metric) if is_watched else None
         training = self._training_set(X, y, qid, sample_weight)
         training, validation = self._scale(training, self._check_eval_set(eval_set), **details)
         monitor = FitMonitor(
@@ -257,7 +257,7 @@ class Ranker(QueryInputs, ABC):
                 DataWarning,
             )
         weights = check_query_weights(sample_weight, queries)
-        measure = Measure.per_query(metric)
+        measure = Measure.parse(metric)
         scores = check_scores(self._predict_grouped(queries, **predict_params), queries.n_docs)
         values = measure.values(JudgedLists.of_queries(queries, scores))
         is_counted = ~np.isnan(values)

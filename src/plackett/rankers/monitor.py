@@ -25,7 +25,7 @@ class ValidationSet:
     """Validation queries, and the measure that is computed from their scores."""
 
     def __init__(self, queries: Queries, metric: str | Measure | None):
-        self.queries, self.measure = queries, Measure.per_query(DEFAULT_METRIC if metric is None else metric)
+        self.queries, self.measure = queries, Measure.parse(DEFAULT_METRIC if metric is None else metric)
         self._lists = JudgedLists.of_queries(queries)
 
     def mean(self, scores: np.ndarray) -> float:

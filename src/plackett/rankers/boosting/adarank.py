@@ -118,12 +118,12 @@ class AdaRank(Boosted, LinearScores):
         check_choice(self.directions, "directions", ("both", "descending"))
         if self.cooldown is not None:
             check_positive_int(self.cooldown, "cooldown")
-        Measure.per_query(self.metric)
+        Measure.parse(self.metric)
 
     def _learn(self, training: TrainingSet, monitor: FitMonitor) -> None:
         queries = training.queries
         weights = np.ones(queries.n_queries) if training.weights is None else training.weights
-        target = _Target(Measure.per_query(self.metric), queries, weights)
+        target = _Target(Measure.parse(self.metric), queries, weights)
         sign_of_measure = 1.0 if target.measure.higher_is_better else -1.0
         candidates = target.of_features(queries.X, has_ascending=self.directions == "both")
         scorer = LinearScorer(queries.X)
