@@ -16,7 +16,7 @@ from scipy.stats import ttest_rel
 
 import plackett as pk
 from plackett import text
-from plackett.data.documents.collections import read_cranfield
+from plackett.data.documents.collections import read_smart
 from plackett.evaluation.simulated_feedback import relevance_feedback
 
 METRICS = ["map", "ndcg@10", "p@10"]
@@ -78,7 +78,7 @@ def print_table(tables, compared_with):
 
 
 def main(folder):
-    collection = read_cranfield(folder)
+    collection = read_smart("cranfield", folder)
     queries = make_candidates(collection)
     print(f"{collection}; candidates: {queries}")
     bases = {"BM25": queries.X[:, queries.feature_names.index(f"bm25_{FIELD}")]}

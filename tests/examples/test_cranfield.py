@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.data.documents.collections import read_cranfield
+from plackett.data.documents.collections import read_smart
 from plackett.evaluation.simulated_feedback import relevance_feedback
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -25,7 +25,7 @@ def test_on_cranfield_features_and_judgements_improve_bm25(shared_data):
     if not folder.is_dir():
         pytest.skip("Cranfield is not there")
     cranfield = load("cranfield")
-    collection = read_cranfield(folder)
+    collection = read_smart("cranfield", folder)
     queries = cranfield.make_candidates(collection)
     assert queries.n_queries == 225
     assert np.diff(queries.indptr).max() == cranfield.N_CANDIDATES

@@ -2,12 +2,10 @@ from __future__ import annotations
 
 import pickle
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plackett.data.documents.collections import read_adi, read_cisi
 from plackett.text import Analyser, BooleanSyntaxError, build_index, parse_boolean
 from plackett.text.boolean import And, Not, Or, Phrase, Word
 
@@ -41,14 +39,6 @@ def by_sets(node):
     return set.intersection(*sets) if isinstance(node, And) else set.union(*sets)
 
 
-def as_smart(node):
-    if isinstance(node, Word):
-        return f"'{node.text}'"
-    if isinstance(node, Not):
-        return f"#not ({as_smart(node.part)})"
-    return f"#{'and' if isinstance(node, And) else 'or'} ({', '.join(as_smart(part) for part in node.parts)})"
-
-
 @settings(deadline=None)
 @given(nodes)
 def test_matching_is_set_algebra_and_text_says_what_the_tree_says(index, node):
@@ -56,8 +46,6 @@ def test_matching_is_set_algebra_and_text_says_what_the_tree_says(index, node):
     assert index.match(node).tolist() == expected
     assert parse_boolean(str(node)) == node
     assert index.match(str(node)).tolist() == expected
-    if not isinstance(node, Word):
-        assert parse_boolean(as_smart(node)) == node
 
 
 @pytest.mark.parametrize(
@@ -71,8 +59,6 @@ def test_matching_is_set_algebra_and_text_says_what_the_tree_says(index, node):
         ("a and b", And((Word("a"), Word("and"), Word("b")))),  # capitals make an operator
         ('"a b"(c)', And((Phrase("a b"), Word("c")))),
         ("(((a)))", Word("a")),
-        ("#or ('a', #not('b'))", Or((Word("a"), Not(Word("b"))))),
-        ("#and ('a')", Word("a")),
     ],
 )
 def test_queries_are_read_by_their_binding(query, expected):
@@ -92,16 +78,8 @@ def test_queries_are_read_by_their_binding(query, expected):
         ("wings) lift", 5, r'at character 6: expected the end of the query or an operator, found "\)"'),
         ("()", 1, r'expected a word.*, found "\)"'),
         ('wings "lift drag', 6, "at character 7: this quote is not closed"),
-        ("#and 'a'", 5, r'expected "\(" after #and, found "a"'),
-        ("#and ('a' 'b')", 10, r'expected "," or "\)", found "b"'),
-        ("#near ('a')", 0, 'expected #and, #or, #not or a word in quotes, found "#near"'),
-        ("#not ('a', 'b')", 9, r'expected "\)", found ","'),
-        ("#and ('a'", 9, "found the end of the query"),
-        ("#or (a)", 5, 'found "a"'),
-        ("#or ('a') x", 10, 'expected the end of the query, found "x"'),
         ("(" * 200 + "a", 101, "more than 100 nested brackets"),
         ("NOT " * 200 + "a", 404, "more than 100 nested brackets"),
-        ("#not (" * 200, 606, "more than 100 nested brackets"),
     ],
 )
 def test_errors_say_where_and_what_was_expected(query, position, message):
@@ -183,26 +161,3 @@ def test_words_that_the_analyser_drops_are_left_out(index):
     assert index.match("the").tolist() == []
     assert index.match("NOT the").tolist() == []
     assert index.match("NOT unknown").tolist() == sorted(ALL)
-
-
-@pytest.mark.parametrize("read", [read_adi, read_cisi])
-def test_the_published_boolean_queries_run(read, shared_data):
-    collection = read(shared_data / "ir-classic" / read.__name__.removeprefix("read_"))
-    index = build_index(collection)
-    words = [set(index.analyser(" ".join(texts))) for texts in zip(*collection.fields.values(), strict=True)]
-
-    def says(node, doc):
-        if isinstance(node, Word):
-            return set(index.analyser(node.text)) <= doc
-        if isinstance(node, Not):
-            return not says(node.part, doc)
-        return (all if isinstance(node, And) else any)(says(part, doc) for part in node.parts)
-
-    assert len(collection.boolean) == 35
-    found = 0
-    for query in collection.boolean.values():
-        node = parse_boolean(query)
-        expected = np.flatnonzero([says(node, doc) for doc in words])
-        assert index.match(query).tolist() == expected.tolist()
-        found += expected.size > 0
-    assert found > 25

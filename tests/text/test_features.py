@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plackett.data.datasets.published import info
-from plackett.data.documents.collections import read_cranfield
+from plackett.data.documents.collections import read_smart
 from plackett.data.trec.qrels import Qrels
 from plackett.text import (
     BM25,
@@ -149,7 +149,7 @@ def test_what_does_not_fit_is_refused(index):
 
 
 def test_search_and_features_agree_on_cranfield(shared_data):
-    collection = read_cranfield(shared_data / "ir-classic" / "cranfield")
+    collection = read_smart("cranfield", shared_data / "ir-classic" / "cranfield")
     index = build_index(collection, fields=["title", "body"])
     queries = dict(list(collection.queries.items())[:10])
     run = index.run(queries, k=50, ranker="lm-dirichlet")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_matrix
 
-from plackett.data.documents.collections import read_cacm
+from plackett.data.documents.collections import read_smart
 from plackett.exceptions import ConvergenceWarning
 from plackett.text import pagerank
 from plackett.text.links import as_links, link_degrees
@@ -31,7 +31,7 @@ def test_pagerank_is_that_of_networkx(damping):
 
 @pytest.mark.peer
 def test_pagerank_of_cacms_citations_is_that_of_networkx(shared_data):
-    collection = read_cacm(shared_data / "ir-classic" / "cacm")
+    collection = read_smart("cacm", shared_data / "ir-classic" / "cacm")
     links = collection.links["citation"]
     expected = by_networkx(links, collection.n_docs)
     np.testing.assert_allclose(pagerank(links, collection.n_docs), expected, atol=1e-11)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plackett.data.documents.collections import read_cranfield
+from plackett.data.documents.collections import read_smart
 from plackett.text import (
     BM25,
     AbsoluteDiscounting,
@@ -211,7 +211,7 @@ def test_word_order_changes_nothing_and_repetition_counts(five):
 @pytest.mark.peer
 def test_bm25_is_that_of_bm25s_on_cranfield_up_to_its_factor(shared_data):
     bm25s = pytest.importorskip("bm25s")
-    collection = read_cranfield(shared_data / "ir-classic" / "cranfield")
+    collection = read_smart("cranfield", shared_data / "ir-classic" / "cranfield")
     analyser = Analyser()
     index = build_index(collection, fields=["body"], analyser=analyser)
     peer = bm25s.BM25(method="lucene", k1=1.2, b=0.75, dtype="float64")

@@ -1,4 +1,4 @@
-"""Boolean queries: AND, OR, NOT, brackets and phrases, or the ``#and (...)`` form of the SMART system.
+"""Boolean queries: AND, OR, NOT, brackets and phrases.
 
 A query is parsed into a tree of nodes; a node matches a set of documents.
 """
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 DEEPEST = 100  # brackets within brackets
 
 _TOKEN = re.compile(r"""\s+|(?P<open>\()|(?P<close>\))|"(?P<phrase>[^"]*)"|(?P<quote>")|(?P<word>[^\s()"]+)""")
-_SMART_TOKEN = re.compile(
-    r"""\s+|(?P<open>\()|(?P<close>\))|(?P<comma>,)|\#(?P<operator>\w+)|'(?P<word>[^']*)'|"(?P<phrase>[^"]*)"|(?P<other>.)""",
-)
 _SHOWN = 60  # characters of a query before and after an error
 _OPERATORS = ("AND", "OR", "NOT")
 _OPERAND = 'a word, a phrase in quotes, NOT or "("'
@@ -128,8 +125,7 @@ def parse_boolean(query: str) -> Node:
     """Return the tree of a Boolean query.
 
     ``NOT`` binds most tightly, then ``AND``, then ``OR``. Operators are in capitals; "and" is a word like any other.
-    Adjacent words are joined by ``AND``. A query that begins with ``#`` has the syntax of the SMART system, such as
-    ``#and ('titles', #or ('content', #not ('articles')))``.
+    Adjacent words are joined by ``AND``.
 
     Parameters
     ----------
@@ -158,12 +154,11 @@ def parse_boolean(query: str) -> Node:
     """
     if not isinstance(query, str):
         raise TypeError(f"a Boolean query is text, not {type(query).__name__}.")
-    parser = _SmartParser(query) if query.lstrip().startswith("#") else _Parser(query)
-    return parser.parse()
+    return _Parser(query).parse()
 
 
 class _Token(NamedTuple):
-    kind: str  # open, close, comma, word, phrase, end, or an operator
+    kind: str  # open, close, word, phrase, end, or an operator
     text: str
     position: int
 
@@ -257,59 +252,6 @@ class _Parser:
         if kind == "phrase":
             return Phrase(self.tokens.take().text)
         raise self.tokens.fail(_OPERAND)
-
-
-class _SmartParser:
-    """``node := #and (node, ...) | #or (node, ...) | #not (node) | 'word'``."""
-
-    def __init__(self, query: str):
-        tokens = []
-        for match in _SMART_TOKEN.finditer(query):
-            kind = match.lastgroup
-            if kind is None:
-                continue
-            text = match[kind]
-            if kind == "operator":
-                kind, text = text.upper(), f"#{text}"
-            tokens.append(_Token(kind, text, match.start()))
-        self.tokens = _Tokens(query, tokens)
-
-    def parse(self) -> Node:
-        node = self._one(0)
-        if self.tokens.next.kind != "end":
-            raise self.tokens.fail("the end of the query")
-        return node
-
-    def _one(self, depth: int) -> Node:
-        if depth > DEEPEST:
-            raise self.tokens.too_deep()
-        kind = self.tokens.next.kind
-        if kind == "word":
-            return Word(self.tokens.take().text)
-        if kind == "phrase":
-            return Phrase(self.tokens.take().text)
-        if kind not in _OPERATORS:
-            raise self.tokens.fail("#and, #or, #not or a word in quotes")
-        self.tokens.take()
-        parts = self._parts(depth, kind)
-        if kind == "NOT":
-            return Not(parts[0])
-        if len(parts) == 1:
-            return parts[0]
-        return And(tuple(parts)) if kind == "AND" else Or(tuple(parts))
-
-    def _parts(self, depth: int, operator: str) -> list[Node]:
-        if self.tokens.next.kind != "open":
-            raise self.tokens.fail(f'"(" after #{operator.lower()}')
-        self.tokens.take()
-        parts = [self._one(depth + 1)]
-        while self.tokens.next.kind == "comma" and operator != "NOT":
-            self.tokens.take()
-            parts.append(self._one(depth + 1))
-        if self.tokens.next.kind != "close":
-            raise self.tokens.fail('")"' if operator == "NOT" else '"," or ")"')
-        self.tokens.take()
-        return parts
 
 
 def matches(node: Node, index: TextIndex, field: str) -> np.ndarray:

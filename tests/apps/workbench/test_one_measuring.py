@@ -12,7 +12,7 @@ pytest.importorskip("fastapi")
 pytest.importorskip("sqlalchemy")
 
 import plackett as pk
-from plackett.data.documents.collections import read_cacm
+from plackett.data.documents.collections import read_smart
 from tests.apps.workbench.serving import client_of, page_of
 
 API = "/api/v1"
@@ -23,7 +23,7 @@ def cacm(shared_data):
     """The collection, its relevant documents by query, and the first hundred of BM25 by query."""
     from plackett.apps.workbench.collections.text import TextCollection
 
-    files = read_cacm(shared_data / "ir-classic" / "cacm")
+    files = read_smart("cacm", shared_data / "ir-classic" / "cacm")
     fields = {name: files.fields[name] for name in ("title", "body")}
     collection = TextCollection(pk.text.build_index(fields, docid=files.docid), "cacm", "cacm")
     texts = {qid: " ".join(text.split()) for qid, text in files.queries.items()}

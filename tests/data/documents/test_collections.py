@@ -5,10 +5,9 @@ import gzip
 import numpy as np
 import pytest
 
-from plackett.data.documents.collections import read_adi, read_cacm, read_cisi, read_cranfield
+from plackett.data.documents.collections import read_smart
 from plackett.exceptions import DataFormatError, DatasetNotFoundError
 
-READERS = {"cranfield": read_cranfield, "cisi": read_cisi, "cacm": read_cacm, "adi": read_adi}
 # documents, queries, queries with judgements, judged pairs, as verified for the files of the shared folder
 COUNTS = {
     "cranfield": (1_400, 225, 225, 1_837),
@@ -18,9 +17,9 @@ COUNTS = {
 }
 
 
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", COUNTS)
 def test_collections_have_their_published_counts(name, shared_data):
-    collection = READERS[name](shared_data / "ir-classic" / name)
+    collection = read_smart(name, shared_data / "ir-classic" / name)
     judged = len(collection.judged_queries())
     assert (collection.n_docs, collection.n_queries, judged, len(collection.qrels)) == COUNTS[name]
     assert set(collection.qrels.docid) <= set(collection.docid)
@@ -31,7 +30,7 @@ def test_collections_have_their_published_counts(name, shared_data):
 
 
 def test_cranfield_turns_its_codes_round(shared_data):
-    collection = read_cranfield(shared_data / "ir-classic" / "cranfield", minus_one=0)
+    collection = read_smart("cranfield", shared_data / "ir-classic" / "cranfield", minus_one=0)
     labels, counts = np.unique(collection.qrels.labels, return_counts=True)
     # codes -1, 4, 3, 2, 1 in the file: 225, 363, 734, 387, 128
     assert dict(zip(labels, counts, strict=True)) == {0: 225, 1: 363, 2: 734, 3: 387, 4: 128}
@@ -39,7 +38,7 @@ def test_cranfield_turns_its_codes_round(shared_data):
 
 def test_cranfields_unexplained_code_stands_once_in_every_query(shared_data):
     folder = shared_data / "ir-classic" / "cranfield"
-    with_it, without = read_cranfield(folder).qrels, read_cranfield(folder, minus_one=None).qrels
+    with_it, without = read_smart("cranfield", folder).qrels, read_smart("cranfield", folder, minus_one=None).qrels
     assert len(with_it) - len(without) == 225
     left_out = set(zip(with_it.qid, with_it.docid, strict=True)) - set(zip(without.qid, without.docid, strict=True))
     assert sorted(int(qid) for qid, _ in left_out) == list(range(1, 226))
@@ -47,7 +46,7 @@ def test_cranfields_unexplained_code_stands_once_in_every_query(shared_data):
 
 def test_cranfields_unexplained_code_marks_the_documents_closest_to_the_query(shared_data):
     """The ground for counting them as the best: they share more of the query's rare words than any other code's."""
-    collection = read_cranfield(shared_data / "ir-classic" / "cranfield", minus_one=5)
+    collection = read_smart("cranfield", shared_data / "ir-classic" / "cranfield", minus_one=5)
     words = [set(text.split()) for text in collection.fields["body"]]
     shared = {label: [] for label in (5, 4, 1)}
     for qid, docid, label in zip(
@@ -60,13 +59,13 @@ def test_cranfields_unexplained_code_marks_the_documents_closest_to_the_query(sh
 
 
 def test_cranfield_numbers_its_queries_by_position(shared_data):
-    collection = read_cranfield(shared_data / "ir-classic" / "cranfield")
+    collection = read_smart("cranfield", shared_data / "ir-classic" / "cranfield")
     assert list(collection.queries) == [str(number) for number in range(1, 226)]
     assert collection.queries["3"].startswith("what problems of heat conduction")  # ".I 004" in the file
 
 
 def test_cranfield_has_two_empty_documents_and_no_stray_fields(shared_data):
-    collection = read_cranfield(shared_data / "ir-classic" / "cranfield")
+    collection = read_smart("cranfield", shared_data / "ir-classic" / "cranfield")
     empty = [docid for docid, body in zip(collection.docid, collection.fields["body"], strict=True) if not body]
     assert empty == ["471", "995"]
     # record 240 has ".A" and ".B" in the middle of its text
@@ -75,7 +74,7 @@ def test_cranfield_has_two_empty_documents_and_no_stray_fields(shared_data):
 
 
 def test_cacm_has_abstracts_and_links(shared_data):
-    collection = read_cacm(shared_data / "ir-classic" / "cacm")
+    collection = read_smart("cacm", shared_data / "ir-classic" / "cacm")
     assert sum(bool(body) for body in collection.fields["body"]) == 1_587
     assert {kind: len(rows) for kind, rows in collection.links.items()} == {
         "coupling": 13_510 - 1_180,  # different lines of codes 4, 5, 6 in the file, less those of a record to itself
@@ -90,17 +89,14 @@ def test_cacm_has_abstracts_and_links(shared_data):
     assert [0, 195, 2] in collection.links["cocitation"].tolist()
 
 
-def test_cisi_has_cocitations_and_boolean_queries(shared_data):
-    collection = read_cisi(shared_data / "ir-classic" / "cisi")
+def test_cisi_has_cocitations_and_fields_of_queries(shared_data):
+    collection = read_smart("cisi", shared_data / "ir-classic" / "cisi")
     assert [1, 151, 2] in collection.links["cocitation"].tolist()  # "152 2 2" in record 2
-    assert list(collection.boolean) == [str(number) for number in range(1, 36)]
-    assert collection.boolean["3"] == "#and ('information',#or ('science', 'definition'))"
     assert collection.query_fields["source"][111].startswith("(Information Processing & Management, Vol. 17")
 
 
-def test_adi_has_boolean_queries(shared_data):
-    collection = read_adi(shared_data / "ir-classic" / "adi")
-    assert len(collection.boolean) == 35
+def test_adi_has_authors(shared_data):
+    collection = read_smart("adi", shared_data / "ir-classic" / "adi")
     assert collection.document("41")["author"] == "K. H. MEYER-UHLENRIED\nG. LUSTIG"
 
 
@@ -115,36 +111,35 @@ def test_fields_are_read_from_small_files_in_any_case_and_compressed(tmp_path):
         tmp_path,
         ".I 1\r\n.T\r\nOn wings\r\n.A\r\nMüller\r\n.W\r\nfirst line\r\nsecond line\r\n.I 2\r\n.W\r\nno title\r\n",
     )
-    collection = read_adi(tmp_path)
+    collection = read_smart("adi", tmp_path)
     assert collection.document("1") == {"title": "On wings", "author": "Müller", "body": "first line\nsecond line"}
     assert collection.document("2") == {"title": "", "author": "", "body": "no title"}
     assert collection.queries == {"1": "wings"}
     assert collection.qrels.to_dict() == {"1": {"1": 1}}
-    assert collection.boolean == {}
     assert repr(collection) == "TextCollection('adi', 2 documents, 1 query, 1 judged pairs)"
 
 
 def test_an_unknown_document_is_named(tmp_path):
     write_adi(tmp_path, ".I 1\n.W\ntext\n")
     with pytest.raises(KeyError, match="adi has no document '9'"):
-        read_adi(tmp_path).document("9")
+        read_smart("adi", tmp_path).document("9")
 
 
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(DatasetNotFoundError, match=r"cacm: .* has no file cacm\.all"):
-        read_cacm(tmp_path)
+        read_smart("cacm", tmp_path)
 
 
 def test_what_is_not_in_the_format_is_pointed_at(tmp_path):
     write_adi(tmp_path, "some text\n.I 1\n")
     with pytest.raises(DataFormatError, match=r'ADI.ALL.gz, line 1: expected ".I number" .* found \'some text\''):
-        read_adi(tmp_path)
+        read_smart("adi", tmp_path)
     write_adi(tmp_path, ".I 1\n.W\ntext\n", judgements="1 1 0 0\n1 two 0 0\n")
     with pytest.raises(DataFormatError, match=r"ADI\.REL, line 2: expected a whole number, found 'two'"):
-        read_adi(tmp_path)
+        read_smart("adi", tmp_path)
     write_adi(tmp_path, "\n")
     with pytest.raises(DataFormatError, match="no record was found"):
-        read_adi(tmp_path)
+        read_smart("adi", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +159,7 @@ def test_records_and_links_that_do_not_fit_are_pointed_at(tmp_path, file, old, n
     }
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
-    assert len(read_cisi(tmp_path).qrels) == 0  # a collection without judgements is one too
+    assert len(read_smart("cisi", tmp_path).qrels) == 0  # a collection without judgements is one too
     (tmp_path / file).write_text(texts[file].replace(old, new))
     with pytest.raises(DataFormatError, match=message):
-        read_cisi(tmp_path)
+        read_smart("cisi", tmp_path)

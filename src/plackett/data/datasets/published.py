@@ -13,8 +13,7 @@ import numpy as np
 
 from plackett._lazy import importing
 from plackett.data.datasets.catalogue import FIVE_PARTS, DatasetInfo, catalogue
-from plackett.data.documents import collections as text_collections
-from plackett.data.documents.collections import TextCollection
+from plackett.data.documents.collections import TextCollection, read_smart
 from plackett.exceptions import DataFormatError, DatasetNotFoundError, DataWarning
 from plackett.storage.file_names import find_file, find_folder
 from plackett.validation import check_choice
@@ -204,7 +203,7 @@ def load(
             raise ValueError(f"part={part!r} cannot be read: {name} is not divided into parts.")
         check_choice(part, f"{name} part", dataset.parts)
     if dataset.kind == "text":
-        return getattr(text_collections, f"read_{name}")(_locate(dataset, folder)[0].parent)
+        return read_smart(name, _locate(dataset, folder)[0].parent)
     if dataset.kind == "ratings":
         with importing:
             from plackett.data.feedback.movielens import read_movielens

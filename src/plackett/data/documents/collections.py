@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,12 +19,11 @@ from plackett.data.trec.qrels import Qrels
 from plackett.exceptions import DataFormatError, DatasetNotFoundError
 from plackett.storage.file_names import find_file
 from plackett.storage.opening import open_bytes
-from plackett.validation import count_of
+from plackett.validation import check_choice, count_of
 
 ENCODING = "latin-1"
 RECORD = re.compile(r"\.I\s*(\d+)\s*$")
 FIELD = re.compile(r"\.([A-Z])\s*$")
-BOOLEAN = re.compile(r"#q(\d+)\s*=(.*?);", re.DOTALL)
 
 FIELD_NAMES = {
     "T": "title",
@@ -59,8 +59,6 @@ class TextCollection:
     links : dict of ndarray of shape (n, 3)
         Kind of link -> rows of (document, document, weight), documents by position in ``docid``. Every link is
         listed in both directions; no document links to itself.
-    boolean : dict of str
-        Query id -> its Boolean form as in the file, e.g. ``#and ('information', #or ('science', 'definition'))``.
 
     Examples
     --------
@@ -79,7 +77,6 @@ class TextCollection:
     query_fields: dict[str, list[str]] = field(default_factory=dict)
     qrels: Qrels = field(default_factory=lambda: Qrels([], [], []))
     links: dict[str, np.ndarray] = field(default_factory=dict)
-    boolean: dict[str, str] = field(default_factory=dict)
 
     @property
     def n_docs(self) -> int:
@@ -107,22 +104,56 @@ class TextCollection:
         return f"TextCollection({self.name!r}, {documents}, {queries}, {len(self.qrels):,} judged pairs)"
 
 
-def read_cranfield(folder: str | PathLike, *, minus_one: float | None = 4.0) -> TextCollection:
-    r"""Read Cranfield: 1,400 abstracts on aerodynamics, 225 queries, 1,837 graded judgements.
+class _Layout(NamedTuple):
+    """The files of a collection, by the names that they may have, and what differs in them."""
 
-    Query ids are positions 1..225 in ``cran.qry``, which is what the judgements use; the numbers after ``.I`` there
-    (1, 2, 4, 8, ... 365) are not. Labels are ``5 - code``: code 1, "a complete answer to the question", becomes 4, and
-    code 4, "of minimum interest", becomes 1. The body of a document begins with its title, as in the file.
+    documents: tuple[str, ...]
+    queries: tuple[str, ...]
+    judgements: tuple[str, ...]
+    links: str = ""  # the name of the links in ``.X``; "kinds" if their middle column says it
+    has_grades: bool = False  # and queries are numbered by position
+
+
+_JUDGEMENTS_OF_CRANFIELD = ("cran.qrels", "cranqrel", "cranqrel.text", "cranqrel.txt")
+LAYOUTS = {
+    "cranfield": _Layout(("cran.all.1400", "cran.all"), ("cran.qry",), _JUDGEMENTS_OF_CRANFIELD, has_grades=True),
+    "cisi": _Layout(("CISI.ALL",), ("CISI.QRY",), ("CISI.REL",), "cocitation"),
+    "cacm": _Layout(("cacm.all",), ("query.text",), ("qrels.text",), "kinds"),
+    "adi": _Layout(("ADI.ALL",), ("ADI.QRY",), ("ADI.REL",)),
+}
+
+
+def read_smart(name: str, folder: str | PathLike, *, minus_one: float | None = 4.0) -> TextCollection:
+    r"""Read one of the classic collections from a folder.
+
+    ========= ================================== ================================ =======================
+    name      documents                          queries                          judgements
+    ========= ================================== ================================ =======================
+    cranfield 1,400 abstracts on aerodynamics    225                              1,837, graded
+    cisi      1,460 on information science       112 (76 judged)                  3,114 relevant pairs
+    cacm      3,204 records of a journal         64 (52 judged)                   796 relevant pairs
+    adi       82 short ones on documentation     35                               170 relevant pairs
+    ========= ================================== ================================ =======================
+
+    Query ids of Cranfield are positions 1..225 in ``cran.qry``, which is what its judgements use; the numbers after
+    ``.I`` there (1, 2, 4, 8, ... 365) are not. Its labels are ``5 - code``: code 1, "a complete answer to the
+    question", becomes 4, and code 4, "of minimum interest", becomes 1. The body of a document begins with its title.
+
+    ``links`` are symmetric: ``cocitation`` (weight: how often two documents are cited together) of CISI and CACM,
+    ``citation`` (one cites the other; the file does not say which) and ``coupling`` (weight: references in common) of
+    CACM. Queries 58 to 112 of CISI are abstracts themselves, with title, author and source in ``query_fields``.
 
     Parameters
     ----------
+    name : {"cranfield", "cisi", "cacm", "adi"}
     folder : path
-        Holds ``cran.all.1400``, ``cran.qry`` and ``cran.qrels`` (or ``cranqrel``), compressed or not.
+        Holds the documents, queries and judgements under their usual names, such as ``CISI.ALL``, ``CISI.QRY`` and
+        ``CISI.REL``, compressed or not.
     minus_one : float or None, default=4
-        Label of the code -1, which occurs once in every query and which the read-me does not explain; None skips these
-        pairs. The older judgements without codes list these pairs too, and they are the closest by far: by the
-        cosine of tf-idf vectors their median rank is 2, against 11, 22, 32 and 62 for the codes 1 to 4. They therefore
-        count as complete answers.
+        Label of Cranfield's code -1, which occurs once in every query and which the read-me does not explain; None
+        skips these pairs. The older judgements without codes list these pairs too, and they are the closest by far: by
+        the cosine of tf-idf vectors their median rank is 2, against 11, 22, 32 and 62 for the codes 1 to 4. They
+        therefore count as complete answers.
 
     Returns
     -------
@@ -130,7 +161,7 @@ def read_cranfield(folder: str | PathLike, *, minus_one: float | None = 4.0) -> 
 
     Examples
     --------
-    >>> from plackett.data.documents.collections import read_cranfield
+    >>> from plackett.data.documents.collections import read_smart
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name, text in {
@@ -139,106 +170,55 @@ def read_cranfield(folder: str | PathLike, *, minus_one: float | None = 4.0) -> 
     ...         "cran.qrels": "1 1 2\n",
     ...     }.items():
     ...         _ = pathlib.Path(folder, name).write_text(text)
-    ...     collection = read_cranfield(folder)
+    ...     collection = read_smart("cranfield", folder)
     >>> collection.queries, collection.qrels.to_dict()
     ({'1': 'lift of wings'}, {'1': {'1': 3}})
     """
-    files = _Files("cranfield", folder)
-    # three records (240, 576, 578) have stray marks in their text: after .W nothing but the next record ends it
-    documents = _read_records(files.path("cran.all.1400", "cran.all"), last_field="W")
-    queries = _read_records(files.path("cran.qry"))
-    queries = [(str(place), texts) for place, (_, texts) in enumerate(queries, 1)]
-    judged = []
-    path = files.path("cran.qrels", "cranqrel", "cranqrel.text", "cranqrel.txt")
-    for line, words in _read_words(path, at_least=3):
-        code = _whole_number(path, line, words[2])
-        if code != -1 and not 1 <= code <= 5:
-            raise DataFormatError(str(path), line, f"expected a relevance code 1..5 or -1, found {words[2]!r}.")
-        label = minus_one if code == -1 else 5.0 - code
-        if label is not None:
-            judged.append((words[0], words[1], label))
-    return _collection("cranfield", documents, queries, judged)
-
-
-def read_cisi(folder: str | PathLike) -> TextCollection:
-    r"""Read CISI: 1,460 abstracts on information science, 112 queries (76 of them judged), 3,114 relevant pairs.
-
-    ``links["cocitation"]`` holds how often two documents are cited together (``.X`` of the records); ``boolean`` the 35
-    Boolean queries of ``CISI.BLN`` if that file exists. Queries 58 to 112 are abstracts themselves, with title,
-    author and source in ``query_fields``.
-
-    Parameters
-    ----------
-    folder : path
-        Holds ``CISI.ALL``, ``CISI.QRY``, ``CISI.REL`` and optionally ``CISI.BLN``, compressed or not.
-
-    Returns
-    -------
-    TextCollection
-
-    Examples
-    --------
-    >>> from plackett.data.documents.collections import read_cisi
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name, text in {
-    ...         "CISI.ALL": ".I 1\n.T\nOn wings\n.W\nLift of thin wings.\n",
-    ...         "CISI.QRY": ".I 1\n.W\nlift of wings\n",
-    ...         "CISI.REL": "1 1 0 0.0\n",
-    ...     }.items():
-    ...         _ = pathlib.Path(folder, name).write_text(text)
-    ...     collection = read_cisi(folder)
-    >>> collection.queries, collection.qrels.to_dict()
-    ({'1': 'lift of wings'}, {'1': {'1': 1}})
-    """
-    files = _Files("cisi", folder)
-    path = files.path("CISI.ALL")
-    documents = _read_records(path)
-    # the middle column of .X is the weight; the last line of most records is there twice
-    links = {"cocitation": {(one, other): weight for one, other, weight in _link_lines(path, documents)}}
-    return _collection(
-        "cisi",
-        documents,
-        _read_records(files.path("CISI.QRY")),
-        _binary_judgements(files.path("CISI.REL")),
-        links=links,
-        boolean=_read_boolean(find_file(files.folder, "CISI.BLN")),
+    layout, folder = LAYOUTS[check_choice(name, "name", tuple(LAYOUTS))], Path(folder)
+    found = []
+    for names in layout[:3]:
+        path = find_file(folder, *names)
+        if path is None:
+            raise DatasetNotFoundError(f"{name}: {folder} has no file {' or '.join(names)} (compressed or not).")
+        found.append(path)
+    # three records of Cranfield (240, 576, 578) have stray marks: after .W nothing but the next record ends the text
+    documents = _read_records(found[0], last_field="W" if layout.has_grades else None)
+    queries = _read_records(found[1])
+    if layout.has_grades:
+        queries = [(str(place), texts) for place, (_, texts) in enumerate(queries, 1)]
+    judged = _judgements(found[2], layout, minus_one)
+    place = {number: row for row, (number, _) in enumerate(documents)}
+    query_fields = _columns(queries)
+    return TextCollection(
+        name,
+        list(place),
+        _columns(documents),
+        dict(zip([number for number, _ in queries], query_fields.pop("body"), strict=True)),
+        query_fields,
+        Qrels(*zip(*judged, strict=True)) if judged else Qrels([], [], []),
+        {kind: _link_rows(weights, place) for kind, weights in _links(found[0], documents, layout.links).items()},
     )
 
 
-def read_cacm(folder: str | PathLike) -> TextCollection:
-    r"""Read CACM: 3,204 records of the Communications of the ACM, 64 queries (52 judged), 796 relevant pairs.
+def _judgements(path: Path, layout: _Layout, minus_one: float | None) -> list[tuple[str, str, float]]:
+    judged: list[tuple[str, str, float]] = []
+    for line, words in _read_words(path, at_least=3 if layout.has_grades else 2):
+        label: float | None = 1.0  # "query document 0 0.000": only relevant pairs are listed
+        if layout.has_grades:
+            code = _whole_number(path, line, words[2])
+            if code != -1 and not 1 <= code <= 5:
+                raise DataFormatError(str(path), line, f"expected a relevance code 1..5 or -1, found {words[2]!r}.")
+            label = minus_one if code == -1 else 5.0 - code
+        if label is not None:
+            query, document = (str(_whole_number(path, line, word)) for word in words[:2])
+            judged.append((query, document, label))
+    return judged
 
-    ``links`` has three kinds, all symmetric: ``citation`` (one cites the other; the file does not say which),
-    ``coupling`` (weight: references in common) and ``cocitation`` (weight: documents that cite both).
 
-    Parameters
-    ----------
-    folder : path
-        Holds ``cacm.all``, ``query.text`` and ``qrels.text``, compressed or not.
-
-    Returns
-    -------
-    TextCollection
-
-    Examples
-    --------
-    >>> from plackett.data.documents.collections import read_cacm
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name, text in {
-    ...         "cacm.all": ".I 1\n.T\nOn wings\n.W\nLift of thin wings.\n",
-    ...         "query.text": ".I 1\n.W\nlift of wings\n",
-    ...         "qrels.text": "1 1 0 0\n",
-    ...     }.items():
-    ...         _ = pathlib.Path(folder, name).write_text(text)
-    ...     collection = read_cacm(folder)
-    >>> collection.queries, collection.qrels.to_dict()
-    ({'1': 'lift of wings'}, {'1': {'1': 1}})
-    """
-    files = _Files("cacm", folder)
-    path = files.path("cacm.all")
-    documents = _read_records(path)
+def _links(path: Path, documents, name: str) -> dict[str, dict[tuple[str, str], int]]:
+    """Return the weights of the links of each kind."""
+    if name != "kinds":  # the middle column is the weight; the last line of most records is there twice
+        return {name: {(one, other): weight for one, other, weight in _link_lines(path, documents)}} if name else {}
     links: dict[str, dict] = {kind: {} for kind in CACM_LINKS.values()}
     for one, other, code in _link_lines(path, documents):
         if code not in CACM_LINKS:
@@ -246,73 +226,7 @@ def read_cacm(folder: str | PathLike) -> TextCollection:
         weights = links[CACM_LINKS[code]]
         weights[one, other] = weights.get((one, other), 0) + 1  # a line that occurs w times means weight w
     links["citation"] = dict.fromkeys(links["citation"], 1)
-    queries = _read_records(files.path("query.text"))
-    return _collection("cacm", documents, queries, _binary_judgements(files.path("qrels.text")), links=links)
-
-
-def read_adi(folder: str | PathLike) -> TextCollection:
-    r"""Read ADI: 82 short documents on documentation, 35 queries, 170 relevant pairs, and 35 Boolean queries.
-
-    Parameters
-    ----------
-    folder : path
-        Holds ``ADI.ALL``, ``ADI.QRY``, ``ADI.REL`` and optionally ``ADI.BLN``, compressed or not.
-
-    Returns
-    -------
-    TextCollection
-
-    Examples
-    --------
-    >>> from plackett.data.documents.collections import read_adi
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name, text in {
-    ...         "ADI.ALL": ".I 1\n.T\nOn wings\n.W\nLift of thin wings.\n",
-    ...         "ADI.QRY": ".I 1\n.W\nlift of wings\n",
-    ...         "ADI.REL": "1 1 0 0.0\n",
-    ...     }.items():
-    ...         _ = pathlib.Path(folder, name).write_text(text)
-    ...     collection = read_adi(folder)
-    >>> collection.queries, collection.qrels.to_dict()
-    ({'1': 'lift of wings'}, {'1': {'1': 1}})
-    """
-    files = _Files("adi", folder)
-    return _collection(
-        "adi",
-        _read_records(files.path("ADI.ALL")),
-        _read_records(files.path("ADI.QRY")),
-        _binary_judgements(files.path("ADI.REL")),
-        boolean=_read_boolean(find_file(files.folder, "ADI.BLN")),
-    )
-
-
-class _Files:
-    def __init__(self, name: str, folder: str | PathLike):
-        self.name, self.folder = name, Path(folder)
-
-    def path(self, *names: str) -> Path:
-        found = find_file(self.folder, *names)
-        if found is None:
-            wanted = " or ".join(names)
-            raise DatasetNotFoundError(f"{self.name}: {self.folder} has no file {wanted} (compressed or not).")
-        return found
-
-
-def _collection(name, documents, queries, judged, *, links=None, boolean=None) -> TextCollection:
-    docid = [number for number, _ in documents]
-    fields, query_fields = _columns(documents), _columns(queries)
-    place = {number: row for row, number in enumerate(docid)}
-    return TextCollection(
-        name,
-        docid,
-        fields,
-        dict(zip([number for number, _ in queries], query_fields.pop("body"), strict=True)),
-        query_fields,
-        Qrels(*zip(*judged, strict=True)) if judged else Qrels([], [], []),
-        {kind: _link_rows(weights, place) for kind, weights in (links or {}).items()},
-        boolean or {},
-    )
+    return links
 
 
 def _columns(records: Sequence[tuple[str, dict[str, list[str]]]]) -> dict[str, list[str]]:
@@ -375,21 +289,6 @@ def _link_lines(path: Path, records) -> Iterator[tuple[str, str, int]]:
 def _link_rows(weights: dict[tuple[str, str], int], place: dict[str, int]) -> np.ndarray:
     rows = [(place[one], place[other], weight) for (one, other), weight in weights.items()]
     return np.array(sorted(rows), dtype=np.int64).reshape(-1, 3)
-
-
-def _binary_judgements(path: Path) -> list[tuple[str, str, float]]:
-    # "query document 0 0.000": only relevant pairs are listed, and the last two columns carry no information
-    return [
-        (str(_whole_number(path, line, words[0])), str(_whole_number(path, line, words[1])), 1.0)
-        for line, words in _read_words(path, at_least=2)
-    ]
-
-
-def _read_boolean(path: Path | None) -> dict[str, str]:
-    if path is None:
-        return {}
-    text = "\n".join(_read_lines(path))
-    return {number: " ".join(query.split()) for number, query in BOOLEAN.findall(text)}
 
 
 def _read_words(path: Path, *, at_least: int) -> Iterator[tuple[int, list[str]]]:
