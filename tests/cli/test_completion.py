@@ -53,7 +53,7 @@ def variables(words):
         (["plackett", "clicks", "judge", "-m", "dbn,ub"], ["dbn,ubm"]),
         (["plackett", "clicks", "report", "--method", "har"], ["harvesting"]),
         (["plackett", "interleave", "simulate", "mq2008"], ["mq2008"]),
-        (["plackett", "interleave", "simulate", "x", "-m", "bal"], ["balanced"]),
+        (["plackett", "interleave", "simulate", "x", "-m", "opt"], ["optimised"]),
         (["plackett", "tune", "--method", "gr"], ["grid"]),
         (["plackett", "refine", "--method", "mrr,roc"], ["mrr,rocchio"]),
         (["plackett", "search", "x", "-r", "lm-d"], ["lm-dirichlet"]),

@@ -38,7 +38,7 @@ def interleave(
             "--method",
             "-m",
             metavar="NAME",
-            help="team-draft, optimised, probabilistic, balanced, team-draft-multileave, pairwise-preference.",
+            help="team-draft, optimised, probabilistic, team-draft-multileave, pairwise-preference.",
             autocompletion=completion.names_in("plackett.clicks.interleaving.methods", "METHODS"),
         ),
     ] = "team-draft",
@@ -124,8 +124,6 @@ def interleave(
         out.write_json(found.to_dict())
         return
     out.write(str(found))
-    if method == "balanced":
-        out.note("balanced interleaving may prefer one ranker even under random clicks; choose another method.")
     if found.share_contested < 1:
         out.note(
             f"{1 - found.share_contested:.1%} of the lists are the same for both rankers and carry no information."
@@ -140,11 +138,9 @@ def _write_verdicts(
     from plackett.clicks.interleaving.from_log import read_interleaving
 
     with usage_errors():
-        tests = read_interleaving(log, lists_per_unit=lists_per_user)
+        tests = read_interleaving(log, lists_per_unit=lists_per_user, idle=0 if is_over else None)
     found = []
     for name, test in tests.items():
-        if is_over:
-            test.close()
         with usage_errors():
             found.append((name, test.preferences(level=level, margin=margin)))
     if as_json:

@@ -17,7 +17,7 @@ __all__, __getattr__, __dir__ = attach(
         "plackett.clicks.counterfactual.result": "ClickEvaluation ClickEvaluations",
         "plackett.clicks.description": "ClickDescription",
         "plackett.clicks.interleaving.from_log": "read_interleaving",
-        "plackett.clicks.interleaving.interleaver": "Credit Interleaver ShownList",
+        "plackett.clicks.interleaving.interleaver": "Interleaver ShownList",
         "plackett.clicks.interleaving.preference": "Preference sessions_needed",
         "plackett.clicks.interleaving.simulate": "InterleavingSimulation simulate_interleaving",
         "plackett.clicks.judgements": "Judgements",

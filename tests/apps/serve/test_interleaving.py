@@ -232,7 +232,7 @@ def test_tests_that_cannot_run_are_refused(folder, words, settings, message):
         service_of(folder, *words, **settings)
 
 
-@pytest.mark.parametrize("method", ["optimised", "probabilistic", "balanced", "pairwise-preference"])
+@pytest.mark.parametrize("method", ["optimised", "probabilistic", "pairwise-preference"])
 def test_all_methods_run_and_are_read_from_the_log(folder, method):
     settings = TEST._replace(method=method, k=3)
     service = service_of(folder, *MODELS, log=str(folder / "log"), interleave=settings)

@@ -4,7 +4,6 @@ from itertools import combinations, permutations, product
 
 import pytest
 
-from plackett.clicks.interleaving.balanced import Balanced
 from plackett.clicks.interleaving.methods import METHODS, get_method
 from plackett.clicks.interleaving.optimised import Optimised
 from plackett.clicks.interleaving.pairwise import PairwisePreference
@@ -74,13 +73,6 @@ def test_random_clicks_prefer_none_of_three_rankers(method, lists):
     for k in (2, 4):
         credits = expected_credits(method, [list(own) for own in lists], k, lambda shown: random_clicks(len(shown)))
         assert credits == pytest.approx([0, 0, 0], abs=1e-12)
-
-
-def test_balanced_interleaving_prefers_a_ranker_under_random_clicks():
-    one_click = expected_credits(
-        Balanced(), [list("abc"), list("bca")], 3, lambda shown: [([i], 1 / 3) for i in range(3)]
-    )
-    assert one_click[0] - one_click[1] == pytest.approx(-1 / 3)
 
 
 def dominated_pairs(k):
@@ -184,11 +176,6 @@ def test_lists_of_team_draft_are_those_of_captains_who_pick_in_turn():
         assert found == expected
 
 
-def test_balanced_interleaving_shows_the_best_of_both_to_the_same_depth():
-    found = {"".join(shown) for _, shown, _ in outcomes(Balanced(), [list("abcd"), list("bdef")], 4)}
-    assert found == {"abdc", "bade"}
-
-
 @pytest.mark.parametrize("credit", ["linear", "inverse"])
 def test_credit_of_optimised_interleaving_has_the_sign_of_the_ranks(credit):
     """Without correction: for lists with at least k documents some mixture is neutral at every place."""
@@ -231,6 +218,6 @@ def test_unknown_methods_and_credits_are_refused():
     with pytest.raises(ValueError, match="team-draft"):
         get_method("team draft")
     with pytest.raises(ValueError, match='option of method="optimised"'):
-        get_method("balanced", "linear")
+        get_method("team-draft", "linear")
     with pytest.raises(ValueError, match="linear"):
         get_method("optimised", "binary")

@@ -73,7 +73,7 @@ def test_tests_are_never_mixed_and_users_with_few_lists_count_after_the_end(tmp_
     assert [(test.preference().n_units) for test in tests.values()] == [1, 1, 0]
     tests = pk.clicks.read_interleaving(tmp_path, lists_per_unit=2)
     assert [(test.preference().n_units) for test in tests.values()] == [0, 0, 0]
-    tests["second"].close()
+    tests = pk.clicks.read_interleaving(tmp_path, lists_per_unit=2, idle=0)
     assert (tests["second"].preference().n_units, tests["second"].preference().mean) == (1, 0.0)
 
 

@@ -1,10 +1,8 @@
-"""An interleaved test: lists for requests, credit for clicks, and the running preference."""
+"""An interleaved test: the lists to show, and the preference in its log."""
 
 from __future__ import annotations
 
-import json
 import secrets
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -12,19 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from plackett._lazy import importing
-from plackett.clicks.interleaving.betting import Tally
 from plackett.clicks.interleaving.draws import SeededDraws, digest
+from plackett.clicks.interleaving.fold import Fold
 from plackett.clicks.interleaving.method import Basis
 from plackett.clicks.interleaving.methods import get_method
 from plackett.clicks.interleaving.optimised import LARGEST_K, Optimised
 from plackett.clicks.interleaving.preference import Preference, preference_of
-from plackett.clicks.interleaving.records import ListRecord, Status, credited
-from plackett.clicks.interleaving.state import MemoryState, State
+from plackett.clicks.interleaving.records import fold_records
+from plackett.evaluation.betting import Tally
 from plackett.exceptions import DataWarning, warn
 from plackett.validation import check_positive_int
-
-FORMAT, VERSION = "plackett interleaving", 1
 
 
 @dataclass(frozen=True)
@@ -34,7 +29,7 @@ class ShownList:
     Attributes
     ----------
     id : str
-        The id to pass to ``Interleaver.credit``.
+        The id of the list, which does not change if the request is repeated.
     documents : list
         The documents to show, with the ids as given.
     is_contested : bool
@@ -47,7 +42,7 @@ class ShownList:
     --------
     >>> import plackett as pk
     >>> test = pk.clicks.Interleaver(k=3, random_state=0)
-    >>> shown = test.serve({"bm25": ["a", "b", "c"], "new": ["b", "d", "a"]}, key="session 17", unit="user 4")
+    >>> shown = test.draw({"bm25": ["a", "b", "c"], "new": ["b", "d", "a"]}, key="session 17", unit="user 4")
     >>> shown.documents, shown.is_contested
     (['a', 'b', 'd'], True)
     """
@@ -58,74 +53,44 @@ class ShownList:
     basis: Basis = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Credit:
-    """The outcome of crediting clicks on a list.
-
-    Attributes
-    ----------
-    status : str
-        "counted"; "added" to earlier clicks on the list, whose unit is open; "repeated": known clicks, nothing changed;
-        "late": the unit was closed before, the clicks are kept but do not count; "uncontested": the rankers agree on
-        the list; "no clicks" on its documents; "unknown": no such list was shown, or it was forgotten.
-    not_shown : tuple of str
-        Clicks on documents that the list does not have, which are ignored.
-
-    Examples
-    --------
-    >>> import plackett as pk
-    >>> test = pk.clicks.Interleaver(k=3, random_state=0)
-    >>> shown = test.serve({"bm25": ["a", "b", "c"], "new": ["b", "d", "a"]}, key="session 17", unit="user 4")
-    >>> test.credit(shown.id, ["d", "z"])
-    Credit(status='counted', not_shown=('z',))
-    """
-
-    status: Status
-    not_shown: tuple[str, ...] = ()
-
-
 class Interleaver:
     """A test of two or more rankers by the clicks on lists that mix their results.
 
-    Each request is served one list that mixes those of all rankers, and each click is credited to the rankers that
-    would have shown the document. The list shown is a function of ``random_state``, the key of the request and the
-    lists, so a repeated request shows the same list, in any process and order.
+    ``draw`` returns one list that mixes those of all rankers. A service shows it, and logs ``record`` and the clicks;
+    ``from_log`` credits each click to the rankers that would have shown the document. The list shown is a function of
+    ``random_state``, the key of the request and the lists, so a repeated request shows the same list, in any process
+    and order, and counts once.
 
     The preference is a mean over *units*, such as users, so that a user with 100 sessions does not count as 100. Only
-    lists with a click count. A unit counts once, by the mean over its first ``lists_per_unit`` clicked lists: values
-    that were inspected must not change afterwards. Later clicks of the unit are kept but do not count.
+    lists with a click count.
 
     Parameters
     ----------
     method : str, default="team-draft"
-        For two rankers: "team-draft", "optimised", or "balanced", which is biased; for two or more: "probabilistic",
-        "team-draft-multileave", "pairwise-preference".
+        For two rankers: "team-draft", "optimised"; for two or more: "probabilistic", "team-draft-multileave",
+        "pairwise-preference".
     k : int, default=10
         Documents in a list; at most 10 for "optimised".
     credit : {"linear", "inverse"}, default=None
         For method="optimised"; None means "linear".
-    lists_per_unit : int, default=1
-        Clicked lists after which a unit is closed. None closes units only by ``close``.
     random_state : int, default=None
-        The seed. Ids of lists cannot be guessed without it; None draws 128 random bits, which are kept in the state.
+        The seed. Ids of lists cannot be guessed without it. All processes of a service need the same one; None draws
+        128 random bits.
     rankers : sequence of str, default=None
         Names of the rankers; None uses those of the first request.
-    database : path, URL or sqlalchemy.Engine, default=None
-        Where the state is kept, for several processes; a path is an SQLite file. None keeps it in memory (``to_json``).
-        An existing test is resumed; its settings must be the same.
     test : str, default="test"
-        Name of the test in the database.
+        Name of the test in the log.
 
     Examples
     --------
     >>> import plackett as pk
     >>> test = pk.clicks.Interleaver(k=3, random_state=0)
-    >>> shown = test.serve({"bm25": ["a", "b", "c"], "new": ["b", "d", "a"]}, key="session 17", unit="user 4")
+    >>> shown = test.draw({"bm25": ["a", "b", "c"], "new": ["b", "d", "a"]}, key="session 17", unit="user 4")
     >>> shown.documents
     ['a', 'b', 'd']
-    >>> test.credit(shown.id, ["d"]).status
-    'counted'
-    >>> test.preference().mean
+    >>> click = {"action_name": "click", "query_id": shown.id, "timestamp": "2026-03-01T10:00:00Z"}
+    >>> click["event_attributes"] = {"object": {"object_id": "d"}}
+    >>> pk.clicks.Interleaver.from_log([test.record(shown, unit="user 4"), click]).preference().mean
     -1.0
     """
 
@@ -135,46 +100,45 @@ class Interleaver:
         *,
         k: int = 10,
         credit: str | None = None,
-        lists_per_unit: int | None = 1,
         random_state: int | None = None,
         rankers: Sequence[str] | None = None,
-        database: Any = None,
         test: str = "test",
     ):
         self._method = get_method(method, credit)
-        self.method, self.k, self.test = method, check_positive_int(k, "k"), test
+        self.method, self.k, self.credit, self.test = method, check_positive_int(k, "k"), credit, test
         if isinstance(self._method, Optimised) and self.k > LARGEST_K:
             raise ValueError(f'k={k}; method="optimised" tries all lists of at most {LARGEST_K} documents.')
-        if lists_per_unit is not None:
-            check_positive_int(lists_per_unit, "lists_per_unit")
-        self.lists_per_unit = lists_per_unit
         if random_state is not None and (
             isinstance(random_state, bool) or not isinstance(random_state, (int, np.integer)) or random_state < 0
         ):
             raise ValueError(f"random_state={random_state!r}; a whole number from 0, or None, is needed.")
-        self._seed = None if random_state is None else int(random_state)
-        self._credit = credit
-        self._rankers: list[str] | None = None
-        self._state: State
-        if database is None:
-            self._state = MemoryState()
-        else:
-            with importing:
-                from plackett.clicks.interleaving.sql import SqlState
-
-            self._state = SqlState(database, test)
+        self.random_state = secrets.randbits(128) if random_state is None else int(random_state)
+        self._rankers: list[str] = []
+        self._fold: Fold | None = None
         if rankers is not None:
-            self._fix(list(rankers))
+            self._fix(rankers)
 
     @property
     def rankers(self) -> list[str] | None:
         """The names of the rankers in the order of preferences; None before the first request."""
-        return None if self._rankers is None else list(self._rankers)
+        return list(self._rankers) or None
 
-    def serve(
+    def _fix(self, names: Iterable) -> None:
+        """Fix the rankers of the test."""
+        rankers = [_name(name, "ranker") for name in names]
+        if len(set(rankers)) < 2:
+            raise ValueError(f"a test compares at least two rankers with different names; {len(rankers)} were given.")
+        if self._method.takes_two and len(rankers) != 2:
+            others = '"probabilistic", "team-draft-multileave" or "pairwise-preference"'
+            raise ValueError(f"method={self.method!r} compares two rankers, not {len(rankers)}. Use {others}.")
+        self._rankers = rankers
+
+    # --- Lists --------------------------------------------------------------------------------------------------------
+
+    def draw(
         self, lists: Mapping[str, Sequence], *, key: Any = None, unit: Any = None, k: int | None = None
     ) -> ShownList:
-        """Return the list to show for a request, and keep what its credit needs.
+        """Return the list to show for a request.
 
         Parameters
         ----------
@@ -185,7 +149,7 @@ class Interleaver:
             Identifies the request, such as the session and the query. The same key, unit and lists give the same list,
             which counts once. None draws a key.
         unit : str or int, default=None
-            Identifies the unit, such as the user; None: the request is its own unit.
+            Identifies the unit, such as the user.
         k : int, default=None
             Documents of this list, if they are fewer than those of the test.
 
@@ -193,21 +157,9 @@ class Interleaver:
         -------
         ShownList
         """
-        shown = self.draw(lists, key=key, unit=unit, k=k)
-        self.keep(shown, unit=unit)
-        return shown
-
-    def draw(
-        self, lists: Mapping[str, Sequence], *, key: Any = None, unit: Any = None, k: int | None = None
-    ) -> ShownList:
-        """Return the list that ``serve`` would show, without keeping it: for services that log what they show.
-
-        Parameters are those of ``serve``. Before clicks on the list are credited, it must be kept by ``keep``.
-        """
-        if self._rankers is None:
-            self._fix(list(lists))
+        if not self._rankers:
+            self._fix(lists)
         names = self._rankers
-        assert names is not None
         if len(lists) != len(names) or any(name not in lists for name in names):
             raise ValueError(
                 f"this test compares {', '.join(names)}, but the lists are of {', '.join(map(str, lists))}."
@@ -216,92 +168,90 @@ class Interleaver:
         texts, given = _as_texts([lists[name] for name in names], names)
         tops = [documents[:n_shown] for documents in texts]
         is_contested = any(top != tops[0] for top in tops) and sum(map(bool, tops)) > 1
-        seed = self._seed
-        assert seed is not None
         parts = [self.test, secrets.token_hex(16) if key is None else _name(key, "key"), _viewer(unit)]
         for documents in texts:
             parts += [str(len(documents)), *documents]
         if n_shown < self.k:
             parts.append(f"k {n_shown}")
-        list_id = digest(seed, parts)
+        list_id = digest(self.random_state, parts)
         if is_contested:
             shown, basis = self._method.draw(texts, n_shown, SeededDraws(int(list_id, 16)))
         else:
             shown, basis = max(tops, key=len), []
         return ShownList(list_id, [given[document] for document in shown], is_contested, basis)
 
-    def keep(self, shown: ShownList, *, unit: Any = None) -> None:
-        """Keep a list of ``draw``, so that its clicks can be credited; one that is known stays as it is."""
-        documents = [_name(document, "a shown document") for document in shown.documents]
-        unit_name = _viewer(unit) or f"list {shown.id}"
-        self._state.add(ListRecord(shown.id, unit_name, documents, shown.basis, time.time()))
-
-    def credit(self, shown: ShownList | str, clicks: Iterable) -> Credit:
-        """Credit the clicks on a shown list, given as a `ShownList` or by its id.
-
-        Pass all clicks of a list in one call if ``lists_per_unit`` is 1, as the unit is then closed. Calls may be
-        repeated: a list is counted once.
+    def record(self, shown: ShownList, *, unit: Any = None) -> dict[str, Any]:
+        """Return the record of a shown list to be logged, as one line of JSON in the schema of UBI's queries.
 
         Parameters
         ----------
-        shown : ShownList or str
-        clicks : iterable of document ids
-            Ids are compared as texts.
+        shown : ShownList
+        unit : str or int, default=None
+            The unit of ``draw``; None: the list is its own unit.
+        """
+        about = {"test": self.test, "method": self.method, "k": self.k, "credit": self.credit, "list": shown.id}
+        about |= {"rankers": [{"model": name} for name in self._rankers]}
+        about |= {"n_mixed": len(shown.documents), "basis": shown.basis}
+        return {
+            "query_id": shown.id,
+            "client_id": _viewer(unit) or f"list {shown.id}",
+            "query_response_hit_ids": [_name(document, "a shown document") for document in shown.documents],
+            "query_attributes": {"interleaving": about},
+        }
+
+    # --- The preference -----------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_log(
+        cls,
+        records: Iterable[Mapping[str, Any]],
+        *,
+        test: str | None = None,
+        lists_per_unit: int | None = 1,
+        idle: float | None = None,
+    ) -> Interleaver:
+        """Return the test in the records of a log, with all clicks credited.
+
+        A unit counts once, by the mean over its clicked lists up to its first click on the last of ``lists_per_unit``:
+        values that were inspected must not change afterwards. Its later clicks are ignored. So the log may be read
+        again while it grows. Clicks on lists or documents that it does not have are ignored, with a warning.
+
+        Parameters
+        ----------
+        records : iterable of dict
+            Shown lists, as ``record`` returns them, and UBI's click events, which name the list as ``query_id``, the
+            document, and the time with its zone; in any order.
+        test : str, default=None
+            Name of the test; not needed if the log has one.
+        lists_per_unit : int, default=1
+            Clicked lists after which a unit counts. None: see ``idle``.
+        idle : float, default=None
+            A unit also counts, with fewer lists, when its last click is this many seconds before the last click of the
+            log. With 0 all units count, for a test that is over.
 
         Returns
         -------
-        Credit
+        Interleaver
         """
-        if isinstance(clicks, (str, bytes)):
-            raise TypeError(f"clicks={clicks!r}; a list of document ids is needed.")
-        texts = [_name(click, "a clicked document") for click in clicks]
-        list_id = shown.id if isinstance(shown, ShownList) else shown
-        if not isinstance(list_id, str):
-            raise TypeError(f"shown={shown!r}; a ShownList or its id is needed.")
-        rankers = self._known_rankers()
-        if rankers is None:
-            return Credit("unknown")
-        change = self._state.change(
-            list_id,
-            lambda record, unit: credited(
-                record,
-                unit,
-                texts,
-                method=self._method,
-                n_rankers=len(rankers),
-                lists_per_unit=self.lists_per_unit,
-                now=time.time(),
-            ),
-        )
-        return Credit(change.status, change.not_shown)
+        events: list[Any] = []
+        queries: list[Any] = []
+        for record in records:
+            (events if isinstance(record, Mapping) and "action_name" in record else queries).append(record)
+        found = fold_records(queries, events, lists_per_unit, idle)
+        if not found:
+            raise ValueError("the records have no interleaved list.")
+        if test is None and len(found) == 1:
+            (test,) = found
+        if test is None or test not in found:
+            raise ValueError(f"test={test!r}; the records have the tests {', '.join(map(repr, found))}.")
+        return cls.of_fold(test, *found[test])
 
-    def close(self, unit: Any = None, *, idle: float = 0.0) -> int:
-        """Close a unit, or all units, so that they count; return how many were closed.
-
-        Parameters
-        ----------
-        unit : str or int, default=None
-            None: all units that are open.
-        idle : float, default=0.0
-            Close only units whose last click was more than this many seconds ago.
-        """
-        name = None if unit is None else _viewer(unit)
-        return self._state.close(name, time.time() - idle if idle else float("inf"))
-
-    def forget(self, older_than: float) -> int:
-        """Delete lists shown more than this many seconds ago, except those of open units; return how many.
-
-        Their preference is kept. Clicks on them are "unknown" afterwards.
-        """
-        return self._state.forget(time.time() - older_than)
-
-    def counts(self) -> dict[str, int]:
-        """Return the numbers of kept lists, contested and clicked ones, of units, and of closed units."""
-        return self._state.counts()
-
-    def disconnect(self) -> None:
-        """Close the connections to the database; the next call opens new ones. Call it before a process forks."""
-        self._state.disconnect()
+    @classmethod
+    def of_fold(cls, test: str, settings: Mapping[str, Any], fold: Fold) -> Interleaver:
+        """Return a test whose clicks were folded."""
+        found = cls(**settings, test=test, random_state=0)
+        found._fold = fold
+        return found
 
     def preference(
         self, first: str | None = None, second: str | None = None, *, level: float = 0.95, margin: float | None = None
@@ -331,85 +281,20 @@ class Interleaver:
 
     def preferences(self, *, level: float = 0.95, margin: float | None = None) -> list[Preference]:
         """Return the preferences of all pairs of rankers, whose intervals hold together (Bonferroni)."""
-        pairs = list(combinations(self._known_rankers() or [], 2))
+        pairs = list(combinations(self._rankers, 2))
         share = 1 - (1 - level) / max(1, len(pairs))
         return [self.preference(first, second, level=share, margin=margin) for first, second in pairs]
 
-    def to_json(self) -> str:
-        """Return the settings and the state as JSON text."""
-        if not isinstance(self._state, MemoryState):
-            raise ValueError("the state of this test is in its database, which needs no JSON.")
-        body = {"format": FORMAT, "version": VERSION, "options": self._options(), **self._state.to_dict()}
-        return json.dumps(body, allow_nan=False)
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Interleaver:
-        """Return the test in the JSON text of ``to_json``."""
-        try:
-            body = json.loads(text)
-            if body["format"] != FORMAT or body["version"] != VERSION:
-                raise ValueError(f"format {body['format']!r}, version {body['version']!r}")
-            loaded = cls(**{name: body["options"][name] for name in cls()._options()})
-            loaded._state = MemoryState.from_dict(body)
-            if body["settings"]:
-                loaded._fix(list(body["settings"]["rankers"]))
-        except (AttributeError, KeyError, LookupError, TypeError, ValueError, RecursionError) as error:
-            raise ValueError(f"the text is not the state of an interleaved test of this version: {error}.") from error
-        return loaded
-
     def _tally(self, first: str | None, second: str | None) -> tuple[str, str, Tally]:
         """Return the names of two rankers, and the values of their preference."""
-        names = self._known_rankers()
-        if names is None:
-            raise ValueError("no list was served yet, so the rankers are not known. Pass rankers=[...] or call serve.")
+        names = self._rankers
+        if self._fold is None:
+            raise ValueError("this test has no clicks. Its preference is that of Interleaver.from_log(records).")
         if first is None and second is None and len(names) == 2:
             first, second = names
         if first is None or second is None or first == second or not {first, second} <= set(names):
             raise ValueError(f"{first!r} and {second!r}: name two of the rankers {', '.join(names)}.")
-        one, other = names.index(first), names.index(second)
-        tally = self._state.tallies().get((min(one, other), max(one, other)), Tally())
-        return first, second, tally if one < other else tally.reversed()
-
-    def _options(self) -> dict[str, Any]:
-        return {
-            "method": self.method,
-            "k": self.k,
-            "credit": self._credit,
-            "lists_per_unit": self.lists_per_unit,
-            "random_state": self._seed,
-            "test": self.test,
-        }
-
-    def _known_rankers(self) -> list[str] | None:
-        """Return the names of the rankers, which another process may have fixed."""
-        if self._rankers is None and self._state.settings():
-            self._take(self._state.settings())
-        return self._rankers
-
-    def _fix(self, names: list[str]) -> None:
-        """Fix the rankers and the seed of the test, unless another process did it before."""
-        names = [_name(name, "ranker") for name in names]
-        if len(set(names)) < 2:
-            raise ValueError(f"a test compares at least two rankers with different names; {len(names)} were given.")
-        if self._method.takes_two and len(names) != 2:
-            others = '"probabilistic", "team-draft-multileave" or "pairwise-preference"'
-            raise ValueError(f"method={self.method!r} compares two rankers, not {len(names)}. Use {others}.")
-        options = self._options()
-        if self._seed is None:
-            options["random_state"] = secrets.randbits(128)
-        self._take(self._state.fix({**options, "rankers": names}))
-        if set(self._rankers or ()) != set(names):
-            raise ValueError(f"this test compares {', '.join(self._rankers or ())}, not {', '.join(names)}.")
-
-    def _take(self, kept: dict[str, Any]) -> None:
-        """Take the settings of the state; raise if they are not those of this object."""
-        for name, value in self._options().items():
-            if kept[name] != value and not (name == "random_state" and value is None):
-                raise ValueError(
-                    f"the test {self.test!r} was started with {name}={kept[name]!r}, not {value!r}. Use the same "
-                    "settings, or another name for a new test."
-                )
-        self._seed, self._rankers = kept["random_state"], list(kept["rankers"])
+        return first, second, self._fold.tally(names.index(first), names.index(second))
 
 
 def _viewer(unit: Any) -> str:

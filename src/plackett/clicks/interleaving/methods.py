@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from plackett.clicks.interleaving.balanced import Balanced
 from plackett.clicks.interleaving.method import Method
 from plackett.clicks.interleaving.optimised import Optimised
 from plackett.clicks.interleaving.pairwise import PairwisePreference
@@ -14,7 +13,6 @@ KINDS: tuple[type[Method], ...] = (
     TeamDraft,
     Probabilistic,
     Optimised,
-    Balanced,
     TeamDraftMultileave,
     PairwisePreference,
 )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from plackett._tables import aligned, json_value
-from plackett.clicks.interleaving.betting import Tally, values_needed
+from plackett.evaluation.betting import Tally, values_needed
 from plackett.validation import check_number
 
 UNDECIDED, EQUAL = "undecided", "no difference that matters"
@@ -48,9 +48,10 @@ class Preference:
     --------
     >>> import plackett as pk
     >>> test = pk.clicks.Interleaver(k=3, random_state=0)
-    >>> shown = test.serve({"bm25": ["a", "b", "c"], "new": ["b", "d", "a"]}, key="session 17", unit="user 4")
-    >>> credit = test.credit(shown.id, ["d"])
-    >>> found = test.preference()
+    >>> shown = test.draw({"bm25": ["a", "b", "c"], "new": ["b", "d", "a"]}, key="session 17", unit="user 4")
+    >>> click = {"action_name": "click", "query_id": shown.id, "timestamp": "2026-03-01T10:00:00Z"}
+    >>> click["event_attributes"] = {"object": {"object_id": "d"}}
+    >>> found = pk.clicks.Interleaver.from_log([test.record(shown, unit="user 4"), click]).preference()
     >>> found.first, found.second, found.mean, found.verdict
     ('bm25', 'new', -1.0, 'undecided')
     """

@@ -1,131 +1,129 @@
-"""Shown lists and units as they are kept, and what a credit changes in them."""
+"""Interleaved tests from the records of their lists and clicks, in the schema of UBI."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, NamedTuple
 
-from plackett.clicks.interleaving.method import Basis, Method
+from plackett.clicks.interleaving.fold import Fold
+from plackett.clicks.interleaving.method import Basis
+from plackett.clicks.interleaving.methods import get_method
+from plackett.clicks.reading.ubi import CLICKS, HITS
+from plackett.exceptions import DataWarning, warn
+from plackett.validation import check_number, check_positive_int, count_of
 
-Status = Literal["counted", "added", "repeated", "late", "uncontested", "no clicks", "unknown"]
+_DAMAGES = (AttributeError, KeyError, TypeError, ValueError, OverflowError)
 
 
-@dataclass(frozen=True)
-class ListRecord:
-    """A shown list: its documents, the numbers that credit needs, and the places clicked so far."""
+class _Click(NamedTuple):
+    time: float
+    query_id: str
+    docid: str
 
+
+class _List(NamedTuple):
+    """An interleaved list: the settings of its test, and what credits of its clicks need."""
+
+    test: str
+    settings: dict[str, Any]
     id: str
     unit: str
-    documents: list[str]
-    basis: Basis  # empty if the rankers agree
-    time: float
-    clicked: list[int] = field(default_factory=list)
-    is_counted: bool = False
+    place_of: dict[str, int]  # of the mixed documents; a list may show others behind them
+    basis: Basis
 
 
-@dataclass(frozen=True)
-class UnitRecord:
-    """A unit, such as a user: the sum of the credits of its lists. Its mean is final once it is closed."""
-
-    n_lists: int
-    credits: list[float]
-    time: float
-    is_closed: bool = False
-
-    def mean(self) -> list[float]:
-        """Return the mean credit of each ranker."""
-        return [credit / self.n_lists for credit in self.credits]
-
-
-@dataclass(frozen=True)
-class Change:
-    """What a credit does; ``closed`` has the final credits of a unit that was closed by it."""
-
-    status: Status
-    shown: ListRecord | None = None
-    unit: UnitRecord | None = None
-    closed: list[float] | None = None
-    not_shown: tuple[str, ...] = ()
-
-
-def credited(
-    shown: ListRecord | None,
-    unit: UnitRecord | None,
-    clicks: list[str],
-    *,
-    method: Method,
-    n_rankers: int,
-    lists_per_unit: int | None,
-    now: float,
-) -> Change:
-    """Return what clicks on a list change. Clicks of a list are united, and clicks on other documents ignored."""
-    if shown is None:
-        return Change("unknown")
-    place_of = {document: place for place, document in enumerate(shown.documents)}
-    missing = tuple(dict.fromkeys(click for click in clicks if click not in place_of))
-    places = sorted({place_of[click] for click in clicks if click in place_of} | {*shown.clicked})
-    if not shown.basis:
-        return Change("uncontested", not_shown=missing)
-    if len(places) == len(shown.clicked):
-        return Change("repeated" if places and len(missing) < len(clicks) else "no clicks", not_shown=missing)
-    if unit is not None and unit.is_closed:
-        return Change("late", replace(shown, clicked=places), not_shown=missing)
-    credits = method.credit(shown.basis, places, n_rankers)
-    n_lists, total = (0, [0.0] * n_rankers) if unit is None else (unit.n_lists, unit.credits)
-    if shown.is_counted:
-        before = method.credit(shown.basis, shown.clicked, n_rankers)
-        total = [one - other for one, other in zip(total, before, strict=True)]
-    else:
-        n_lists += 1
-    total = [one + other for one, other in zip(total, credits, strict=True)]
-    is_closed = n_lists == lists_per_unit
-    changed = UnitRecord(n_lists, total, now, is_closed)
-    return Change(
-        "added" if shown.is_counted else "counted",
-        replace(shown, clicked=places, is_counted=True),
-        changed,
-        changed.mean() if is_closed else None,
-        missing,
-    )
+def fold_records(
+    queries: Iterable[Any], events: Iterable[Any], lists_per_unit: int | None, idle: float | None
+) -> dict[str, tuple[dict[str, Any], Fold]]:
+    """Return the settings and the folded clicks of each test, in the order of their first clicks."""
+    if lists_per_unit is not None:
+        check_positive_int(lists_per_unit, "lists_per_unit")
+    if idle is not None:
+        check_number(idle, "idle", least=0)
+    clicks: list[_Click] = []
+    n_damaged = 0
+    for record in events:
+        click = _click_of(record)
+        if isinstance(click, _Click):
+            clicks.append(click)
+        n_damaged += click is False
+    clicks.sort(key=lambda click: click.time)
+    clicked = {click.query_id for click in clicks}
+    lists: dict[str, tuple[list, _List | None]] = {}
+    settings: dict[str, dict[str, Any]] = {}
+    for record in queries:
+        try:
+            query_id, hits, found = str(record["query_id"]), list(record.get(HITS) or ()), _list_of(record)
+        except _DAMAGES:
+            n_damaged += 1
+            continue
+        if query_id in clicked:
+            lists[query_id] = hits, found
+        if found is not None:
+            settings.setdefault(found.test, found.settings)
+    folds: dict[str, Fold] = {}
+    n_unknown = n_elsewhere = 0
+    for click in clicks:
+        hits, found = lists.get(click.query_id, ([], None))
+        n_unknown += click.query_id not in lists
+        n_elsewhere += click.query_id in lists and click.docid not in hits
+        if found is None:
+            continue
+        if found.test not in folds:
+            folds[found.test] = _fold_of(found.settings, lists_per_unit, idle)
+        if click.docid in found.place_of:
+            folds[found.test].click(found.unit, found.id, found.basis, [found.place_of[click.docid]], click.time)
+    for test, own in settings.items():
+        folds.setdefault(test, _fold_of(own, lists_per_unit, idle))
+    for fold in folds.values():
+        if idle is not None:
+            fold.close(clicks[-1].time - idle if idle and clicks else float("inf"))
+    for count, what, where in (
+        (n_damaged, "damaged record", ""),
+        (n_unknown, "click", " on lists that it does not have"),
+        (n_elsewhere, "click", " on documents that the lists do not have"),
+    ):
+        if count:
+            warn(f"ignored in the log: {count_of(count, what)}{where}.", DataWarning)
+    return {test: (settings[test], fold) for test, fold in folds.items()}
 
 
-def checked_list(body: Any) -> ListRecord:
-    """Return a list from plain values, as in JSON, after checking every type."""
-    documents = [_text(one) for one in _list(body["documents"])]
-    basis = [_numbers(row) for row in _list(body["basis"])]
-    clicked = [int(place) for place in _numbers(body["clicked"])]
-    if len(basis) not in (0, len(documents)) or not all(0 <= place < len(documents) for place in clicked):
-        raise ValueError(f"the parts of the list {body['id']!r} do not fit together")
-    return ListRecord(
-        _text(body["id"]),
-        _text(body["unit"]),
-        documents,
-        basis,
-        float(body["time"]),
-        clicked,
-        is_counted=body["is_counted"] is True,
-    )
+def _fold_of(settings: dict[str, Any], lists_per_unit: int | None, idle: float | None) -> Fold:
+    return Fold(get_method(settings["method"], settings["credit"]), len(settings["rankers"]), lists_per_unit, idle)
 
 
-def checked_unit(body: Any) -> UnitRecord:
-    """Return a unit from plain values, as in JSON, after checking every type."""
-    n_lists = int(body["n_lists"])
-    if n_lists < 1:
-        raise ValueError(f"a unit has {n_lists} lists")
-    return UnitRecord(n_lists, _numbers(body["credits"]), float(body["time"]), body["is_closed"] is True)
+def _list_of(record: dict[str, Any]) -> _List | None:
+    """Return the list of a record, None if it was not interleaved; raise an error if it is damaged."""
+    attributes = record.get("query_attributes")
+    about = attributes.get("interleaving") if isinstance(attributes, dict) else None
+    if not isinstance(about, dict):
+        return None
+    documents, basis = record[HITS][: int(about["n_mixed"])], about["basis"]
+    numbers = [list(map(float, row)) for row in basis]
+    if len(numbers) not in (0, len(documents)):
+        raise ValueError("a list needs as many rows of numbers as documents.")
+    settings = {name: about.get(name) for name in ("method", "k", "credit")}
+    settings["rankers"] = [str(one["model"]) for one in about["rankers"]]
+    place_of = {_text(document): place for place, document in enumerate(documents)}
+    return _List(str(about["test"]), settings, _text(about["list"]), _text(record["client_id"]), place_of, numbers)
+
+
+def _click_of(record: Any) -> _Click | bool | None:
+    """Return a click; None for another event, and False for a damaged one."""
+    try:
+        if record["action_name"] not in CLICKS:
+            return None
+        docid = record["event_attributes"]["object"]["object_id"]
+        time = datetime.fromisoformat(record["timestamp"])
+        query_id = record["query_id"]
+    except (KeyError, TypeError, ValueError):
+        return False
+    is_whole = isinstance(query_id, str) and isinstance(docid, str) and time.tzinfo is not None
+    return _Click(time.timestamp(), query_id, docid) if is_whole else False
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r} is not a text")
     return value
-
-
-def _list(value: Any) -> list:
-    if not isinstance(value, list):
-        raise TypeError(f"{value!r} is not a list")
-    return value
-
-
-def _numbers(value: Any) -> list[float]:
-    return [float(one) for one in _list(value)]

@@ -10,13 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett._tables import Column, Table, aligned, json_value
-from plackett.clicks.interleaving.betting import values_needed
+from plackett.clicks.interleaving.fold import Fold
 from plackett.clicks.interleaving.interleaver import Interleaver
-from plackett.clicks.interleaving.preference import POWER, Preference
+from plackett.clicks.interleaving.methods import get_method
+from plackett.clicks.interleaving.preference import POWER, Preference, preference_of
 from plackett.clicks.simulate import grouped_scores
 from plackett.clicks.users import BROWSING, CASCADE, User, get_user
 from plackett.data.grouping import ranked_rows
 from plackett.data.queries import Queries
+from plackett.evaluation.betting import values_needed
 from plackett.metrics.graded import ndcg
 from plackett.validation import check_number, check_positive_int, check_seed
 
@@ -165,8 +167,10 @@ def simulate_interleaving(
         With labels.
     rankers : mapping of two names to fitted rankers or array-likes of scores
     n_sessions : int
-    method, credit, lists_per_unit
+    method, credit
         As in :class:`Interleaver`.
+    lists_per_unit : int, default=1
+        Clicked lists of a user that count; None counts all.
     user, k, eta, epsilon, max_label
         As in :func:`simulate_clicks`.
     sessions_per_user : float, default=1.0
@@ -198,7 +202,8 @@ def simulate_interleaving(
     people = get_user(user, labels, k, eta=eta, epsilon=epsilon, max_label=max_label)
     scores = [grouped_scores(ranker, queries) for ranker in rankers.values()]
     ranked = [_ranked(grouped, one) for one in scores]
-    test = Interleaver(method, k=k, credit=credit, lists_per_unit=lists_per_unit, random_state=seed, rankers=[*rankers])
+    test = Interleaver(method, k=k, credit=credit, random_state=seed, rankers=[*rankers])
+    fold = Fold(get_method(method, credit), 2, lists_per_unit)
 
     # the same number of draws for each session: the first 1,000 sessions of 10,000 are those of 1,000
     draws = np.random.default_rng([seed, 0]).random((n_sessions, 2 + 2 * k))
@@ -208,23 +213,27 @@ def simulate_interleaving(
     shown, served = np.full((n_sessions, k), NO_DOCUMENT), []
     for session, at in enumerate(query.tolist()):
         lists = dict(zip(rankers, (own[at] for own in names), strict=True))
-        one = test.serve(lists, key=session, unit=int(unit[session]) if per_user > 1 else session)
+        one = test.draw(lists, key=session, unit=int(unit[session]) if per_user > 1 else session)
         shown[session, : len(one.documents)] = [int(document) for document in one.documents]
         served.append(one)
     clicked = simulated_clicks(people, shown, draws[:, 2:])
-    for one, places in zip(served, clicked, strict=True):
-        test.credit(one, [one.documents[place] for place in np.flatnonzero(places)])
-    test.close()
+    users = unit.tolist() if per_user > 1 else range(n_sessions)
+    for one, user_id, places in zip(served, users, clicked, strict=True):
+        if places.any():
+            fold.click(str(user_id), one.id, one.basis, np.flatnonzero(places).tolist())
+    fold.close()
 
     is_contested = np.array([one.is_contested for one in served])
-    values, counts = test.values()
+    tally = fold.tally(0, 1)
+    lower, upper, counts = tally.bounds()
+    values, (first, second) = (lower + upper) / 2, rankers
     return InterleavingSimulation(
         method,
         user,
         n_sessions,
         float(is_contested.mean()),
         float((is_contested & clicked.any(axis=1)).mean()),
-        test.preference(level=level),
+        preference_of(tally, first, second, level=level, margin=None),
         *_needed(values, counts, n_sessions / max(1.0, counts.sum()), level),
         tuple(_ab_tests(people, ranked, k, level, seed)),
         (_mean_ndcg(grouped, scores[0], k), _mean_ndcg(grouped, scores[1], k)),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from plackett.clicks import sessions_needed
-from plackett.clicks.interleaving.betting import FRACTIONS, STEPS, Tally, first_decisions, values_needed
+from plackett.evaluation.betting import FRACTIONS, STEPS, Tally, first_decisions, values_needed
 
 
 def literal_capital(values, mean, side):
