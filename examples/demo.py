@@ -129,7 +129,7 @@ def search_and_judge(query):
     show_first(index, query, names[order])
     print(f"\nWhat moved {names[order[0]]} most:")
     for move in refiner.explain(found, rows=order[:1]).top(int(order[0]), 3):
-        print(f"  {move.contribution:+.3f}  {move.stump}")
+        print(f"  {move.contribution:+.3f}  {move.feature}")
     print(f"\n{time.perf_counter() - begin:.1f} seconds for the index, both lists and the explanation.")
 
 

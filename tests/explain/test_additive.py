@@ -159,7 +159,7 @@ def test_a_long_comparison_gathers_the_rest_in_one_line():
     assert len(lines) == 1 + 1 + 15 + 1 + 1
     assert lines[-2].split() == ["(24", "other", "features)", f"+{sum(range(25))}"]  # column 0 makes no difference
     assert len(found.to_text(n=None).splitlines()) == 1 + 1 + 39 + 1
-    assert repr(found) == "Comparison(row 0 over row 1 by 780)"
+    assert repr(found) == "PairExplanation(row 0 over row 1 by 780)"
 
 
 def test_an_explanation_can_be_read_in_a_terminal():

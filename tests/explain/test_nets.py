@@ -42,7 +42,7 @@ def test_parts_sum_to_the_score_less_that_of_the_start(activation, size, seed):
     parts = integrated_gradients(net, X, start)
     gaps = parts.sum(axis=1) - (net.scores(X) - net.scores(start[None]))
     sums = np.abs(parts).sum(axis=1)
-    assert (np.abs(gaps) <= 1e-5 * sums + 1e-9).all()
+    assert (np.abs(gaps) <= 1e-9 * sums + 1e-9).all()
 
 
 def test_without_hidden_layers_a_part_is_a_product():
@@ -50,14 +50,6 @@ def test_without_hidden_layers_a_part_is_a_product():
     X, start = rng.normal(size=(3, 4)), rng.normal(size=4)
     np.testing.assert_allclose(integrated_gradients(net, X, start), (X - start) * net.weights[0][0], rtol=1e-12)
     assert integrated_gradients(made("relu")[0], X[:0], start).shape == (0, 4)
-
-
-def test_blocks_bound_the_memory_and_change_nothing(monkeypatch):
-    net, rng = made("silu")
-    X = rng.normal(size=(20, 4))
-    whole = integrated_gradients(net, X, np.zeros(4))
-    monkeypatch.setattr(explain_net, "CELLS_AT_ONCE", 100)
-    np.testing.assert_allclose(integrated_gradients(net, X, np.zeros(4)), whole, rtol=1e-12)
 
 
 @pytest.mark.parametrize("activation", ["gelu", "silu", "tanh"])
@@ -68,7 +60,7 @@ def test_what_is_only_rounding_is_not_pursued(activation, distance, monkeypatch)
     X = start + distance * rng.normal(size=(6, 4))
     monkeypatch.setattr(PlainNet, "gradient", lambda net, X: n_points.append(len(X)) or gradient(net, X))
     parts = integrated_gradients(net, X, start)
-    assert sum(n_points) < 6 * 8 * 40
+    assert sum(n_points) <= 6 * 2 * (explain_net.ENDS.size - 1)
     np.testing.assert_allclose(parts, (X - start) * gradient(net, start[None]), rtol=1e-6, atol=1e-3 * distance)
 
 
@@ -83,7 +75,7 @@ def test_a_row_far_away_is_explained_too(activation):
 
 
 def test_a_net_that_bends_without_end_is_given_up_after_a_number_of_parts(monkeypatch):
-    monkeypatch.setattr(explain_net, "MOST_PARTS", 32)
+    monkeypatch.setattr(explain_net, "POINTS", (1,))
     net, rng = made("tanh", hidden=(16,) * 6, steep=30.0)
     with pytest.raises(ValueError, match="oscillates so much"):
         integrated_gradients(net, 3.0 * rng.normal(size=(2, 4)), np.zeros(4))
@@ -130,7 +122,7 @@ def test_the_way_begins_at_the_mean_of_the_training_rows_after_scaling():
 
 
 def test_a_linear_net_is_explained_as_a_linear_ranker_is():
-    net = fitted(hidden=(), optimizer="lbfgs", precision="float64", n_epochs=300)
+    net = fitted(hidden=(), precision="float64", n_epochs=30)
     linear = pk.LinearRanker(normalize="zscore").fit(DATA)
     linear.coef_ = net.weights_["output.weight"][0]
     ours, theirs = (ranker.explain(DATA, rows=[3, 1]) for ranker in (net, linear))

@@ -1,7 +1,5 @@
 """Explanations of FeatureRank, BL-FeatureRank and DiffRank: sums, replayed ranks, tables, and what does not fit."""
 
-import csv
-import io
 import itertools
 import json
 
@@ -12,7 +10,6 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import plackett as pk
-from plackett.explain.steps import RankStep, RankSteps
 from plackett.rankers.boosting.diff_rank import DiffRank
 from plackett.rankers.boosting.feature_rank import BLFeatureRank, FeatureRank
 
@@ -32,25 +29,6 @@ def make_data(seed, *, lengths=(12, 1, 2, 3, 20), n_features=5):
     return X, y, rng.permutation(np.repeat(np.arange(len(lengths)), lengths))
 
 
-def parts_of(found):
-    """What moved each row, as a matrix: contributions of features, or moves of steps."""
-    return found.contributions if hasattr(found, "contributions") else np.diff(found.ranks)
-
-
-def example():
-    """Three documents, two steps: b overtakes a in the second."""
-    return RankSteps(
-        ranks=np.array([[2.0, 3.0, 2.0], [2.0, 2.0, 3.0], [2.0, 1.0, 1.0]]),
-        steps=[RankStep(1, "bm25", 0.5, "feature", 0.0), RankStep(2, "length", 2.0, "mixture", 0.25)],
-        sizes=np.array([3, 3, 3]),
-        values=np.array([[9.0, 1.0], [5.0, 7.0], [1.0, 0.0]]),
-        feature_names=["bm25", "length"],
-        rows=np.arange(3),
-        qid=np.array([7, 7, 7]),
-        docid=["a", "b", "c"],
-    )
-
-
 # --- What is true of every explanation --------------------------------------------------------------------------------
 
 
@@ -64,7 +42,7 @@ def test_what_moved_a_document_sums_to_its_score_less_the_mean_of_its_list(ranke
     scores = fitted.predict(X, qid=qid)
     np.testing.assert_array_equal(found.scores, scores)
     np.testing.assert_allclose(found.baseline, [scores[qid == q].mean() for q in qid], atol=1e-9)
-    np.testing.assert_allclose(parts_of(found).sum(axis=1), scores - found.baseline, atol=1e-9)
+    np.testing.assert_allclose(found.contributions.sum(axis=1), scores - found.baseline, atol=1e-9)
     by_part = [sum(part[-1] for part in found.top(row, None)) for row in range(y.size)]
     np.testing.assert_allclose(by_part, scores - found.baseline, atol=1e-9)
     a, b = np.flatnonzero(qid == 4)[:2]
@@ -90,32 +68,19 @@ def test_contributions_of_diffrank_are_weights_times_ranks_less_their_mean():
 
 
 @of_ranks
-def test_ranks_after_each_step_are_those_of_a_model_that_ends_there(ranker):
+def test_a_feature_contributes_the_moves_of_its_steps(ranker):
     X, y, qid = make_data(1)
     fitted = ranker(cycles=2).fit(X, y, qid=qid)
     found = fitted.explain(X, qid=qid)
-    assert found.ranks.shape == (y.size, 11)
-    sizes = np.bincount(qid)[qid]
-    np.testing.assert_array_equal(found.ranks[:, 0], (sizes + 1) / 2)
-    np.testing.assert_array_equal(found.sizes, sizes)
-    steps = fitted.steps_
-    for n_steps in (1, 4, 7, 10):
+    steps, before = fitted.steps_, (np.bincount(qid)[qid] + 1) / 2
+    np.testing.assert_array_equal(found.baseline, before)
+    expected = np.zeros(X.shape)
+    for n_steps in range(1, 11):
         fitted.steps_ = steps[:n_steps]
-        np.testing.assert_array_equal(found.ranks[:, n_steps], fitted.predict(X, qid=qid))
-    assert [step.step for step in found.steps] == list(range(1, 11))
-    assert [step.feature for step in found.steps] == [f"column {column}" for column in range(5)] * 2
-    assert [step.weight for step in found.steps] == steps["weight"].tolist()
-
-
-def test_steps_say_what_entered():
-    data = pk.datasets.make_web_like(30, n_features=6, random_state=0)
-    fitted = BLFeatureRank(cycles=3).fit(data)
-    steps = fitted.explain(data[0]).steps
-    words = ["feature", "mixture", "ranking so far"]
-    assert [step.enters for step in steps] == [words[enters] for enters in fitted.steps_["enters"]]
-    assert [step.beta for step in steps] == fitted.steps_["beta"].tolist()
-    assert "mixture" in {step.enters for step in steps}
-    assert {step.enters for step in FeatureRank().fit(data).explain(data[0]).steps} == {"feature"}
+        after = fitted.predict(X, qid=qid)
+        expected[:, steps["feature"][n_steps - 1]] += after - before
+        before = after
+    np.testing.assert_array_equal(found.contributions, expected)
 
 
 @every_ranker
@@ -136,7 +101,7 @@ def test_chosen_rows_are_explained_as_among_all(ranker):
     whole, some = fitted.explain(X, qid=qid), fitted.explain(X, qid=qid, rows=rows)
     np.testing.assert_array_equal(some.rows, rows)
     np.testing.assert_array_equal(some.qid, qid[rows])
-    np.testing.assert_array_equal(parts_of(some), parts_of(whole)[rows])
+    np.testing.assert_array_equal(some.contributions, whole.contributions[rows])
     assert some.top(rows[0]) == whole.top(rows[0])
     with pytest.raises(ValueError, match="was not explained; there are 9 rows"):
         some.top(int(np.setdiff1d(np.arange(y.size), rows)[0]))
@@ -148,7 +113,7 @@ def test_the_order_of_the_rows_does_not_matter(ranker):
     fitted = ranker(cycles=2).fit(X, y, qid=qid)
     shuffled = np.random.default_rng(1).permutation(y.size)
     found, other = fitted.explain(X, qid=qid), fitted.explain(X[shuffled], qid=qid[shuffled])
-    np.testing.assert_allclose(parts_of(other), parts_of(found)[shuffled], atol=1e-12)
+    np.testing.assert_allclose(other.contributions, found.contributions[shuffled], atol=1e-12)
     np.testing.assert_array_equal(other.values, X[shuffled])
 
 
@@ -271,126 +236,3 @@ def test_the_command_explains_them(ranker, tmp_path):
     assert f"row {order[0]} leads" in CliRunner().invoke(app, two).stdout
     assert json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)["rows"][0]["row"] == order[0]
     assert CliRunner().invoke(app, [*two, "--csv"]).stdout.count("total") == 1
-
-
-# --- Tables of ranks, by hand -----------------------------------------------------------------------------------------
-
-
-def test_the_steps_that_moved_a_document_come_by_size():
-    found = example()
-    assert found.top(0) == [(1, "bm25", 0.5, 9.0, 2.0, 3.0, 1.0), (2, "length", 2.0, 1.0, 3.0, 2.0, -1.0)]
-    assert found.top(1, n=1) == [(2, "length", 2.0, 7.0, 2.0, 3.0, 1.0)]
-    assert found.top(2)[0].move == -1
-
-
-def test_moves_can_be_read_in_a_terminal():
-    assert str(example()).splitlines() == [
-        "row  query  document  rank  top rank  strongest steps",
-        "  0  7      a            2         3  bm25 2→3, length 3→2",
-        "  1  7      b            3         3  length 2→3",
-        "  2  7      c            1         3  bm25 2→1",
-    ]
-    assert repr(example()) == "RankSteps(3 rows × 2 steps)"
-
-
-def test_a_comparison_tells_who_overtook_whom():
-    found = example().why(0, 1)
-    assert str(found).splitlines() == [
-        "row 0 (a) ends at rank 2, row 1 (b) at rank 3 (top is 3): row 1 (b) leads by 1, since step 2 (length)",
-        "step  feature  weight  row 0  row 1   lead  change",
-        "   1  bm25        0.5      9      5   0→+1      +1  row 0 (a) ahead",
-        "   2  length        2      1      7  +1→-1      -2  row 1 (b) ahead",
-        "      total                                     -1",
-    ]
-    assert [part.step for part in found.turns] == [1, 2]
-    assert [part.step for part in found.differences] == [2, 1]
-    assert repr(found) == "RankComparison(row 0 over row 1 by -1)"
-    assert "neither leads" in str(example().why(2, 2))
-    # the second step brings a nearer to c, but does not turn their order
-    assert [part.is_turn for part in example().why(0, 2).differences] == [True, False]
-
-
-def test_documents_that_end_level_are_said_to():
-    tied = RankSteps(
-        ranks=np.array([[1.5, 2.0, 1.5], [1.5, 1.0, 1.5]]),
-        steps=[RankStep(1, "bm25", 1.0, "feature", 0.0), RankStep(2, "age", -1.0, "feature", 0.0)],
-        sizes=np.array([2, 2]),
-        values=np.zeros((2, 2)),
-        feature_names=["bm25", "age"],
-        rows=np.arange(2),
-        qid=np.zeros(2, int),
-    )
-    text = str(tied.why(0, 1))
-    assert text.splitlines()[0] == "row 0 ends at rank 1.5, row 1 at rank 1.5 (top is 2): neither leads"
-    assert text.splitlines()[3].endswith("-1  level")
-
-
-def test_a_long_comparison_gathers_the_rest_in_one_line():
-    n = 40
-    ranks = np.stack([1 + np.arange(n + 1.0), np.ones(n + 1)])
-    ranks[0, 31:] += 5  # step 31 is the largest
-    found = RankSteps(
-        ranks=ranks,
-        steps=[RankStep(t + 1, f"f{t}", 1.0, "feature", 0.0) for t in range(n)],
-        sizes=np.array([99, 99]),
-        values=np.zeros((2, n)),
-        feature_names=[f"f{t}" for t in range(n)],
-        rows=np.arange(2),
-        qid=np.zeros(2, int),
-    ).why(0, 1)
-    lines = str(found).splitlines()
-    assert len(lines) == 1 + 1 + 15 + 1 + 1
-    assert [int(line.split()[0]) for line in lines[2:17]] == [*range(1, 15), 31]
-    assert lines[-2].split() == ["(25", "other", "steps)", "+25"]
-    assert lines[-1].split() == ["total", "+45"]
-    assert len(found.to_text(n=None).splitlines()) == 1 + 1 + n + 1
-
-
-def test_moves_leave_as_csv_and_plain_values():
-    lines = list(csv.reader(io.StringIO(example().to_csv())))
-    columns = [
-        "row",
-        "qid",
-        "docid",
-        "score",
-        "baseline",
-        "step",
-        "feature",
-        "weight",
-        "value",
-        "before",
-        "after",
-        "move",
-    ]
-    assert lines[0] == columns
-    assert lines[1] == ["0", "7", "a", "2.0", "2.0", "1", "bm25", "0.5", "9.0", "2.0", "3.0", "1.0"]
-    assert len(lines) == 1 + 4
-    assert example().why(0, 1).to_csv().splitlines() == [
-        "step,feature,weight,value_a,value_b,lead_before,lead_after,difference",
-        "2,length,2.0,1.0,7.0,1.0,-1.0,-2.0",
-        "1,bm25,0.5,9.0,5.0,0.0,1.0,1.0",
-        ",total,,2.0,3.0,0.0,-1.0,-1.0",
-    ]
-    found = json.loads(json.dumps(example().to_dict()))
-    assert found["steps"][1] == {"step": 2, "feature": "length", "weight": 2.0, "enters": "mixture", "beta": 0.25}
-    assert found["rows"][2] == {
-        "row": 2,
-        "qid": 7,
-        "docid": "c",
-        "score": 1.0,
-        "baseline": 2.0,
-        "moves": [
-            {"step": 1, "feature": "bm25", "weight": 0.5, "value": 1.0, "before": 2.0, "after": 1.0, "move": -1.0}
-        ],
-    }
-    comparison = json.loads(json.dumps(example().why(0, 1).to_dict()))
-    assert comparison["total"] == -1.0
-    assert comparison["turns"] == [1, 2]
-    assert comparison["differences"][1]["lead_after"] == 1.0
-
-
-def test_moves_leave_as_data_frames():
-    pytest.importorskip("pandas")
-    frame = example().to_frame()
-    assert frame.groupby("row")["move"].sum().tolist() == [0.0, 1.0, -1.0]
-    assert example().why(0, 1).to_frame().attrs["total"] == -1.0

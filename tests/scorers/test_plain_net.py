@@ -1,4 +1,4 @@
-"""A net in numpy: the scores and gradients of PyTorch's, and the corners of ReLU."""
+"""A net in numpy: the scores and gradients of PyTorch's."""
 
 import numpy as np
 import pytest
@@ -50,29 +50,3 @@ def test_rounding_is_about_what_the_order_of_sums_changes(activation):
     gaps, limits = np.abs(net.scores(X) - other.scores(X)), net.rounding(X)
     assert (gaps <= limits).all()
     assert gaps.max() > 1e-3 * limits.mean()
-
-
-def test_between_corners_a_score_is_a_straight_line():
-    _, _, net, rng = made((9, 7, 5), seed=3)
-    for start, end in rng.normal(size=(6, 2, 4), scale=2.0):
-        places = net.corners(start, end)
-        assert (places[0], places[-1]) == (0.0, 1.0)
-        assert (np.diff(places) >= 0.0).all()
-        assert places.size > 4
-
-        def score(t, start=start, end=end):
-            return net.scores(start + np.atleast_1d(t)[:, None] * (end - start))
-
-        halfway = 0.5 * (places[:-1] + places[1:])
-        ends = score(places)
-        np.testing.assert_allclose(score(halfway), 0.5 * (ends[:-1] + ends[1:]), atol=1e-9)
-        fine = np.linspace(0.0, 1.0, 4001)
-        bends = np.abs(np.diff(score(fine), 2)) > 1e-9
-        for t in fine[1:-1][bends]:  # and wherever it bends there is a corner
-            assert np.abs(places - t).min() <= 2.6e-4
-
-
-def test_a_row_that_stands_still_has_no_corners():
-    _, _, net, rng = made((9, 7))
-    row = rng.normal(size=4)
-    assert net.corners(row, row).tolist() == [0.0, 1.0]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from plackett._optional import import_optional
-from plackett._tables import MISSING, aligned, csv_text, plain_id
-from plackett.explain.additive import Comparison, Explanation
-from plackett.explain.rows import number, signed
+from plackett._tables import MISSING, aligned, plain_id
+from plackett.explain.explanation import Explanation, PairExplanation, Records, number, signed
 from plackett.validation import count_of, plain
 
 FEATURES_SHOWN = 10
@@ -18,7 +17,7 @@ NEIGHBORS_SHOWN = 20
 
 
 @dataclass(frozen=True, eq=False)
-class NeighborTable:
+class NeighborTable(Records):
     """The training queries of a query's model, the nearest first.
 
     Attributes
@@ -41,6 +40,8 @@ class NeighborTable:
     array([ 1,  5, 10])
     """
 
+    _columns: ClassVar[Sequence[str]] = ("query", "weight", "distance")
+
     query: Any
     ids: np.ndarray
     weights: np.ndarray
@@ -53,35 +54,23 @@ class NeighborTable:
         """Return plain values for JSON."""
         return {
             "query": plain_id(self.query),
-            "neighbors": [dict(zip(COLUMNS, row, strict=True)) for row in self._rows()],
+            "neighbors": [dict(zip(self._columns, row, strict=True)) for row in self._records()],
         }
 
-    def to_csv(self) -> str:
-        """Return CSV with a line for each neighbour."""
-        return csv_text(COLUMNS, self._rows())
-
-    def to_frame(self):
-        """Return a pandas data frame with a line for each neighbour."""
-        pandas = import_optional("pandas", extra=None, needed_for="NeighborTable.to_frame")
-        return pandas.DataFrame(self._rows(), columns=COLUMNS)
-
     def __str__(self) -> str:
-        table = [list(COLUMNS)]
-        for key, weight, distance in self._rows()[:NEIGHBORS_SHOWN]:
+        table = [list(self._columns)]
+        for key, weight, distance in self._records()[:NEIGHBORS_SHOWN]:
             table.append([str(key), number(weight), MISSING if distance is None else number(distance)])
         lines = [aligned(table, "lrr")]
         if len(self) > NEIGHBORS_SHOWN:
             lines.append(f"… and {count_of(len(self) - NEIGHBORS_SHOWN, 'more query', 'more queries')}")
         return "\n".join(lines)
 
-    def _rows(self) -> list[tuple[Any, float, float | None]]:
+    def _records(self) -> list[tuple[Any, float, float | None]]:
         return [
             (plain_id(key), float(weight), None if np.isnan(distance) else float(distance))
             for key, weight, distance in zip(self.ids.tolist(), self.weights, self.distances, strict=True)
         ]
-
-
-COLUMNS = ("query", "weight", "distance")
 
 
 class CoefficientDifference(NamedTuple):
@@ -94,7 +83,7 @@ class CoefficientDifference(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class QueryExplanation:
+class QueryExplanation(Records):
     """How the model of a query differs from that of all queries, and how it scores documents.
 
     Attributes
@@ -120,6 +109,8 @@ class QueryExplanation:
     ['column 1', 'column 2']
     """
 
+    _columns: ClassVar[Sequence[str]] = CoefficientDifference._fields
+
     query: Any
     neighbors: NeighborTable
     coef: np.ndarray
@@ -142,7 +133,7 @@ class QueryExplanation:
         """Return the largest contributions to a document, as in :meth:`Explanation.top`."""
         return self._explained_documents().top(row, n)
 
-    def why(self, a: int, b: int) -> Comparison:
+    def why(self, a: int, b: int) -> PairExplanation:
         """Return why one document ranks above another, as in :meth:`Explanation.why`."""
         return self._explained_documents().why(a, b)
 
@@ -160,14 +151,8 @@ class QueryExplanation:
         }
         return answer if self.documents is None else {**answer, **self.documents.to_dict()}
 
-    def to_csv(self) -> str:
-        """Return CSV with a line for each feature; ``documents.to_csv()`` has the documents."""
-        return csv_text(CoefficientDifference._fields, self.differences())
-
-    def to_frame(self):
-        """Return a pandas data frame with a line for each feature."""
-        pandas = import_optional("pandas", extra=None, needed_for="QueryExplanation.to_frame")
-        return pandas.DataFrame(self.differences(), columns=CoefficientDifference._fields)
+    def _records(self) -> list[CoefficientDifference]:
+        return self.differences()
 
     def __repr__(self) -> str:
         return f"QueryExplanation(query {plain(self.query)!r}, {count_of(self.coef.size, 'feature')})"

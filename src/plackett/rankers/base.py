@@ -54,6 +54,8 @@ from plackett.storage.models.sklearn_estimators import is_sklearn, n_columns_of
 from plackett.validation import check_index, check_positive_int, check_scores
 
 if TYPE_CHECKING:
+    from plackett.explain.explanation import Explanation
+    from plackett.explain.rows import NeededLists
     from plackett.rankers.scoring.scorer import Scorer
 
 NO_LABELS = QueryLists(np.zeros(0), np.zeros(1, dtype=np.int64))  # for checks of the parameters of a loss alone
@@ -322,6 +324,53 @@ class Ranker(QueryInputs, ABC):
         if isinstance(X, Queries):
             qid, docid = X.qid, X.docid if docid is None else docid
         return Ranking(qid, scores, docid, k)
+
+    def explain(
+        self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None, **predict_params: Any
+    ) -> Explanation:
+        """Return what each feature adds to each document's score, relative to the mean of its list.
+
+        The contributions of a document sum to its score minus its list's mean score: those of a linear ranker, the
+        Shapley values of trees (by LightGBM, which must be installed), the moves in rank by FeatureRank, the stumps of
+        a refiner, and the integrated gradients of a net, from the mean of the training rows. Base scores that are not
+        a column of X are one more feature, ``"base score"``.
+
+        Parameters
+        ----------
+        X, qid : as in ``predict``
+        rows : array-like of ints, default=None
+            Rows to explain; None explains all. X must hold their whole lists.
+        docid : array-like, default=None
+            Names of the documents, to show instead of row numbers.
+        **predict_params
+            Further arguments of ``predict``.
+
+        Returns
+        -------
+        Explanation
+            ``.top(row)`` explains one document, ``.why(a, b)`` the difference between two, as tables.
+        """
+        with importing:
+            from plackett.explain.rows import needed_lists
+
+        check_is_fitted(self)
+        queries = self._check_queries(X, None, qid, needs_labels=False)
+        base = self._given_base(X, qid, queries, **predict_params)
+        docid = X.docid if isinstance(X, Queries) and docid is None else docid
+        needed = needed_lists(queries, rows, docid)
+        return self._explanation(needed, None if base is None else base[needed.places])
+
+    def _given_base(self, X: Any, qid: Any, queries: Queries) -> np.ndarray | None:
+        """Return base scores of grouped rows that were given to ``explain``, in rankers that take some."""
+        return None
+
+    def _explanation(self, needed: NeededLists, base: np.ndarray | None) -> Explanation:
+        """Return the explanation of complete lists, whose given base scores are ``base``."""
+        raise NotImplementedError(f"{type(self).__name__} cannot explain its scores feature by feature.")
+
+    def _names_of_columns(self, n_columns: int) -> list[str] | None:
+        """Return the names of the columns of the model; None if a normalizer has changed the columns."""
+        return self.feature_labels if n_columns == self.n_prepared else None
 
     def scorer(self) -> Scorer:
         """Return a small object that computes the scores of ``predict`` from arrays, for processes that only score.

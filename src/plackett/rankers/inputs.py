@@ -86,12 +86,6 @@ class QueryInputs(BaseEstimator):
         check_is_fitted(self)
         return self._check_queries(X, y, qid, needs_labels=needs_labels, is_prepared=False)
 
-    def _check_explained(self, X: Any, qid: Any, docid: Any) -> tuple[Queries, Any]:
-        """Return the checked rows of ``explain``, and the names of the documents, by default those of a ``Queries``."""
-        check_is_fitted(self)
-        queries = self._check_queries(X, None, qid, needs_labels=False)
-        return queries, X.docid if isinstance(X, Queries) and docid is None else docid
-
     def _check_queries(
         self,
         X: Any,

@@ -51,33 +51,13 @@ class LinearScores(Normalized, Prepared):
         _native.scorers.score(X, np.append(coef, self.intercept_), scores)
         return scores if np.isfinite(scores).all() else None
 
-    def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None):
-        """Return what each feature adds to each document's score, relative to the mean of its list.
-
-        Exact: the contributions of a document sum to its score minus its list's mean score.
-
-        Parameters
-        ----------
-        X, qid : as in ``predict``
-        rows : array-like of ints, default=None
-            Rows to explain; None explains all.
-        docid : array-like, default=None
-            Names of the documents, to show instead of row numbers.
-
-        Returns
-        -------
-        Explanation
-            ``.top(row)`` explains one document, ``.why(a, b)`` the difference between two, as tables.
-        """
+    def _explanation(self, needed: Any, base: np.ndarray | None) -> Any:
         with importing:
             from plackett.explain.additive import explain_linear
 
-        queries, docid = self._check_explained(X, qid, docid)
-        scaled = in_row_order(queries, self._normalized(queries).X)
-        return explain_linear(
-            self.coef_, scaled, queries.in_row_order(queries.qid), rows=rows, docid=docid,
-            feature_names=self._column_names(), intercept=self.intercept_,
-        )  # fmt: skip
+        names = self._names_of_columns(self.coef_.size)
+        scaled = self._normalized(needed.queries).X
+        return explain_linear(self.coef_, scaled, feature_names=names, intercept=self.intercept_, **needed.named())
 
     def _predict_grouped(self, queries: Queries) -> np.ndarray:
         check_is_fitted(self)
@@ -89,10 +69,6 @@ class LinearScores(Normalized, Prepared):
         scorer = LinearScorer(self._normalized(queries).X, has_intercept=True)
         return scorer.scores(np.append(self.coef_, self.intercept_))
 
-    def _column_names(self) -> list[str] | None:
-        """Return the names of the columns of ``coef_``; None if a normalizer has changed the columns."""
-        return self.feature_labels if self.coef_.size == self.n_prepared else None
-
     def check_loaded(self) -> None:
         """Reject attributes of a file that no fit produces."""
         super().check_loaded()
@@ -101,8 +77,3 @@ class LinearScores(Normalized, Prepared):
         if not isinstance(intercept, float) or not np.isfinite(intercept):
             raise ValueError("intercept_ must be a finite number.")
         check_loaded_columns(self, self.coef_.size)
-
-
-def in_row_order(queries: Queries, X: Any) -> Any:
-    """Return grouped rows in the order given, like ``Queries.in_row_order``, but also for sparse rows."""
-    return X if queries.row_order is None else X[queries.in_row_order(np.arange(queries.n_docs))]

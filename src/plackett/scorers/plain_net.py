@@ -85,26 +85,6 @@ class PlainNet:
             back = back @ weight * (slope(sums[place - 1]) if place else 1.0)
         return ROUNDING * found
 
-    def corners(self, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-        """Return the positions between one row (0) and another (1) where a ReLU turns on or off, and both ends, sorted.
-
-        Between two of these positions the score is linear. They are found layer by layer: the inputs of a layer are
-        linear between the corners of the layers before, so a change of sign can be interpolated.
-        """
-        assert self.activation == "relu"
-        places, values = np.array([0.0, 1.0]), np.stack([start, end])
-        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            sums = values @ weight.T + bias
-            before, after = sums[:-1], sums[1:]
-            segment, unit = np.nonzero((before < 0.0) != (after < 0.0))
-            share = before[segment, unit] / (before[segment, unit] - after[segment, unit])
-            new = places[segment] + share * (places[segment + 1] - places[segment])
-            between = sums[segment] + share[:, np.newaxis] * (sums[segment + 1] - sums[segment])
-            order = np.argsort(np.concatenate([places, new]), kind="stable")
-            places = np.concatenate([places, new])[order]
-            values = np.maximum(np.concatenate([sums, between])[order], 0.0)
-        return places
-
     def _sums(self, X: np.ndarray) -> list[np.ndarray]:
         """Return the inputs of the activation of each layer, and the output of the last."""
         sums: list[np.ndarray] = []

@@ -204,7 +204,7 @@ def test_any_classifier_lowers_the_objective(estimator, sample_size):
     np.testing.assert_array_equal(clone(refiner).fit(X, y, base_score=base, qid=qid).scores_, fitted.scores_)
     np.testing.assert_array_equal(fitted.predict(X, qid=qid), fitted.scores_)
     explanation = fitted.explain(X, qid=qid)
-    assert explanation.top(0, 1)[0].stump.startswith("round ")
+    assert explanation.top(0, 1)[0].feature.startswith("round ")
 
 
 def test_classifiers_are_saved_where_files_can_hold_them(data, feedback, tmp_path):

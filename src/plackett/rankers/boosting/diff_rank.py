@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plackett import _native
-from plackett._lazy import importing
 from plackett._threads import map_blocks
 from plackett.data.queries import Queries
 from plackett.rankers.boosting.discovery import FeatureRanks
@@ -17,7 +16,7 @@ from plackett.rankers.boosting.replay import DiffReplay, Step
 from plackett.validation import check_positive_int
 
 if TYPE_CHECKING:
-    from plackett.explain.additive import Explanation
+    pass
 
 
 class DiffRank(FeatureSteps):
@@ -100,39 +99,8 @@ class DiffRank(FeatureSteps):
         self.missing_indicator = missing_indicator
         self.encoding = encoding
 
-    def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None) -> Explanation:
-        """Return what each feature adds to each document's score, ``α_m h_m``, relative to the mean of its list.
-
-        Exact: the contributions of a document sum to its score minus its list's mean score. The steps of a feature in
-        several cycles are one contribution.
-
-        Parameters
-        ----------
-        X, qid : as in ``predict``
-        rows : array-like of ints, default=None
-            Rows to explain; None explains all. X must hold their whole lists.
-        docid : array-like, default=None
-            Names of the documents, to show in tables.
-
-        Returns
-        -------
-        Explanation
-            ``.top(row)`` explains one document, ``.why(a, b)`` the difference between two, as tables.
-        """
-        with importing:
-            from plackett.explain.additive import explain_additive
-
-        explained = self._explained_rows(X, qid, docid)
-        ranks = 0.5 * self._ranks(explained.queries)[:, explained.place]
-        return explain_additive(
-            self.feature_weights_ * ranks.T,
-            explained.X,
-            explained.qid,
-            scores=self._predict_grouped(explained.queries)[explained.place],
-            rows=rows,
-            feature_names=explained.feature_names,
-            docid=explained.docid,
-        )
+    def _contributions(self, queries: Queries) -> np.ndarray:
+        return self.feature_weights_ * (0.5 * self._ranks(queries)).T
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

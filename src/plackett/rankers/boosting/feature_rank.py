@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from plackett import _native
-from plackett._lazy import importing
 from plackett._threads import map_blocks
 from plackett.data.queries import Queries
 from plackett.rankers.boosting.discovery import FeatureRanks
@@ -16,12 +15,8 @@ from plackett.rankers.boosting.feature_steps import LEAST, FeatureSteps, Trainin
 from plackett.rankers.boosting.replay import BEFORE, FEATURE, MIXTURE, RankReplay, Step
 from plackett.validation import check_choice
 
-if TYPE_CHECKING:
-    from plackett.explain.steps import RankSteps
-
 BALANCES = ("global", "query")
 LARGEST_BETA = 1e30  # in model files; a fit finds at most the pairs of a list, and mixtures of ranks stay finite
-ENTERS = {FEATURE: "feature", MIXTURE: "mixture", BEFORE: "ranking so far"}
 
 
 class FeatureRank(FeatureSteps):
@@ -74,50 +69,16 @@ class FeatureRank(FeatureSteps):
     >>> ranks = ranker.predict(data.X, qid=data.qid)  # scores depend on the list
     """
 
-    def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None) -> RankSteps:
-        """Return how each step moved each document in the ranking of its list.
-
-        Documents are ranked again after every step, so a rank is not a sum over features. The moves of a document
-        sum to its rank minus the mean rank of its list, where all documents start.
-
-        Parameters
-        ----------
-        X, qid : as in ``predict``
-        rows : array-like of ints, default=None
-            Rows to explain; None explains all. X must hold their whole lists.
-        docid : array-like, default=None
-            Names of the documents, to show in tables.
-
-        Returns
-        -------
-        RankSteps
-            ``.top(row)`` has the steps that moved a document most, ``.why(a, b)`` those that decided between two.
-        """
-        with importing:
-            from plackett.explain.rows import choose_rows
-            from plackett.explain.steps import RankStep, RankSteps
-
-        explained = self._explained_rows(X, qid, docid)
-        chosen = choose_rows(explained.qid.size, explained.qid, rows, explained.docid)
-        steps, replay, place = self._recorded_steps(), self._replay(explained.queries), explained.place[chosen.rows]
-        ranks = np.empty((chosen.rows.size, len(steps) + 1))
-        ranks[:, 0] = 0.5 * (chosen.sizes + 1)
-        for t, step in enumerate(steps):
+    def _contributions(self, queries: Queries) -> np.ndarray:
+        """Return how far the steps of each feature moved the documents in the ranking of their list."""
+        moves, replay = np.zeros((queries.n_docs, self.n_prepared)), self._replay(queries)
+        sizes = np.diff(queries.indptr)
+        before = np.repeat(0.5 * (sizes + 1), sizes)  # all documents start at the mean rank
+        for step in self._recorded_steps():
             replay.apply(step)
-            ranks[:, t + 1] = replay.scores[place]
-        return RankSteps(
-            ranks=ranks,
-            steps=[
-                RankStep(t, explained.feature_names[step.feature], step.weight, ENTERS[step.enters], step.beta)
-                for t, step in enumerate(steps, start=1)
-            ],
-            sizes=chosen.sizes,
-            values=explained.X[chosen.rows].astype(np.float64),
-            feature_names=explained.feature_names,
-            rows=chosen.rows,
-            qid=chosen.qid,
-            docid=chosen.docid,
-        )
+            moves[:, step.feature] += replay.scores - before
+            before = replay.scores
+        return moves
 
     def _training(self, queries: Queries, weights: np.ndarray | None) -> _RankTraining:
         return self._rank_training(queries, weights, None)
@@ -196,7 +157,7 @@ class BLFeatureRank(FeatureRank):
 
     def check_loaded(self) -> None:
         super().check_loaded()
-        if not np.isin(self.steps_["enters"], list(ENTERS)).all():
+        if not np.isin(self.steps_["enters"], (FEATURE, MIXTURE, BEFORE)).all():
             raise ValueError("the field enters of steps_ must be 0, 1 or 2.")
         if (abs(self.steps_["beta"]) > LARGEST_BETA).any():
             raise ValueError(f"beta of steps_ must be at most {LARGEST_BETA:g}.")

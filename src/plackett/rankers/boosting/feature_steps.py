@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from plackett._lazy import importing
 from plackett._threads import query_blocks
 from plackett.data.queries import Queries, QueryLists
 from plackett.rankers.base import Prepared, TrainingSet
@@ -28,7 +29,7 @@ from plackett.rankers.boosting.discovery import (
 from plackett.rankers.boosting.replay import Replay, Step
 from plackett.rankers.monitor import FitMonitor
 from plackett.storage.models.array_checks import check_vector
-from plackett.validation import check_choice, check_positive_int, feature_labels
+from plackett.validation import check_choice, check_positive_int
 
 LEAST = 1e-12  # lower bound of the two sums whose ratio gives a weight, which keeps it finite
 LARGEST_WEIGHT = 1e6  # in model files; far above what a fit finds, and sums of weighted ranks stay finite
@@ -71,17 +72,6 @@ class Training(ABC):
     @abstractmethod
     def measures(self) -> tuple[float, ...]:
         """Return one number for each of ``names``."""
-
-
-class ExplainedRows(NamedTuple):
-    """Checked lists, and what explanations show of them, in the order of the rows of X."""
-
-    queries: Queries
-    place: np.ndarray  # of each row among the grouped ones
-    X: Any
-    qid: np.ndarray
-    feature_names: list[str]
-    docid: Any
 
 
 @dataclass(eq=False, repr=False)
@@ -154,11 +144,17 @@ class FeatureSteps(Boosted, Prepared):
             replay.apply(step)
         return replay.scores
 
-    def _explained_rows(self, X: Any, qid: Any, docid: Any) -> ExplainedRows:
-        queries, docid = self._check_explained(X, qid, docid)
-        place = queries.in_row_order(np.arange(queries.n_docs))
-        names = feature_labels(self.n_prepared, self.feature_labels)
-        return ExplainedRows(queries, place, queries.X[place], queries.qid[place], names, docid)
+    def _explanation(self, needed: Any, base: np.ndarray | None) -> Any:
+        with importing:
+            from plackett.explain.additive import explain_additive
+
+        parts, scores = self._contributions(needed.queries), self._predict_grouped(needed.queries)
+        names = self.feature_labels
+        return explain_additive(parts, needed.queries.X, scores=scores, feature_names=names, **needed.named())
+
+    @abstractmethod
+    def _contributions(self, queries: Queries) -> np.ndarray:
+        """Return what the steps of each feature add to the score of each document, up to a constant of the list."""
 
     def _check_parameters(self) -> None:
         check_positive_int(self.n_intervals, "n_intervals")

@@ -17,7 +17,6 @@ from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
 from plackett.rankers.base import Encoded, Normalized, TrainingSet, check_loaded_columns
 from plackett.rankers.boosting.base import SAME, Boosted, column_of, weight_of_edge
-from plackett.rankers.linear_scores import in_row_order
 from plackett.rankers.monitor import FitMonitor
 from plackett.validation import check_choice, check_finite, check_positive_int
 
@@ -212,40 +211,15 @@ class RankBoost(Boosted, Normalized, Encoded):
         parts[np.isnan(values)] = steps["weight"] @ steps["default"]
         return parts
 
-    def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None):
-        """Return what the thresholds of each feature add to each document's score, relative to the mean of its list.
-
-        Exact: the contributions of a document sum to its score minus its list's mean score.
-
-        Parameters
-        ----------
-        X, qid : as in ``predict``
-        rows : array-like of ints, default=None
-            Rows to explain; None explains all.
-        docid : array-like, default=None
-            Names of the documents, to show instead of row numbers.
-
-        Returns
-        -------
-        Explanation
-            As returned by ``LinearRanker.explain``.
-        """
+    def _explanation(self, needed: Any, base: np.ndarray | None) -> Any:
         with importing:
             from plackett.explain.additive import explain_additive
 
-        queries, docid = self._check_explained(X, qid, docid)
-        scaled = in_row_order(queries, self._normalized(queries).X)
+        scaled = self._normalized(needed.queries).X
         parts = np.zeros(scaled.shape)
         for feature in np.unique(self.steps_["feature"]).tolist():
             parts[:, feature] = self.contribution(feature, column_of(scaled, feature))
-        return explain_additive(
-            parts, scaled, queries.in_row_order(queries.qid),
-            rows=rows, feature_names=self._column_names(), docid=docid,
-        )  # fmt: skip
-
-    def _column_names(self) -> list[str] | None:
-        """Return the names of the columns that have thresholds; None if a normalizer made other columns."""
-        return self.feature_labels if self.n_columns_ == self.n_prepared else None
+        return explain_additive(parts, scaled, feature_names=self._names_of_columns(self.n_columns_), **needed.named())
 
     def check_loaded(self) -> None:
         """Raise a ``ValueError`` for attributes that no fit sets."""

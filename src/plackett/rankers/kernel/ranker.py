@@ -174,8 +174,7 @@ class KernelRanker(LinearRanker):
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
-    def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None):
-        """Raise an error: only scores that are sums over features can be divided exactly among them."""
+    def _explanation(self, needed: Any, base: np.ndarray | None) -> Any:
         raise NotImplementedError(
             "KernelRanker cannot explain its scores by features: a kernel combines the features, so no exact "
             "contributions exist. Explain a LinearRanker instead, which for kernel='linear' gives the same scores."

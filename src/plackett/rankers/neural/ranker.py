@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from plackett._lazy import importing
 from plackett._optional import import_optional
 from plackett.data.queries import Queries, QueryLists
-from plackett.explain.rows import needed_lists
 from plackett.losses import get_loss
 from plackett.losses.base import Loss
 from plackett.rankers.base import NO_LABELS, Normalized, Prepared, TrainingSet, as_seed, check_loaded_columns
@@ -177,50 +176,23 @@ class NeuralRanker(Normalized, Prepared):
         self.mean_row_ = _mean_row(queries.X)
         self.objective_ = float((monitor.history["objective"] or [np.nan])[-1])
 
-    def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None):
-        """Return what each feature adds to each document's score, relative to the mean of its list; not with attention.
-
-        These are integrated gradients on the line from the mean of the training rows (``mean_row_``) to the document,
-        minus their mean over the list, so the contributions of a document sum to its score minus its list's mean score:
-        to the precision of the scores for ``activation="relu"``, otherwise to within 1e-5 of the sum, or to that
-        precision. Wide ReLU nets take long, as every kink on the line is computed.
-
-        Parameters
-        ----------
-        X, qid : as in ``predict``
-        rows : array-like of ints, default=None
-            Rows to explain; None explains all.
-        docid : array-like, default=None
-            Names of the documents, to show instead of row numbers.
-
-        Returns
-        -------
-        Explanation
-            As returned by ``LinearRanker.explain``.
-        """
+    def _explanation(self, needed: Any, base: np.ndarray | None) -> Any:
         with importing:
             from plackett.explain.additive import explain_additive
             from plackett.explain.nets import integrated_gradients
 
-        check_is_fitted(self)
         shape = self.net_shape()
         if shape.attention:
             raise NotImplementedError(
                 f"{type(self).__name__} with attention cannot explain its scores feature by feature: a score depends "
                 "on the features of all documents of the list. Fit it with attention=0."
             )
-        queries, docid = self._check_explained(X, qid, docid)
-        needed = needed_lists(queries, rows, docid)
         scaled = self._normalized(needed.queries).X
-        parts = integrated_gradients(
-            PlainNet.of(shape, self.weights_),
-            np.asarray(scaled.toarray() if is_sparse(scaled) else scaled, dtype=np.float64),
-            self.mean_row_,
-        )
+        rows = np.asarray(scaled.toarray() if is_sparse(scaled) else scaled, dtype=np.float64)
         return explain_additive(
-            parts, scaled, needed.queries.qid, scores=self._predict_grouped(needed.queries),
-            rows=needed.rows, numbers=needed.numbers, docid=needed.docid,
-            feature_names=self.feature_labels if shape.n_inputs == self.n_prepared else None,
+            integrated_gradients(PlainNet.of(shape, self.weights_), rows, self.mean_row_), scaled,
+            scores=self._predict_grouped(needed.queries), feature_names=self._names_of_columns(shape.n_inputs),
+            **needed.named(),
         )  # fmt: skip
 
     @property

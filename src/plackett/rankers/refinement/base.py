@@ -211,10 +211,13 @@ class Refiner(Prepared):
         scores = np.concatenate([part[0] for part in parts])
         return break_ties(scores, np.concatenate([part[1] for part in parts]), queries.indptr)
 
-    def _base_for(self, X: Any, queries: Queries, base_score: Any, places: list[int]) -> np.ndarray:
-        """Return base scores of rows that ``predict`` scored: from the argument, a column, or ``fit``."""
-        if base_score is not None:
-            return self._base_of(X, queries, base_score, self.has_ids_)
+    def _given_base(self, X: Any, qid: Any, queries: Queries, base_score: Any = None) -> np.ndarray | None:
+        has_ids = qid is not None or isinstance(X, Queries)
+        self._places_of(queries, has_ids)
+        return None if base_score is None else self._base_of(X, queries, base_score, has_ids)
+
+    def _own_base(self, queries: Queries, places: list[int]) -> np.ndarray:
+        """Return base scores of rows that ``predict`` scored: from a column, or ``fit``."""
         if self.base_column_ is not None:
             return column_values(queries, self.base_column_)
         known = [self._known_base(place, dense_rows(queries, query)) for query, place in enumerate(places)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,9 +13,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from plackett import _native
+from plackett._lazy import importing
 from plackett.data.queries import Queries
-from plackett.explain.refined import QueryStumps, RefinedExplanation, moves_of
-from plackett.explain.rows import choose_rows
 from plackett.rankers.refinement.base import Refiner, dense_rows, map_queries
 from plackett.rankers.refinement.judgements import Judgements
 from plackett.rankers.refinement.weak_learners import (
@@ -152,65 +152,49 @@ class BoostedRefiner(Refiner):
         own = slice(int(self.steps_indptr_[place]), int(self.steps_indptr_[place + 1]))
         return self.steps_[own], None if self.estimators_ is None else self.estimators_[own]
 
-    def explain(
-        self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None, base_score: Any = None
-    ) -> RefinedExplanation:
-        """Return what each stump adds to each document's score, relative to the mean of its list.
+    def _explanation(self, needed: Any, base: np.ndarray | None) -> Any:
+        with importing:
+            from plackett.explain.explanation import Explanation
 
-        Exact: the contributions of a document sum to its score minus its list's mean score, except that breaking ties
-        changes scores by less than 1e-6. Rounds with the same stump are one contribution; other classifiers are named
-        by their rounds.
+        queries, rows = needed.queries, needed.rows
+        places, scores = self._places_of(queries, self.has_ids_), self._scores_of(queries, base, self.has_ids_)
+        stumps = [self._stumps_of(place, dense_rows(queries, query)) for query, place in enumerate(places)]
+        numbers = {
+            name: number for number, name in enumerate(dict.fromkeys(name for part in stumps for name in part[0]))
+        }
+        columns = [np.array([numbers[name] for name in names], dtype=np.int64) for names, _, _ in stumps]
+        means = [scores[first:last].mean() for first, last in pairwise(queries.indptr.tolist())]
+        return Explanation(
+            contributions=_side_by_side([amounts for _, amounts, _ in stumps], columns, len(numbers))[rows],
+            values=_side_by_side([values for _, _, values in stumps], columns, len(numbers))[rows],
+            scores=scores[rows],
+            baseline=np.repeat(means, np.diff(queries.indptr))[rows],
+            feature_names=list(numbers),
+            rows=needed.numbers[rows],
+            qid=queries.qid[rows],
+            docid=None if needed.docid is None else [needed.docid[row] for row in rows.tolist()],
+        )
 
-        Parameters
-        ----------
-        X, qid, base_score : as in ``predict``
-        rows : array-like of ints, default=None
-            Rows to explain; None explains all.
-        docid : array-like, default=None
-            Names of the documents, to show instead of row numbers.
+    def _stumps_of(self, place: int, rows: np.ndarray) -> tuple[list[str], np.ndarray, np.ndarray]:
+        """Return the weak classifiers of a query, equal ones merged: what each adds to its documents, and its values.
 
-        Returns
-        -------
-        RefinedExplanation
-            ``.top(row)`` explains one document, ``.why(a, b)`` the difference between two, as tables.
+        A classifier with weight α adds ``α (f - mean of f over the list)`` to a document, where f is its decision.
         """
-        scores = self.predict(X, qid=qid, base_score=base_score)
-        queries, docid = self._check_explained(X, qid, docid)
-        places = self._places_of(queries, self.has_ids_)
-        chosen = choose_rows(queries.n_docs, queries.in_row_order(queries.qid), rows, docid)
-        grouped = queries.in_row_order(np.arange(queries.n_docs))
-        moves: list[list] = [[] for _ in range(chosen.rows.size)]
-        baseline = np.empty(chosen.rows.size)
-        sorted_scores = np.empty(queries.n_docs)
-        sorted_scores[grouped] = scores
-        for number, query in enumerate(chosen.queries.tolist()):
-            first, last = queries.indptr[query], queries.indptr[query + 1]
-            own = np.flatnonzero(chosen.place == number)
-            stumps = self._stumps_of(places[query], dense_rows(queries, query))
-            for place, parts in zip(own, moves_of(stumps, grouped[chosen.rows[own]] - first), strict=True):
-                moves[place] = parts
-            baseline[own] = sorted_scores[first:last].mean()
-        return RefinedExplanation(
-            moves=moves, scores=scores[chosen.rows], baseline=baseline,
-            rows=chosen.rows, qid=chosen.qid, docid=chosen.docid,
-        )  # fmt: skip
-
-    def _stumps_of(self, place: int, rows: np.ndarray) -> QueryStumps:
-        """Return the weak classifiers of a query, equal ones merged, and their decisions on its documents."""
         steps, estimators = self._steps_of(place)
         if estimators is not None:
+            names = [f"round {t}: {type(self.estimator).__name__}" for t in range(1, len(estimators) + 1)]
             decisions = np.array([votes(one, rows) for one in estimators], dtype=np.float64)
-            decisions = decisions.reshape(len(estimators), rows.shape[0]).T
-            named = [f"round {t}: {type(self.estimator).__name__}" for t in range(1, len(estimators) + 1)]
-            return QueryStumps(named, steps["weight"], decisions, decisions)
-        weights: dict[tuple[int, float, bool], float] = {}
-        for feature, alpha, limit, is_above in steps.tolist():
-            weights[feature, limit, is_above] = weights.get((feature, limit, is_above), 0.0) + alpha
-        columns = [feature for feature, _, _ in weights]
-        values = rows[:, columns].astype(np.float64)
-        limits, sides = (np.array([key[part] for key in weights]) for part in (1, 2))
-        decisions = ((values > limits) == sides.astype(bool)).astype(np.float64)
-        return QueryStumps(stump_texts(list(weights), self._names()), np.array([*weights.values()]), decisions, values)
+            values = decisions = decisions.reshape(len(estimators), rows.shape[0]).T
+            weights = steps["weight"]
+        else:
+            merged: dict[tuple[int, float, bool], float] = {}
+            for feature, alpha, limit, is_above in steps.tolist():
+                merged[feature, limit, is_above] = merged.get((feature, limit, is_above), 0.0) + alpha
+            names, weights = stump_texts(list(merged), self._names()), np.array([*merged.values()])
+            values = rows[:, [feature for feature, _, _ in merged]].astype(np.float64)
+            limits, sides = (np.array([key[part] for key in merged]) for part in (1, 2))
+            decisions = ((values > limits) == sides.astype(bool)).astype(np.float64)
+        return names, weights * (decisions - decisions.mean(axis=0)), values
 
     def check_loaded(self) -> None:
         """Raise a ``ValueError`` for attributes that no fit sets; kernels do not check the steps."""
@@ -392,3 +376,15 @@ def stump_texts(stumps: list[tuple[int, float, bool]], names: list[str]) -> list
         text if short.count(text) == 1 else f"{names[feature]} {'>' if side else '≤'} {limit!r}"
         for text, (feature, limit, side) in zip(short, stumps, strict=True)
     ]
+
+
+def _side_by_side(blocks: list[np.ndarray], columns: list[np.ndarray], n_columns: int) -> Any:
+    """Return blocks of rows below each other, each in its own columns, as a sparse matrix."""
+    with importing:
+        from scipy import sparse
+
+    sizes = np.concatenate([np.full(block.shape[0], own.size) for block, own in zip(blocks, columns, strict=True)])
+    indices = [np.tile(own, block.shape[0]) for block, own in zip(blocks, columns, strict=True)]
+    data = np.concatenate([block.ravel() for block in blocks])
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    return sparse.csr_array((data, np.concatenate(indices), indptr), shape=(sizes.size, n_columns))

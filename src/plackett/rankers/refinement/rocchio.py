@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plackett.data.queries import Queries
-from plackett.explain.additive import Explanation, explain_additive
+from plackett.explain.additive import explain_additive
 from plackett.rankers.refinement.base import Refiner, map_queries
 from plackett.rankers.refinement.judgements import Judgements
 from plackett.validation import check_number, is_sparse
@@ -120,38 +120,13 @@ class RocchioRefiner(Refiner):
             )
         return self._table(rows, base) @ self.coef_[place]
 
-    def explain(
-        self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None, base_score: Any = None
-    ) -> Explanation:
-        """Return what each feature and the base score add to each document's score, relative to its list's mean.
-
-        Parameters
-        ----------
-        X, qid, base_score : as in ``predict``
-        rows : array-like of ints, default=None
-            Rows to explain; None explains all.
-        docid : array-like, default=None
-            Names of the documents, to show instead of row numbers.
-
-        Returns
-        -------
-        Explanation
-            As returned by ``LinearRanker.explain``.
-        """
-        scores = self.predict(X, qid=qid, base_score=base_score)
-        queries, docid = self._check_explained(X, qid, docid)
-        places = self._places_of(queries, self.has_ids_)
-        base = self._base_for(X, queries, base_score, places)
-        features = queries.X.toarray() if is_sparse(queries.X) else queries.X
-        table = self._table(features, base)
+    def _explanation(self, needed: Any, base: np.ndarray | None) -> Any:
+        queries = needed.queries
+        places, scores = self._places_of(queries, self.has_ids_), self._scores_of(queries, base, self.has_ids_)
+        base = self._own_base(queries, places) if base is None else base
+        table = self._table(queries.X.toarray() if is_sparse(queries.X) else queries.X, base)
         parts = table * np.repeat(self.coef_[places], np.diff(queries.indptr), axis=0)
-        return explain_additive(
-            *map(queries.in_row_order, (parts, table, queries.qid)),
-            scores=scores,
-            rows=rows,
-            docid=docid,
-            feature_names=self._column_names(),
-        )
+        return explain_additive(parts, table, scores=scores, feature_names=self._column_names(), **needed.named())
 
     def check_loaded(self) -> None:
         """Raise a ``ValueError`` for attributes that no fit sets."""

@@ -52,7 +52,7 @@ def strongest_reasons(
         weights[feature, limit] = weights.get((feature, limit), 0.0) + (alpha if is_above else -alpha)
     columns = np.array([feature for feature, _ in weights], dtype=np.int64)
     limits = np.array([limit for _, limit in weights])
-    prepared, _ = refiner._check_explained(queries, None, None)
+    prepared = refiner._check_queries(queries, None, None, needs_labels=False)
     is_above = prepared.X[:, columns].astype(np.float64) > limits
     names = feature_labels(refiner.n_prepared, refiner.feature_labels)
     above, below = (stump_texts([(*stump, side) for stump in weights], names) for side in (True, False))

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from plackett._lazy import importing
 from plackett.data.queries import Queries
 from plackett.losses import get_loss
 from plackett.losses.backends.trees import TreeObjective
@@ -28,7 +27,7 @@ from plackett.rankers.refinement.base_score import (
 from plackett.rankers.trees.base import NO_SPLIT, BoostedTrees, Lists, names_in, plain_rows, whole_labels
 from plackett.rankers.trees.lightgbm_text import read_trees
 from plackett.scorers.trees import FlatTrees
-from plackett.validation import check_number, check_positive_int, count_of, is_sparse
+from plackett.validation import check_number, check_positive_int, count_of
 
 LARGEST_LABEL = 31  # above which a gain of 2**label - 1 is refused by LightGBM, and a gain of label taken instead
 OWN_OBJECTIVE = "lightgbm"  # in place of a loss
@@ -234,11 +233,11 @@ class TreeRanker(BoostedTrees):
         score, queries, validation_start = base.base_score, training.queries, None
         self.has_base_: bool = score is not None
         self.base_column_: int | None = column_number(score, queries) if is_column(score) else None
-        start = self._start_of(base.X, base.qid, queries, score)
+        start = self._base_of(base.X, base.qid, queries, score)
         if monitor.validation is not None:
             held = base.eval_set
             rows, ids = (held, None) if isinstance(held, Queries) else (held[0], held[2])
-            validation_start = self._start_of(rows, ids, monitor.validation.queries, score)
+            validation_start = self._base_of(rows, ids, monitor.validation.queries, score)
         super()._learn(training, monitor, start, validation_start)
 
     def predict(self, X: Any, *, qid: Any = None, base_score: Any = None) -> np.ndarray:
@@ -258,7 +257,7 @@ class TreeRanker(BoostedTrees):
         """
         check_is_fitted(self)
         queries = self._check_queries(X, None, qid, needs_labels=False)
-        return queries.in_row_order(self._scores(queries, self._start_of(X, qid, queries, base_score)))
+        return queries.in_row_order(self._scores(queries, self._base_of(X, qid, queries, base_score)))
 
     def score(  # type: ignore[override]  # base_score is all that predict may need
         self,
@@ -278,22 +277,25 @@ class TreeRanker(BoostedTrees):
         return super().score(X, y, qid=qid, sample_weight=sample_weight, metric=metric, base_score=base_score)
 
     def _predict_grouped(self, queries: Queries, *, base_score: Any = None) -> np.ndarray:
-        return self._scores(queries, self._start_of(queries, None, queries, base_score))
+        return self._scores(queries, self._base_of(queries, None, queries, base_score))
 
     # --- Base scores --------------------------------------------------------------------------------------------------
 
-    def _start_of(self, X: Any, qid: Any, queries: Queries, base_score: Any) -> np.ndarray | None:
-        if self.base_column_ is not None and base_score is None:
-            return column_values(queries, self.base_column_)
-        if base_score is not None and not self.has_base_:
-            raise ValueError("fit had no base_score, so the trees do not add to one; leave it out here too.")
+    def _start_of(self, queries: Queries) -> np.ndarray | None:
+        if self.has_base_ and self.base_column_ is None:
+            raise ValueError("fit had a base_score, to which the trees only add; pass the base_score of these rows.")
+        return None if self.base_column_ is None else column_values(queries, self.base_column_)
+
+    def _given_base(self, X: Any, qid: Any, queries: Queries, base_score: Any = None) -> np.ndarray | None:
         if base_score is None:
-            if self.has_base_:
-                raise ValueError(
-                    "fit had a base_score, to which the trees only add; pass the base_score of these rows."
-                )
             return None
+        if not self.has_base_:
+            raise ValueError("fit had no base_score, so the trees do not add to one; leave it out here too.")
         return grouped_base_score(base_score, X, queries, has_ids=qid is not None or isinstance(X, Queries))
+
+    def _base_of(self, X: Any, qid: Any, queries: Queries, base_score: Any) -> np.ndarray | None:
+        base = self._given_base(X, qid, queries, base_score)
+        return self._start_of(queries) if base is None else base
 
     # --- Growth -------------------------------------------------------------------------------------------------------
 
@@ -417,40 +419,6 @@ class TreeRanker(BoostedTrees):
                 raise ValueError(f"{min(of_objective)} is a parameter of LightGBM's own objective, loss='lightgbm'.")
         super()._check_parameters()
 
-    # --- Explanation --------------------------------------------------------------------------------------------------
-
-    def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None, base_score: Any = None):
-        """Return what each feature adds to each document's score, relative to the mean of its list.
-
-        These are LightGBM's contributions (the Shapley values of its trees) minus their mean over the list, so the
-        contributions of a document sum to its score minus its list's mean score. Base scores that are not a column
-        of X are one more feature, ``"base score"``.
-
-        Parameters
-        ----------
-        X, qid, base_score : as in ``predict``
-        rows : array-like of ints, default=None
-            Rows to explain; None explains all.
-        docid : array-like, default=None
-            Names of the documents, to show instead of row numbers.
-
-        Returns
-        -------
-        Explanation
-            As returned by ``LinearRanker.explain``.
-        """
-        return self._explained(X, qid, rows, docid, base_score)
-
-    def _with_base(
-        self, parts: np.ndarray, features: Any, names: list[str], base: np.ndarray | None, base_score: Any
-    ) -> tuple[np.ndarray, Any, list[str]]:
-        if base is None:
-            return parts, features, names
-        if self.base_column_ is not None and base_score is None:
-            parts[:, self.base_column_] += base
-            return parts, features, names
-        return _with_column(parts, base), _with_column(features, base), [*names, "base score"]
-
     def check_loaded(self) -> None:
         """Reject attributes of a file that no fit produces."""
         super().check_loaded()
@@ -483,12 +451,3 @@ def _gains(training: Lists) -> list[float]:
         )
     labels = range(int(largest) + 1)
     return [2.0**label - 1.0 if largest <= LARGEST_LABEL else float(label) for label in labels]
-
-
-def _with_column(X: Any, column: np.ndarray) -> Any:
-    if not is_sparse(X):
-        return np.column_stack([X, column])
-    with importing:
-        from scipy import sparse
-
-    return sparse.hstack([X, column[:, None]], format="csr")

@@ -11,7 +11,6 @@ from plackett._lazy import importing
 from plackett._optional import import_optional
 from plackett._threads import n_threads
 from plackett.data.queries import Queries
-from plackett.explain.rows import needed_lists
 from plackett.rankers.base import Ranker
 from plackett.rankers.trees.lightgbm_text import missing_code, write_trees
 from plackett.scorers.trees import CATEGORY, FlatTrees
@@ -42,6 +41,7 @@ class TreeScores(Ranker):
     trees_: FlatTrees
     intercept_: float
     has_missing_: bool
+    base_column_: int | None = None
 
     def scaled_trees(self) -> FlatTrees:
         """Return the trees whose sum, and ``intercept_``, are the score up to rounding."""
@@ -50,8 +50,8 @@ class TreeScores(Ranker):
     def _scores(self, queries: Queries, base: np.ndarray | None) -> np.ndarray:
         return self.trees_.predict(queries.X, self.intercept_ if base is None else base)
 
-    def _start_of(self, X: Any, qid: Any, queries: Queries, base_score: Any) -> np.ndarray | None:
-        """Return the scores that the trees add to, for grouped rows."""
+    def _start_of(self, queries: Queries) -> np.ndarray | None:
+        """Return the scores that the trees add to where none are given."""
         return None
 
     @property
@@ -75,49 +75,22 @@ class TreeScores(Ranker):
         lightgbm = import_optional("lightgbm", extra="trees", needed_for=f"Explaining {type(self).__name__}")
         return lightgbm.Booster(model_str=write_trees(trees))
 
-    def explain(self, X: Any, *, qid: Any = None, rows: Any = None, docid: Any = None) -> Any:
-        """Return what each feature adds to each document's score, relative to the mean of its list.
-
-        These are LightGBM's contributions (the Shapley values of the trees) minus their mean over the list, so the
-        contributions of a document sum to its score minus its list's mean score. LightGBM must be installed.
-
-        Parameters
-        ----------
-        X, qid : as in ``predict``
-        rows : array-like of ints, default=None
-            Rows to explain; None explains all.
-        docid : array-like, default=None
-            Names of the documents, to show instead of row numbers.
-
-        Returns
-        -------
-        Explanation
-            As returned by ``LinearRanker.explain``.
-        """
-        return self._explained(X, qid, rows, docid)
-
-    def _explained(self, X: Any, qid: Any, rows: Any, docid: Any, base_score: Any = None) -> Any:
+    def _explanation(self, needed: Any, base: np.ndarray | None) -> Any:
         with importing:
             from plackett.explain.additive import explain_additive
 
-        queries, docid = self._check_explained(X, qid, docid)
-        base = self._start_of(X, qid, queries, base_score)
-        needed = needed_lists(queries, rows, docid)
-        base = None if base is None else base[needed.places]
-        some = needed.queries
-        names = feature_labels(some.n_features, self.feature_labels)
-        parts, features, names = self._with_base(self._contributions(some.X), some.X, names, base, base_score)
+        queries = needed.queries
+        start = self._start_of(queries) if base is None else base
+        parts, features, names = self._contributions(queries.X), queries.X, self.feature_labels
+        if base is not None:
+            parts, features = _with_column(parts, base), _with_column(features, base)
+            names = [*feature_labels(queries.n_features, names), "base score"]
+        elif start is not None:
+            parts[:, self.base_column_] += start
         return explain_additive(
-            parts, features, some.qid, scores=self._scores(some, base),
-            rows=needed.rows, numbers=needed.numbers, feature_names=names, docid=needed.docid,
-            categories=getattr(self, "categories_", None),
+            parts, features, scores=self._scores(queries, start), feature_names=names,
+            categories=getattr(self, "categories_", None), **needed.named(),
         )  # fmt: skip
-
-    def _with_base(
-        self, parts: np.ndarray, features: Any, names: list[str], base: np.ndarray | None, base_score: Any
-    ) -> tuple[np.ndarray, Any, list[str]]:
-        """Return contributions, features and their names, with those of base scores where there are some."""
-        return parts, features, names
 
     def _contributions(self, X: Any) -> np.ndarray:
         """Return LightGBM's contributions to the score of each row.
@@ -163,3 +136,12 @@ class TreeScores(Ranker):
             raise ValueError("intercept_ must be a finite number.")
         if type(getattr(self, "has_missing_", None)) is not bool:
             raise ValueError("has_missing_ must say whether splits have learned where missing values go.")
+
+
+def _with_column(X: Any, column: np.ndarray) -> Any:
+    if not is_sparse(X):
+        return np.column_stack([X, column])
+    with importing:
+        from scipy import sparse
+
+    return sparse.hstack([X, column[:, None]], format="csr")
