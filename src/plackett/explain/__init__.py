@@ -1,1 +1,1 @@
-"""Explanations of scores: additive, by step, by query and after a refinement."""
+"""Explanations of scores: what each feature adds to the score of a document, and to its lead over another."""
