@@ -12,7 +12,7 @@ from plackett.scorers.plain_net import PlainNet
 
 # the ends of the parts of a path: on a long one the score bends close to the start
 ENDS = np.concatenate([[0.0], 2.0 ** np.arange(-80, -6), np.arange(1, 65) / 64])
-POINTS = (1, 8, 64)  # of a part; more are taken until the error is small
+POINTS = (1, 8, 64, 512)  # of a part; more are taken until the error is small
 ERROR = 1e-4  # relative to what the features add, above which more points are taken
 WORST = 1e-2  # above which an exception is raised
 
