@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,10 @@ if _folder := os.environ.get("PLACKETT_TEST_BUILD"):
         _spec = importlib.util.spec_from_file_location(_name, _file)
         sys.modules[_name] = importlib.util.module_from_spec(_spec)
         _spec.loader.exec_module(sys.modules[_name])
+
+# A shell starts jobs in the background with SIGINT ignored, which processes inherit: tests of Ctrl-C would hang.
+if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 from tests.postgresql import postgresql_server, postgresql_url, restartable_postgresql  # noqa: F401  fixtures
 

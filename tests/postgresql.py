@@ -49,7 +49,7 @@ def free_port() -> int:
 def wait_until_ready(server: subprocess.Popen, url: str) -> bool:
     import psycopg
 
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while server.poll() is None and time.monotonic() < deadline:
         try:
             psycopg.connect(url, connect_timeout=2).close()

@@ -63,7 +63,7 @@ TESTS = (
     "tests/apps/workbench/http/test_routes.py",
     "tests/apps/workbench/store/test_store.py",
 )
-TOOLS = ("pytest", "pytest-xdist", "hypothesis", "httpx", "polars")
+TOOLS = ("pytest", "pytest-xdist", "pytest-timeout", "hypothesis", "httpx", "polars")
 SET = tuple(extra for extra in EXTRAS if extra != "neural")  # of the oldest and the newest set; torch is too large
 
 Make = Callable[..., Path]  # makes an environment: its name, the packages, and more words for pip

@@ -17,13 +17,13 @@ def test_every_request_is_answered_with_503_until_the_block_ends(method, path, b
     with open_port("127.0.0.1", 0) as listener:
         with starting(listener):
             with socket.create_connection(listener.getsockname()[:2]) as silent:  # holds nobody up
-                connection = http.client.HTTPConnection(*listener.getsockname()[:2], timeout=5)
+                connection = http.client.HTTPConnection(*listener.getsockname()[:2], timeout=60)
                 connection.request(method, path, body)
                 found = connection.getresponse()
                 silent.close()
             assert (found.status, found.headers["Retry-After"]) == (503, "1")
             assert json.loads(found.read())["error"] == "the server is starting."
         assert listener.gettimeout() is None
-        listener.settimeout(5)  # it still listens
+        listener.settimeout(60)  # it still listens
         with socket.create_connection(listener.getsockname()[:2]):
             listener.accept()[0].close()

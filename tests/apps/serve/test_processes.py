@@ -43,7 +43,7 @@ class Client:
         return self.ask("POST", "/rank", {"documents": ROWS.tolist(), **more})
 
 
-def wait_for(condition, seconds=20.0):
+def wait_for(condition, seconds=60.0):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen"

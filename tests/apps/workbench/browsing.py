@@ -68,7 +68,7 @@ class Server:
         return f"http://127.0.0.1:{self.port}{path}" + (f"?{urlencode(query)}" if query else "")
 
 
-def until(true, seconds=10.0):
+def until(true, seconds=60.0):
     """Wait for what comes soon."""
     end = time.monotonic() + seconds
     while True:

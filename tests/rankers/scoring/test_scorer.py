@@ -330,13 +330,13 @@ def test_files_that_are_no_models_are_refused(tmp_path):
 
 
 SCORING = """
-import sys, time
+import sys
 import numpy as np, plackett as pk
 scorer = pk.load_scorer(sys.argv[1])
 scores = scorer.score(np.load(sys.argv[2]))
 sys.stdout.buffer.write(scores.tobytes())
 heavy = [name for name in ("sklearn", "scipy", "pandas", "torch", "lightgbm", "joblib") if name in sys.modules]
-print(heavy, time.process_time(), file=sys.stderr)
+print(heavy, file=sys.stderr)
 """
 
 
@@ -357,7 +357,5 @@ def test_a_process_that_scores_imports_numpy_alone_and_needs_no_home(name, tmp_p
         tmp_path.chmod(0o755)
     assert done.returncode == 0, done.stderr.decode()
     np.testing.assert_array_equal(np.frombuffer(done.stdout), ranker.scorer().score(NEW.X))
-    heavy, seconds = done.stderr.decode().split("]")
-    assert heavy == "["
-    assert float(seconds) < 2.0  # of the processor; 0.3 where nothing else runs
+    assert done.stderr == b"[]\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["X.npy", "model.plackett"]

@@ -7,8 +7,8 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("sqlalchemy")
 
+from tests.apps.workbench.http.test_routes import API, error_of
 from tests.apps.workbench.serving import client_of, page_of
-from tests.apps.workbench.test_routes import API, error_of
 
 QRELS = "wings%20lift 0 d1 3\nwings%20lift 0 d3 0\nboat 0 d3 1\n"
 

@@ -13,8 +13,8 @@ from plackett.apps.workbench.collections.letor import LetorCollection
 from plackett.apps.workbench.limits import MAX_SET_QUERIES
 from plackett.data.queries import Queries
 from tests.apps.workbench.browsing import until
+from tests.apps.workbench.http.test_routes import API, error_of
 from tests.apps.workbench.serving import client_of, page_of
-from tests.apps.workbench.test_routes import API, error_of
 
 QUERIES = ["wings lift", "boat float", "plane water"]
 
@@ -41,7 +41,7 @@ def board(client, set_id, **values):
 
 
 def complete(client, path, values):
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while True:
         answer = client.get(API + path, params=values)
         assert answer.status_code == 200, answer.text
@@ -60,7 +60,7 @@ def judge(client, query, grades, user="me"):
 def freeze(client, set_id, **values):
     started = client.post(f"{API}/snapshots", json={"set_id": set_id, "name": "monday", **values})
     assert started.status_code == 202, started.text
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while True:
         job = client.get(f"{API}/jobs/{started.json()['id']}").json()
         if job["is_finished"] or time.monotonic() > deadline:
