@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from plackett.data import text_table as columns
 from plackett.data.queries import Queries
 from plackett.data.trec.files import LARGEST_LABEL, read_qrels, read_trec_run, write_qrels, write_trec_run
-from plackett.data.trec.pool import join, pool
+from plackett.data.trec.pool import PooledRuns, join
 from plackett.data.trec.qrels import Qrels
 from plackett.data.trec.run import Run
 from plackett.exceptions import DataFormatError, DataWarning
@@ -386,19 +386,44 @@ def test_the_join_equals_a_slow_one(judged, found):
     st.dictionaries(queries, st.dictionaries(docs, st.integers(-1, 3), min_size=1)),
     st.lists(st.dictionaries(queries, st.dictionaries(docs, st.floats(-9, 9), min_size=1)), max_size=3),
 )
-def test_a_pool_has_every_document_once_with_its_label_and_scores(judged, found):
-    runs = [Run.from_dict(one) for one in found]
-    queries, scores = pool(Qrels.from_dict(judged), runs)
-    assert queries.ids.tolist() == list(judged)
-    for q, (query, labels) in enumerate(judged.items()):
-        rows = slice(queries.indptr[q], queries.indptr[q + 1])
+def test_a_pool_has_every_document_once_with_its_label_scores_and_ranks(judged, found):
+    runs = {f"run {place}": Run.from_dict(one) for place, one in enumerate(found)}
+    pool = PooledRuns(runs, Qrels.from_dict(judged))
+    queries = pool.to_queries()
+    assert pool.names == list(runs)
+    assert queries.ids.tolist() == list(dict.fromkeys([*judged, *(query for one in found for query in one)]))
+    for q, query in enumerate(queries.ids.tolist()):
+        rows, labels = slice(queries.indptr[q], queries.indptr[q + 1]), judged.get(query, {})
         names = queries.docid[rows].tolist()
         assert names[: len(labels)] == list(labels)
         assert len(names) == len(set(names)) == len(set(labels).union(*(one.get(query, ()) for one in found)))
         expected = [labels.get(name, np.nan) for name in names]
         np.testing.assert_array_equal(queries.labels[rows], expected)
-        for one, column in zip(found, scores, strict=True):
-            np.testing.assert_array_equal(column[rows], [one.get(query, {}).get(name, np.nan) for name in names])
+        for place, one in enumerate(found):
+            own = one.get(query, {})
+            np.testing.assert_array_equal(pool.scores[place, rows], [own.get(name, np.nan) for name in names])
+            ranked = pool_order(own)
+            assert pool.lengths[place, q] == len(own)
+            assert pool.ranks[place, rows].tolist() == [
+                (ranked.index(name) + 1) if name in own else 0 for name in names
+            ]
+    for place, (name, run) in enumerate(runs.items()):
+        again = pool.run_of(np.nan_to_num(pool.scores[place], nan=-99.0), name)
+        for query, own in run.to_dict().items():
+            assert list(again.to_dict()[query])[: len(own)] == list(pool_order(own))
+        assert again.rank[:1].tolist() == [1] * bool(len(again))
+
+
+def pool_order(scores):
+    return sorted(sorted(scores, reverse=True), key=lambda name: -scores[name])
+
+
+def test_a_pool_takes_ids_of_any_length():
+    """Very long ids are kept as objects."""
+    names = ["x" * 9000 + end for end in "abca"]
+    pool = PooledRuns({"a": Run([1, 1, 1], names[:3], [3, 2, 1]), "b": Run([1], names[3:], [5])})
+    assert pool.docid.tolist() == names[:3]
+    assert pool.ranks.tolist() == [[1, 2, 3], [1, 0, 0]]
 
 
 @given(st.permutations(range(12)))

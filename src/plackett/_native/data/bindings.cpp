@@ -1,8 +1,9 @@
-// Bindings of readers, writers, normalisers and the check of sparse matrices.
+// Bindings of readers, writers, normalisers, pools of runs and the check of sparse matrices.
 #include "core/bind.hpp"
 #include "data/letor.hpp"
 #include "data/letor_write.hpp"
 #include "data/missing.hpp"
+#include "data/pool.hpp"
 #include "data/scaling.hpp"
 #include "data/sparse_check.hpp"
 #include "data/docids.hpp"
@@ -46,6 +47,8 @@ void bind_data(const Module& module) {
     bind_normalize(module);
     define<&missing::fill_query_medians<float>, &missing::fill_query_medians<double>>(
         module, "fill_query_medians", "X indptr first last fallback");
+    define<&pool::number_texts>(module, "number_texts", "texts order indptr number first bounds");
+    define<&pool::order_rows>(module, "order_rows", "scores texts indptr order");
     define<&text_column::docid_spans>(module, "docid_spans", "buffer bounds spans");
     define<&text_column::copy_spans>(module, "copy_spans", "buffer spans characters");
     define<&sparse_check::is_rising<int32_t>, &sparse_check::is_rising<Index>>(module, "is_rising", "indptr");

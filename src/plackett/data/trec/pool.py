@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from plackett import _native
+from plackett.data.grouping import Groups
 from plackett.data.queries import Queries
 from plackett.data.subtopics import Subtopics
 from plackett.data.trec.ids import as_text_ids, grouped_rows
@@ -77,61 +79,124 @@ def join(qrels: Qrels, run: Run) -> Judged:
     return Judged(qrels.groups.ids, indptr, labels, scores, docid, is_judged, n_retrieved, n_ignored, subtopics)
 
 
-def pool(qrels: Qrels, runs: Sequence[Run]) -> tuple[Queries, list[np.ndarray]]:
-    """Return all documents of the judged queries that are judged or that a run retrieved, and the scores of each run.
+class PooledRuns:
+    """Runs as columns over the documents of each query that a run retrieved or the qrels hold.
 
-    Returns
-    -------
-    queries : Queries
-        Without features, queries in the order of the qrels: the judged documents of each, then the other ones in the
-        order in which they are found. The label of a document that is not judged is NaN.
-    scores : list of ndarray of shape (n_docs,)
-        NaN for documents that the run did not retrieve.
+    Query ``q`` owns rows ``indptr[q]:indptr[q + 1]``: the documents of the qrels, then the other ones in the order in
+    which they are found. Queries are those of the qrels, then the other ones of the runs.
+
+    Parameters
+    ----------
+    runs : mapping of str to Run
+    qrels : Qrels, default=None
+
+    Attributes
+    ----------
+    names : list of str
+    ids : ndarray of shape (n_queries,)
+    indptr : ndarray of shape (n_queries + 1,)
+    docid, query : ndarray of shape (n_rows,)
+        The document of each row, and its query as a place in ``ids``.
+    scores : ndarray of shape (n_runs, n_rows)
+        NaN where the run did not retrieve the document.
+    lengths : ndarray of shape (n_runs, n_queries)
+        Numbers of retrieved documents.
+    labels : ndarray of shape (n_rows,)
+        NaN where nobody judged the document.
 
     Examples
     --------
-    >>> runs = [Run([1, 1], ["c", "b"], [0.9, 0.4]), Run([1, 2], ["a", "a"], [0.5, 0.1])]
-    >>> queries, scores = pool(Qrels([1, 1], ["a", "b"], [1, 2]), runs)
-    >>> queries.docid, queries.labels, scores[0], scores[1]
-    (array(['a', 'b', 'c'], dtype='<U1'), array([ 1.,  2., nan]), array([nan, 0.4, 0.9]), array([0.5, nan, nan]))
+    >>> runs = {"a": Run([1, 1], ["c", "b"], [0.9, 0.4]), "b": Run([1, 2], ["a", "a"], [0.5, 0.1])}
+    >>> pooled = PooledRuns(runs, Qrels([1, 1], ["a", "b"], [1, 2]))
+    >>> pooled.docid, pooled.labels, pooled.scores[0]
+    (array(['a', 'b', 'c', 'a'], dtype='<U1'), array([ 1.,  2., nan, nan]), array([nan, 0.4, 0.9, nan]))
     """
-    n_queries = qrels.groups.ids.size
-    judged = qrels.docid[grouped_rows(qrels.groups)].tolist()
-    retrieved = [run.docid[grouped_rows(run.groups)].tolist() for run in runs]
-    place_in = [{qid: place for place, qid in enumerate(run.groups.ids.tolist())} for run in runs]
-    lengths = np.zeros(n_queries, dtype=np.int64)
-    docid: list[str] = []
-    rows: list[list[int]] = [[] for _ in runs]  # of the retrieved documents in the pool
-    places: list[list[int]] = [[] for _ in runs]  # of the same documents in the run, grouped by query
-    for q, (qid, (start, stop)) in enumerate(
-        zip(qrels.groups.ids.tolist(), pairwise(qrels.groups.indptr.tolist()), strict=True)
-    ):
-        place_of = {doc: place for place, doc in enumerate(judged[start:stop], len(docid))}
-        for number, run in enumerate(runs):
-            if (place := place_in[number].get(qid)) is not None:
-                first, last = run.groups.indptr[place : place + 2].tolist()
-                found = [place_of.setdefault(doc, len(docid) + len(place_of)) for doc in retrieved[number][first:last]]
-                rows[number] += found
-                places[number] += range(first, last)
-        lengths[q] = len(place_of)
-        docid += place_of
-    labels = np.full(len(docid), np.nan)
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
-    n_judged = np.diff(qrels.groups.indptr)
-    is_judged = np.arange(len(docid)) - np.repeat(indptr[:-1], lengths) < np.repeat(n_judged, lengths)
-    labels[is_judged] = qrels.labels[grouped_rows(qrels.groups)]
-    scores = []
-    for run, in_pool, in_run in zip(runs, rows, places, strict=True):
-        column = np.full(len(docid), np.nan)
-        column[in_pool] = run.scores[grouped_rows(run.groups)[in_run]]
-        scores.append(column)
-    names, subtopics = as_text_ids(docid, "docid"), None
-    if qrels.subtopics is not None:
-        judgement = np.full(len(docid), -1)
-        judgement[is_judged] = grouped_rows(qrels.groups)
-        subtopics = qrels.subtopics[judgement]
-    X = np.zeros((len(docid), 0))
-    return Queries.from_groups(X, labels, qrels.groups.ids, indptr, docid=names, subtopics=subtopics), scores
+
+    def __init__(self, runs: Mapping[str, Run], qrels: Qrels | None = None):
+        self.names, self._qrels = list(runs), qrels
+        parts: list[Run | Qrels] = [*([] if qrels is None else [qrels]), *runs.values()]
+        place_of: dict[str, int] = {}
+        query = np.concatenate([_query_of_row(part.groups, place_of) for part in parts])
+        docid = np.concatenate([part.docid for part in parts])
+        self.ids = as_text_ids(list(place_of), "qid")
+        row, first, self.indptr = (np.empty(n, dtype=np.int64) for n in (docid.size, docid.size, self.ids.size + 1))
+        order, lengths = np.argsort(query, kind="stable"), np.bincount(query, minlength=self.ids.size)
+        n_rows = _native.data.number_texts(_letters(docid), order, _bounds(lengths), row, first, self.indptr)
+        self.docid, self.query = docid[first[:n_rows]], query[first[:n_rows]]
+        ends = np.cumsum([part.qid.size for part in parts])
+        rows = np.split(row, ends)[:-1]
+        self.scores = np.full((len(runs), n_rows), np.nan)
+        self.lengths = np.empty((len(runs), self.ids.size), dtype=np.int64)
+        for place, (run, own) in enumerate(zip(runs.values(), rows[len(parts) - len(runs) :], strict=True)):
+            self.scores[place, own] = run.scores
+            self.lengths[place] = np.bincount(self.query[own], minlength=self.ids.size)
+        self._judged_rows = rows[0] if qrels is not None else np.zeros(0, dtype=np.int64)
+        self.labels = np.full(n_rows, np.nan)
+        if qrels is not None:
+            self.labels[self._judged_rows] = qrels.labels
+
+    @cached_property
+    def is_retrieved(self) -> np.ndarray:
+        """Whether a run retrieved the document, of shape (n_runs, n_rows)."""
+        return ~np.isnan(self.scores)
+
+    @cached_property
+    def ranks(self) -> np.ndarray:
+        """Ranks from 1, of shape (n_runs, n_rows), 0 where the run lacks the document.
+
+        Equal scores are ordered by document id as text, descending, as trec_eval orders them.
+        """
+        ranks = np.zeros(self.scores.shape, dtype=np.int64)
+        for place, lengths in enumerate(self.lengths):
+            rows = self._ranked(np.flatnonzero(self.is_retrieved[place]), self.scores[place], lengths)
+            ranks[place, rows] = _ranks(lengths)
+        return ranks
+
+    def run_of(self, scores: np.ndarray, tag: str) -> Run:
+        """Return the run of these scores, with the documents that any run retrieved, the best first."""
+        rows = np.flatnonzero(self.is_retrieved.any(axis=0))
+        lengths = np.bincount(self.query[rows], minlength=self.ids.size)
+        rows = self._ranked(rows, scores, lengths)
+        return Run._of_checked(self.ids[self.query[rows]], self.docid[rows], scores[rows], _ranks(lengths), tag)
+
+    def to_queries(self) -> Queries:
+        """Return the rows as queries without features; the label of a document that is not judged is NaN."""
+        subtopics = None if self._qrels is None else self._qrels.subtopics
+        if subtopics is not None:
+            judgement = np.full(self.docid.size, -1)
+            judgement[self._judged_rows] = np.arange(self._judged_rows.size)
+            subtopics = subtopics[judgement]
+        X = np.zeros((self.docid.size, 0))
+        return Queries.from_groups(X, self.labels, self.ids, self.indptr, docid=self.docid, subtopics=subtopics)
+
+    def _ranked(self, rows: np.ndarray, scores: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """Order rows, ``lengths[q]`` of them for query ``q``, by descending score and then by document id."""
+        _native.data.order_rows(scores, _letters(self.docid), _bounds(lengths), rows)
+        return rows
+
+
+def _query_of_row(groups: Groups, place_of: dict[str, int]) -> np.ndarray:
+    """Return the query of each row of a run or of qrels as a place; add new queries to ``place_of``."""
+    places = np.array([place_of.setdefault(qid, len(place_of)) for qid in groups.ids.tolist()], dtype=np.int64)
+    query = np.empty(int(groups.indptr[-1]), dtype=np.int64)
+    query[grouped_rows(groups)] = np.repeat(places, np.diff(groups.indptr))
+    return query
+
+
+def _letters(texts: np.ndarray) -> np.ndarray:
+    """Return texts as rows of code points; very long ones as their places in the order of all."""
+    if texts.dtype.kind != "U":
+        return (np.unique(texts, return_inverse=True)[1].astype(np.uint32) + 1).reshape(-1, 1)
+    return np.ascontiguousarray(texts).view(np.uint32).reshape(texts.size, texts.dtype.itemsize // 4)
+
+
+def _bounds(lengths: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def _ranks(lengths: np.ndarray) -> np.ndarray:
+    """Return 1, 2, … for each query."""
+    return np.arange(1, int(lengths.sum()) + 1) - np.repeat(_bounds(lengths)[:-1], lengths)
 
 
 def _pair_rows(qrels: Qrels, run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -13,7 +13,7 @@ import plackett
 from plackett.data.judged import Columns, as_judged, as_qrels, as_run, check_no_columns
 from plackett.data.queries import Queries
 from plackett.data.tables.frames import is_frame
-from plackett.data.trec.pool import pool
+from plackett.data.trec.pool import PooledRuns
 from plackett.data.trec.qrels import Qrels
 from plackett.data.trec.run import Run
 from plackett.evaluation.compare.comparison import BEST, RUN, Comparison, listed
@@ -154,7 +154,8 @@ def _of_runs(
         raise ValueError("no judged query is answered by every run. Set complete=True, or leave a run out.")
     qrels = qrels.of_queries(kept)
     runs = {name: run.of_queries(kept) for name, run in runs.items()}
-    queries, columns = pool(qrels, list(runs.values()))
+    pool = PooledRuns(runs, qrels)
+    queries = pool.to_queries()
     pooled = Qrels.of_pool(queries)  # positions beyond the end of a run are then the same for all runs
     tables = {
         name: evaluate(pooled, run, metrics=metrics, convention=rules, complete=True) for name, run in runs.items()
@@ -162,7 +163,7 @@ def _of_runs(
     for name, table in tables.items():
         if not answered[name].issuperset(kept):
             del table.notes[0]  # on unanswered queries; the notes of the comparison name them
-    scores = dict(zip(runs, columns, strict=True))
+    scores = dict(zip(runs, pool.scores, strict=True))
     notes = _notes_on_queries(judged, answered, complete) + _notes_on_documents(queries, scores)
     return queries, tables, scores, notes
 

@@ -1,0 +1,1 @@
+"""Fusion of runs: by fixed rules, or with weights that are learned from judgements."""
