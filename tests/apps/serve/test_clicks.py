@@ -43,9 +43,8 @@ def test_the_log_has_lists_and_clicks_in_the_schema_of_ubi(folder, rankers, log)
         assert client.post("/rank", json={"documents": ROWS}).json()["query_id"] is None
         shown = {"documents": ROWS, "ids": ids, "query": "red shoes", "user": "u7", "k": 2}
         answer = client.post("/rank", json=shown).json()
-        lists = [{"documents": ROWS[:1], "ids": ["a"], "query": "q"}, {"documents": ROWS[:1], "ids": ["a"]}]
-        several = client.post("/rank", json={"lists": lists}).json()["lists"]
-        assert [one["query_id"] is None for one in several] == [False, True]
+        other = client.post("/rank", json={"documents": ROWS[:1], "ids": ["a"], "query": "q"}).json()
+        assert client.post("/rank", json={"documents": ROWS[:1], "ids": ["a"]}).json()["query_id"] is None
         first, second = ({"query_id": answer["query_id"], "id": docid} for docid in expected[:2])
         assert client.post("/click", json={**second, "user": "u7"}).json()["query_id"] == answer["query_id"]
         assert client.post("/click", json={**first, "position": 1}).status_code == 200
@@ -67,7 +66,7 @@ def test_the_log_has_lists_and_clicks_in_the_schema_of_ubi(folder, rankers, log)
         }
         for query_id, user, query, hits in (
             (answer["query_id"], "u7", "red shoes", expected[:2]),
-            (several[0]["query_id"], None, "q", ["a"]),
+            (other["query_id"], None, "q", ["a"]),
         )
     ]
     events = records_of(log, "ubi_events")

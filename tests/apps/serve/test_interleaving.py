@@ -116,10 +116,10 @@ def check_teams(hits, teams, orders):
     ("changes", "reason"),
     [
         ({"user": None}, "no user"),
-        ({"explain": True}, "explain"),
+        ({"explain": 5}, "explain"),
         ({"ids": None}, "no ids or query"),
         ({"query": None}, "no ids or query"),
-        ({"version": "1"}, None),
+        ({"model": "shop@1"}, None),
         ({"model": "shop@2"}, None),
         ({"model": "other"}, None),
     ],

@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 
-pytest.importorskip("fastapi")
+pytest.importorskip("starlette")
 pytest.importorskip("schemathesis")
 
 import schemathesis

@@ -111,7 +111,7 @@ def test_a_damaged_file_keeps_the_model_and_is_reported(folder, damage):
             path.write_bytes(damaged[damage])
         wait_for(lambda: served.service.table.errors)
         assert client.rank()[1]["ranking"] == before
-        assert all(one["contributions"] for one in client.rank(explain=True)[1]["ranking"])
+        assert all(one["contributions"] for one in client.rank(explain=5)[1]["ranking"])
         models = client.ask("GET", "/models")[1]
         assert "linear.plackett" in models["models"][0]["error"]
         assert served.service.metrics.value("swap_failures_total", 'model="linear"') >= 1
@@ -364,6 +364,6 @@ def test_nothing_is_written_and_no_home_is_needed(folder, rankers):
     if trial.returncode:
         pytest.skip("this machine has no namespaces, or another file system at the temporary folder")
     with Process(folder, "linear.plackett", "--workers", "2", "--seconds", "60", inside=inside) as served:
-        answer = Client(served.port).rank(explain=True)[1]
+        answer = Client(served.port).rank(explain=5)[1]
         assert [one["index"] for one in answer["ranking"]] == [one["index"] for one in ranking_of(rankers["linear"])]
         assert served.end() == 0

@@ -1,7 +1,9 @@
 """``POST /rank``: scores, orders, ids, explanations, models, and errors that name what is wrong."""
 
+import html
 import json
 import random
+import shlex
 import sys
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 import plackett as pk
 from plackett.apps.access.errors import RequestError
 from plackett.apps.serve.ranking import answer, rank
-from tests.apps.serve.conftest import DATA, client_of, service_of
+from tests.apps.serve.conftest import DATA, HOME, client_of, service_of
 
 NAMES = list(DATA.feature_names)
 ROWS = DATA.X[:6].astype(np.float64)
@@ -37,17 +39,6 @@ def test_named_features_give_the_same_ranking_in_any_order(client):
     by_order = client.post("/rank", json={"documents": ROWS.tolist()}).json()["ranking"]
     shuffled = [dict(reversed(one.items())) for one in as_objects(ROWS)]
     assert client.post("/rank", json={"documents": shuffled}).json()["ranking"] == by_order
-
-
-def test_several_lists_are_ranked_separately(client, rankers):
-    lists = [DATA.X[:3], DATA.X[10:17], DATA.X[:0], DATA.X[30:31]]
-    body = {"model": "other", "lists": [{"documents": one.tolist()} for one in lists], "k": 5}
-    answer = client.post("/rank", json=body).json()
-    for one, rows in zip(answer["lists"], lists, strict=True):
-        scores = rankers["other"].predict(rows.astype(float), qid=np.zeros(len(rows))).tolist() if len(rows) else []
-        assert [(part["index"], part["score"]) for part in one["ranking"]] == [
-            (place, scores[place]) for place in order_of(scores)[:5]
-        ]
 
 
 def test_ties_keep_the_order_of_the_request(client):
@@ -84,7 +75,7 @@ def test_explanations_without_the_package_of_the_trees_are_refused_with_its_name
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     with client_of(service_of(folder, "grown.plackett")) as client:
         assert client.post("/rank", json={"documents": [ROW]}).status_code == 200
-        refused = client.post("/rank", json={"documents": [ROW], "explain": True})
+        refused = client.post("/rank", json={"documents": [ROW], "explain": 5})
         assert refused.status_code == 409
         assert "Explaining TreeRanker needs lightgbm." in refused.json()["error"]
 
@@ -100,11 +91,15 @@ def test_a_request_chooses_its_model_and_version(client):
     assert [one["may_be_missing"] for one in models[2]["features"]] == [True] * 4
     documents = ROWS.tolist()
     assert client.post("/rank", json={"documents": documents}).json()["version"] == models[0]["checksum"][:12]
-    answer = client.post("/rank", json={"model": "trees", "version": "v1", "documents": documents}).json()
-    assert (answer["model"], answer["version"]) == ("trees", "v1")
-    unknown = client.post("/rank", json={"model": "trees", "version": "v2", "documents": documents})
+    for name in ("trees", "trees@v1", f"linear@{models[0]['checksum'][:12]}"):
+        answer = client.post("/rank", json={"model": name, "documents": documents}).json()
+        assert answer["model"] == name.partition("@")[0]
+        assert (answer["version"] == "v1") == (answer["model"] == "trees")
+    unknown = client.post("/rank", json={"model": "trees@v2", "documents": documents})
     assert (unknown.status_code, unknown.json()["hint"]) == (404, "Its versions are v1.")
-    assert client.post("/rank", json={"model": "none", "documents": documents}).status_code == 404
+    assert unknown.json()["error"] == "there is no version 'v2' of trees."
+    unknown = client.post("/rank", json={"model": "none", "documents": documents})
+    assert (unknown.status_code, unknown.json()["error"]) == (404, "there is no model 'none'.")
 
 
 ROW = ROWS[0].tolist()
@@ -128,18 +123,21 @@ DOCUMENT = as_objects(ROWS)[0]
         ({"documents": [DOCUMENT | {"bm52": 1}]}, "document 0 has the feature 'bm52', which the model does not have."),
         ({"documents": [{NAMES[0]: 1, NAMES[1]: 1}]}, f"document 0 lacks the feature {NAMES[2]!r} and 1 more"),
         ({"documents": [DOCUMENT | {NAMES[1]: "x"}]}, f"document 0, {NAMES[1]} is the string 'x'; expected a number."),
-        ({"lists": [{"documents": [ROW]}, {"documents": [ROW, 1]}]}, "list 1, document 1 is a number"),
-        ({"lists": [{"documents": []}], "documents": []}, "either documents, or lists"),
-        ({"lists": {}}, "lists must be an array"),
-        ({"lists": [1]}, "list 0, a list must be an object"),
+        ({"documents": [ROW, 1]}, "document 1 is a number; expected an array of 4 numbers"),
+        ({"documents": [ROW, DOCUMENT]}, "document 1 is an object; expected an array of 4 numbers"),
+        ({"documents": [[1, 2, 3, 4, "x"]]}, "document 0 has 5 values; expected 4 numbers"),
         ({"documents": [ROW], "ids": []}, "an id for each of 1 documents; found 0 ids"),
-        ({"documents": [ROW], "ids": [1]}, "the id of document 0 must be a string"),
+        ({"documents": [ROW], "ids": "a"}, "ids must be an array with an id for each document."),
+        ({"documents": [ROW], "ids": [1]}, "the id of document 0 must be a string of 1 to 512 characters"),
         ({"documents": [ROW, ROW], "ids": ["a", "a"]}, "two documents have the id 'a'"),
         ({"documents": [ROW], "k": 0}, "k must be a whole number"),
-        ({"documents": [ROW], "explain": "yes"}, "explain must be true"),
-        ({"documents": [ROW] * 101, "explain": True}, "explain takes at most 100 documents"),
+        ({"documents": [ROW], "explain": "yes"}, "explain must be a number of contributions"),
+        ({"documents": [ROW], "explain": True}, "explain must be a number of contributions up to 1,000."),
+        ({"documents": [ROW] * 101, "explain": 5}, "explain takes at most 100 documents"),
         ({"documents": [ROW], "model": 3}, "model must be a string"),
         ({"documents": [ROW], "docs": []}, "unknown field 'docs'"),
+        ({"documents": [ROW], "version": "v1"}, "unknown field 'version'"),
+        ({"documents": [ROW], "lists": []}, "unknown field 'lists'"),
     ],
 )
 def test_wrong_requests_are_refused_with_the_place(client, body, message):
@@ -160,13 +158,12 @@ def test_infinite_numbers_are_refused(client):
     assert response.status_code in (400, 422)
 
 
-def test_limits_of_documents_lists_and_bytes(folder):
-    service = service_of(folder, "linear.plackett", max_docs=10, max_lists=2, max_body=4000)
+def test_limits_of_documents_and_bytes(folder):
+    service = service_of(folder, "linear.plackett", max_docs=10, max_body=4000)
     with client_of(service) as client:
         assert client.post("/rank", json={"documents": [ROW] * 10}).status_code == 200
-        many = client.post("/rank", json={"lists": [{"documents": [ROW] * 6}] * 2})
+        many = client.post("/rank", json={"documents": [ROW] * 11})
         assert (many.status_code, many.json()["code"]) == (413, "too-large")
-        assert client.post("/rank", json={"lists": [{"documents": []}] * 3}).status_code == 422
         assert client.post("/rank", content=b" " * 4001).status_code == 413
 
 
@@ -216,7 +213,7 @@ def test_another_method_is_refused_with_those_that_are_allowed(client):
 def test_the_description_and_the_counters(client):
     paths = client.get("/openapi.json").json()["paths"]
     assert {"/rank", "/models", "/live", "/ready", "/metrics"} <= set(paths)
-    client.post("/rank", json={"lists": [{"documents": [ROW] * 3}] * 2})
+    client.post("/rank", json={"documents": [ROW] * 6})
     client.post("/rank", json={})
     client.get("/nothing")
     lines = client.get("/metrics").text.splitlines()
@@ -225,11 +222,27 @@ def test_the_description_and_the_counters(client):
         'plackett_requests_total{path="/rank",status="422"} 1',
         'plackett_requests_total{path="other",status="404"} 1',
         'plackett_documents_total{model="linear"} 6',
-        'plackett_lists_total{model="linear"} 2',
+        'plackett_lists_total{model="linear"} 1',
         "plackett_rank_seconds_count 1",
         'plackett_rank_seconds_bucket{le="+Inf"} 1',
     ):
         assert line in lines
+
+
+def test_the_page_has_a_request_that_works(client):
+    page = client.get("/").text
+    for text in (
+        "<h2>linear</h2>",
+        "version v1",
+        NAMES[0],
+        'href="/models"',
+        'href="/metrics"',
+        'href="/openapi.json"',
+    ):
+        assert text in page
+    words = shlex.split(html.unescape(page.partition("<code>")[2].partition("</code>")[0]))
+    assert words[:2] == ["curl", f"{HOME}/rank"]
+    assert client.post("/rank", content=words[-1]).status_code == 200
 
 
 def test_random_bodies_are_ranked_or_refused(folder):
@@ -250,10 +263,10 @@ def test_random_bodies_are_ranked_or_refused(folder):
 
     results = set()
     for _ in range(3000):
-        fields = ("model", "version", "ids", "k", "query", "user", "more")
+        fields = ("model", "ids", "k", "explain", "query", "user", "more")
         body = {name: value() for name in fields if rng.random() < 0.15}
         documents = [document() for _ in range(rng.randrange(4))]
-        body |= {"documents": documents} if rng.random() < 0.7 else {"lists": [{"documents": documents}]}
+        body |= {"documents": documents}
         content = bytearray(json.dumps(body).encode())
         if rng.random() < 0.1:
             content[rng.randrange(len(content))] = rng.randrange(256)

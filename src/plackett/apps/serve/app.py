@@ -1,15 +1,10 @@
-"""The ASGI application of the scoring service.
-
-It uses Starlette, on which FastAPI is built, because request bodies are validated by our own code. ``openapi.py``
-describes the same routes with FastAPI, whose import would take most of the startup time.
-"""
+"""The ASGI application of the scoring service."""
 
 from __future__ import annotations
 
 import asyncio
-import functools
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -18,15 +13,17 @@ from pydantic_core import PydanticSerializationError, to_json
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from plackett.apps.access.error_responses import EXCEPTION_HANDLERS
 from plackett.apps.access.errors import RequestError
 from plackett.apps.serve.middleware import ServingMiddleware
+from plackett.apps.serve.openapi import describe
 from plackett.apps.serve.ranking import Ranked, answer, rank
+from plackett.apps.serve.records import event_record, list_record
+from plackett.apps.serve.requests import ClickRequest, parse
 from plackett.apps.serve.service import Service
-from plackett.apps.serve.shown_lists import event_record, list_record, parse_click
 
 INLINE = 2**18  # bytes of a request that is ranked in the event loop, which is faster than passing it to a thread
 SYNC = 1.0  # seconds between two moves of the log to the disk
@@ -77,41 +74,41 @@ def _json(content: Any, status: int = 200, background: BackgroundTask | None = N
     return Response(text, status, media_type="application/json", background=background)
 
 
-async def rank_lists(request: Request) -> Response:
-    """Return the documents of one list, or of several, by descending score."""
+async def rank_list(request: Request) -> Response:
+    """Return the documents of a list by descending score."""
     service: Service = request.app.state.service
     body, request_id = await request.body(), request.state.request_id
-    if len(body) <= INLINE:
-        ranked = rank(body, service.table, service.settings)
-    else:
-        ranked = await anyio.to_thread.run_sync(rank, body, service.table, service.settings)
-    request.state.log.update(model=ranked.model.spec.key, version=ranked.model.version)
-    request.state.log.update(lists=len(ranked.lists), documents=ranked.n_docs)
+    is_large = len(body) > INLINE
+    ranked = await _call(is_large, rank, body, service.table, service.settings)
+    n_docs = len(ranked.order)
+    request.state.log.update(model=ranked.model.spec.key, version=ranked.model.version, documents=n_docs)
     if service.mixer is not None:
-        is_slow, mix = service.mixer.is_slow or len(body) > INLINE, service.mixer.mix
-        ranked = await anyio.to_thread.run_sync(mix, ranked) if is_slow else mix(ranked)
-    query_ids = None if service.log is None else _logged(service, ranked)
-    if ranked.n_explained or len(body) > INLINE:
-        content = await anyio.to_thread.run_sync(answer, ranked, request_id, query_ids)
-    else:
-        content = answer(ranked, request_id, query_ids)
+        ranked = await _call(is_large or service.mixer.is_slow, service.mixer.mix, ranked)
+    query_id = _logged(service, ranked)
+    response = await _call(is_large or bool(ranked.request.explain), answer, ranked, request_id)
+    if service.log is not None:
+        response["query_id"] = query_id
     service.count(ranked)
-    return _json(content, background=_shadow_task(service, ranked, request_id))
+    task = BackgroundTask(service.shadow, ranked, request_id) if service.may_shadow() else None
+    return _json(response, background=task)
 
 
-def _logged(service: Service, ranked: Ranked) -> list[str | None]:
-    """Return the ids of the lists that are in the log now; None for those that are not, or could not be written."""
-    assert service.log is not None
-    query_ids: list[str | None] = [None] * len(ranked.lists)
-    for number in range(len(ranked.lists)):
-        record = list_record(ranked, number)
-        if record is not None:
-            try:
-                service.log.add_list(record)
-                query_ids[number] = record["query_id"]
-            except OSError as error:  # the lists are returned anyway
-                service.log_failed(error)
-    return query_ids
+async def _call(is_slow: bool, work: Callable[..., Any], *values: Any) -> Any:
+    """Return ``work(*values)``, computed in a thread if it is slow."""
+    return await anyio.to_thread.run_sync(work, *values) if is_slow else work(*values)
+
+
+def _logged(service: Service, ranked: Ranked) -> str | None:
+    """Return the id of a list that is in the log now; None if it is not, or could not be written."""
+    record = None if service.log is None else list_record(ranked)
+    if service.log is None or record is None:
+        return None
+    try:
+        service.log.add_list(record)
+    except OSError as error:  # the list is returned anyway
+        service.log_failed(error)
+        return None
+    return record["query_id"]
 
 
 async def click(request: Request) -> Response:
@@ -119,7 +116,7 @@ async def click(request: Request) -> Response:
     service: Service = request.app.state.service
     if service.log is None:
         raise RequestError(409, "off", "this server logs no clicks.", "Start it with --log FOLDER.")
-    record = event_record(parse_click(await request.body()))
+    record = event_record(parse(ClickRequest, await request.body()))
     try:
         service.log.add_event(record)
     except OSError as error:
@@ -128,10 +125,6 @@ async def click(request: Request) -> Response:
         raise RequestError(503, "log", f"the click cannot be logged now{reason}.", "Send it again later.") from error
     service.metrics.add("clicks_total")
     return _json({"query_id": record["query_id"], "timestamp": record["timestamp"]})
-
-
-def _shadow_task(service: Service, ranked: Ranked, request_id: str) -> BackgroundTask | None:
-    return BackgroundTask(service.shadow, ranked, request_id) if service.may_shadow() else None
 
 
 async def models(request: Request) -> Response:
@@ -159,18 +152,29 @@ async def metrics(request: Request) -> Response:
 
 async def openapi(request: Request) -> Response:
     """Return the description of the API."""
-    return _json(await anyio.to_thread.run_sync(_description))
+    return _json(describe(ROUTES))
 
 
-@functools.cache
-def _description() -> dict[str, Any]:
-    from plackett.apps.serve.openapi import describe  # imports FastAPI
+async def home(request: Request) -> Response:
+    """Return a page with the models, their features and an example of a request."""
+    from jinja2 import Environment, PackageLoader
 
-    return describe(ROUTES)
+    service: Service = request.app.state.service
+    page = Environment(loader=PackageLoader("plackett.apps.serve", "."), autoescape=True).get_template("home.html")
+    example = {"documents": [[0] * service.table.get().schema.n, [1] * service.table.get().schema.n], "ids": ["a", "b"]}
+    return HTMLResponse(
+        page.render(
+            models=service.models(),
+            example=json.dumps(example),
+            url=f"{request.url.scheme}://{request.url.netloc}",
+            has_token=service.settings.token is not None,
+        )
+    )
 
 
 ROUTES = (
-    Route("/rank", rank_lists, methods=["POST"]),
+    Route("/", home),
+    Route("/rank", rank_list, methods=["POST"]),
     Route("/click", click, methods=["POST"]),
     Route("/models", models),
     Route("/live", live),

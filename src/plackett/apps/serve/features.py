@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import difflib
-import math
-import struct
-from itertools import chain
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from plackett.apps.access.errors import RequestError
+from plackett.apps.serve.requests import invalid
 from plackett.rankers.scoring.scorer import Scorer
 from plackett.validation import count_of, feature_labels
 
-_NUMBERS = {float, int}
+_VALUE = Annotated[float, Field(allow_inf_nan=False)] | None
+_ROW = Annotated[list[_VALUE], Field(fail_fast=True)]
+_ROWS = TypeAdapter(Annotated[list[_ROW], Field(fail_fast=True)], config=ConfigDict(strict=True))
+_KINDS = {dict: "an object", list: "an array", bool: "a Boolean", type(None): "null"}
 
 
 class FeatureSchema:
@@ -33,7 +34,6 @@ class FeatureSchema:
             self.names = tuple(str(number) for number in range(scorer.first_index, scorer.first_index + self.n))
         self._column = None if self.names is None else {name: column for column, name in enumerate(self.names)}
         self.labels = feature_labels(self.n, scorer.feature_names, scorer.first_index)
-        self._row = f"{self.n}d"  # struct format of a packed row
         self.takes_missing = [scorer.takes_missing or column in scorer.category_columns for column in range(self.n)]
 
     def is_same(self, other: FeatureSchema) -> bool:
@@ -45,40 +45,35 @@ class FeatureSchema:
         names = self.names or (None,) * self.n
         return [{"name": name, "may_be_missing": may} for name, may in zip(names, self.takes_missing, strict=True)]
 
-    def rows(self, documents: Any, where: str) -> np.ndarray:
-        """Return the documents of a list as an array; ``where`` begins the messages of errors, such as "list 3, "."""
-        if type(documents) is not list:
-            raise _invalid(f"{where}documents must be an array of documents, not {_shown(documents)}.")
+    def rows(self, documents: list[Any]) -> np.ndarray:
+        """Return the documents of a list as an array; raise a `RequestError` about a document or a value."""
         if documents and type(documents[0]) is dict:
-            documents = [self._ordered(document, f"{where}document {i}") for i, document in enumerate(documents)]
-        X = np.empty((len(documents), self.n))
+            documents = [self._ordered(document, f"document {i}") for i, document in enumerate(documents)]
         try:
-            for i, document in enumerate(documents):
-                struct.pack_into(self._row, X.data, i * X.strides[0], *document)
-            is_plain = set(map(type, chain.from_iterable(documents))) <= _NUMBERS  # Booleans were packed too
-        except (TypeError, OverflowError, struct.error):
-            is_plain = False
-        if not is_plain:
-            X = self._checked(documents, where)
-        if np.isinf(X).any():
-            place = int(np.argmax(np.isinf(X)))
-            raise _invalid(f"{self._place(place, where)} is too large for a 64-bit number.")
+            rows = _ROWS.validate_python(documents)
+        except ValidationError as error:
+            wrong = error.errors(include_url=False)[0]
+            row, *column = wrong["loc"]
+            if not column or len(documents[row]) != self.n:
+                self._raise_shape(documents[row], f"document {row}")
+            self._raise_value(wrong["input"], f"document {row}, {self.labels[column[0]]}", column[0])
+        for i, row in enumerate(rows):
+            if len(row) != self.n:
+                self._raise_shape(row, f"document {i}")
+        X = np.array(rows, dtype=np.float64).reshape(len(rows), self.n)
+        refused = np.isnan(X) & ~np.array(self.takes_missing)
+        if refused.any():
+            i, column = divmod(int(refused.argmax()), self.n)
+            what = "is null; this model takes no missing values there."
+            raise invalid(f"document {i}, {self.labels[column]} {what}")
         return X
-
-    def _checked(self, documents: list[Any], where: str) -> np.ndarray:
-        """Return the rows, some with missing values, or raise an error about a document or a value."""
-        for i, document in enumerate(documents):
-            if type(document) is not list or len(document) != self.n:
-                self._raise_shape(document, f"{where}document {i}")
-        values = [self._number(value, place, where) for place, value in enumerate(chain.from_iterable(documents))]
-        return np.array(values, dtype=np.float64).reshape(len(documents), self.n)
 
     def _ordered(self, document: Any, where: str) -> list[Any]:
         if type(document) is not dict:
-            raise _invalid(f"{where} is {_shown(document)}, but the first is an object. Use one form for all.")
+            raise invalid(f"{where} is {_shown(document)}, but the first is an object. Use one form for all.")
         column_of = self._column
         if column_of is None:
-            raise _invalid(
+            raise invalid(
                 f"{where} has named features, but this model has no names. Give arrays of {count_of(self.n, 'number')}."
             )
         row: list[Any] = [None] * self.n
@@ -87,54 +82,34 @@ class FeatureSchema:
             if column is None:
                 near = difflib.get_close_matches(name[:100], column_of, n=1)
                 hint = f"Did you mean {near[0]!r}?" if near else "GET /models lists the features."
-                raise _invalid(f"{where} has the feature {name[:100]!r}, which the model does not have.", hint)
+                raise invalid(f"{where} has the feature {name[:100]!r}, which the model does not have.", hint)
             row[column] = value
         if len(document) < self.n:
-            self._check_missing(document, where)
+            self._check_complete(document, where)
         return row
 
-    def _check_missing(self, document: dict[str, Any], where: str) -> None:
+    def _check_complete(self, document: dict[str, Any], where: str) -> None:
         assert self.names is not None
         missing = [n for n, may in zip(self.names, self.takes_missing, strict=True) if not may and n not in document]
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-            raise _invalid(f"{where} lacks the feature {missing[0]!r}{more}; this model takes no missing values.")
+            raise invalid(f"{where} lacks the feature {missing[0]!r}{more}; this model takes no missing values.")
 
     def _raise_shape(self, document: Any, where: str) -> None:
         what = f"{count_of(self.n, 'number')}, one for each feature of the model in its order"
         if type(document) is list:
-            raise _invalid(
+            raise invalid(
                 f"{where} has {count_of(len(document), 'value')}; expected {what}.", "GET /models lists them."
             )
-        raise _invalid(f"{where} is {_shown(document)}; expected an array of {what}, or an object with named features.")
+        raise invalid(f"{where} is {_shown(document)}; expected an array of {what}, or an object with named features.")
 
-    def _number(self, value: Any, place: int, where: str) -> float:
-        """Return one value as a number; null is a missing value."""
-        if value is None:
-            if not self.takes_missing[place % self.n]:
-                raise _invalid(f"{self._place(place, where)} is null; this model takes no missing values there.")
-            return math.nan
-        if type(value) not in _NUMBERS:
-            expected = "a number or null" if self.takes_missing[place % self.n] else "a number"
-            raise _invalid(f"{self._place(place, where)} is {_shown(value)}; expected {expected}.")
-        try:
-            return float(value)
-        except OverflowError:
-            raise _invalid(f"{self._place(place, where)} is too large for a 64-bit number.") from None
-
-    def _place(self, place: int, where: str) -> str:
-        document, column = divmod(place, self.n)
-        return f"{where}document {document}, {self.labels[column]}"
-
-
-def _invalid(message: str, hint: str | None = None) -> RequestError:
-    return RequestError(422, "invalid", message, hint)
-
-
-_KINDS = {dict: "an object", list: "an array", str: "a string", bool: "a Boolean", type(None): "null"}
+    def _raise_value(self, value: Any, where: str, column: int) -> None:
+        if type(value) in (int, float):
+            raise invalid(f"{where} is too large for a 64-bit number.")
+        expected = "a number or null" if self.takes_missing[column] else "a number"
+        raise invalid(f"{where} is {_shown(value)}; expected {expected}.")
 
 
 def _shown(value: Any) -> str:
     """Return a description of a JSON value for messages."""
-    kind = _KINDS.get(type(value), "a number")
-    return f"the string {value[:40]!r}" if type(value) is str else kind
+    return f"the string {value[:40]!r}" if type(value) is str else _KINDS.get(type(value), "a number")

@@ -16,7 +16,7 @@ from plackett.apps.access.errors import RequestError
 from plackett.apps.serve.logs import log_event
 from plackett.apps.serve.metrics import Metrics
 from plackett.apps.serve.models import ModelTable, ServedModel
-from plackett.apps.serve.ranking import Ranked, rows_for, score_lists
+from plackett.apps.serve.ranking import Ranked, rank_by
 from plackett.apps.serve.settings import InterleaveSettings
 from plackett.clicks.interleaving.interleaver import Interleaver
 
@@ -43,60 +43,57 @@ class Mixer:
         return self._settings.method == "optimised"
 
     def mix(self, ranked: Ranked) -> Ranked:
-        """Return the lists of a request, those that take part with the orders of the test."""
-        if ranked.names_version or ranked.model.spec.key != self._settings.rankers[0]:
+        """Return the list of a request, with the order of the test if it takes part."""
+        request = ranked.request
+        if "@" in (request.model or "") or ranked.model.spec.key != self._settings.rankers[0]:
             return ranked
-        numbers = [number for number, one in enumerate(ranked.lists) if one.ids and one.query is not None]
-        if len(numbers) < len(ranked.lists):
-            self._skip("no ids or query", len(ranked.lists) - len(numbers))
-        reason = "explain" if ranked.n_explained else "no user" if not ranked.user else None
-        if reason is not None:
-            self._skip(reason, len(numbers))
-            return ranked
+        if not request.ids or request.query is None:
+            return self._skip(ranked, "no ids or query")
+        if request.explain or not request.user:
+            return self._skip(ranked, "explain" if request.explain else "no user")
         try:
-            return self._mixed(ranked, numbers)
+            return self._mixed(ranked, request.ids)
         except (RequestError, ValueError) as error:  # such as a value that only the other model refuses
-            self._skip("failed", len(numbers))
             message = error.message if isinstance(error, RequestError) else str(error)
             log_event("not interleaved", logging.WARNING, error=message)
-            return ranked
+            return self._skip(ranked, "failed")
 
-    def _mixed(self, ranked: Ranked, numbers: list[int]) -> Ranked:
-        models = [ranked.model, *(self._table.get(key) for key in self._settings.rankers[1:])]
-        test = self._test(models)
-        orders = [[ranked.orders[number] for number in numbers]]
-        for model in models[1:]:
-            rows = [rows_for(model, ranked, number) for number in numbers]
-            orders.append([np.argsort(-scores, kind="stable") for scores in score_lists(model, rows)])
+    def _mixed(self, ranked: Ranked, ids: list[str]) -> Ranked:
+        others = [self._table.get(key) for key in self._settings.rankers[1:]]
+        models, orders = [ranked.model, *others], [ranked.order, *(rank_by(model, ranked) for model in others)]
+        test, request = self._test(models), ranked.request
+        depth = max(DEPTH, test.k)
+        lists = {
+            model.spec.key: [ids[row] for row in order[:depth].tolist()]
+            for model, order in zip(models, orders, strict=True)
+        }
+        drawn = test.draw(lists, key=request.query, unit=request.user, k=request.k)
+        row_of = {docid: row for row, docid in enumerate(ids)}
+        rows = np.array([row_of[docid] for docid in drawn.documents], dtype=ranked.order.dtype)
+        rest = ranked.order[~np.isin(ranked.order, rows)]  # further documents are those of the first model
         rankers = [{"model": one.spec.key, "version": one.version, "checksum": one.short_checksum} for one in models]
-        about: dict[str, Any] = {"test": test.test, "method": test.method, "k": test.k, "rankers": rankers}
-        mixed, mixed_orders = {}, {}
-        for number, *own in zip(numbers, *orders, strict=True):
-            ids, query = ranked.lists[number].ids, ranked.lists[number].query
-            assert ids is not None
-            depth = max(DEPTH, test.k)
-            lists = {
-                model.spec.key: [ids[place] for place in order[:depth].tolist()]
-                for model, order in zip(models, own, strict=True)
-            }
-            shown = test.draw(lists, key=query, unit=ranked.user, k=ranked.k)
-            place_of = {docid: place for place, docid in enumerate(ids)}
-            places = [place_of[docid] for docid in shown.documents]
-            rest = own[0][~np.isin(own[0], places)]  # further documents are those of the first model
-            mixed_orders[number] = np.concatenate([np.array(places, dtype=own[0].dtype), rest])
-            mixed[number] = {**about, "list": shown.id, "n_mixed": len(places), "basis": shown.basis}
-            if test.method.startswith("team-draft"):
-                mixed[number]["teams"] = [_team(row, rankers) for row in shown.basis]
-        self._metrics.add("interleaved_total", value=len(numbers))
-        return replace(ranked, mixed=mixed, mixed_orders=mixed_orders)
+        mixed: dict[str, Any] = {
+            "test": test.test,
+            "method": test.method,
+            "k": test.k,
+            "rankers": rankers,
+            "list": drawn.id,
+            "n_mixed": len(rows),
+            "basis": drawn.basis,
+        }
+        if test.method.startswith("team-draft"):
+            mixed["teams"] = [_team(row, rankers) for row in drawn.basis]
+        self._metrics.add("interleaved_total")
+        return replace(ranked, shown=np.concatenate([rows, rest]), mixed=mixed)
 
     def _test(self, models: list[ServedModel]) -> Interleaver:
         method, k, rankers = self._settings.method, self._settings.k, list(self._settings.rankers)
         named = ", ".join(f"{model.spec.key} {model.short_checksum}" for model in models)
         return Interleaver(method, k=k, random_state=self._seed, rankers=rankers, test=f"{named}; {method}, k {k}")
 
-    def _skip(self, reason: str, n_lists: int) -> None:
-        self._metrics.add("interleaving_skipped_total", f'reason="{reason}"', n_lists)
+    def _skip(self, ranked: Ranked, reason: str) -> Ranked:
+        self._metrics.add("interleaving_skipped_total", f'reason="{reason}"')
+        return ranked
 
 
 def _team(credits: list[float], rankers: list[dict[str, str]]) -> str | None:

@@ -155,19 +155,18 @@ class ModelTable:
     def __iter__(self):
         return iter(tuple(self._models.values()))
 
-    def get(self, name: str | None = None, version: str | None = None) -> ServedModel:
-        """Return a model: the first one of this name and version, which may be None; raise a `RequestError`."""
-        models = tuple(self._models.values())
-        of_name = [model for model in models if name in (None, model.spec.name, model.spec.key)]
+    def get(self, key: str | None = None) -> ServedModel:
+        """Return a model by ``NAME`` or ``NAME@VERSION``, by default the first; raise a `RequestError`."""
+        name, at, version = (key or "").partition("@")
+        of_name = [model for model in self if key is None or model.spec.name == name]
         if not of_name:
-            names = ", ".join(self._models)
-            raise RequestError(404, "not-found", f"there is no model {name!r}.", f"The models are {names}.")
+            hint = f"The models are {', '.join(self._models)}."
+            raise RequestError(404, "not-found", f"there is no model {key!r}.", hint)
         for model in of_name:
-            if version in (None, model.version):
+            if not at or model.version == version:
                 return model
-        versions = ", ".join(model.version for model in of_name)
-        hint = f"Its versions are {versions}."
-        raise RequestError(404, "not-found", f"there is no version {version!r} of {of_name[0].spec.name}.", hint)
+        hint = f"Its versions are {', '.join(model.version for model in of_name)}."
+        raise RequestError(404, "not-found", f"there is no version {version!r} of {name}.", hint)
 
     def swap(self, model: ServedModel) -> None:
         """Replace the model of the same name and version; running requests keep theirs."""

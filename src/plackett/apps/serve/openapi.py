@@ -1,40 +1,55 @@
-"""The OpenAPI description of the scoring service, which FastAPI generates from its routes and schemas."""
+"""The OpenAPI description of the scoring service, from its routes and from the models of requests and responses."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from fastapi import FastAPI
-from starlette.responses import PlainTextResponse
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
 from starlette.routing import Route
 
 from plackett import __version__
-from plackett.apps.serve import schemas
+from plackett.apps.serve import requests
 
 DESCRIPTION = (
     "Ranks lists of documents by their features. Errors are objects with `error` and `hint`.\n\n"
     "If the server has a token, requests send `Authorization: Bearer TOKEN`."
 )
-ERRORS: dict[int | str, dict[str, Any]] = {
-    "4XX": {"model": schemas.ErrorResponse, "description": "The request has an error."},
-    "5XX": {"model": schemas.ErrorResponse, "description": "The server cannot process the request now."},
+BODIES: dict[str, type[BaseModel]] = {"/rank": requests.RankRequest, "/click": requests.ClickRequest}
+RESPONSES: dict[str, type[BaseModel] | str] = {
+    "/": "text/html",
+    "/rank": requests.RankResponse,
+    "/click": requests.ClickResponse,
+    "/models": requests.ModelsResponse,
+    "/live": requests.Status,
+    "/ready": requests.Status,
+    "/metrics": "text/plain",
 }
-# parts of the description that FastAPI cannot derive from the handler of a route
-DETAILS: dict[str, dict[str, Any]] = {
-    "/rank": {"response_model": schemas.RankResponse, "openapi_extra": schemas.RANK_BODY},
-    "/click": {"response_model": schemas.ClickResponse, "openapi_extra": schemas.CLICK_BODY},
-    "/models": {"response_model": schemas.ModelsResponse},
-    "/live": {"response_model": schemas.Status},
-    "/ready": {"response_model": schemas.Status},
-    "/metrics": {"response_class": PlainTextResponse},
-}
+ERRORS = {"4XX": "The request has an error.", "5XX": "The server cannot process the request now."}
 
 
 def describe(routes: Iterable[Route]) -> dict[str, Any]:
     """Return the description of all routes; their summaries are the docstrings of their handlers."""
-    app = FastAPI(title="plackett serve", version=__version__, description=DESCRIPTION)
+    models = {*BODIES.values(), *RESPONSES.values(), requests.ErrorResponse} - {"text/html", "text/plain"}
+    kinds = sorted(((model, "validation") for model in models), key=lambda kind: kind[0].__name__)
+    schemas = models_json_schema(kinds, ref_template="#/components/schemas/{model}")[1]["$defs"]
+    paths: dict[str, Any] = {}
     for route in routes:
-        methods = sorted((route.methods or set()) - {"HEAD"})
-        app.add_api_route(route.path, route.endpoint, methods=methods, responses=ERRORS, **DETAILS[route.path])
-    return app.openapi()
+        text = " ".join((route.endpoint.__doc__ or "").split())
+        operation: dict[str, Any] = {"summary": text, "operationId": route.name}
+        if route.path in BODIES:
+            operation["requestBody"] = {"required": True, "content": _content(BODIES[route.path])}
+        responses = {"200": {"description": "Success.", "content": _content(RESPONSES[route.path])}}
+        for status, meaning in ERRORS.items():
+            responses[status] = {"description": meaning, "content": _content(requests.ErrorResponse)}
+        (method,) = (route.methods or set()) - {"HEAD"}
+        paths[route.path] = {method.lower(): {**operation, "responses": responses}}
+    info = {"title": "plackett serve", "version": __version__, "description": DESCRIPTION}
+    return {"openapi": "3.1.0", "info": info, "paths": paths, "components": {"schemas": schemas}}
+
+
+def _content(model: type[BaseModel] | str) -> dict[str, Any]:
+    if isinstance(model, str):
+        return {model: {"schema": {"type": "string"}}}
+    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}}

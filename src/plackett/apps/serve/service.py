@@ -7,20 +7,18 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from plackett.apps.access.errors import RequestError
 from plackett.apps.serve.logs import log_event
 from plackett.apps.serve.metrics import Metrics
 from plackett.apps.serve.models import ModelTable, ServedModel
-from plackett.apps.serve.ranking import Ranked, rows_for, score_lists
+from plackett.apps.serve.ranking import Ranked, rank_by
 from plackett.apps.serve.settings import ServingSettings
 
 if TYPE_CHECKING:
     from plackett.apps.serve.interleaving import Mixer
     from plackett.apps.serve.log import Log
 
-PATHS = ("/rank", "/click", "/models", "/live", "/ready", "/metrics", "/openapi.json")
+PATHS = ("/", "/rank", "/click", "/models", "/live", "/ready", "/metrics", "/openapi.json")
 MAX_PENDING = 64  # requests that wait for the shadow model
 ORDER_LOGGED = 100  # documents of an order in the log
 
@@ -99,10 +97,10 @@ class Service:
         log_event("not logged", logging.ERROR, error=str(error))
 
     def count(self, ranked: Ranked) -> None:
-        """Count the lists and documents of a request."""
+        """Count the list of a request and its documents."""
         labels = f'model="{ranked.model.spec.key}"'
-        self.metrics.add("lists_total", labels, len(ranked.lists))
-        self.metrics.add("documents_total", labels, ranked.n_docs)
+        self.metrics.add("lists_total", labels)
+        self.metrics.add("documents_total", labels, len(ranked.order))
 
     def models(self) -> list[dict[str, Any]]:
         """Return the response to ``GET /models``."""
@@ -135,7 +133,7 @@ class Service:
         return False
 
     def shadow(self, ranked: Ranked, request_id: str) -> None:
-        """Score the lists of a request with the shadow model too, and log both orders."""
+        """Score the list of a request with the shadow model too, and log both orders."""
         try:
             model = self.table.get(self.settings.shadow)
             if model.spec.key == ranked.model.spec.key:
@@ -151,22 +149,19 @@ class Service:
                 self._n_pending -= 1
 
     def _log_shadow(self, model: ServedModel, ranked: Ranked, request_id: str) -> None:
-        rows = [rows_for(model, ranked, number) for number in range(len(ranked.lists))]
-        for number, (order, scores) in enumerate(zip(ranked.orders, score_lists(model, rows), strict=True)):
-            other = np.argsort(-scores, kind="stable")
-            log_event(
-                "shadow",
-                request_id=request_id,
-                list=number,
-                model=ranked.model.spec.key,
-                version=ranked.model.version,
-                shadow=model.spec.key,
-                shadow_version=model.version,
-                ids=ranked.lists[number].ids,
-                order=order[:ORDER_LOGGED].tolist(),
-                shadow_order=other[:ORDER_LOGGED].tolist(),
-                same_first=bool(order.size and order[0] == other[0]),
-            )
+        order, other = ranked.order, rank_by(model, ranked)
+        log_event(
+            "shadow",
+            request_id=request_id,
+            model=ranked.model.spec.key,
+            version=ranked.model.version,
+            shadow=model.spec.key,
+            shadow_version=model.version,
+            ids=ranked.request.ids,
+            order=order[:ORDER_LOGGED].tolist(),
+            shadow_order=other[:ORDER_LOGGED].tolist(),
+            same_first=bool(order.size and order[0] == other[0]),
+        )
 
 
 def make_metrics(table: ModelTable, n_workers: int = 1) -> Metrics:

@@ -55,9 +55,7 @@ class ServingSettings(ServerSettings):
     Attributes
     ----------
     max_docs : int
-        Maximum documents of a request, over all its lists.
-    max_lists : int
-        Maximum lists of a request.
+        Maximum documents of a request.
     poll : float
         Seconds between checks of the model files; 0 turns swapping off.
     shadow : str or None
@@ -72,7 +70,6 @@ class ServingSettings(ServerSettings):
     max_body: int = 16 * MEGABYTE
     seconds: float = 5.0
     max_docs: int = 10_000
-    max_lists: int = 1_000
     poll: float = 1.0
     shadow: str | None = None
     log: str | None = None
