@@ -15,15 +15,27 @@ from dataclasses import replace
 import numpy as np
 
 import plackett as pk
-from plackett.apps.access.server import open_ports
-from plackett.apps.serve.logs import start_logging
-from plackett.apps.serve.models import ModelTable, load_model
+from plackett.apps.access.server import open_port
+from plackett.apps.serve.models import ModelSpec, ModelTable, load_model
 from plackett.apps.serve.server import run_service
-from plackett.apps.serve.service import Service, make_metrics
-from plackett.apps.serve.settings import ModelSpec, ServingSettings
-from plackett.apps.serve.workers import run_workers
+from plackett.apps.serve.service import Service
+from plackett.apps.serve.settings import ServingSettings
 
 Score = Callable[[np.ndarray, object], np.ndarray]
+
+
+class PeerScores:
+    """The scores of another library, which each worker loads for itself."""
+
+    def __init__(self, name: str, path: str):
+        self._about = name, path
+        self._score = SCORES[name](path)
+
+    def __call__(self, rows: np.ndarray, indptr: object) -> np.ndarray:
+        return self._score(rows, indptr)
+
+    def __reduce__(self) -> tuple:
+        return PeerScores, self._about
 
 
 def lightgbm_scores(path: str) -> Score:
@@ -50,17 +62,10 @@ def main() -> None:
     pk.set_n_threads(1)
     model = load_model(ModelSpec(name, None, path))
     if name in SCORES:
-        model = replace(model, scorer=replace(model.scorer, model=SCORES[name](path)))
-    settings = ServingSettings(poll=0.0, is_logging_requests=False)
-    table = ModelTable([model])
-    listeners = open_ports("127.0.0.1", 0, workers)
-    print(f"port {listeners[0].getsockname()[1]}", flush=True)
-    start_logging()
-    service = Service(table, settings, make_metrics(table, workers + 1))
-    if workers == 1:
-        run_service(service, listeners[0])
-    else:
-        run_workers(service, listeners)
+        model = replace(model, scorer=replace(model.scorer, model=PeerScores(name, path)))
+    listener = open_port("127.0.0.1", 0)
+    print(f"port {listener.getsockname()[1]}", flush=True)
+    run_service(Service(ModelTable([model]), ServingSettings(poll=0.0, workers=workers)), listener)
 
 
 if __name__ == "__main__":

@@ -130,9 +130,9 @@ def rank() -> Work:
     from starlette.testclient import TestClient
 
     from plackett.apps.serve.app import create_app
-    from plackett.apps.serve.models import ModelTable, load_model
+    from plackett.apps.serve.models import ModelSpec, ModelTable, load_model
     from plackett.apps.serve.service import Service
-    from plackett.apps.serve.settings import ModelSpec, ServingSettings
+    from plackett.apps.serve.settings import ServingSettings
 
     pk.LinearRanker().fit(_lists()).save("lists.plackett")
     service = Service(ModelTable([load_model(ModelSpec.parse("lists.plackett"))]), ServingSettings())

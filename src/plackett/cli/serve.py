@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 from typing import TYPE_CHECKING, Annotated, Any
@@ -78,7 +77,7 @@ def serve(
             "--interleave-k", min=1, rich_help_panel=INTERLEAVING, help="Documents mixed at the top of a list (10)."
         ),
     ] = None,
-    workers: Annotated[int, typer.Option("--workers", min=1, max=256, help="Processes that share the models.")] = 1,
+    workers: Annotated[int, typer.Option("--workers", min=1, max=256, help="Processes behind the port.")] = 1,
     poll: Annotated[
         float,
         typer.Option(
@@ -101,15 +100,13 @@ def serve(
     from plackett.cli.shared import inputs, output
     from plackett.cli.shared.parameters import usage_errors
 
-    for package in ("starlette", "uvicorn"):  # parts of FastAPI; the rest is loaded when it is needed
+    for package in ("starlette", "uvicorn", "pydantic", "prometheus_client"):
         import_optional(package, extra="web", needed_for="plackett serve")
-    from plackett.apps.access.server import address_of, open_ports
+    from plackett.apps.access.server import address_of, open_port
     from plackett.apps.serve.log import prepare_log
-    from plackett.apps.serve.logs import start_logging
-    from plackett.apps.serve.models import ModelTable, load_model
+    from plackett.apps.serve.models import ModelSpec, ModelTable, load_model
     from plackett.apps.serve.server import run_service
-    from plackett.apps.serve.service import Service, make_metrics
-    from plackett.apps.serve.settings import ModelSpec
+    from plackett.apps.serve.service import Service
 
     with usage_errors():
         specs = [ModelSpec.parse(text) for text in models]
@@ -123,17 +120,15 @@ def serve(
             log=log,
             interleave=_interleaving(interleave, {"method": method, "k": interleave_k}),
             poll=poll,
+            workers=workers,
         )
-        if workers > 1 and not hasattr(os, "fork"):
-            raise ValueError("--workers needs a system with fork; run several services behind a proxy instead.")
+        if workers > 1 and os.name != "posix":
+            raise ValueError("--workers needs Linux or macOS; run several services behind a proxy instead.")
     inputs.check_exists(*(spec.path for spec in specs))
-    with contextlib.ExitStack() as stack:
-        if log is not None:  # before the workers start, which would fail one by one
-            prepare_log(log)
-        listeners = [stack.enter_context(listener) for listener in open_ports(host, port, workers)]
-        table = ModelTable(map(load_model, specs))
-        # one worker is this process; more have a row of counters each, and their parent another one
-        service = Service(table, settings, make_metrics(table, 1 if workers == 1 else workers + 1))
+    if log is not None:  # before the workers start, which would fail one by one
+        prepare_log(log)
+    with open_port(host, port) as listener:
+        service = Service(ModelTable(map(load_model, specs)), settings)
         _warn_of_same_models(service)
         for model in service.table:
             output.note(f"{model.spec.key}: {model.scorer!r}, version {model.version}")
@@ -141,15 +136,9 @@ def serve(
             output.note("plain HTTP: the token is sent unencrypted; anyone who can read the traffic can use it")
         if token is None and settings.token is not None:
             output.note(f"The token is {settings.token}")
-        address = address_of(listeners[0], settings).partition("?")[0]
+        address = address_of(listener, settings).partition("?")[0]
         output.note(f"Serving at {address} (stop it with Ctrl-C)")
-        start_logging()
-        if workers == 1:
-            run_service(service, listeners[0])
-        else:
-            from plackett.apps.serve.workers import run_workers
-
-            run_workers(service, listeners)
+        run_service(service, listener)
 
 
 def _interleaving(names: str | None, options: dict[str, Any]) -> InterleaveSettings | None:

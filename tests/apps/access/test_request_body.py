@@ -10,13 +10,14 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
+import uvicorn
 from starlette.requests import Request
 
 from plackett.apps.access import guard
 from plackett.apps.access.error_responses import error_response
 from plackett.apps.access.errors import RequestError
 from plackett.apps.access.guard import RequestGuard, Sender, read_body
-from plackett.apps.access.server import make_server, open_port
+from plackett.apps.access.server import open_port, server_config
 from plackett.apps.access.settings import ServerSettings
 
 POST = b"POST /api/v1/refine HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n"
@@ -52,7 +53,7 @@ class Guard(RequestGuard):
 @contextlib.contextmanager
 def served(app):
     """The port of a server in a thread."""
-    server = make_server(app)
+    server = uvicorn.Server(server_config(app))
     with open_port("127.0.0.1", 0) as listener:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()

@@ -4,20 +4,23 @@ import socket
 import threading
 import time
 import warnings
+from dataclasses import replace
 
 import pytest
 
-pytest.importorskip("fastapi")
+pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
+pytest.importorskip("prometheus_client")
+
+import uvicorn
 
 import plackett as pk
-from plackett.apps.access.server import make_server, open_port
+from plackett.apps.access.server import open_port, server_config
 from plackett.apps.serve.app import create_app
 from plackett.apps.serve.log import prepare_log
-from plackett.apps.serve.models import ModelTable, load_model
+from plackett.apps.serve.models import ModelSpec, ModelTable, load_model
 from plackett.apps.serve.service import Service
-from plackett.apps.serve.settings import ModelSpec, ServingSettings
-from plackett.apps.serve.watching import Watcher
+from plackett.apps.serve.settings import ServingSettings
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # which of two HTTP clients is used is of no interest here
@@ -58,6 +61,11 @@ def open_log(service):
     service.open_log()
 
 
+def count_of(service, name, **labels):
+    """Return the value of a counter."""
+    return service.metrics.registry.get_sample_value(f"plackett_{name}_total", labels) or 0
+
+
 def client_of(service):
     return TestClient(create_app(service), base_url=HOME, raise_server_exceptions=False)
 
@@ -69,18 +77,17 @@ def client(folder):
 
 
 class Served:
-    """A service behind a port of this process, with a watcher of its files."""
+    """A service behind a port of this process, which looks at its files all the time."""
 
     def __init__(self, service):
         self.service = service
         self.listener: socket.socket = open_port("127.0.0.1", 0)
         self.port = self.listener.getsockname()[1]
-        self.watcher = Watcher(service.table, 0.02, service.swap, service.swap_failed)
-        self._server = make_server(create_app(service), shutdown_timeout=6, has_own_logs=True)
+        service.settings = replace(service.settings, poll=0.02)
+        self._server = uvicorn.Server(server_config(create_app(service), log_config=None, timeout_graceful_shutdown=6))
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self.listener]})
 
     def __enter__(self):
-        self.watcher.start()
         self._thread.start()
         while not self._server.started:
             time.sleep(0.01)
@@ -92,5 +99,4 @@ class Served:
 
     def __exit__(self, *error):
         self.stop()
-        self.watcher.stop()
         self.listener.close()

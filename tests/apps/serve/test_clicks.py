@@ -14,7 +14,7 @@ pytest.importorskip("fastapi")
 
 import plackett as pk
 from plackett.apps.serve.log import SEED, Log, prepare_log, read_seed
-from tests.apps.serve.conftest import client_of, open_log, service_of
+from tests.apps.serve.conftest import client_of, count_of, open_log, service_of
 
 ROWS = [[1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 2.0, 1.0], [0.0, 1.0, 0.0, 1.0]]
 
@@ -88,7 +88,7 @@ def test_the_log_has_lists_and_clicks_in_the_schema_of_ubi(folder, rankers, log)
     ]
     read = pk.clicks.read_clicks(log, ranker="query_attributes.ranker")
     assert (len(read), read.n_clicks, list(read.rankers)) == (2, 2, ["shop"])
-    assert service.metrics.value("clicks_total") == 3
+    assert count_of(service, "clicks") == 3
 
 
 def test_clicks_on_what_was_not_shown_are_reported_when_the_log_is_read(folder, log):
@@ -213,7 +213,7 @@ def test_a_full_disk_refuses_clicks_and_returns_lists_without_an_id(folder, monk
     assert (answer.status_code, answer.json()["query_id"]) == (200, None)
     assert (click.status_code, click.json()["code"]) == (503, "log")
     assert click.json()["error"] == "the click cannot be logged now (No space left on device)."
-    assert service.metrics.value("log_failures_total") == 2
+    assert count_of(service, "log_failures") == 2
 
 
 def test_clicks_without_a_log_are_refused(client):

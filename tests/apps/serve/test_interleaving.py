@@ -14,9 +14,9 @@ pytest.importorskip("fastapi")
 
 import plackett as pk
 from plackett.apps.serve.settings import InterleaveSettings
-from tests.apps.serve.conftest import DATA, Served, client_of, open_log, service_of
+from tests.apps.serve.conftest import DATA, Served, client_of, count_of, open_log, service_of
 from tests.apps.serve.test_clicks import order_of, records_of
-from tests.apps.serve.test_processes import NEEDS_FORK, Client, Process, children_of, wait_for
+from tests.apps.serve.test_processes import POSIX, Client, Process, children_of, wait_for
 
 IDS = [f"d{number}" for number in range(10)]
 MODELS = ("shop@1=linear.plackett", "shop@2=trees.plackett")
@@ -100,7 +100,7 @@ def test_lists_mix_both_models_and_the_log_gives_the_verdict(folder, rankers):
     ((read_name, test),) = pk.clicks.read_interleaving(log).items()
     found = test.preference()
     assert (read_name, found.mean, found.n_units) == (name, pytest.approx(mean, abs=1e-12), n_users)
-    assert "plackett_interleaved_total 120" in metrics
+    assert "plackett_interleaved_total 120.0" in metrics
 
 
 def check_teams(hits, teams, orders):
@@ -134,11 +134,7 @@ def test_requests_that_take_no_part_get_the_list_of_their_model(folder, rankers,
     name = {"shop@2": "trees", "other": "other"}.get(changes.get("model"), "linear")
     assert [one["index"] for one in answer["ranking"]] == order_of(rankers[name], body["documents"])
     assert "interleaved" not in answer
-    skipped = {
-        key: service.metrics.value("interleaving_skipped_total", f'reason="{key}"')
-        for key in ("no user", reason)
-        if key
-    }
+    skipped = {key: count_of(service, "interleaving_skipped", reason=key) for key in ("no user", reason) if key}
     assert skipped == {key: float(key == reason) for key in skipped}
 
 
@@ -186,7 +182,7 @@ def test_a_swapped_model_begins_a_new_test_and_old_lists_count_in_theirs(folder)
         client = Client(served.port)
         before = client.ask("POST", "/rank", body_of(0, "u1"))[1]
         pk.TreeRanker(n_rounds=9).fit(DATA).save(folder / "trees.plackett")
-        wait_for(lambda: service.metrics.value("swaps_total", 'model="shop@2"') == 1)
+        wait_for(lambda: count_of(service, "swaps", model="shop@2") == 1)
         wait_for(lambda: "interleaved" in client.ask("POST", "/rank", body_of(1, "u2"))[1])
         after = client.ask("POST", "/rank", body_of(1, "u3"))[1]
         for answer in (after, before):
@@ -247,7 +243,7 @@ def test_all_methods_run_and_are_read_from_the_log(folder, method):
     assert 0 < read.preference().n_units <= 4
 
 
-@NEEDS_FORK
+@POSIX
 def test_workers_agree_and_no_acknowledged_click_is_lost_by_kill(folder):
     """What two workers showed and counted, killed in the middle, is what the log says."""
     acknowledged, shown, lock = defaultdict(set), {}, threading.Lock()

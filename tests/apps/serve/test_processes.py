@@ -16,12 +16,11 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.apps.access.server import open_port, open_ports
-from tests.apps.serve.conftest import DATA, Served, service_of
+from tests.apps.serve.conftest import DATA, Served, count_of, service_of
 
 ROWS = DATA.X[:6].astype(np.float64)
 BODY = json.dumps({"documents": ROWS.tolist()})
-NEEDS_FORK = pytest.mark.skipif(not hasattr(os, "fork"), reason="workers need fork")
+POSIX = pytest.mark.skipif(os.name != "posix", reason="workers need POSIX")
 
 
 class Client:
@@ -90,7 +89,7 @@ def test_swaps_under_load_fail_no_request_and_mix_no_models(folder, rankers):
     assert len(answers) > 60
     assert set(answers) == set(versions)
     assert len(set(versions)) == 2
-    assert served.service.metrics.value("swaps_total", 'model="shop"') == 6
+    assert count_of(served.service, "swaps", model="shop") == 6
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "pickle", "other features", "missing"])
@@ -114,7 +113,7 @@ def test_a_damaged_file_keeps_the_model_and_is_reported(folder, damage):
         assert all(one["contributions"] for one in client.rank(explain=5)[1]["ranking"])
         models = client.ask("GET", "/models")[1]
         assert "linear.plackett" in models["models"][0]["error"]
-        assert served.service.metrics.value("swap_failures_total", 'model="linear"') >= 1
+        assert count_of(served.service, "swap_failures", model="linear") >= 1
         path.write_bytes(content)
         wait_for(lambda: not served.service.table.errors)
 
@@ -123,7 +122,7 @@ def test_a_file_that_changes_before_it_is_watched_is_swapped(folder):
     service = service_of(folder, "linear.plackett")
     (folder / "other.plackett").replace(folder / "linear.plackett")
     with Served(service) as served:
-        wait_for(lambda: served.service.metrics.value("swaps_total", 'model="linear"'))
+        wait_for(lambda: count_of(served.service, "swaps", model="linear"))
 
 
 def test_the_shadow_model_is_logged_and_not_returned(folder, rankers, caplog):
@@ -134,7 +133,7 @@ def test_the_shadow_model_is_logged_and_not_returned(folder, rankers, caplog):
             {"index": one["index"], "id": "abcdef"[one["index"]], "score": one["score"]}
             for one in ranking_of(rankers["linear"])
         ]
-        wait_for(lambda: served.service.metrics.value("shadow_total") == 1)
+        wait_for(lambda: count_of(served.service, "shadow") == 1)
     (fields,) = [record.fields for record in caplog.records if record.getMessage() == "shadow"]
     assert fields["shadow_order"] == [one["index"] for one in ranking_of(rankers["other"])]
     assert fields["request_id"] == answer["request_id"]
@@ -164,10 +163,10 @@ def test_many_threads_get_the_answers_of_their_own_requests(folder, rankers):
 class Process:
     """``plackett serve`` in a process of its own."""
 
-    def __init__(self, folder, *words, inside=(), before=""):
+    def __init__(self, folder, *words, inside=(), before="", **variables):
         code = f"{before}\nfrom plackett.cli import main; main()"
         command = [*inside, sys.executable, "-c", code, "serve", *words, "--port", "0"]
-        self.process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, cwd=folder, stderr=-1, text=True, env={**os.environ, **variables})
         self.said = []
         for line in self.process.stderr:
             self.said.append(line)
@@ -201,28 +200,7 @@ class Process:
         return [line for line in lines if line["event"] == event]
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere workers share one socket")
-def test_connections_are_spread_over_the_workers_and_a_second_server_is_refused():
-    with contextlib.ExitStack() as stack:
-        listeners = [stack.enter_context(one) for one in open_ports("127.0.0.1", 0, 3)]
-        port = listeners[0].getsockname()[1]
-        for _ in range(90):
-            stack.enter_context(socket.create_connection(("127.0.0.1", port)))
-        counts = []
-        for listener in listeners:
-            listener.setblocking(False)
-            accepted = []
-            with contextlib.suppress(BlockingIOError):
-                while True:
-                    accepted.append(stack.enter_context(listener.accept()[0]))
-            counts.append(len(accepted))
-        assert sum(counts) == 90
-        assert min(counts) >= 5  # 30 are expected
-        with pytest.raises(OSError, match="is in use"):
-            open_port("127.0.0.1", port)
-
-
-@NEEDS_FORK
+@POSIX
 def test_workers_swap_models_are_replaced_and_stop_with_their_parent(folder, rankers):
     words = ["trees=trees.plackett", "shop=linear.plackett", "--workers", "2", "--poll", "0.05"]
     with Process(folder, *words) as served:
@@ -234,16 +212,43 @@ def test_workers_swap_models_are_replaced_and_stop_with_their_parent(folder, ran
         children = children_of(served)
         assert len(children) == 2
         os.kill(children[0], signal.SIGKILL)
-        wait_for(lambda: served.events("worker ended"))
+        wait_for(lambda: served.events(f"Child process [{children[0]}] died"))
         assert Client(served.port).rank()[1]["ranking"] == expected
         wait_for(lambda: len(children_of(served)) == 2)
-        assert 'plackett_swaps_total{model="trees"} 1' in Client(served.port).ask("GET", "/metrics")[1]
+        assert Client(served.port).ask("GET", "/metrics")[1].startswith("# Counters of one of several workers.")
         children = children_of(served)
         served.process.kill()
         wait_for(lambda: not any(map(is_running, children)))  # workers stop when their parent is gone
 
 
-@pytest.mark.parametrize("n_workers", [1, pytest.param(2, marks=NEEDS_FORK)])
+@POSIX
+def test_a_worker_that_is_replaced_serves_the_last_model_that_was_whole(folder, rankers):
+    with Process(folder, "shop=linear.plackett", "--workers", "2", "--poll", "0.05") as served:
+        (folder / "linear.plackett").write_bytes(b"damaged")
+        wait_for(lambda: len(served.events("model not swapped")) == 2)
+        for child in children_of(served):
+            os.kill(child, signal.SIGKILL)
+        wait_for(lambda: len(served.events("model not swapped")) >= 4)
+        assert Client(served.port).rank()[1]["ranking"] == ranking_of(rankers["linear"])
+        pk.LinearRanker(l2=10.0, normalize="query-zscore").fit(DATA).save(folder / "linear.plackett")
+        wait_for(
+            lambda: all(Client(served.port).rank()[1]["ranking"] == ranking_of(rankers["other"]) for _ in range(9))
+        )
+
+
+@POSIX
+def test_workers_add_up_their_counters_in_a_folder(folder):
+    (folder / "counters").mkdir()
+    words = ["shop=linear.plackett", "--workers", "2"]
+    with Process(folder, *words, PROMETHEUS_MULTIPROC_DIR=str(folder / "counters")) as served:
+        assert [Client(served.port).rank()[0] for _ in range(40)] == [200] * 40
+        lines = Client(served.port).ask("GET", "/metrics")[1].splitlines()
+        assert 'plackett_lists_total{model="shop"} 40.0' in lines
+        assert "plackett_rank_seconds_count 40.0" in lines
+        assert any(line.startswith('plackett_model_info{model="shop",ranker="LinearRanker"') for line in lines)
+
+
+@pytest.mark.parametrize("n_workers", [1, pytest.param(2, marks=POSIX)])
 def test_a_running_request_is_answered_before_the_service_stops(folder, rankers, n_workers):
     with (
         Process(folder, "linear.plackett", "--workers", str(n_workers)) as served,
@@ -274,8 +279,10 @@ def is_running(process):
 
 
 def children_of(served):
-    words = ["ps", "-o", "pid=", "--ppid", str(served.process.pid)]
-    return [int(child) for child in subprocess.run(words, capture_output=True, text=True).stdout.split()]
+    """The workers of a service, without the process that multiprocessing starts beside them."""
+    words = ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(served.process.pid)]
+    lines = subprocess.run(words, capture_output=True, text=True).stdout.splitlines()
+    return [int(line.split()[0]) for line in lines if "spawn_main" in line]
 
 
 def _is_live(port):
@@ -285,7 +292,7 @@ def _is_live(port):
         return False
 
 
-@pytest.mark.parametrize("n_workers", [1, pytest.param(2, marks=NEEDS_FORK)])
+@pytest.mark.parametrize("n_workers", [1, pytest.param(2, marks=POSIX)])
 def test_no_acknowledged_line_is_lost_by_kill(folder, n_workers):
     shown, clicked, lock = {}, set(), threading.Lock()
 
@@ -354,7 +361,7 @@ def test_a_first_answer_loads_only_what_it_needs(folder):
 READ_ONLY = 'mount -o remount,ro,bind / && ! touch written 2>/dev/null && exec env -i "$@"'
 
 
-@NEEDS_FORK
+@POSIX
 def test_nothing_is_written_and_no_home_is_needed(folder, rankers):
     inside = ["unshare", "--map-root-user", "--mount", "sh", "-c", READ_ONLY, "sh"]
     try:

@@ -218,13 +218,15 @@ def test_the_description_and_the_counters(client):
     client.get("/nothing")
     lines = client.get("/metrics").text.splitlines()
     for line in (
-        'plackett_requests_total{path="/rank",status="200"} 1',
-        'plackett_requests_total{path="/rank",status="422"} 1',
-        'plackett_requests_total{path="other",status="404"} 1',
-        'plackett_documents_total{model="linear"} 6',
-        'plackett_lists_total{model="linear"} 1',
-        "plackett_rank_seconds_count 1",
-        'plackett_rank_seconds_bucket{le="+Inf"} 1',
+        'plackett_requests_total{path="/rank",status="200"} 1.0',
+        'plackett_requests_total{path="/rank",status="422"} 1.0',
+        'plackett_requests_total{path="other",status="404"} 1.0',
+        'plackett_documents_total{model="linear"} 6.0',
+        'plackett_lists_total{model="linear"} 1.0',
+        "plackett_rank_seconds_count 1.0",
+        'plackett_rank_seconds_bucket{le="+Inf"} 1.0',
+        'plackett_model_info{model="trees@v1",ranker="TreeRanker",version="v1"} 1.0',
+        'plackett_swaps_total{model="linear"} 0.0',
     ):
         assert line in lines
 

@@ -45,7 +45,9 @@ class Server:
         self.start()
 
     def start(self):
-        from plackett.apps.access.server import make_server, open_port
+        import uvicorn
+
+        from plackett.apps.access.server import open_port, server_config
         from plackett.apps.workbench.app import create_app
         from plackett.apps.workbench.settings import Settings
         from plackett.apps.workbench.store import Store
@@ -54,7 +56,7 @@ class Server:
         self.app = create_app(self.collection, self.store, Settings())
         listener = open_port("127.0.0.1", self.port)
         self.port = listener.getsockname()[1]
-        self.server = make_server(self.app)
+        self.server = uvicorn.Server(server_config(self.app))
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listener]})
         self.thread.start()
         until(lambda: self.app.state.workbench.is_warm, seconds=60)  # pages show the progress until then

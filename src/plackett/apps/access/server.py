@@ -6,17 +6,15 @@ import errno
 import os
 import signal
 import socket
-import sys
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any
 from urllib.parse import quote
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from plackett.apps.access.settings import ServerSettings
-
-if TYPE_CHECKING:
-    from starlette.applications import Starlette
 
 PORTS_TRIED = 50
 SHUTDOWN_TIMEOUT = 3  # seconds
@@ -25,39 +23,21 @@ BACKLOG = 256  # connections that are not accepted yet
 
 def open_port(host: str, port: int) -> socket.socket:
     """Return a listening socket; raise an OSError with advice, such as the next free port."""
-    return open_ports(host, port, 1)[0]
-
-
-def open_ports(host: str, port: int, n_processes: int) -> list[socket.socket]:
-    """Return a listening socket for each process, all at the same port; raise an OSError with advice.
-
-    Linux spreads new connections over them. With one shared socket, the fastest process would take most connections,
-    and clients keep them. On other systems, all processes share one socket.
-    """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except socket.gaierror:
         raise OSError(f"the host {host!r} is unknown; use 127.0.0.1 for this machine.") from None
-    n = n_processes if sys.platform.startswith("linux") else 1
     # asyncio disables Nagle's algorithm, which delays responses by 40 ms, only if the protocol is given
-    listeners = [socket.socket(family, kind, protocol) for _ in range(n)]
+    listener = socket.socket(family, kind, protocol)
     try:
-        for place, listener in enumerate(listeners):
-            if os.name == "posix":  # elsewhere two servers could share a port
-                # reuse the port of a server that has just ended
-                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if place:
-                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            listener.bind(listeners[0].getsockname() if place else address)
-            if n > 1 and place == 0:  # not before it is bound, or a second server could share the port
-                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        for listener in listeners:  # after all are bound: sockets of accepted connections would be in the way
-            listener.listen(BACKLOG)
+        if os.name == "posix":  # elsewhere two servers could share a port
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # reuse the port of a server that just ended
+        listener.bind(address)
+        listener.listen(BACKLOG)
     except OSError as error:
-        for listener in listeners:
-            listener.close()
+        listener.close()
         raise OSError(_port_error(error, host, port)) from None
-    return listeners * (n_processes // n)
+    return listener
 
 
 def _port_error(error: OSError, host: str, port: int) -> str:
@@ -94,13 +74,14 @@ def address_of(listener: socket.socket, settings: ServerSettings) -> str:
     return f"http://{name}:{port}/" + (f"?token={quote(settings.token, safe='')}" if settings.token else "")
 
 
-def serve(app: Starlette, listener: socket.socket) -> None:
+def serve(app: ASGIApp, listener: socket.socket) -> None:
     """Serve until Ctrl-C or SIGTERM; running requests have some seconds to end."""
-    run_server(make_server(app), listener)
+    run_server(server_config(app, log_level="warning", timeout_graceful_shutdown=SHUTDOWN_TIMEOUT), listener)
 
 
-def run_server(server: uvicorn.Server, listener: socket.socket) -> None:
-    """Run until Ctrl-C or SIGTERM, and return: both are the usual way to stop a server."""
+def run_server(config: uvicorn.Config, listener: socket.socket) -> None:
+    """Serve until Ctrl-C or SIGTERM, and return: both are the usual way to stop a server."""
+    server = uvicorn.Server(config)
     if threading.current_thread() is not threading.main_thread():  # which alone gets signals
         server.run(sockets=[listener])
         return
@@ -113,24 +94,15 @@ def run_server(server: uvicorn.Server, listener: socket.socket) -> None:
             signal.signal(number, handler)
 
 
-def make_server(
-    app: Starlette, *, shutdown_timeout: int = SHUTDOWN_TIMEOUT, has_own_logs: bool = False
-) -> uvicorn.Server:
-    """Return the server of an application, not yet started.
-
-    Running requests have ``shutdown_timeout`` seconds to end after a signal. With ``has_own_logs`` the application has
-    set up the handlers of all logs.
-    """
-    config = uvicorn.Config(
+def server_config(app: ASGIApp | Callable[[], ASGIApp], **more: Any) -> uvicorn.Config:
+    """Return the configuration of uvicorn for an application; ``more`` is passed on."""
+    return uvicorn.Config(
         app,
-        log_config=None if has_own_logs else uvicorn.config.LOGGING_CONFIG,
-        log_level="warning",
         access_log=False,
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=30,
-        timeout_graceful_shutdown=shutdown_timeout,
         backlog=BACKLOG,
         ws="none",
+        **more,
     )
-    return uvicorn.Server(config)

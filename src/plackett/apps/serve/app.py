@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -45,25 +48,48 @@ def create_app(service: Service) -> Starlette:
     app = Starlette(routes=[*ROUTES, OPENAPI], lifespan=_lifespan, exception_handlers=EXCEPTION_HANDLERS)
     app.router.redirect_slashes = False
     app.state.service, app.state.is_api = service, True
-    app.add_middleware(ServingMiddleware, service=service)
+    app.add_middleware(ServingMiddleware, service=service, paths=frozenset(route.path for route in app.routes))
     return app
 
 
 @asynccontextmanager
 async def _lifespan(app: Starlette) -> AsyncIterator[None]:
     service: Service = app.state.service
-    anyio.to_thread.current_default_thread_limiter().total_tokens = service.settings.threads
+    settings = service.settings
+    anyio.to_thread.current_default_thread_limiter().total_tokens = settings.threads
+    service.open_log()
+    tasks = [asyncio.create_task(_every(SYNC, service.sync_log))]
+    if settings.poll:
+        tasks.append(asyncio.create_task(_every(settings.poll, service.look)))
+    if settings.workers > 1:
+        _stop_with_parent()
     service.is_ready = True
-    syncing = asyncio.create_task(_sync(service))
     yield
     service.is_ready = False
-    syncing.cancel()
+    for task in tasks:
+        task.cancel()
+    service.close_log()
 
 
-async def _sync(service: Service) -> None:
+async def _every(seconds: float, work: Callable[[], None]) -> None:
     while True:
-        await asyncio.sleep(SYNC)
-        await anyio.to_thread.run_sync(service.sync_log)
+        await asyncio.to_thread(work)
+        await asyncio.sleep(seconds)
+
+
+def _stop_with_parent() -> None:
+    """End this worker when its parent is gone, even if that was killed."""
+    import multiprocessing
+
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def wait() -> None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=wait, name="wait for parent", daemon=True).start()
 
 
 def _json(content: Any, status: int = 200, background: BackgroundTask | None = None) -> Response:
@@ -123,7 +149,7 @@ async def click(request: Request) -> Response:
         service.log_failed(error)
         reason = f" ({error.strerror})" if error.strerror else ""
         raise RequestError(503, "log", f"the click cannot be logged now{reason}.", "Send it again later.") from error
-    service.metrics.add("clicks_total")
+    service.metrics.clicks.inc()
     return _json({"query_id": record["query_id"], "timestamp": record["timestamp"]})
 
 
@@ -147,7 +173,7 @@ async def ready(request: Request) -> Response:
 async def metrics(request: Request) -> Response:
     """Return counters in Prometheus' text format."""
     service: Service = request.app.state.service
-    return Response(service.metrics_text(), media_type=METRICS_TYPE)
+    return Response(service.metrics.text(service.settings.workers), media_type=METRICS_TYPE)
 
 
 async def openapi(request: Request) -> Response:

@@ -83,7 +83,7 @@ class Mixer:
         }
         if test.method.startswith("team-draft"):
             mixed["teams"] = [_team(row, rankers) for row in drawn.basis]
-        self._metrics.add("interleaved_total")
+        self._metrics.interleaved.inc()
         return replace(ranked, shown=np.concatenate([rows, rest]), mixed=mixed)
 
     def _test(self, models: list[ServedModel]) -> Interleaver:
@@ -92,7 +92,7 @@ class Mixer:
         return Interleaver(method, k=k, random_state=self._seed, rankers=rankers, test=f"{named}; {method}, k {k}")
 
     def _skip(self, ranked: Ranked, reason: str) -> Ranked:
-        self._metrics.add("interleaving_skipped_total", f'reason="{reason}"')
+        self._metrics.interleaving_skipped.labels(reason).inc()
         return ranked
 
 

@@ -122,6 +122,7 @@ def prepare_log(folder: str) -> None:
     if not os.path.exists(path):
         with open(path, "x") as file:
             file.write(f"{secrets.randbits(128)}\n")
+    read_seed(folder)
 
 
 def read_seed(folder: str) -> int:

@@ -33,9 +33,9 @@ HEADERS = {
 class ServingMiddleware(RequestGuard):
     """The checks above in front of an application; ``ServingSettings`` has the limits."""
 
-    def __init__(self, app: ASGIApp, service: Service):
+    def __init__(self, app: ASGIApp, service: Service, paths: frozenset[str]):
         super().__init__(app, service.settings)
-        self._service = service
+        self._service, self._paths = service, paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -71,7 +71,8 @@ class ServingMiddleware(RequestGuard):
             await internal_error_response(request, error)(scope, receive, sender.send)
         finally:
             seconds = (end or time.perf_counter()) - start  # the shadow model scores after the response
-            self._service.metrics.add_request(scope["path"], status, seconds)
+            path = scope["path"] if scope["path"] in self._paths else "other"
+            self._service.metrics.add_request(path, status, seconds)
             if scope["path"] not in OPEN_PATHS:
                 fields = {"request_id": request_id, "method": scope["method"], "path": scope["path"][:200]}
                 log_event("request", **fields, status=status, ms=round(1000 * seconds, 3), **state["log"])

@@ -9,24 +9,52 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import re
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from plackett.apps.access.errors import RequestError
 from plackett.apps.serve.features import FeatureSchema
-from plackett.apps.serve.settings import ModelSpec
 from plackett.exceptions import ModelFormatError
 from plackett.rankers.scoring.load import load_scorer
 from plackett.rankers.scoring.scorer import Scorer
 
 DIGITS = 12  # digits of the checksum that are used as the version
 Signature = tuple[int, int, int] | None
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+class ModelSpec(NamedTuple):
+    """A model to serve: its name, the version that the user gave, and its file."""
+
+    name: str
+    version: str | None
+    path: str
+
+    @property
+    def key(self) -> str:
+        """The name with the version, if the user gave one."""
+        return self.name if self.version is None else f"{self.name}@{self.version}"
+
+    @classmethod
+    def parse(cls, text: str) -> ModelSpec:
+        """Return the model of ``PATH``, ``NAME=PATH`` or ``NAME@VERSION=PATH``."""
+        key, equals, path = text.partition("=")
+        if not equals:
+            key, path = os.path.splitext(os.path.basename(text))[0], text
+        name, at, version = key.partition("@")
+        if not path or not _NAME.fullmatch(name) or (at and not _NAME.fullmatch(version)):
+            raise ValueError(
+                f"{text!r} is not a model: expected FILE, NAME=FILE or NAME@VERSION=FILE, with "
+                "letters, digits and . _ - in names and versions."
+            )
+        return cls(name, version if at else None, path)
 
 
 @dataclass(frozen=True)

@@ -1,35 +1,55 @@
-"""The process of a scoring service: it watches models, answers requests, and finishes running ones before it stops."""
+"""The processes of a scoring service: one, or several workers of uvicorn behind one port."""
 
 from __future__ import annotations
 
+import logging
 import math
 import socket
+from functools import partial
 
-from plackett.apps.access.server import make_server, run_server
+from starlette.applications import Starlette
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.supervisors import Multiprocess
+
+from plackett.apps.access.server import run_server, server_config
 from plackett.apps.serve.app import create_app
-from plackett.apps.serve.logs import log_event
+from plackett.apps.serve.logs import log_event, start_logging
+from plackett.apps.serve.models import ModelTable, ServedModel
 from plackett.apps.serve.service import Service
-from plackett.apps.serve.watching import Watcher
+from plackett.apps.serve.settings import ServingSettings
+
+UNRESPONSIVE = 30  # seconds after which a worker is replaced
 
 
 def run_service(service: Service, listener: socket.socket) -> None:
     """Serve until SIGTERM or Ctrl-C; running requests are answered before it returns."""
-    watcher = Watcher(service.table, service.settings.poll, service.swap, service.swap_failed)
-    if service.settings.poll:
-        watcher.start()
-    try:
-        serve_requests(service, listener)
-    finally:
-        watcher.stop()
-        log_event("stopped")
+    settings = service.settings
+    timeout = math.ceil(settings.seconds) + 1
+    config = partial(server_config, workers=settings.workers, log_config=None, timeout_graceful_shutdown=timeout)
+    start_logging()
+    if settings.workers == 1:
+        run_server(config(create_app(service)), listener)
+    else:
+        logging.getLogger("uvicorn").setLevel(logging.INFO)  # tells when a worker is replaced
+        app = partial(worker_app, list(service.table), settings)
+        workers = Workers(config(app, factory=True, timeout_worker_healthcheck=UNRESPONSIVE), [listener])
+        workers.run()
+        if any(process.exitcode == STARTUP_FAILURE for process in workers.processes):
+            raise OSError("a worker could not start; the lines above give the reason.")
+    log_event("stopped")
 
 
-def serve_requests(service: Service, listener: socket.socket) -> None:
-    """Serve until a signal, after which the connections are closed as soon as their requests are answered."""
-    timeout = math.ceil(service.settings.seconds) + 1
-    server = make_server(create_app(service), shutdown_timeout=timeout, has_own_logs=True)
-    service.open_log()
-    try:
-        run_server(server, listener)
-    finally:
-        service.close_log()
+class Workers(Multiprocess):
+    """uvicorn's supervisor, which accepts no new connections while its workers end."""
+
+    def terminate_all(self) -> None:
+        """Close the port, and ask the workers to end."""
+        for listener in self.sockets:  # or new connections would wait for an answer
+            listener.close()
+        super().terminate_all()
+
+
+def worker_app(models: list[ServedModel], settings: ServingSettings) -> Starlette:
+    """Return the application of a worker, with models that were loaded and verified by its parent."""
+    start_logging()
+    return create_app(Service(ModelTable(models), settings))

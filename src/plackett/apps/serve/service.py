@@ -1,16 +1,17 @@
-"""The state of a scoring service in one process: models, counters, the shadow model and the log of lists."""
+"""The state of a scoring service in one process: models, counters, the shadow model and the log."""
 
 from __future__ import annotations
 
 import logging
 import threading
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from plackett.apps.access.errors import RequestError
 from plackett.apps.serve.logs import log_event
 from plackett.apps.serve.metrics import Metrics
-from plackett.apps.serve.models import ModelTable, ServedModel
+from plackett.apps.serve.models import ModelTable, ServedModel, Signature, load_model, signature_of
 from plackett.apps.serve.ranking import Ranked, rank_by
 from plackett.apps.serve.settings import ServingSettings
 
@@ -18,25 +19,21 @@ if TYPE_CHECKING:
     from plackett.apps.serve.interleaving import Mixer
     from plackett.apps.serve.log import Log
 
-PATHS = ("/", "/rank", "/click", "/models", "/live", "/ready", "/metrics", "/openapi.json")
 MAX_PENDING = 64  # requests that wait for the shadow model
 ORDER_LOGGED = 100  # documents of an order in the log
 
 
 class Service:
-    """Models and counters, shared by the threads of a process.
+    """Models, counters and the log, shared by the threads of a process; a ValueError if the settings do not fit.
 
     Parameters
     ----------
     table : ModelTable
     settings : ServingSettings
-    metrics : Metrics, default=None
-        Shared with other workers, if there are any.
     """
 
-    def __init__(self, table: ModelTable, settings: ServingSettings, metrics: Metrics | None = None):
+    def __init__(self, table: ModelTable, settings: ServingSettings):
         self.table, self.settings = table, settings
-        self.metrics = metrics or make_metrics(table)
         if settings.shadow is not None:
             try:
                 table.get(settings.shadow)
@@ -51,11 +48,17 @@ class Service:
         self.is_ready = True
         self.log: Log | None = None
         self.mixer: Mixer | None = None
+        self._seen: dict[str, Signature] = {model.spec.key: model.signature for model in table}
         self._n_pending, self._lock = 0, threading.Lock()
+
+    @cached_property
+    def metrics(self) -> Metrics:
+        """The counters of this process."""
+        return Metrics(self.table)
 
     def open_log(self) -> None:
         """Open the log of returned lists, if the settings name one; in the process that writes it."""
-        if self.settings.log is None:
+        if self.settings.log is None or self.log is not None:
             return
         from plackett.apps.serve.log import Log, read_seed
 
@@ -79,28 +82,34 @@ class Service:
             self.log.close()
         self.log = self.mixer = None
 
-    def swap(self, model: ServedModel) -> None:
-        """Serve a new model instead of the old one."""
-        self.table.swap(model)
-        self.metrics.add("swaps_total", f'model="{model.spec.key}"')
-        log_event("model swapped", model=model.spec.key, version=model.version, checksum=model.checksum)
-
-    def swap_failed(self, key: str, message: str) -> None:
-        """Report a file that cannot be served; the old model stays."""
-        self.table.errors[key] = message
-        self.metrics.add("swap_failures_total", f'model="{key}"')
-        log_event("model not swapped", logging.ERROR, model=key, error=message)
+    def look(self) -> None:
+        """Load the model files that changed; a file that cannot be served leaves its model in place."""
+        for old in self.table:
+            key, signature = old.spec.key, signature_of(old.spec.path)
+            if signature == self._seen[key]:
+                continue
+            self._seen[key] = signature
+            try:
+                new = load_model(old.spec)
+                if new.checksum != old.checksum or key in self.table.errors:
+                    self.table.swap(new)
+                    self.metrics.swaps.labels(key).inc()
+                    log_event("model swapped", model=key, version=new.version, checksum=new.checksum)
+            except Exception as error:  # whatever is wrong with the file
+                self.table.errors[key] = str(error) or type(error).__name__
+                self.metrics.swap_failures.labels(key).inc()
+                log_event("model not swapped", logging.ERROR, model=key, error=self.table.errors[key])
 
     def log_failed(self, error: OSError) -> None:
         """Report lists or clicks that could not be written."""
-        self.metrics.add("log_failures_total")
+        self.metrics.log_failures.inc()
         log_event("not logged", logging.ERROR, error=str(error))
 
     def count(self, ranked: Ranked) -> None:
         """Count the list of a request and its documents."""
-        labels = f'model="{ranked.model.spec.key}"'
-        self.metrics.add("lists_total", labels)
-        self.metrics.add("documents_total", labels, len(ranked.order))
+        key = ranked.model.spec.key
+        self.metrics.lists.labels(key).inc()
+        self.metrics.documents.labels(key).inc(len(ranked.order))
 
     def models(self) -> list[dict[str, Any]]:
         """Return the response to ``GET /models``."""
@@ -109,15 +118,6 @@ class Service:
             {**model.describe(), "is_shadow": model.spec.key == shadow, "error": self.table.errors.get(model.spec.key)}
             for model in self.table
         ]
-
-    def metrics_text(self) -> str:
-        """Return the counters, and which models are served."""
-        lines = ["# HELP plackett_model_info Models that are served.", "# TYPE plackett_model_info gauge"]
-        lines += [
-            f'plackett_model_info{{model="{one.spec.key}",version="{one.version}",ranker="{one.scorer.ranker}"}} 1'
-            for one in self.table
-        ]
-        return self.metrics.text(lines)
 
     # the shadow model
 
@@ -129,7 +129,7 @@ class Service:
             if self._n_pending < MAX_PENDING:
                 self._n_pending += 1
                 return True
-        self.metrics.add("shadow_dropped_total")
+        self.metrics.shadow_dropped.inc()
         return False
 
     def shadow(self, ranked: Ranked, request_id: str) -> None:
@@ -139,9 +139,9 @@ class Service:
             if model.spec.key == ranked.model.spec.key:
                 return
             self._log_shadow(model, ranked, request_id)
-            self.metrics.add("shadow_total")
+            self.metrics.shadow.inc()
         except Exception as error:  # never reaches the client
-            self.metrics.add("shadow_failures_total")
+            self.metrics.shadow_failures.inc()
             message = error.message if isinstance(error, RequestError) else str(error)
             log_event("shadow failed", logging.WARNING, request_id=request_id, error=message)
         finally:
@@ -162,8 +162,3 @@ class Service:
             shadow_order=other[:ORDER_LOGGED].tolist(),
             same_first=bool(order.size and order[0] == other[0]),
         )
-
-
-def make_metrics(table: ModelTable, n_workers: int = 1) -> Metrics:
-    """Return the counters of a service."""
-    return Metrics(PATHS, [model.spec.key for model in table], n_workers)

@@ -1,43 +1,13 @@
-"""Settings of a scoring service: address, token, limits, models and logs."""
+"""Settings of a scoring service: address, token, limits, shadow model, log and test."""
 
 from __future__ import annotations
 
-import os
-import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from plackett.apps.access.settings import MEGABYTE, ServerSettings
 
 PORT = 8766
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-
-
-class ModelSpec(NamedTuple):
-    """A model to serve: its name, the version that the user gave, and its file."""
-
-    name: str
-    version: str | None
-    path: str
-
-    @property
-    def key(self) -> str:
-        """The name with the version, if the user gave one."""
-        return self.name if self.version is None else f"{self.name}@{self.version}"
-
-    @classmethod
-    def parse(cls, text: str) -> ModelSpec:
-        """Return the model of ``PATH``, ``NAME=PATH`` or ``NAME@VERSION=PATH``."""
-        key, equals, path = text.partition("=")
-        if not equals:
-            key, path = os.path.splitext(os.path.basename(text))[0], text
-        name, at, version = key.partition("@")
-        if not path or not _NAME.fullmatch(name) or (at and not _NAME.fullmatch(version)):
-            raise ValueError(
-                f"{text!r} is not a model: expected FILE, NAME=FILE or NAME@VERSION=FILE, with "
-                "letters, digits and . _ - in names and versions."
-            )
-        return cls(name, version if at else None, path)
 
 
 class InterleaveSettings(NamedTuple):
@@ -54,6 +24,8 @@ class ServingSettings(ServerSettings):
 
     Attributes
     ----------
+    workers : int
+        Processes.
     max_docs : int
         Maximum documents of a request.
     poll : float
@@ -69,6 +41,7 @@ class ServingSettings(ServerSettings):
     port: int = PORT
     max_body: int = 16 * MEGABYTE
     seconds: float = 5.0
+    workers: int = 1
     max_docs: int = 10_000
     poll: float = 1.0
     shadow: str | None = None
