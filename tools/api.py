@@ -108,11 +108,11 @@ def _of_names() -> Iterator[str]:
 
 def _of_services() -> Iterator[str]:
     from plackett.apps.serve import app
-    from plackett.apps.workbench import board_routes, queue_routes, routes
+    from plackett.apps.workbench.app import SUBJECTS
 
     for route in app.ROUTES:
         yield f"serve {'|'.join(sorted(route.methods - {'HEAD'}))} {route.path}"
-    for router in (routes.router, board_routes.router, queue_routes.router):
+    for router in SUBJECTS:
         for route in router.routes:
             yield f"workbench {'|'.join(sorted(route.methods))} {route.path}"
 

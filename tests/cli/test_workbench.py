@@ -136,10 +136,11 @@ def test_a_base_ranker_that_no_longer_fits_is_left_out_with_a_note(run, served, 
     from plackett.apps.access import server as serving
     from plackett.apps.workbench.collections.text import open_collection
     from plackett.apps.workbench.store import Store
+    from tests.apps.workbench.serving import store_ranker
 
     key = open_collection("docs").key
     with Store.open("s.db") as store:
-        store.save_ranker("old", key, b"not a model", {"is_base": True})
+        store_ranker(store, "old", key, is_base=True)
 
     def serve(app, listener):
         app.state.workbench.rankers.load_base_rankers()  # as the server does once its port is open

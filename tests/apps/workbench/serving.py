@@ -1,9 +1,12 @@
 """A small collection, and clients of an application around it."""
 
 import warnings
+from datetime import UTC, datetime
 
+from plackett.apps.workbench import tables
 from plackett.apps.workbench.app import create_app
 from plackett.apps.workbench.collections.text import TextCollection
+from plackett.apps.workbench.middleware import Credentials
 from plackett.apps.workbench.settings import Settings
 from plackett.text import build_index
 
@@ -13,6 +16,7 @@ with warnings.catch_warnings():
 
 TOKEN = "a-token-that-is-long-enough"
 HOME = "http://127.0.0.1:8765"
+NOW = datetime.now(UTC)
 HOSTILE = "<script>alert(1)</script> wings \x00 & <img src=x onerror=alert(1)>"
 
 
@@ -42,3 +46,22 @@ def page_of(client):
     """Add the CSRF token of its session to a client."""
     client.headers["X-CSRF-Token"] = client.get("/api/v1/session").json()["csrf"]
     return client
+
+
+def store_ranker(store, name, collection, *, is_base=False, data=b"not a model"):
+    """Add a trained ranker to a store."""
+    about = {"name": name, "collection": collection, "is_base": is_base, "size": len(data), "created": NOW}
+    own = store.add(tables.rankers, **about, summary={}, fold_of={})
+    with store.writing() as connection:
+        connection.execute(tables.ranker_files.insert().values(ranker_id=own, fold=0, data=data))
+
+
+def store_query_set(store, collection, name, queries):
+    """Add a query set to a store."""
+    about = {"collection": collection, "name": name, "source": "test", "n_queries": len(queries), "created": NOW}
+    store.add(tables.query_sets, **about, queries=queries)
+
+
+def caller(user):
+    """Return the credentials of a user's requests."""
+    return Credentials(user, "", True)

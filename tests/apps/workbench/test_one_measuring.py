@@ -12,6 +12,7 @@ pytest.importorskip("fastapi")
 pytest.importorskip("sqlalchemy")
 
 import plackett as pk
+from plackett.apps.workbench.comparing import pooled as pooled_documents
 from plackett.data.documents.collections import read_smart
 from tests.apps.workbench.serving import client_of, page_of
 
@@ -156,7 +157,7 @@ def test_the_pages_warn_until_the_pool_of_both_rankers_is_judged(client, cacm):
 
     # the queue has exactly these documents, in an order that is not that of a ranker, and they can all be judged
     queue, seen = board["pool"]["queue"], {}
-    pooled = client.app.state.workbench.comparing.pooled("another", queue)
+    pooled = pooled_documents(client.app.state.workbench, "another", queue)
     assert {query: set(of) for query, of in pooled.items()} == {query: of for query, of in missing.items() if of}
     assert all(sorted(of) != of or len(of) < 5 for of in pooled.values())
     for query, of in pooled.items():

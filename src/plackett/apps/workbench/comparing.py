@@ -1,43 +1,44 @@
-"""Use case of comparisons: rankers and snapshots over all queries, with tests, and their lists side by side."""
+"""Comparisons: rankers and snapshots over all queries of a set, with tests, and their lists side by side."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from urllib.parse import quote, unquote
 
+from fastapi import Query
+from pydantic import Field, StringConstraints
+
 from plackett.apps.access.errors import RequestError
-from plackett.apps.workbench.background import BackgroundCache
-from plackett.apps.workbench.board_records import Ranking, Snapshot
-from plackett.apps.workbench.collections.base import Collection
-from plackett.apps.workbench.labels import LabelSources
-from plackett.apps.workbench.limits import FROZEN_DEPTH
-from plackett.apps.workbench.query_sets import QuerySets
-from plackett.apps.workbench.rankers import TRAINED_NOTE, TrainedRankers
-from plackett.apps.workbench.rankings import Found, Rankings, failures_note, ranked
-from plackett.apps.workbench.refining import RELEVANT_FROM
+from plackett.apps.workbench import query_sets
+from plackett.apps.workbench.api import Bench, Caller, invalid, missing, new_router
+from plackett.apps.workbench.rankers import TRAINED_NOTE
+from plackett.apps.workbench.rankings import Found, failures_note, ranked
 from plackett.apps.workbench.runs import (
-    FIRST,
     UNJUDGED,
+    MeasuringRequest,
+    Ranking,
     compare_rankings,
     finite,
     parse_measures,
     share_judged,
     values_of,
 )
-from plackett.apps.workbench.schemas.scoreboard import Pool
-from plackett.apps.workbench.schemas.snapshots import (
-    ComparedLists,
-    ComparedListsRequest,
-    ComparedQuery,
-    ComparisonRequest,
-    ComparisonResponse,
-    PairResponse,
+from plackett.apps.workbench.snapshots import Snapshot, frozen_labels, frozen_rankings, snapshot
+from plackett.apps.workbench.values import (
+    FIRST,
+    FROZEN_DEPTH,
+    MAX_BASE,
+    MAX_BOARD_RANKERS,
+    NO_NULL,
+    RELEVANT_FROM,
+    Id,
+    QueryText,
 )
-from plackett.apps.workbench.snapshots import Snapshots
 from plackett.validation import count_of
 
 if TYPE_CHECKING:
@@ -48,6 +49,117 @@ NOW, FROZEN, POOL = "now", "frozen", "pool-"
 MAX_CHANGED = 10
 MAX_COMPARISONS = 16  # in the cache, each some megabytes
 AT_ONCE = 800  # lists that are measured within a request
+router = new_router("scoreboard")
+
+# "now/bm25", or "12/bm25" for the ranker of a snapshot
+SideText = Annotated[str, StringConstraints(max_length=MAX_BASE + 20, pattern=r"^(now|[0-9]{1,18})/[^\x00]+$")]
+
+
+class ComparisonRequest(MeasuringRequest):
+    """The compared sides: two or more, each a ranker now ("now/bm25") or in a snapshot ("12/bm25").
+
+    Judgements may also be "frozen": those of the newest snapshot among the sides.
+    """
+
+    side: list[SideText] = Field(min_length=2, max_length=MAX_BOARD_RANKERS)
+    measures: Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=NO_NULL)] = Field(
+        default="ndcg@10,p@10,mrr", description="Measures, comma-separated; the first one orders the queries."
+    )
+    set_id: Id | None = Field(default=None, description="The query set, if no side is a snapshot.")
+
+
+class ComparedListsRequest(ComparisonRequest):
+    """The lists of one query."""
+
+    q: QueryText
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The documents without a judgement among the first ten of all rankers: their number, and their queue.
+
+    ``is_uneven`` says whether the judged shares of the rankers differ.
+    """
+
+    queue: str
+    n_documents: int
+    is_uneven: bool
+    words: str
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The difference of two sides by one measure, B minus A, over the queries that count for both.
+
+    ``p`` is that of Fisher's randomisation test, ``p_holm`` the same after Holm's correction for all pairs by this
+    measure.
+    """
+
+    a: str
+    b: str
+    measure: str
+    higher_is_better: bool
+    mean_a: float | None
+    mean_b: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    wins: int
+    ties: int
+    losses: int
+    p: float | None
+    p_holm: float | None
+
+
+@dataclass(frozen=True)
+class ComparedQuery:
+    """A query with its values by the first measure, one per side.
+
+    ``n_new`` is the number of documents in the first ten of the last side that the first side does not have there.
+    """
+
+    query: str
+    values: list[float | None]
+    n_judged: int
+    n_new: int | None
+
+
+@dataclass(frozen=True)
+class ComparisonResponse:
+    """A comparison; missing rankings are computed in the background: ``n_ready`` of ``n_needed``.
+
+    ``sentence`` has the result by the first measure in words, empty without judgements; ``judged`` the judged share of
+    the first ten places, one per side; ``unexplained`` why a side has no explanations, null if it has them; and
+    ``changed_most`` the queries whose first ten documents changed most.
+    """
+
+    sides: list[str]
+    names: list[str]
+    measures: list[str]
+    convention: str
+    higher_is_better: bool
+    judgements: str
+    judgements_in_words: str
+    n_ready: int
+    n_needed: int
+    is_complete: bool
+    unexplained: list[str | None]
+    sentence: str
+    judged: list[float | None]
+    pool: Pool
+    pairs: list[Pair]
+    queries: list[ComparedQuery]
+    changed_most: list[str]
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class ComparedLists:
+    """The first documents of each side, in the form of the page's lists side by side, and the whole lengths."""
+
+    documents: list[dict[str, Any]]
+    lists: list[list[list[Any]]]
+    lengths: list[int]
 
 
 class Side(NamedTuple):
@@ -87,245 +199,229 @@ class Measured(NamedTuple):
         return " ".join(self.found.headline()) if self.found and len(self.found.tables) > 1 else ""
 
 
-class Comparing:
-    """Comparisons in a collection. Thread-safe."""
-
-    def __init__(
-        self,
-        collection: Collection,
-        query_sets: QuerySets,
-        rankings: Rankings,
-        labels: LabelSources,
-        trained: TrainedRankers,
-        snapshots: Snapshots,
-    ):
-        self._collection, self._query_sets, self._rankings = collection, query_sets, rankings
-        self._labels, self._trained, self._snapshots = labels, trained, snapshots
-        self._cache = BackgroundCache(MAX_COMPARISONS)
-
-    def close(self) -> None:
-        """Stop measuring in the background."""
-        self._cache.close()
-
-    def default_judgements(self) -> str:
-        """Return the judgements that count unless others are chosen."""
-        return self._labels.default()
-
-    def measure(
-        self,
-        user: str,
-        sides: Sequence[Side],
-        set_id: int | None,
-        judgements: str,
-        measures: Sequence[Measure],
-        convention: str,
-    ) -> Measured:
-        """Return the sides on the queries of a set; what is missing is computed in the background."""
-        queries, notes = self._queries(sides, set_id)
-        keys, labels, words = self._frozen_or_current(user, judgements, sides, queries)
-        known = [self._lists(side, queries) for side in sides]
-        rankings, errors = zip(*map(ranked, known), strict=True)
-        n_ready, n_needed = sum(map(len, known)), len(sides) * len(queries)
-        compared = {query: labels[query] for query in queries if all(query in of for of in rankings)}
-        found = None
-        if n_ready == n_needed and any(compared.values()):
-            of_sides = {side.name: of for side, of in zip(sides, rankings, strict=True)}
-            versions = tuple(self._version(side, of) for side, of in zip(sides, known, strict=True))
-            key = (versions, tuple(keys), tuple(queries), tuple(map(str, measures)), convention)
-
-            def compute() -> Comparison | RequestError:
-                try:
-                    return compare_rankings(compared, of_sides, measures, convention)
-                except RequestError as error:  # such as labels that the measure cannot use
-                    return error
-
-            found = self._cache.now(key, compute) if n_needed <= AT_ONCE else self._cache.get(key, compute)
-            n_ready -= found is None
-            if isinstance(found, RequestError):
-                raise found
-        notes = [
-            f"Measured on {words}. {UNJUDGED}",
-            *notes,
-            *(note for side, of in zip(sides, errors, strict=True) for note in failures_note(side.name, of)),
-            *_on_labels(sides, queries, labels, rankings),
-            *self._on_training(sides, queries),
-        ]
-        values = values_of(found, compared, found.metrics[0]) if found else {}
-        pool = _pool(sides, set_id, labels, rankings)
-        return Measured(queries, labels, words, known, list(rankings), found, values, n_ready, n_needed, notes, pool)
-
-    def compare(self, user: str, request: ComparisonRequest) -> ComparisonResponse:
-        """Return the differences between all sides; rankings that are missing are computed in the background."""
-        sides = self.sides(request.side)
-        measures = parse_measures(request.measures, request.convention)
-        shown = self.measure(user, sides, request.set_id, request.judgements, measures, request.convention)
-        none = [math.nan] * len(sides)
-        rows = [
-            ComparedQuery(
-                query=query,
-                values=[finite(value) for value in shown.values.get(query, none)],
-                n_judged=len(shown.labels[query]),
-                n_new=_n_new(shown.rankings[0].get(query), shown.rankings[-1].get(query)),
-            )
-            for query in shown.queries
-        ]
-        changed = sorted((one for one in rows if one.n_new), key=lambda one: -(one.n_new or 0))
-        return ComparisonResponse(
-            sides=[side.text for side in sides],
-            names=[side.name for side in sides],
-            measures=[str(one) for one in measures],
-            convention=request.convention,
-            higher_is_better=measures[0].higher_is_better,
-            unexplained=[self._unexplained(side) for side in sides],
-            judgements=request.judgements or self.default_judgements(),
-            judgements_in_words=shown.words,
-            n_ready=shown.n_ready,
-            n_needed=shown.n_needed,
-            is_complete=shown.n_ready == shown.n_needed,
-            sentence=shown.sentence,
-            judged=[share_judged(shown.labels, of) for of in shown.rankings],
-            pool=shown.pool,
-            pairs=_pairs(shown.found, sides) if shown.found else [],
-            queries=rows,
-            changed_most=[one.query for one in changed[:MAX_CHANGED]],
-            notes=shown.notes,
+@router.get("/comparison")
+def comparison(bench: Bench, caller: Caller, request: Annotated[ComparisonRequest, Query()]) -> ComparisonResponse:
+    """Return the differences between rankers now and in snapshots, with intervals and corrected p-values."""
+    compared = sides(bench, request.side)
+    measures = parse_measures(request.measures, request.convention)
+    shown = measured(bench, caller.user, compared, request.set_id, request.judgements, measures, request.convention)
+    none = [math.nan] * len(compared)
+    rows = [
+        ComparedQuery(
+            query=query,
+            values=[finite(value) for value in shown.values.get(query, none)],
+            n_judged=len(shown.labels[query]),
+            n_new=_n_new(shown.rankings[0].get(query), shown.rankings[-1].get(query)),
         )
+        for query in shown.queries
+    ]
+    changed = sorted((one for one in rows if one.n_new), key=lambda one: -(one.n_new or 0))
+    return ComparisonResponse(
+        sides=[side.text for side in compared],
+        names=[side.name for side in compared],
+        measures=[str(one) for one in measures],
+        convention=request.convention,
+        higher_is_better=measures[0].higher_is_better,
+        unexplained=[_unexplained(bench, side) for side in compared],
+        judgements=request.judgements or bench.labels.default(),
+        judgements_in_words=shown.words,
+        n_ready=shown.n_ready,
+        n_needed=shown.n_needed,
+        is_complete=shown.n_ready == shown.n_needed,
+        sentence=shown.sentence,
+        judged=[share_judged(shown.labels, of) for of in shown.rankings],
+        pool=shown.pool,
+        pairs=_pairs(shown.found, compared) if shown.found else [],
+        queries=rows,
+        changed_most=[one.query for one in changed[:MAX_CHANGED]],
+        notes=shown.notes,
+    )
 
-    def lists(self, user: str, request: ComparedListsRequest) -> ComparedLists:
-        """Return the first documents of every side for one query, with labels and places in the other lists."""
-        from plackett.report.components.payload import list_payload
 
-        sides = self.sides(request.side)
-        queries, _ = self._queries(sides, request.set_id)
-        if request.q not in queries:
-            raise RequestError(404, "not-found", f"the comparison has no query {request.q!r}.")
-        _, labels, _ = self._frozen_or_current(user, request.judgements, sides, [request.q])
-        own = labels[request.q]
-        rankings = [self._ranking_now(side, request.q) for side in sides]
-        shown = list(dict.fromkeys(docid for ranking in rankings for docid in ranking.docid[:FIRST]))
-        places = [{docid: place for place, docid in enumerate(ranking.docid, 1)} for ranking in rankings]
-        number = {docid: place for place, docid in enumerate(shown)}
-        documents = [
-            {
-                "name": docid,
-                "title": self._title(docid),
-                "label": f"{own[docid]:g}" if docid in own else "",
-                "level": int(min(max(own.get(docid, 0.0), 0.0), 4.0)),
-                "places": [of.get(docid) for of in places],
-            }
-            for docid in shown
-        ]
-        lists = []
-        for side, ranking in zip(sides, rankings, strict=True):
-            reasons = {} if side.snapshot is not None else self._rankings.reasons(side.ranker, request.q, FIRST)
-            pairs = zip(ranking.docid[:FIRST], ranking.scores[:FIRST], strict=True)
-            lists.append([(number[docid], score, reasons.get(docid, ())) for docid, score in pairs])
-        lengths = [len(ranking.docid) for ranking in rankings]
-        return ComparedLists.model_validate({**list_payload(documents, lists), "lengths": lengths})
+@router.get("/comparison/lists")
+def compared_lists(bench: Bench, caller: Caller, request: Annotated[ComparedListsRequest, Query()]) -> ComparedLists:
+    """Return the first documents of every side for one query, with labels and places."""
+    from plackett.report.components.payload import list_payload
 
-    def pooled(self, user: str, queue: str) -> dict[str, list[str]]:
-        """Return by query the documents to judge of a pooled queue, those that nobody else has judged.
+    compared = sides(bench, request.side)
+    queries, _ = _queries(bench, compared, request.set_id)
+    if request.q not in queries:
+        raise missing(f"the comparison has no query {request.q!r}.")
+    _, labels, _ = _frozen_or_current(bench, caller.user, request.judgements, compared, [request.q])
+    own = labels[request.q]
+    found = [_lists(bench, side, [request.q], wait=True)[request.q] for side in compared]
+    for one in found:
+        if one.error is not None:
+            raise invalid(one.error)
+    rankings = [one.ranking for one in found]
+    shown = list(dict.fromkeys(docid for ranking in rankings for docid in ranking.docid[:FIRST]))
+    places = [{docid: place for place, docid in enumerate(ranking.docid, 1)} for ranking in rankings]
+    number = {docid: place for place, docid in enumerate(shown)}
+    documents = [
+        {
+            "name": docid,
+            "title": _title(bench, docid),
+            "label": f"{own[docid]:g}" if docid in own else "",
+            "level": int(min(max(own.get(docid, 0.0), 0.0), 4.0)),
+            "places": [of.get(docid) for of in places],
+        }
+        for docid in shown
+    ]
+    lists = []
+    for side, ranking in zip(compared, rankings, strict=True):
+        reasons = {} if side.snapshot is not None else bench.rankings.reasons(side.ranker, request.q, FIRST)
+        pairs = zip(ranking.docid[:FIRST], ranking.scores[:FIRST], strict=True)
+        lists.append([(number[docid], score, reasons.get(docid, ())) for docid, score in pairs])
+    lengths = [len(ranking.docid) for ranking in rankings]
+    return ComparedLists(**list_payload(documents, lists), lengths=lengths)
 
-        They are the first ten of each side, in an order that does not show whose they are.
-        """
-        number, *texts = queue.removeprefix(POOL).split("/")
-        sides = self.sides([unquote(text) for text in texts], least=1)
-        queries, _ = self._queries(sides, int(number) or None)
-        others, own = self._labels.get("", user), self._labels.get("mine", user)
-        answer = {}
-        for query in queries:
-            found = [of[query].ranking for side in sides if query in (of := self._lists(side, [query], wait=True))]
-            judged = others.of(query).keys() - own.of(query).keys()
-            answer[query] = _mixed(query, {docid for one in found for docid in one.docid[:FIRST]} - judged)
-        return {query: documents for query, documents in answer.items() if documents}
 
-    def sides(self, texts: Sequence[str], least: int = 2) -> list[Side]:
-        """Return the compared rankers of a request, each once."""
-        sides = []
-        for text in dict.fromkeys(texts):
-            number, _, ranker = text.partition("/")
-            if number != NOW and not (number.isascii() and number.isdigit() and len(number) < 19):
-                raise RequestError(422, "invalid", f"{text!r} is not now/RANKER or SNAPSHOT/RANKER.")
-            snapshot = None if number == NOW else self._snapshots.find(int(number))
-            if snapshot is None:
-                self._rankings.key(ranker)
-            elif ranker not in snapshot.rankers:
-                raise RequestError(404, "not-found", f"the snapshot {snapshot.name!r} has no ranker {ranker!r}.")
-            sides.append(Side(text, ranker, snapshot))
-        if len(sides) < least:
-            raise RequestError(422, "invalid", "a comparison needs two different sides.")
-        return sides
+def measured(
+    bench: Bench,
+    user: str,
+    compared: Sequence[Side],
+    set_id: int | None,
+    judgements: str,
+    measures: Sequence[Measure],
+    convention: str,
+) -> Measured:
+    """Return the sides on the queries of a set; what is missing is computed in the background."""
+    queries, notes = _queries(bench, compared, set_id)
+    keys, labels, words = _frozen_or_current(bench, user, judgements, compared, queries)
+    known = [_lists(bench, side, queries) for side in compared]
+    rankings, errors = zip(*map(ranked, known), strict=True)
+    n_ready, n_needed = sum(map(len, known)), len(compared) * len(queries)
+    judged = {query: labels[query] for query in queries if all(query in of for of in rankings)}
+    found = None
+    if n_ready == n_needed and any(judged.values()):
+        of_sides = {side.name: of for side, of in zip(compared, rankings, strict=True)}
+        versions = tuple(_version(bench, side, of) for side, of in zip(compared, known, strict=True))
+        key = (versions, tuple(keys), tuple(queries), tuple(map(str, measures)), convention)
 
-    def _queries(self, sides: Sequence[Side], set_id: int | None) -> tuple[list[str], list[str]]:
-        """Return the queries that all snapshots have, or those of the set, and a note on what is left out."""
-        frozen = {side.snapshot.id: side.snapshot for side in sides if side.snapshot is not None}
-        if not frozen:
-            if set_id is None:
-                raise RequestError(422, "invalid", "set_id is missing: it is required unless a side is a snapshot.")
-            return self._query_sets.find(set_id)[1], []
-        of_each = [list(self._snapshots.labels(one)) for one in frozen.values()]
-        common = [query for query in of_each[0] if all(query in others for others in map(set, of_each[1:]))]
-        if not common:
-            raise RequestError(422, "invalid", "the snapshots have no query in common.")
-        n_all = len({query for queries in of_each for query in queries})
-        left_out = f"{count_of(n_all - len(common), 'query is', 'queries are')} not in all snapshots and left out."
-        return common, [left_out] if n_all > len(common) else []
+        def compute() -> Comparison | RequestError:
+            try:
+                return compare_rankings(judged, of_sides, measures, convention)
+            except RequestError as error:  # such as labels that the measure cannot use
+                return error
 
-    def _frozen_or_current(
-        self, user: str, source: str, sides: Sequence[Side], queries: Sequence[str]
-    ) -> tuple[list[Hashable], dict[str, dict[str, float]], str]:
-        """Return the keys and the labels of queries, the same for all sides, and a description of their source."""
-        if source != FROZEN:
-            labels = self._labels.get(source, user)
-            keys, of = [labels.key(query) for query in queries], {query: labels.of(query) for query in queries}
-            return keys, of, labels.words
-        snapshots = [side.snapshot for side in sides if side.snapshot is not None]
-        if not snapshots:
-            raise RequestError(422, "invalid", "no side is a snapshot, so there are no frozen judgements.")
-        newest = max(snapshots, key=lambda one: one.id)
-        frozen, words = self._snapshots.labels(newest), f"the judgements frozen in {newest.name}"
-        return [(FROZEN, newest.id)], {query: frozen[query] for query in queries}, words
+        found = bench.comparisons.now(key, compute) if n_needed <= AT_ONCE else bench.comparisons.get(key, compute)
+        n_ready -= found is None
+        if isinstance(found, RequestError):
+            raise found
+    notes = [
+        f"Measured on {words}. {UNJUDGED}",
+        *notes,
+        *(note for side, of in zip(compared, errors, strict=True) for note in failures_note(side.name, of)),
+        *_on_labels(compared, queries, labels, rankings),
+        *_on_training(bench, compared, queries),
+    ]
+    values = values_of(found, judged, found.metrics[0]) if found else {}
+    pool = _pool(compared, set_id, labels, rankings)
+    return Measured(queries, labels, words, known, list(rankings), found, values, n_ready, n_needed, notes, pool)
 
-    def _lists(self, side: Side, queries: Sequence[str], *, wait: bool = False) -> dict[str, Found]:
-        if side.snapshot is not None:
-            frozen = self._snapshots.rankings(side.snapshot, side.ranker)
-            return {query: Found(frozen[query], None, 0.0) for query in queries}
-        known = self._rankings.known(side.ranker, queries)
-        missing = [query for query in queries if query not in known] if wait else []
-        return {**known, **{query: self._rankings.now(side.ranker, query) for query in missing}}
 
-    def _version(self, side: Side, known: Mapping[str, Found]) -> Hashable:
-        if side.snapshot is not None:
-            return side.text
-        return self._rankings.key(side.ranker), tuple(one.time for one in known.values())
+def sides(bench: Bench, texts: Sequence[str], least: int = 2) -> list[Side]:
+    """Return the compared rankers of a request, each once."""
+    found = []
+    for text in dict.fromkeys(texts):
+        number, _, ranker = text.partition("/")
+        if number != NOW and not (number.isascii() and number.isdigit() and len(number) < 19):
+            raise invalid(f"{text!r} is not now/RANKER or SNAPSHOT/RANKER.")
+        of = None if number == NOW else snapshot(bench, int(number))
+        if of is None:
+            bench.rankings.key(ranker)
+        elif ranker not in of.rankers:
+            raise missing(f"the snapshot {of.name!r} has no ranker {ranker!r}.")
+        found.append(Side(text, ranker, of))
+    if len(found) < least:
+        raise invalid("a comparison needs two different sides.")
+    return found
 
-    def _on_training(self, sides: Sequence[Side], queries: Sequence[str]) -> list[str]:
-        n_seen = self._trained.n_trained_on(queries)
-        seen = (side for side in sides if side.snapshot is None and side.ranker in n_seen)
-        return [f"{side.name}: {TRAINED_NOTE.format(n=n_seen[side.ranker])}" for side in seen]
 
-    def _ranking_now(self, side: Side, query: str) -> Ranking:
-        if side.snapshot is not None:
-            return self._snapshots.rankings(side.snapshot, side.ranker)[query]
-        found = self._rankings.now(side.ranker, query)
-        if found.error is not None:
-            raise RequestError(422, "invalid", found.error)
-        return found.ranking
+def pooled(bench: Bench, user: str, queue: str, query: str | None = None) -> dict[str, list[str]]:
+    """Return by query, or for one, the documents to judge of a pooled queue, those that nobody else has judged.
 
-    def _unexplained(self, side: Side) -> str | None:
-        if side.snapshot is not None:
-            return "A snapshot has no explanations; compare the ranker as it is now to see them."
-        return None if self._rankings.can_explain(side.ranker) else "This ranker cannot explain its scores by features."
+    They are the first ten of each side, in an order that does not show whose they are.
+    """
+    number, *texts = queue.removeprefix(POOL).split("/")
+    compared = sides(bench, [unquote(text) for text in texts], least=1)
+    queries, _ = _queries(bench, compared, int(number) or None)
+    others, own = bench.labels.get("", user), bench.labels.get("mine", user)
+    answer = {}
+    for text in queries if query is None else [query]:
+        found = [_lists(bench, side, [text], wait=True)[text].ranking for side in compared]
+        judged = others.of(text).keys() - own.of(text).keys()
+        answer[text] = _mixed(text, {docid for one in found for docid in one.docid[:FIRST]} - judged)
+    return {text: documents for text, documents in answer.items() if documents}
 
-    def _title(self, docid: str) -> str:
-        if docid not in self._collection:
-            return ""
-        title = self._collection.document(docid).title
-        return "" if title == docid else title[:200]
+
+def _queries(bench: Bench, compared: Sequence[Side], set_id: int | None) -> tuple[list[str], list[str]]:
+    """Return the queries that all snapshots have, or those of the set, and a note on what is left out."""
+    frozen = {side.snapshot.id: side.snapshot for side in compared if side.snapshot is not None}
+    if not frozen:
+        if set_id is None:
+            raise invalid("set_id is missing: it is required unless a side is a snapshot.")
+        return query_sets.find(bench, set_id)[1], []
+    of_each = [list(frozen_labels(bench, one)) for one in frozen.values()]
+    common = [query for query in of_each[0] if all(query in others for others in map(set, of_each[1:]))]
+    if not common:
+        raise invalid("the snapshots have no query in common.")
+    n_all = len({query for queries in of_each for query in queries})
+    left_out = f"{count_of(n_all - len(common), 'query is', 'queries are')} not in all snapshots and left out."
+    return common, [left_out] if n_all > len(common) else []
+
+
+def _frozen_or_current(
+    bench: Bench, user: str, source: str, compared: Sequence[Side], queries: Sequence[str]
+) -> tuple[list[Hashable], dict[str, dict[str, float]], str]:
+    """Return the keys and the labels of queries, the same for all sides, and a description of their source."""
+    if source != FROZEN:
+        labels = bench.labels.get(source, user)
+        return [labels.key(query) for query in queries], {query: labels.of(query) for query in queries}, labels.words
+    snapshots = [side.snapshot for side in compared if side.snapshot is not None]
+    if not snapshots:
+        raise invalid("no side is a snapshot, so there are no frozen judgements.")
+    newest = max(snapshots, key=lambda one: one.id)
+    frozen, words = frozen_labels(bench, newest), f"the judgements frozen in {newest.name}"
+    return [(FROZEN, newest.id)], {query: frozen[query] for query in queries}, words
+
+
+def _lists(bench: Bench, side: Side, queries: Sequence[str], *, wait: bool = False) -> dict[str, Found]:
+    if side.snapshot is not None:
+        frozen = frozen_rankings(bench, side.snapshot, side.ranker)
+        return {query: Found(frozen[query], None, 0.0) for query in queries}
+    known = bench.rankings.known(side.ranker, queries)
+    absent = [query for query in queries if query not in known] if wait else []
+    return {**known, **{query: bench.rankings.now(side.ranker, query) for query in absent}}
+
+
+def _version(bench: Bench, side: Side, known: Mapping[str, Found]) -> Hashable:
+    if side.snapshot is not None:
+        return side.text
+    return bench.rankings.key(side.ranker), tuple(one.time for one in known.values())
+
+
+def _on_training(bench: Bench, compared: Sequence[Side], queries: Sequence[str]) -> list[str]:
+    n_seen = bench.rankers.n_trained_on(queries)
+    seen = (side for side in compared if side.snapshot is None and side.ranker in n_seen)
+    return [f"{side.name}: {TRAINED_NOTE.format(n=n_seen[side.ranker])}" for side in seen]
+
+
+def _unexplained(bench: Bench, side: Side) -> str | None:
+    if side.snapshot is not None:
+        return "A snapshot has no explanations; compare the ranker as it is now to see them."
+    return None if bench.rankings.can_explain(side.ranker) else "This ranker cannot explain its scores by features."
+
+
+def _title(bench: Bench, docid: str) -> str:
+    if docid not in bench.collection:
+        return ""
+    title = bench.collection.document(docid).title
+    return "" if title == docid else title[:200]
 
 
 def _on_labels(
-    sides: Sequence[Side],
+    compared: Sequence[Side],
     queries: Sequence[str],
     labels: Mapping[str, Mapping[str, float]],
     rankings: Sequence[Mapping[str, Ranking]],
@@ -338,7 +434,7 @@ def _on_labels(
         )
     relevant = {query: {docid for docid, one in labels[query].items() if one >= RELEVANT_FROM} for query in queries}
     parts = []
-    for side, of in zip(sides, rankings, strict=True):
+    for side, of in zip(compared, rankings, strict=True):
         n_outside = sum(len(relevant[query].difference(one.docid)) for query, one in of.items())
         if n_outside:
             parts.append(f"{side.name} {n_outside} of {sum(len(relevant[query]) for query in of)}")
@@ -349,7 +445,7 @@ def _on_labels(
 
 
 def _pool(
-    sides: Sequence[Side],
+    compared: Sequence[Side],
     set_id: int | None,
     labels: Mapping[str, Mapping[str, float]],
     rankings: Sequence[Mapping[str, Ranking]],
@@ -360,14 +456,14 @@ def _pool(
     shares = [share_judged(labels, of) for of in rankings]
     parts = [
         f"{100 * (1 - share):.0f} % of the first ten of {side.name}"
-        for side, share in zip(sides, shares, strict=True)
+        for side, share in zip(compared, shares, strict=True)
         if share is not None and share < 1
     ]
     words = f"{' and '.join(parts)} are not judged." if parts else ""
     is_uneven = len({share for share in shares if share is not None}) > 1
     if is_uneven:
         words += " The shares differ, so a ranker with fewer judged documents may be better than it looks here."
-    queue = f"{POOL}{set_id or 0}/{'/'.join(quote(side.text, safe='') for side in sides)}"
+    queue = f"{POOL}{set_id or 0}/{'/'.join(quote(side.text, safe='') for side in compared)}"
     return Pool(queue=queue, n_documents=n_open, is_uneven=is_uneven, words=words)
 
 
@@ -376,16 +472,16 @@ def _mixed(query: str, documents: set[str]) -> list[str]:
     return sorted(documents, key=lambda docid: hashlib.sha256(f"{query}\0{docid}".encode("utf-8", "replace")).digest())
 
 
-def _pairs(found: Comparison, sides: Sequence[Side]) -> list[PairResponse]:
+def _pairs(found: Comparison, compared: Sequence[Side]) -> list[Pair]:
     """Return the differences of all pairs, B minus A, with a correction over the pairs of each measure."""
     answer = []
     by_pair = {(pair.a, pair.b, pair.metric): pair for metric in found.metrics for pair in found.differences(metric)}
     means = found.mean()
-    for a, b in combinations(sides, 2):
+    for a, b in combinations(compared, 2):
         for metric in found.metrics:
             pair = by_pair[a.name, b.name, metric].reversed()
             answer.append(
-                PairResponse(
+                Pair(
                     a=a.text,
                     b=b.text,
                     measure=metric,

@@ -7,6 +7,7 @@ without the password, the statement or its values.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import os
@@ -20,7 +21,7 @@ from datetime import UTC, datetime
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from plackett._optional import import_optional
 from plackett.exceptions import StoreError
@@ -44,7 +45,8 @@ SCHEMA_VERSION = 1  # to be raised with every change of a table after a release;
 
 # SQLite generates ids only in a column that is exactly INTEGER
 Id = sa.BigInteger().with_variant(sa.Integer, "sqlite")
-metadata = sa.MetaData()  # the names of tables have a prefix for PostgreSQL databases that other programs share
+Record = TypeVar("Record")
+metadata = sa.MetaData()
 
 
 class DamagedValue(ValueError):
@@ -162,6 +164,28 @@ class Database:
             finally:
                 if self._writer_lock is not None:
                     self._writer_lock.release()
+
+    def records(self, record: type[Record], table: Table, *conditions: Any, order: Any = None) -> list[Record]:
+        """Return rows of a table as instances of a dataclass, whose first fields name columns."""
+        columns = [table.c[one.name] for one in dataclasses.fields(record) if one.name in table.c]  # type: ignore[arg-type]
+        wanted = sa.select(*columns).where(*conditions).order_by(order)
+        with self.reading() as connection:
+            return [record(*row) for row in connection.execute(wanted)]
+
+    def value(self, wanted: sa.Select) -> Any:
+        """Return the first column of the first row of a statement; None without a row."""
+        with self.reading() as connection:
+            return connection.execute(wanted).scalar()
+
+    def add(self, table: Table, **row: Any) -> int:
+        """Insert a row, and return its id."""
+        with self.writing() as connection:
+            return connection.execute(sa.insert(table).values(row).returning(table.c.id)).scalar_one()
+
+    def delete(self, table: Table, *conditions: Any) -> int:
+        """Delete rows, and return their number."""
+        with self.writing() as connection:
+            return connection.execute(sa.delete(table).where(*conditions)).rowcount
 
     def insert_new(self, table: Table):
         """Return an insert statement that skips rows whose key exists."""

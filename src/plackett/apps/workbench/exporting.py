@@ -11,15 +11,16 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote, unquote
 
 import numpy as np
 
+from plackett.apps.workbench.api import ExportedFile
 from plackett.apps.workbench.collections.base import Collection
 from plackett.apps.workbench.pooling import NO_DOCUMENTS, graded_hits, pool_judgements
-from plackett.apps.workbench.records import Judged, Judgement, Preference
 from plackett.apps.workbench.refining import refined_scores
+from plackett.apps.workbench.store import Judged, Judgement, Preference
 from plackett.data.letor.write import write_letor
 from plackett.data.queries import Queries
 from plackett.data.trec.files import write_qrels, write_trec_run
@@ -32,14 +33,6 @@ EXTENSIONS = {"json": "json", "qrels": "qrels", "letor": "letor.txt", "run": "ru
 JSON_NAME, JSON_VERSION = "plackett judgements", 1
 JSON_BATCH = 500  # entries of a JSON file at a time
 _NOT_IN_ID = re.compile(r"[\s%#\x00-\x1f\x7f]")
-
-
-class ExportedFile(NamedTuple):
-    """A file to download; ``parts`` can be iterated once."""
-
-    name: str
-    media_type: str
-    parts: Iterator[bytes]
 
 
 def export_judgements(

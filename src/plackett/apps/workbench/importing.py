@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from plackett.apps.workbench.collections.base import Collection
 from plackett.apps.workbench.exporting import unescape_id
-from plackett.apps.workbench.limits import MAX_GRADE
+from plackett.apps.workbench.values import MAX_GRADE
 from plackett.data import judgements
 from plackett.data.documents.read import as_text
 from plackett.validation import count_of

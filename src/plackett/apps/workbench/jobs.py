@@ -7,20 +7,60 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from plackett.apps.access.errors import RequestError, client_errors
-from plackett.apps.workbench.records import Job
-from plackett.apps.workbench.schemas.training import JobResponse, JobsResponse
+import sqlalchemy as sa
+from fastapi import Query
+
+from plackett.apps.access.errors import RequestError
+from plackett.apps.workbench import tables
+from plackett.apps.workbench.api import Bench, PathId, missing, new_router
+from plackett.apps.workbench.values import PageRequest
 
 if TYPE_CHECKING:
     from plackett.apps.workbench.store import Store
 
-Work = Callable[[int, Callable[[float, str], None], threading.Event], dict[str, Any]]
+Progress = Callable[[float, str], None]
+Work = Callable[[int, Progress, threading.Event], dict[str, Any]]
+State = Literal["queued", "running", "interrupted", "done", "failed", "cancelled"]
 LOG = logging.getLogger("plackett.apps.workbench")
-FINISHED = ("done", "failed", "cancelled", "interrupted")
+UNFINISHED = ("queued", "running", "interrupted")  # a worker may still report for an interrupted job
 REPORT_INTERVAL = 0.25  # seconds: each report waits for the disk
 SHUTDOWN_TIMEOUT = 3.0  # seconds for jobs to stop when the server does
+router = new_router("training")
+JOBS = tables.jobs
+
+
+@dataclass
+class Job:
+    """A background job; ``progress`` is from 0 to 1."""
+
+    id: int
+    kind: str
+    state: State
+    progress: float
+    message: str
+    settings: dict[str, Any]
+    result: dict[str, Any] | None
+    created: datetime
+    updated: datetime
+    is_finished: bool = False
+
+    def __post_init__(self) -> None:
+        self.is_finished = self.state not in ("queued", "running")
+
+
+@dataclass
+class Jobs:
+    """Jobs, newest first."""
+
+    jobs: list[Job]
+
+
+class Cancelled(Exception):
+    """A job was cancelled; nothing was saved."""
 
 
 class JobRunner:
@@ -40,42 +80,57 @@ class JobRunner:
         self._lock = threading.Lock()
         self._running: dict[int, tuple[threading.Thread, threading.Event]] = {}
         self._is_closing = False
-        store.interrupt_jobs(collection)
+        self._interrupt()
 
-    def start(self, kind: str, settings: dict[str, Any], work: Work) -> JobResponse:
+    def start(self, kind: str, settings: dict[str, Any], work: Work) -> Job:
         """Start ``work(job_id, progress, cancel)`` in a thread; what it returns becomes the job's result."""
         with self._lock:
             if self._is_closing:
                 raise RequestError(503, "closing", "the workbench is shutting down.", "Restart it, and try again.")
             if len(self._running) >= self._max_jobs:
                 raise RequestError(429, "busy", "a job is already running.", "Wait until it is done, or cancel it.")
-            job = self._store.create_job(kind, self._collection, settings)
+            job_id = self.create(kind, settings)
             cancel = threading.Event()
-            thread = threading.Thread(target=self._run, args=(job.id, work, cancel), name=f"job {job.id}", daemon=True)
-            self._running[job.id] = thread, cancel
+            thread = threading.Thread(target=self._run, args=(job_id, work, cancel), name=f"job {job_id}", daemon=True)
+            self._running[job_id] = thread, cancel
             thread.start()
-        return _response(job)
+        return self.job(job_id)
 
-    def job(self, job_id: int) -> JobResponse:
+    def create(self, kind: str, settings: dict[str, Any]) -> int:
+        """Store a queued job, and return its id."""
+        now = datetime.now(UTC)
+        about = {"kind": kind, "collection": self._collection, "settings": settings, "created": now, "updated": now}
+        return self._store.add(JOBS, **about, state="queued", progress=0.0, message="")
+
+    def update(self, job_id: int, state: State = "running", **changes: Any) -> bool:
+        """Store the state of a job; every call waits for the disk.
+
+        Returns False, and changes nothing, if the job is done, failed or cancelled; its worker should then stop.
+        """
+        changed = sa.update(JOBS).where(JOBS.c.id == job_id, JOBS.c.state.in_(UNFINISHED))
+        with self._store.writing() as connection:
+            values = {**changes, "state": state, "updated": datetime.now(UTC)}
+            return connection.execute(changed.values(values)).rowcount == 1
+
+    def job(self, job_id: int) -> Job:
         """Return the state of a job."""
-        with client_errors():
-            return _response(self._store.job(job_id))
+        found = self._store.records(Job, JOBS, JOBS.c.id == job_id)
+        if not found:
+            raise missing(f"there is no job {job_id}.")
+        return found[0]
 
-    def jobs(self, limit: int, offset: int) -> JobsResponse:
+    def jobs(self) -> list[Job]:
         """Return the jobs of the collection, newest first."""
-        with client_errors():
-            found = self._store.jobs(self._collection, limit=limit, offset=offset)
-        return JobsResponse(jobs=[_response(job) for job in found])
+        return self._store.records(Job, JOBS, JOBS.c.collection == self._collection, order=JOBS.c.id.desc())
 
-    def cancel(self, job_id: int) -> JobResponse:
+    def cancel(self, job_id: int) -> Job:
         """Cancel a job, unless it has ended, and return its state."""
-        with client_errors():
-            self._store.update_job(job_id, state="cancelled", message="Cancelled")
-            with self._lock:
-                running = self._running.get(job_id)
-            if running is not None:
-                running[1].set()
-            return _response(self._store.job(job_id))
+        self.update(job_id, "cancelled", message="Cancelled")
+        with self._lock:
+            running = self._running.get(job_id)
+        if running is not None:
+            running[1].set()
+        return self.job(job_id)
 
     def close(self) -> None:
         """Stop all jobs; those that do not stop in time are marked as interrupted."""
@@ -88,15 +143,19 @@ class JobRunner:
         for thread, _ in running:
             thread.join(max(deadline - time.monotonic(), 0.0))
         if running:
-            self._store.interrupt_jobs(self._collection)
+            self._interrupt()
+
+    def _interrupt(self) -> None:
+        own = JOBS.c.collection == self._collection
+        left = sa.update(JOBS).where(own, JOBS.c.state.in_(("queued", "running")))
+        with self._store.writing() as connection:
+            connection.execute(left.values(state="interrupted", updated=datetime.now(UTC)))
 
     def _run(self, job_id: int, work: Work, cancel: threading.Event) -> None:
-        from plackett.apps.workbench.training import Cancelled
-
         try:
-            self._store.update_job(job_id)
+            self.update(job_id)
             result = work(job_id, self._progress(job_id, cancel), cancel)
-            self._store.update_job(job_id, state="done", progress=1.0, message="Done", result=result)
+            self.update(job_id, "done", progress=1.0, message="Done", result=result)
         except Cancelled:
             if not self._is_closing:
                 self._end(job_id, "cancelled", "Cancelled")
@@ -110,7 +169,7 @@ class JobRunner:
             with self._lock:
                 self._running.pop(job_id, None)
 
-    def _progress(self, job_id: int, cancel: threading.Event) -> Callable[[float, str], None]:
+    def _progress(self, job_id: int, cancel: threading.Event) -> Progress:
         """Return a callable that stores progress at intervals, and stops the job if it was cancelled elsewhere."""
         last = -REPORT_INTERVAL
 
@@ -119,20 +178,31 @@ class JobRunner:
             now = time.monotonic()
             if now - last >= REPORT_INTERVAL:
                 last = now
-                if not self._store.update_job(job_id, progress=min(max(share, 0.0), 1.0), message=message):
+                if not self.update(job_id, progress=min(max(share, 0.0), 1.0), message=message):
                     cancel.set()
 
         return report
 
-    def _end(self, job_id: int, state: str, message: str) -> None:
+    def _end(self, job_id: int, state: State, message: str) -> None:
         try:
-            self._store.update_job(job_id, state=state, message=message.replace("\0", " "))
+            self.update(job_id, state, message=message.replace("\0", " "))
         except OSError as error:  # the store failed; the next server marks the job as interrupted
             LOG.error("job %d: %s", job_id, error)
 
 
-def _response(job: Job) -> JobResponse:
-    return JobResponse(
-        **{name: value for name, value in job._asdict().items() if name != "collection"},
-        is_finished=job.state in FINISHED,
-    )
+@router.get("/jobs")
+def jobs(bench: Bench, page: Annotated[PageRequest, Query()]) -> Jobs:
+    """Return jobs, newest first."""
+    return Jobs(bench.jobs.jobs()[page.offset : page.offset + page.limit])
+
+
+@router.get("/jobs/{job_id}")
+def job(bench: Bench, job_id: PathId) -> Job:
+    """Return the state of a job."""
+    return bench.jobs.job(job_id)
+
+
+@router.post("/jobs/{job_id}/cancel")
+def cancel(bench: Bench, job_id: PathId) -> Job:
+    """Cancel a job."""
+    return bench.jobs.cancel(job_id)

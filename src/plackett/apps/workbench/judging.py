@@ -1,96 +1,142 @@
-"""Use cases of judging: a judgement is on disk before the refined list is returned."""
+"""Judging: a judgement is on disk before the refined list is returned."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from datetime import datetime
+
+from pydantic import Field, model_validator
 
 from plackett.apps.access.errors import client_errors
-from plackett.apps.workbench.collections.base import Collection, Hits
-from plackett.apps.workbench.records import Event, Query
-from plackett.apps.workbench.schemas.judging import (
-    EventResponse,
-    JudgementRequest,
-    JudgementResponse,
-    ListRequest,
-    PreferenceRequest,
-)
-from plackett.apps.workbench.searching import Searching
+from plackett.apps.workbench.api import Bench, Caller, missing, new_router
+from plackett.apps.workbench.collections.base import Hits
+from plackett.apps.workbench.lists import ListOptions, hits_of, known_query, ranked_list
+from plackett.apps.workbench.records import RankedList
+from plackett.apps.workbench.store import Event, Query
+from plackett.apps.workbench.values import Docid, Grade, Id, QueryText
 
-if TYPE_CHECKING:
-    from plackett.apps.workbench.store import Store
+router = new_router("judging")
 
 
-class Judging:
-    """Judgements of a collection's documents. Thread-safe."""
+class ListRequest(ListOptions):
+    """A list, by the text or the id of its query."""
 
-    def __init__(self, collection: Collection, store: Store, searching: Searching):
-        self._collection, self._store, self._searching = collection, store, searching
+    query: QueryText | None = None
+    query_id: Id | None = None
+    with_list: bool = Field(default=True, description="Whether the response has the refined list.")
 
-    def judge(self, user: str, request: JudgementRequest) -> JudgementResponse:
-        """Set the grade of a document."""
-        with client_errors():
-            query, hits = self._judged_query(request, request.docid)
-            user_id = self._store.user(user).id
-            event = self._store.judge(user_id, query.id, request.docid, request.grade)
-        return self._response(request, user_id, query, hits, event)
+    @model_validator(mode="after")
+    def _check_query(self):
+        if (self.query is None) == (self.query_id is None):
+            raise ValueError("give either query or query_id")
+        return self
 
-    def prefer(self, user: str, request: PreferenceRequest) -> JudgementResponse:
-        """Prefer a document to another."""
-        with client_errors():
-            query, hits = self._judged_query(request, request.docid, request.other)
-            user_id = self._store.user(user).id
-            event = self._store.prefer(user_id, query.id, request.docid, request.other)
-        return self._response(request, user_id, query, hits, event)
 
-    def undo(self, user: str, request: ListRequest) -> JudgementResponse:
-        """Undo the user's last judgement of a list."""
-        query, user_id = self._known_query(request), self._searching.user_id(user)
-        event = None if user_id is None else self._store.undo(user_id, query.id)
-        return self._response(request, user_id, query, None, event)
+class JudgementRequest(ListRequest):
+    """A grade for a document; null removes it. 1 and more is relevant, 0 is not."""
 
-    def reset(self, user: str, request: ListRequest) -> JudgementResponse:
-        """Clear the user's judgements of a list."""
-        query, user_id = self._known_query(request), self._searching.user_id(user)
-        n_cleared = 0 if user_id is None else self._store.reset(user_id, query.id)
-        return self._response(request, user_id, query, None, None, n_cleared)
+    docid: Docid
+    grade: Grade | None
 
-    def grade(self, user: str, text: str, docid: str) -> float | None:
-        """Return the user's grade of a document for a query; None if there is none."""
-        user_id = self._searching.user_id(user)
-        with client_errors():
-            return self._store.graded(self._collection.key, [text.strip()], user_id)[text.strip()].get(docid)
 
-    def _judged_query(self, request: ListRequest, *docids: str) -> tuple[Query, Hits | None]:
-        """Return the query, created if it is new and can be searched, and its list if it was searched."""
-        for docid in docids:
-            if docid not in self._collection:
-                raise LookupError(f"{self._collection.name} has no document {docid!r}.")
-        if request.query is None:
-            return self._known_query(request), None
-        hits = self._collection.search(request.query, request.base, request.k)
-        return self._store.query(self._collection.key, request.query, hits.base), hits
+class PreferenceRequest(ListRequest):
+    """A preference of ``docid`` to ``other``."""
 
-    def _known_query(self, request: ListRequest) -> Query:
-        if request.query_id is not None:
-            return self._searching.query(request.query_id)
-        with client_errors():
-            query = self._store.find_query(self._collection.key, request.query or "")
-            if query is None:
-                raise LookupError("nothing was judged for this query yet.")
-        return query
+    docid: Docid
+    other: Docid
 
-    def _response(
-        self,
-        request: ListRequest,
-        user_id: int | None,
-        query: Query,
-        hits: Hits | None,
-        event: Event | None,
-        n_cleared: int = 0,
-    ) -> JudgementResponse:
-        ranked = None
-        if request.with_list:
-            hits = self._searching.hits(query, request) if hits is None else hits
-            ranked = self._searching.ranked_list(user_id, query.id, query.text, hits, request)
-        written = None if event is None else EventResponse.model_validate(event, from_attributes=True)
-        return JudgementResponse(query_id=query.id, event=written, n_cleared=n_cleared, list=ranked)
+
+@dataclass(frozen=True)
+class Written:
+    """A judgement in the log."""
+
+    id: int
+    kind: str
+    docid: str | None
+    other: str | None
+    grade: float | None
+    time: datetime
+
+
+@dataclass(frozen=True)
+class JudgementResponse:
+    """The judgement that is now on disk, and the refined list."""
+
+    query_id: int
+    event: Written | None
+    n_cleared: int
+    list: RankedList | None
+
+
+@router.post("/judgements")
+def judge(bench: Bench, caller: Caller, request: JudgementRequest) -> JudgementResponse:
+    """Set the grade of a document. It is on disk before the response is sent."""
+    with client_errors():
+        query, hits = _judged_query(bench, request, request.docid)
+        user_id = bench.store.user(caller.user).id
+        event = bench.store.judge(user_id, query.id, request.docid, request.grade)
+    return _response(bench, request, user_id, query, event, hits=hits)
+
+
+@router.post("/preferences")
+def prefer(bench: Bench, caller: Caller, request: PreferenceRequest) -> JudgementResponse:
+    """Prefer a document to another. It is on disk before the response is sent."""
+    with client_errors():
+        query, hits = _judged_query(bench, request, request.docid, request.other)
+        user_id = bench.store.user(caller.user).id
+        event = bench.store.prefer(user_id, query.id, request.docid, request.other)
+    return _response(bench, request, user_id, query, event, hits=hits)
+
+
+@router.post("/undo")
+def undo(bench: Bench, caller: Caller, request: ListRequest) -> JudgementResponse:
+    """Undo this user's last judgement of a list; further calls go further back."""
+    query, user_id = _known_query(bench, request), bench.user_id(caller.user)
+    event = None if user_id is None else bench.store.undo(user_id, query.id)
+    return _response(bench, request, user_id, query, event)
+
+
+@router.post("/reset")
+def reset(bench: Bench, caller: Caller, request: ListRequest) -> JudgementResponse:
+    """Clear this user's judgements of a list; one undo restores them."""
+    query, user_id = _known_query(bench, request), bench.user_id(caller.user)
+    n_cleared = 0 if user_id is None else bench.store.reset(user_id, query.id)
+    return _response(bench, request, user_id, query, None, n_cleared)
+
+
+def _judged_query(bench: Bench, request: ListRequest, *docids: str) -> tuple[Query, Hits | None]:
+    """Return the query, created if it is new and can be searched, and its list if it was searched."""
+    for docid in docids:
+        if docid not in bench.collection:
+            raise missing(f"{bench.collection.name} has no document {docid!r}.")
+    if request.query is None:
+        return _known_query(bench, request), None
+    hits = bench.collection.search(request.query, request.base, request.k)
+    return bench.store.query(bench.key, request.query, hits.base), hits
+
+
+def _known_query(bench: Bench, request: ListRequest) -> Query:
+    if request.query_id is not None:
+        return known_query(bench, request.query_id)
+    with client_errors():
+        query = bench.store.find_query(bench.key, request.query or "")
+    if query is None:
+        raise missing("nothing was judged for this query yet.")
+    return query
+
+
+def _response(
+    bench: Bench,
+    request: ListRequest,
+    user_id: int | None,
+    query: Query,
+    event: Event | None,
+    n_cleared: int = 0,
+    hits: Hits | None = None,
+) -> JudgementResponse:
+    ranked = None
+    if request.with_list:
+        hits = hits_of(bench, query, request) if hits is None else hits
+        ranked = ranked_list(bench, user_id, query.id, query.text, hits, request)
+    written = event and Written(event.id, event.kind, event.docid, event.other, event.grade, event.time)
+    return JudgementResponse(query.id, written, n_cleared, ranked)

@@ -8,6 +8,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Protocol
 
 from plackett.apps.access.errors import RequestError
+from plackett.apps.workbench import people
 from plackett.apps.workbench.collections.base import Collection
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class LabelSources:
     def _settled(self) -> dict[str, dict[str, float]]:
         """Return by query the grades that settle disagreements."""
         found: dict[str, dict[str, float]] = {}
-        for one in self._store.settlements(self._collection.key).values():
+        for one in people.settlements(self._store, self._collection.key).values():
             found.setdefault(one.query, {})[one.docid] = one.grade
         return found
 

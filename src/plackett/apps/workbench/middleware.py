@@ -25,8 +25,8 @@ from starlette.types import Receive, Scope, Send
 from plackett.apps.access.error_responses import error_response, internal_error_response
 from plackett.apps.access.errors import RequestError
 from plackett.apps.access.guard import RequestGuard, Sender, check_length, check_origin
-from plackett.apps.workbench.limits import MAX_NAME
 from plackett.apps.workbench.settings import Settings
+from plackett.apps.workbench.values import MAX_NAME
 
 CSRF_COOKIE, USER_COOKIE, TOKEN_COOKIE = "plackett_csrf", "plackett_user", "plackett_token"
 CSRF_HEADER, USER_HEADER = "x-csrf-token", "x-plackett-user"

@@ -2,61 +2,52 @@
 
 from __future__ import annotations
 
-import re
-from datetime import datetime
-from typing import Any
+import json
+from typing import Annotated, Any, TypeVar, get_args
 from urllib.parse import unquote, urlencode
 
-import jinja2
-from fastapi import FastAPI, Request
-from fastapi.responses import HTMLResponse, Response
+import numpy as np
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import FileResponse, HTMLResponse, Response
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from plackett.apps.access.errors import RequestError, client_errors
-from plackett.apps.workbench import limits
-from plackett.apps.workbench.bench import Workbench
-from plackett.apps.workbench.collections.base import Hits
-from plackett.apps.workbench.queues import known_queue
-from plackett.apps.workbench.schemas.lists import ListOptions, RankedList, Result
-from plackett.apps.workbench.schemas.queue import NextRequest
-from plackett.apps.workbench.schemas.values import METHODS
-from plackett.validation import count_of
+from plackett.apps.workbench import collection, comparing, lists, people, query_sets, queues, scoreboard, snapshots
+from plackett.apps.workbench.api import Bench, Caller, invalid, missing
+from plackett.apps.workbench.comparing import FROZEN, ComparisonRequest, ComparisonResponse
+from plackett.apps.workbench.filters import SIGNIFICANT, TEMPLATES, history_chart, ranker_name
+from plackett.apps.workbench.lists import DocumentRequest, ListOptions
+from plackett.apps.workbench.query_sets import QuerySource
+from plackett.apps.workbench.queues import NextRequest, QueueRequest, known_queue
+from plackett.apps.workbench.records import RankedList
+from plackett.apps.workbench.scoreboard import Order, ScoreboardRequest
+from plackett.apps.workbench.values import MAX_ID, MAX_K, MAX_QUERY, METHODS, PageRequest
+from plackett.metrics.conventions import CONVENTIONS
+from plackett.metrics.judged_lists import mean_of_counted
+from plackett.metrics.measure import KINDS
+from plackett.report import components
+from plackett.report.components.payload import comparison_payload
 
+Wanted = TypeVar("Wanted", bound=BaseModel)
+Offset = Annotated[int, Query(ge=0, le=MAX_ID)]
 VIEWS = ("refined", "before", "side")
 QUERIES, LISTS = 50, 100  # on a page
 DOCUMENTS = 50  # shown for a search; lists with labels are shown up to the limit
 ROWS, FEATURES = 200, 60  # in a table of features
+PLAIN_ROWS = 200  # rows of the table without JavaScript
 PUBLIC_ERRORS = (400, 401, 403)  # sent without a token, so these pages show nothing of the collection
 BASE_COOKIE = "plackett_base"  # the last base ranker
-
-# control characters except tabs and line ends, and bidirectional overrides
-_INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-_RANKERS = {
-    "bm25": "BM25",
-    "jelinek-mercer": "Language model (Jelinek-Mercer)",
-    "dirichlet": "Language model (Dirichlet)",
-    "absolute-discounting": "Language model (absolute discounting)",
-    "tf-idf": "TF-IDF",
-    "boolean": "Boolean (and, or, not)",
-}
-SIGNIFICANT = 0.05
+USUAL = ("ndcg@5", "ndcg@20", "p@5", "p@20", "recall@100")  # measures with another cut-off than 10
 _HEADINGS = {401: "Token required", 403: "Not allowed", 404: "Not found", 503: "Not available"}
+_COMPONENTS = {name: components.FOLDER / name for name in (*components.SCRIPTS, components.SHEET)}
+router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
 
-def add_pages(app: FastAPI) -> None:
-    """Add the pages to an application that has a workbench."""
-    app.state.error_page = _error_page
-    for path, page in (
-        ("/", search_page),
-        ("/document", document_page),
-        ("/collection", collection_page),
-        ("/lists", lists_page),
-        ("/features", features_page),
-    ):
-        app.add_api_route(path, page, include_in_schema=False, response_class=HTMLResponse)
-
-
+@router.get("/")
 def search_page(
     request: Request,
+    bench: Bench,
+    caller: Caller,
     q: str = "",
     base: str = "",
     method: str = "",
@@ -65,7 +56,6 @@ def search_page(
     queue: str = "",
 ) -> Response:
     """Return the search box, and the list of the query refined by this user's judgements."""
-    bench = bench_of(request)
     q, method = q.strip(), method if method in METHODS else METHODS[0]
     base = base or _remembered_base(request, bench)
     is_pinned, queue = pin_judged == "true", known_queue(queue) if q else ""
@@ -74,19 +64,18 @@ def search_page(
     if q:
         try:
             _check_query(q)
-            k = limits.MAX_K if bench.collection.kind == "letor" else DOCUMENTS
+            k = MAX_K if bench.collection.kind == "letor" else DOCUMENTS
             options = ListOptions.model_construct(base=base, method=method, pin_judged=is_pinned, k=k)
-            caller = request.state.credentials
-            found = bench.searching.search(caller.user, q, options)
-            notes = bench.team.notes(caller.user, q)
+            found = lists.searched(bench, caller.user, q, options)
+            notes = people.notes_of(bench, caller.user, q)
             if queue:
-                place = bench.queues.next(caller.user, NextRequest(queue=queue, base=found.base, after=q))
+                place = queues.next_query(bench, caller, NextRequest(queue=queue, base=found.base, after=q))
         except RequestError as raised:
             error = raised
     return render_page(
         request,
         "search.html",
-        200 if error is None else error.status,
+        error,
         here="search",
         q=q,
         base=base if found is None else found.base,
@@ -95,9 +84,8 @@ def search_page(
         pin_judged=is_pinned,
         view=view if view in VIEWS else VIEWS[0],
         list=found,
-        annotators=bench.store.annotators(bench.collection.key),
-        list_json="" if found is None else found.model_dump_json(),
-        problem=None if error is None else _error_text(error),
+        annotators=bench.store.annotators(bench.key),
+        list_json="" if found is None else TypeAdapter(RankedList).dump_json(found).decode(),
         queue=queue,
         place=place,
         notes=notes,
@@ -105,244 +93,296 @@ def search_page(
     )
 
 
-def document_page(request: Request, docid: str = "", q: str = "", base: str = "", queue: str = "") -> Response:
+@router.get("/document")
+def document_page(
+    request: Request, bench: Bench, caller: Caller, docid: str = "", q: str = "", base: str = "", queue: str = ""
+) -> Response:
     """Return a document as plain text, with its features for the query that found it."""
     _check_query(q)
-    bench, caller = bench_of(request), request.state.credentials
-    document = bench.searching.document(docid, q or None, base)
-    values = {"q": q, "base": base, "queue": known_queue(queue)}
+    asked = DocumentRequest.model_construct(docid=docid, q=q or None, base=base)
+    values, text, grade = {"q": q, "base": base, "queue": known_queue(queue)}, q.strip(), None
+    document = lists.document(bench, asked)
+    if text:
+        with client_errors():
+            grade = bench.store.graded(bench.key, [text], bench.user_id(caller.user))[text].get(docid)
     back = "/?" + urlencode({name: value for name, value in values.items() if value})
-    grade = bench.judging.grade(caller.user, q, docid) if q.strip() else None
-    return render_page(
-        request, "document.html", here="document", document=document, q=q, base=base, back=back, grade=grade
-    )
+    about = {"document": document, "q": q, "base": base, "back": back, "grade": grade}
+    return render_page(request, "document.html", here="document", **about)
 
 
-def collection_page(request: Request, offset: int = 0) -> Response:
-    """Return the judged queries, the agreement of users, export, import and training."""
-    bench, offset = bench_of(request), max(0, offset)
+@router.get("/judge")
+def judge_page(
+    request: Request, bench: Bench, caller: Caller, queue: str = "", base: str = "", offset: Offset = 0
+) -> Response:
+    """Return a queue with this user's progress, the people of its queries, and the disagreements."""
+    base = base if base in bench.collection.base_rankers() else ""
+    page = QueueRequest(queue=known_queue(queue), base=base, limit=QUERIES, offset=offset)
     return render_page(
         request,
-        "collection.html",
-        here="collection",
-        about=bench.reviewing.describe(),
-        queries=bench.reviewing.queries(None, QUERIES, offset),
-        trained=bench.rankers.rankers().rankers[::-1],
-        annotators=bench.store.annotators(bench.collection.key),
+        "judge.html",
+        here="judge",
+        queues=queues.choices(bench, caller.user),
+        queue=queues.queue(bench, caller, page),
+        found=people.disagreements(bench, PageRequest()),
+        users=[one.name for one in bench.store.users()],
         offset=offset,
         limit=QUERIES,
     )
 
 
-def lists_page(request: Request, offset: int = 0, base: str = "") -> Response:
+@router.get("/collection")
+def collection_page(request: Request, bench: Bench, offset: Offset = 0) -> Response:
+    """Return the judged queries, the agreement of users, export, import and training."""
+    found = bench.store.queries(bench.key, limit=QUERIES, offset=offset)
+    return render_page(
+        request,
+        "collection.html",
+        here="collection",
+        about=collection.about(bench),
+        queries=collection.JudgedQueries(bench.store.n_queries(bench.key), found),
+        trained=bench.rankers.response().rankers[::-1],
+        annotators=bench.store.annotators(bench.key),
+        offset=offset,
+        limit=QUERIES,
+    )
+
+
+@router.get("/lists")
+def lists_page(request: Request, bench: Bench, offset: Offset = 0, base: str = "") -> Response:
     """Return the queries of a collection with labels, with the measure of a base ranker."""
-    bench, offset = bench_of(request), max(0, offset)
-    page = bench.reviewing.lists(LISTS, offset, base or _remembered_base(request, bench))
+    base = base or _remembered_base(request, bench)
+    page = collection.lists(bench, collection.ListsRequest(limit=LISTS, offset=offset, base=base))
     return render_page(request, "lists.html", here="lists", page=page, offset=offset, limit=LISTS)
 
 
-def features_page(request: Request, q: str = "", base: str = "") -> Response:
+@router.get("/features")
+def features_page(request: Request, bench: Bench, q: str = "", base: str = "") -> Response:
     """Return the documents of a list in the order of a base ranker, with their features."""
-    collection = bench_of(request).collection
-    base = base or collection.base_rankers()[0]
     _check_query(q)
-    hits, error = None, None
+    base, error, rows, labels, names = base or bench.collection.base_rankers()[0], None, [], {}, []
     try:
         with client_errors():
-            hits = collection.search(q.strip(), base, ROWS)
+            hits = bench.collection.search(q.strip(), base, ROWS)
+        labels, names = bench.collection.labels(q.strip()), hits.feature_names[:FEATURES]
+        values, scores = hits.X[:, :FEATURES].tolist(), hits.scores.tolist()
+        rows = [(docid, labels.get(docid), scores[row], values[row]) for row, docid in enumerate(hits.docid)]
     except RequestError as raised:
         error = raised
-    labels = {} if hits is None else collection.labels(q.strip())
+    about = {"q": q, "base": base, "rows": rows, "has_labels": bool(labels), "names": names}
+    n_features = len(bench.collection.feature_names)
+    return render_page(request, "features.html", error, here="lists", n_features=n_features, **about)
+
+
+@router.get("/scoreboard")
+def scoreboard_page(
+    request: Request,
+    bench: Bench,
+    caller: Caller,
+    set_id: int = 0,
+    ranker: Annotated[list[str] | None, Query()] = None,
+    measure: str = "ndcg@10",
+    convention: str = "standard",
+    judgements: str = "",
+    order: str = "worst",
+    by: str = "",
+) -> Response:
+    """Return the scoreboard of a query set, by default of the newest one."""
+    sets = query_sets.query_sets(bench).sets
+    wanted: dict[str, Any] = {
+        "set_id": set_id or (sets[0].id if sets else 0),
+        "ranker": ranker or [],
+        "measure": measure.strip(),
+        "convention": convention,
+        "judgements": judgements,
+        "order": order,
+        "by": by,
+    }
+    board, problem = None, None
+    if sets:
+        try:
+            board = scoreboard.scoreboard(bench, caller, _checked(ScoreboardRequest, wanted))
+        except RequestError as error:
+            problem = error
+    chosen = [one.name for one in board.rankers] if board else wanted["ranker"]
+
+    def sort_url(order: str, by: str) -> str:
+        values = {**wanted, "order": order, "by": by}
+        return "/scoreboard?" + urlencode({name: value for name, value in values.items() if value}, doseq=True)
+
     return render_page(
         request,
-        "features.html",
-        200 if error is None else error.status,
-        here="lists",
-        q=q,
-        base=base,
-        rows=[] if hits is None else _feature_rows(hits, labels),
-        has_labels=bool(labels),
-        names=[] if hits is None else hits.feature_names[:FEATURES],
-        n_features=len(collection.feature_names),
-        problem=None if error is None else _error_text(error),
+        "scoreboard.html",
+        problem,
+        here="scoreboard",
+        board=board,
+        wanted={**wanted, "ranker": chosen, "judgements": board.judgements if board else judgements},
+        history=history_chart([one.means for one in board.history]) if board and len(board.history) > 1 else None,
+        measures=sorted({*_measures(), *USUAL, board.measure if board else "ndcg@10"}),
+        query_sources=get_args(QuerySource),
+        orders=get_args(Order),
+        compare_url=_compare_url(chosen, wanted) if board else "",
+        sort_url=sort_url,
+        sources=bench.labels.choices(),
+        **_board_values(bench),
     )
 
 
-def _feature_rows(hits: Hits, labels: dict[str, float]) -> list[tuple[str, float | None, float, list[float]]]:
-    """Return (id, label, score, features) of the documents of a list."""
-    values, scores = hits.X[:, :FEATURES].tolist(), hits.scores.tolist()
-    return [(docid, labels.get(docid), scores[row], values[row]) for row, docid in enumerate(hits.docid)]
+@router.get("/compare")
+def compare_page(
+    request: Request,
+    bench: Bench,
+    caller: Caller,
+    side: Annotated[list[str] | None, Query()] = None,
+    measures: str = "ndcg@10,p@10,mrr",
+    convention: str = "standard",
+    judgements: str = "",
+    set_id: int = 0,
+) -> Response:
+    """Return a comparison of rankers and snapshots over all queries."""
+    about = _board_values(bench)
+    wanted: dict[str, Any] = {
+        "side": [one for one in side or [] if one],
+        "measures": measures.strip(),
+        "convention": convention,
+        "judgements": judgements,
+        "set_id": set_id or (about["sets"][0].id if about["sets"] else None),
+    }
+    found, problem, ends = None, None, []
+    if len(wanted["side"]) > 1:
+        try:
+            found = comparing.comparison(bench, caller, _checked(ComparisonRequest, wanted))
+            ends = [abs(end) for pair in found.pairs for end in (pair.low, pair.high) if end is not None]
+        except RequestError as error:
+            problem = error
+    frozen = [(FROZEN, "as frozen in the newest snapshot")] if about["snapshots"] else []
+    return render_page(
+        request,
+        "compare.html",
+        problem,
+        here="compare",
+        found=found,
+        wanted={**wanted, "judgements": found.judgements if found else judgements},
+        names=_names(found) if found else {},
+        measures=_measures(),
+        sources=[*bench.labels.choices(), *frozen],
+        payload=json.dumps(_payload(found), allow_nan=False) if found and found.is_complete else "",
+        rows=found.queries[:PLAIN_ROWS] if found else [],
+        reach=max(ends, default=0) or 1,
+        **about,
+    )
 
 
-def _error_page(request: Request, status: int, error: str, hint: str | None) -> Response:
+@router.get("/static/components/{name}")
+def component_file(name: str) -> Response:
+    """Return a script or the style sheet of the report's components."""
+    if name not in _COMPONENTS:
+        raise missing(f"there is no file {name!r}.")
+    return FileResponse(_COMPONENTS[name])
+
+
+def error_page(request: Request, status: int, error: str, hint: str | None) -> Response:
+    """Return the page of an error."""
     heading = _HEADINGS.get(status, "Error")
     if status in PUBLIC_ERRORS:
-        text = _TEMPLATES.get_template("public_error.html").render(heading=heading, error=error, hint=hint)
+        text = TEMPLATES.get_template("public_error.html").render(heading=heading, error=error, hint=hint)
         return HTMLResponse(text, status)
-    return render_page(request, "error.html", status, here="", heading=heading, error=error, hint=hint)
+    problem = RequestError(status, "", error, hint)
+    return render_page(request, "error.html", problem, here="", heading=heading, error=error, hint=hint)
 
 
-def render_page(request: Request, template: str, status: int = 200, /, **values: Any) -> Response:
-    """Return a page made from a template."""
-    text = _TEMPLATES.get_template(template).render(
+def render_page(request: Request, template: str, problem: RequestError | None = None, /, **values: Any) -> Response:
+    """Return a page made from a template, with the status of its problem if there is one."""
+    bench = request.app.state.workbench
+    text = TEMPLATES.get_template(template).render(
         credentials=request.state.credentials,
-        collection=bench_of(request).collection,
-        grades=bench_of(request).settings.grades,
+        collection=bench.collection,
+        grades=bench.settings.grades,
+        problem=problem,
         **values,
     )
+    status = 200 if problem is None else problem.status
     return Response(text.encode("utf-8", errors="replace"), status, media_type="text/html; charset=utf-8")
 
 
-def bench_of(request: Request) -> Workbench:
-    """Return the workbench of the application."""
-    return request.app.state.workbench
-
-
 def _check_query(q: str) -> None:
-    if len(q) > limits.MAX_QUERY:
-        raise RequestError(422, "invalid", f"the query has {len(q):,} characters; the limit is {limits.MAX_QUERY:,}.")
+    if len(q) > MAX_QUERY:
+        raise invalid(f"the query has {len(q):,} characters; the limit is {MAX_QUERY:,}.")
 
 
-def _remembered_base(request: Request, bench: Workbench) -> str:
+def _remembered_base(request: Request, bench: Bench) -> str:
     base = unquote(request.cookies.get(BASE_COOKIE, ""))
     return base if base in bench.collection.base_rankers() else bench.collection.base_rankers()[0]
 
 
-def _error_text(error: RequestError) -> str:
-    return error.message if error.hint is None else f"{error.message}\n{error.hint}"
+def _checked(model: type[Wanted], values: dict[str, Any]) -> Wanted:
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise invalid(f"{place}: {first['msg']}.") from None
 
 
-# filters and functions of the templates
+# the scoreboard and comparisons
 
 
-def document_url(docid: str, q: str = "", base: str = "") -> str:
-    """Return the address of a document's page."""
-    values = (("docid", docid), ("q", q), ("base", base))
-    return "/document?" + urlencode({name: value for name, value in values if value}, errors="replace")
+def _board_values(bench: Bench) -> dict[str, Any]:
+    return {
+        "sets": query_sets.query_sets(bench).sets,
+        "snapshots": snapshots.snapshots(bench).snapshots,
+        "rankers": bench.rankings.names(),
+        "conventions": {name: one.summary for name, one in CONVENTIONS.items()},
+    }
 
 
-def plain(text: str, max_length: int | None = None) -> str:
-    r"""Return ``text`` with invisible characters replaced, shortened if it is too long; templates escape it.
-
-    Examples
-    --------
-    >>> plain("a\x00b" + 9 * "c", 5)
-    'a�bc…'
-    """
-    short_text = text if max_length is None or len(text) <= max_length else text[: max_length - 1] + "…"
-    return _INVISIBLE.sub("�", short_text)
+def _measures() -> list[str]:
+    """Return every measure with one value per query or for all, at 10 where it has a cut-off."""
+    kinds = [kind for kind in KINDS.values() if not kind.needs_subtopics and not kind.is_own]
+    return [kind.name if kind.cutoff == "none" else f"{kind.name}@10" for kind in kinds]
 
 
-def short(value: float) -> str:
-    """Return a number with four digits."""
-    return f"{value:.4g}"
-
-
-def signed(value: float | None) -> str:
-    """Return a number with its sign and two or three digits, as the script does."""
-    if value is None:
-        return "–"
-    size = abs(value)
-    digits = f"{size:.1f}" if size >= 10 else f"{size:.2f}" if size >= 0.01 or not size else f"{size:.1g}"
-    return ("+" if value > 0 else "−" if value < 0 else "±") + digits
-
-
-def fixed(value: float | None, digits: int = 4) -> str:
-    """Return a number with fixed decimals."""
-    return "–" if value is None else f"{value:.{digits}f}"
-
-
-def direction(row: Result) -> str:
-    """Return the CSS class of a document that moved."""
-    return "up" if row.moved > 0 else "down" if row.moved < 0 else "same"
-
-
-def moved(row: Result) -> str:
-    """Return by how many places a document moved."""
-    return f"▲ {row.moved}" if row.moved > 0 else f"▼ {-row.moved}" if row.moved < 0 else ""
-
-
-def moved_in_words(row: Result) -> str:
-    """Return the same for screen readers."""
-    places = count_of(abs(row.moved), "place")
-    return f", up {places}" if row.moved > 0 else f", down {places}" if row.moved < 0 else ""
-
-
-def counted(ranked: RankedList) -> str:
-    """Return the counts of a list."""
-    parts = [f"{count_of(ranked.n_found, 'document')} by {ranker_name(ranked.base)}"]
-    if ranked.n_judged:
-        parts.append(f"{ranked.n_judged} judged")
-    if ranked.n_pairs:
-        parts.append(count_of(ranked.n_pairs, "pair"))
-    return ", ".join(parts)
-
-
-def on_labels(ranked: RankedList) -> str:
-    """Return NDCG@10 on the labels of the collection, before and after, as the script does."""
-    found = ranked.on_labels
-    if found is None:
-        return ""
-    values = [f"{of['ndcg@10']:.2f}" for of in (found.before, found.after)]
-    return f", NDCG@10 {' → '.join(values if ranked.is_refined else values[:1])} on the labels"
-
-
-def ranker_name(name: str) -> str:
-    """Return the displayed name of a base ranker."""
-    return _RANKERS.get(name, plain(name, 60))
-
-
-def method_name(name: str) -> str:
-    """Return the displayed name of a refinement method."""
-    return "Rocchio" if name == "rocchio" else name
-
-
-def has_won(summary: dict[str, Any]) -> bool | None:
-    """Return whether a trained ranker is significantly better by NDCG@10; None if it was not compared."""
-    compared = (summary.get("metrics") or {}).get("ndcg@10")
-    if not compared or compared.get("p_value") is None:
-        return None
-    return compared["difference"] > 0 and compared["p_value"] <= SIGNIFICANT
-
-
-def step(level: float | str) -> int:
-    """Return the colour of a label: 0 to 4."""
-    return int(min(max(float(level), 0.0), 4.0))
-
-
-def when(time: datetime) -> str:
-    """Return a time, to the minute."""
-    return f"{time:%Y-%m-%d %H:%M} UTC"
-
-
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("plackett.apps.workbench"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+def _payload(found: ComparisonResponse) -> dict[str, Any]:
+    """Return the payload of the shared components: the first measure of every query, and the pairs by it."""
+    values = np.array([[np.nan if one is None else one for one in row.values] for row in found.queries])
+    place = {side: number for number, side in enumerate(found.sides)}
+    rows = found.queries
+    return comparison_payload(
+        metric=found.measures[0],
+        rankers=list(_names(found).values()),
+        queries=[
+            {"name": "query", "kind": "text", "values": [row.query for row in rows]},
+            {"name": "judged", "kind": "number", "digits": 0, "values": [row.n_judged for row in rows]},
+            {"name": "new in top ten", "kind": "number", "digits": 0, "values": [row.n_new for row in rows]},
+        ],
+        values=values,
+        means=[mean_of_counted(column) for column in values.T],
+        higher_is_better=found.higher_is_better,
+        pairs={
+            (place[pair.a], place[pair.b]): {
+                "mean": pair.difference,
+                "low": pair.low,
+                "high": pair.high,
+                "p": pair.p_holm,
+                "significant": pair.p_holm is not None and pair.p_holm <= SIGNIFICANT,
+            }
+            for pair in found.pairs
+            if pair.measure == found.measures[0]
+        },
+        unexplained={number: words for number, words in enumerate(found.unexplained) if words is not None},
     )
-    for function in (
-        plain,
-        short,
-        signed,
-        fixed,
-        direction,
-        moved,
-        moved_in_words,
-        counted,
-        on_labels,
-        ranker_name,
-        method_name,
-        has_won,
-        step,
-    ):
-        environment.filters[function.__name__] = function
-    environment.filters["when"], environment.filters["count_of"] = when, count_of
-    environment.globals["document_url"] = document_url
-    environment.globals["limits"] = limits
-    return environment
 
 
-_TEMPLATES = _environment()
+def _names(found: ComparisonResponse) -> dict[str, str]:
+    """Return the displayed name of each side."""
+    answer = {}
+    for side, name in zip(found.sides, found.names, strict=True):
+        ranker = side.partition("/")[2]
+        answer[side] = ranker_name(ranker) + name[len(ranker) :]
+    return answer
+
+
+def _compare_url(rankers: list[str], wanted: dict[str, Any]) -> str:
+    pairs = [("side", f"now/{name}") for name in rankers]
+    others = [(name, wanted[name]) for name in ("set_id", "convention", "judgements") if wanted[name]]
+    panel = list(dict.fromkeys([wanted["measure"], "ndcg@10", "p@10", "mrr"]))[:3]
+    return "/compare?" + urlencode([*pairs, *others, ("measures", ",".join(panel))])

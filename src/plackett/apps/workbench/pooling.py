@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 
 from plackett.apps.workbench.collections.base import Collection, Hits
-from plackett.apps.workbench.judging_records import Settlement
-from plackett.apps.workbench.records import Judged, Judgement, Preference
+from plackett.apps.workbench.people import Settlement
+from plackett.apps.workbench.store import Judged, Judgement, Preference
 
 NO_DOCUMENTS = "none of the judged documents is in this collection any more."
 

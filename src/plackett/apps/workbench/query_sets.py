@@ -1,108 +1,176 @@
-"""Use cases of query sets: make one from a text, a judged file or the judgements here; list, delete."""
+"""Query sets: the queries of a scoreboard, from a text, a judged file, the judgements here, or a collection's lists."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Literal
 
-from plackett.apps.access.errors import RequestError, client_errors
-from plackett.apps.workbench.board_records import QuerySet
-from plackett.apps.workbench.collections.base import Collection
-from plackett.apps.workbench.limits import MAX_QUERY, MAX_SET_QUERIES
-from plackett.apps.workbench.schemas.query_sets import (
-    QuerySetRequest,
-    QuerySetResponse,
-    QuerySetsResponse,
-    SetQueriesResponse,
+import sqlalchemy as sa
+from fastapi import Query
+from pydantic import Field, StringConstraints, model_validator
+
+from plackett.apps.access.errors import client_errors
+from plackett.apps.workbench import tables
+from plackett.apps.workbench.api import Bench, invalid, missing, new_router
+from plackett.apps.workbench.collections.letor import LetorCollection
+from plackett.apps.workbench.store import check_query
+from plackett.apps.workbench.values import (
+    MAX_IMPORT,
+    MAX_QUERY,
+    MAX_SET_QUERIES,
+    MAX_SETS,
+    Id,
+    Name,
+    PageRequest,
+    RequestModel,
 )
 
-if TYPE_CHECKING:
-    from plackett.apps.workbench.store import Store
+QuerySource = Literal["text", "judged-file", "judged", "lists"]
+router = new_router("scoreboard")
+SETS = tables.query_sets
 
 
+@dataclass(frozen=True)
+class QuerySet:
+    """A query set without its queries; it never changes: a corrected set is a new one."""
+
+    id: int
+    name: str
+    source: str
+    n_queries: int
+    created: datetime
+
+
+@dataclass(frozen=True)
 class QuerySets:
-    """The query sets of a collection. Thread-safe."""
+    """Query sets, newest first."""
 
-    def __init__(self, collection: Collection, store: Store):
-        self._collection, self._store = collection, store
-
-    def sets(self) -> QuerySetsResponse:
-        """Return the query sets, newest first."""
-        found = self._store.query_sets(self._collection.key)
-        return QuerySetsResponse(sets=[QuerySetResponse(**one._asdict()) for one in found])
-
-    def find(self, set_id: int) -> tuple[QuerySet, list[str]]:
-        """Return a set and its queries."""
-        with client_errors():
-            return self._store.query_set(self._collection.key, set_id), self._store.set_queries(set_id)
-
-    def queries(self, set_id: int, limit: int, offset: int) -> SetQueriesResponse:
-        """Return queries of a set."""
-        with client_errors():
-            made = self._store.query_set(self._collection.key, set_id)
-            queries = self._store.set_queries(set_id, limit=limit, offset=offset)
-        return SetQueriesResponse(set=QuerySetResponse(**made._asdict()), queries=queries)
-
-    def make(self, request: QuerySetRequest) -> QuerySetResponse:
-        """Save a new set; it is on disk when this returns."""
-        with client_errors():
-            queries, source = self._collect(request)
-            if not queries:
-                raise ValueError(
-                    f"there are no queries in this source ({source}). Paste some, or choose another source."
-                )
-            made = self._store.save_query_set(self._collection.key, request.name, source, queries)
-        return QuerySetResponse(**made._asdict())
-
-    def delete(self, set_id: int) -> QuerySetsResponse:
-        """Delete a set; snapshots of it stay."""
-        with client_errors():
-            if not self._store.delete_query_set(self._collection.key, set_id):
-                raise LookupError(f"there is no query set {set_id}.")
-        return self.sets()
-
-    def _collect(self, request: QuerySetRequest) -> tuple[list[str], str]:
-        """Return the queries, and a description of their source."""
-        if request.source == "text":
-            return _lines(request.text), "pasted text"
-        if request.source == "judged-file":
-            from plackett.apps.workbench.importing import read_judgements
-
-            found = read_judgements(request.text.encode("utf-8", "replace"))
-            texts = [row[0] for row in found.rows] + [pair[0] for pair in found.preferences]
-            queries = _checked(texts)
-            if len(queries) > request.limit:
-                return queries[: request.limit], f"first {request.limit:,} of {len(queries):,} queries in a judged file"
-            return queries, "judged file"
-        if request.source == "judged":
-            queries = [one.query for one in self._store.queries(self._collection.key, limit=request.limit)]
-            n_judged = self._store.n_queries(self._collection.key)
-            is_cut = n_judged > len(queries)
-            return queries, f"latest {len(queries):,} of {n_judged:,} queries judged here" if is_cut else "judged here"
-        return self._listed(request.limit)
-
-    def _listed(self, limit: int) -> tuple[list[str], str]:
-        from plackett.apps.workbench.collections.letor import LetorCollection
-
-        if not isinstance(self._collection, LetorCollection):
-            message = f"{self._collection.name} is a collection of texts, without lists."
-            raise RequestError(422, "invalid", message, "Paste queries.")
-        queries, n_lists = [one.query for one in self._collection.lists(limit)], self._collection.queries.n_queries
-        source = "lists of the collection"
-        return queries, f"first {limit:,} of {n_lists:,} {source}" if n_lists > limit else source
+    sets: list[QuerySet]
 
 
-def _lines(text: str) -> list[str]:
-    """Return the queries of a text, one per line, in order and each once."""
-    queries = _checked(text.removeprefix("\ufeff").splitlines())
-    if len(queries) > MAX_SET_QUERIES:
-        raise ValueError(f"the text has {len(queries):,} queries; a set has at most {MAX_SET_QUERIES:,}.")
-    return queries
+@dataclass(frozen=True)
+class SetQueries:
+    """Queries of a set in their order."""
+
+    set: QuerySet
+    queries: list[str]
+
+
+class QuerySetRequest(RequestModel):
+    """A new query set.
+
+    ``source`` is "text" (one query per line of ``text``), "judged-file" (the queries of ``text``, a file that
+    ``/import`` reads), "judged" (the queries that people judged here) or "lists" (those of a collection with labels).
+    """
+
+    name: Name
+    source: QuerySource = "text"
+    text: Annotated[str, StringConstraints(max_length=MAX_IMPORT)] = ""
+    limit: int = Field(default=50, ge=1, le=MAX_SET_QUERIES, description="Maximum queries; a text is never cut.")
+
+    @model_validator(mode="after")
+    def _check_text(self):
+        if bool(self.text.strip()) != (self.source in ("text", "judged-file")):
+            raise ValueError('the sources "text" and "judged-file" need text, and the others must not have it')
+        return self
+
+
+class QuerySetId(RequestModel):
+    """The id of a query set."""
+
+    set_id: Id
+
+
+class SetQueriesRequest(PageRequest):
+    """A page of the queries of a set."""
+
+    set_id: Id
+
+
+@router.get("/query-sets")
+def query_sets(bench: Bench) -> QuerySets:
+    """Return the query sets, newest first."""
+    own = SETS.c.collection == bench.key
+    return QuerySets(bench.store.records(QuerySet, SETS, own, order=SETS.c.id.desc()))
+
+
+@router.post("/query-sets")
+def make_query_set(bench: Bench, request: QuerySetRequest) -> QuerySet:
+    """Save a query set: from a text, a judged file, or the queries judged here."""
+    with client_errors():
+        queries, source = _collected(bench, request)
+    if not queries:
+        raise invalid(f"there are no queries in this source ({source}). Paste some, or choose another source.")
+    if len(query_sets(bench).sets) >= MAX_SETS:
+        raise invalid(f"there are {MAX_SETS} query sets, which is the limit. Delete one first.")
+    about = {"name": request.name, "source": source, "n_queries": len(queries), "created": datetime.now(UTC)}
+    made = bench.store.add(SETS, **about, collection=bench.key, queries=queries)
+    return find(bench, made)[0]
+
+
+@router.delete("/query-sets")
+def delete_query_set(bench: Bench, request: Annotated[QuerySetId, Query()]) -> QuerySets:
+    """Delete a query set; snapshots of it stay."""
+    if not bench.store.delete(SETS, SETS.c.id == request.set_id, SETS.c.collection == bench.key):
+        raise missing(f"there is no query set {request.set_id}.")
+    return query_sets(bench)
+
+
+@router.get("/query-sets/queries")
+def set_queries(bench: Bench, request: Annotated[SetQueriesRequest, Query()]) -> SetQueries:
+    """Return the queries of a set."""
+    found, queries = find(bench, request.set_id)
+    return SetQueries(found, queries[request.offset : request.offset + request.limit])
+
+
+def find(bench: Bench, set_id: int) -> tuple[QuerySet, list[str]]:
+    """Return a set and its queries."""
+    this = (SETS.c.id == set_id) & (SETS.c.collection == bench.key)
+    found = bench.store.records(QuerySet, SETS, this)
+    if not found:
+        raise missing(f"there is no query set {set_id}.")
+    return found[0], bench.store.value(sa.select(SETS.c.queries).where(this))
+
+
+def _collected(bench: Bench, request: QuerySetRequest) -> tuple[list[str], str]:
+    """Return the queries, and a description of their source."""
+    if request.source == "text":
+        queries = _checked(request.text.removeprefix("\ufeff").splitlines())
+        if len(queries) > MAX_SET_QUERIES:
+            raise invalid(f"the text has {len(queries):,} queries; a set has at most {MAX_SET_QUERIES:,}.")
+        return queries, "pasted text"
+    if request.source == "judged-file":
+        from plackett.apps.workbench.importing import read_judgements
+
+        found = read_judgements(request.text.encode("utf-8", "replace"))
+        queries = _checked([row[0] for row in found.rows] + [pair[0] for pair in found.preferences])
+        n_all, source = len(queries), "queries in a judged file"
+    elif request.source == "judged":
+        queries = [one.query for one in bench.store.queries(bench.key, limit=request.limit)]
+        n_all, source = bench.store.n_queries(bench.key), "queries judged here"
+    else:
+        queries, source = list_queries(bench), "lists of the collection"
+        n_all = len(queries)
+    if n_all <= request.limit:
+        return queries, source.removeprefix("queries ").removeprefix("in a ")
+    order = "latest" if request.source == "judged" else "first"
+    return queries[: request.limit], f"{order} {request.limit:,} of {n_all:,} {source}"
+
+
+def list_queries(bench: Bench) -> list[str]:
+    """Return the queries of a collection with labels, in its order."""
+    if not isinstance(bench.collection, LetorCollection):
+        raise invalid(f"{bench.collection.name} is a collection of texts, without lists.", "Paste queries.")
+    return list(bench.collection.ids)
 
 
 def _checked(texts: Iterable[str]) -> list[str]:
-    stripped = dict.fromkeys(text.strip() for text in texts)
-    for number, text in enumerate(stripped, 1):
+    """Return different queries without surrounding space, in their order."""
+    queries = [text for text in dict.fromkeys(text.strip() for text in texts) if text]
+    for number, text in enumerate(queries, 1):
         if len(text) > MAX_QUERY:
-            raise ValueError(f"query {number} has {len(text):,} characters; the limit is {MAX_QUERY:,}.")
-    return [text for text in stripped if text]
+            raise invalid(f"query {number} has {len(text):,} characters; the limit is {MAX_QUERY:,}.")
+        check_query(text)
+    return queries

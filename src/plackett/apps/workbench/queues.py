@@ -1,137 +1,266 @@
-"""Use cases of queues: the queries to judge, and the progress on them."""
+"""Queues: queries to judge one after the other, the results of each that are to be judged, and who judges them."""
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated
+
+import sqlalchemy as sa
+from fastapi import Query
+from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from plackett.apps.access.errors import RequestError, client_errors
-from plackett.apps.workbench.collections.base import Collection
-from plackett.apps.workbench.limits import MAX_SET_QUERIES
-from plackett.apps.workbench.schemas.queue import NextRequest, NextResponse, QueueResponse, QueueRow
-
-if TYPE_CHECKING:
-    from plackett.apps.workbench.searching import Searching
-    from plackett.apps.workbench.store import Store
+from plackett.apps.workbench import comparing, people, query_sets, tables
+from plackett.apps.workbench.api import Bench, Caller, invalid, missing, new_router
+from plackett.apps.workbench.comparing import POOL
+from plackett.apps.workbench.store import Store
+from plackett.apps.workbench.values import (
+    FIRST,
+    MAX_K,
+    MAX_SET_QUERIES,
+    NO_NULL,
+    Base,
+    Name,
+    PageRequest,
+    RequestModel,
+)
 
 MINE, JUDGED, LISTS, SET = "mine", "judged", "lists", "set-"
 MAX_COUNTED = 200  # queries whose lists are searched for one response; about as many lists are cached
+router = new_router("queue")
+ASSIGNMENTS, QUERIES, USERS = tables.assignments, tables.queries, tables.users
+
+QueueName = Annotated[
+    str,
+    StringConstraints(
+        max_length=3000,
+        pattern=rf"^(|mine|judged|lists|set-[1-9][0-9]{{0,17}}|{POOL}[0-9]{{1,18}}(/[\w.%~-]+){{1,8}})$",
+    ),
+    Field(
+        description='"mine" (queries assigned to this user), "judged" (queries that someone judged), "lists" (those of '
+        'a collection with labels), "set-ID" (a query set) or "pool-ID/SIDE/…" (what nobody judged of the first ten of '
+        "compared rankers, as a comparison returns it); empty means mine if there are some, else judged."
+    ),
+]
+Depth = Annotated[int, Field(ge=1, le=MAX_K, description="Results of each query that are to be judged.")]
 
 
-_QUEUE = re.compile(rf"{MINE}|{JUDGED}|{LISTS}|{SET}[1-9][0-9]{{0,17}}")
+class QueueRequest(PageRequest):
+    """A page of a queue."""
+
+    queue: QueueName = ""
+    base: Base = ""
+    depth: Depth = FIRST
+
+
+class NextRequest(RequestModel):
+    """A queue, and the query to continue after."""
+
+    queue: QueueName = ""
+    base: Base = ""
+    depth: Depth = FIRST
+    after: Annotated[str, StringConstraints(max_length=1000, pattern=NO_NULL)] = Field(
+        default="", description="The current query; empty means the beginning."
+    )
+
+
+class AssignRequest(RequestModel):
+    """People for the queries of a queue, ``per_query`` of them for each query; no people removes all assignments."""
+
+    queue: QueueName
+    users: Annotated[list[Name], Field(max_length=100)]
+    per_query: int = Field(default=1, ge=1, le=100)
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """Queries by person."""
+
+    n_queries: int
+    by_user: dict[str, int]
+
+
+@dataclass(frozen=True)
+class QueueRow:
+    """A query of a queue; ``problem`` says why its list cannot be shown.
+
+    ``n_judged`` counts the documents judged by this user, of the first results.
+    """
+
+    query: str
+    need: str
+    n_judged: int
+    n_first: int
+    assigned: list[str]
+    problem: str | None
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A page of a queue, with this user's progress on it."""
+
+    queue: str
+    words: str
+    base: str
+    depth: int
+    total: int
+    rows: list[QueueRow]
+
+
+@dataclass(frozen=True)
+class Next:
+    """The next query with a result to judge, from the current one on, wrapping around; null if all are judged.
+
+    Places count from 1; ``place`` and ``current`` are 0 for a query that is not in the queue. ``previous`` and
+    ``following`` are the queries around the current one, judged or not. ``n_done`` counts queries without a result to
+    judge; it is null if the queue is too long to count.
+    """
+
+    query: str | None
+    place: int
+    total: int
+    previous: str | None
+    following: str | None
+    current: int
+    n_done: int | None
 
 
 def known_queue(text: str) -> str:
     """Return the name of a queue in an address, or "" if it is not one."""
-    return text if _QUEUE.fullmatch(text) else ""
+    try:
+        return TypeAdapter(QueueName).validate_python(text)
+    except ValidationError:
+        return ""
 
 
-class Queues:
-    """Queues of a collection's queries. Thread-safe."""
+@router.get("/queue")
+def queue(bench: Bench, caller: Caller, request: Annotated[QueueRequest, Query()]) -> Queue:
+    """Return queries to judge, with this user's progress on the first results of each."""
+    name, texts = queries(bench, caller.user, request.queue)
+    with client_errors():
+        base = bench.collection.base_name(request.base)
+    shown = texts[request.offset : request.offset + request.limit]
+    graded = bench.store.graded(bench.key, shown, bench.user_id(caller.user))
+    needs, assigned = people.needs(bench.store, bench.key, shown), assigned_users(bench.store, bench.key, shown)
+    rows = []
+    for text in shown:
+        first, problem = to_judge(bench, caller.user, name, text, base, request.depth)
+        n_judged = sum(docid in graded[text] for docid in first)
+        rows.append(QueueRow(text, needs.get(text, ""), n_judged, len(first), assigned.get(text, []), problem))
+    words = dict(choices(bench, caller.user)).get(name, "what the compared rankers show first")
+    return Queue(name, words, base, request.depth, len(texts), rows)
 
-    def __init__(self, collection: Collection, store: Store, searching: Searching):
-        self._collection, self._store, self._searching = collection, store, searching
 
-    def choices(self, user: str) -> list[tuple[str, str]]:
-        """Return (name, words) of all queues of a user, the default one first."""
-        found = [(f"{SET}{one.id}", one.name) for one in self._store.query_sets(self._collection.key)]
-        if self._assigned(user):
-            found.insert(0, (MINE, "assigned to you"))
-        if self._collection.kind == "letor":
-            found.append((LISTS, "the lists of the collection"))
-        return [*found, (JUDGED, "queries that were judged")]
+@router.get("/queue/next")
+def next_query(bench: Bench, caller: Caller, request: Annotated[NextRequest, Query()]) -> Next:
+    """Return the next query with a result that this user has not judged."""
+    name, texts = queries(bench, caller.user, request.queue)
+    with client_errors():
+        base = bench.collection.base_name(request.base)
+    current = texts.index(request.after) if request.after in texts else -1
+    order = [*range(current + 1, len(texts)), *range(current + 1)]
+    graded = bench.store.graded(bench.key, texts, bench.user_id(caller.user))
 
-    def queries(self, user: str, queue: str) -> tuple[str, list[str]]:
-        """Return the name of a queue and its queries; "" means the first one of ``choices``."""
-        queue = queue or self.choices(user)[0][0]
-        key = self._collection.key
-        if queue == MINE:
-            return queue, self._assigned(user)
-        if queue == LISTS:
-            return queue, self._lists()
-        if queue == JUDGED:
-            latest = self._store.queries(key, limit=MAX_SET_QUERIES)
-            return queue, [one.query for one in reversed(latest)]
+    def is_open(place: int) -> bool:
+        text = texts[place]
+        first, _ = to_judge(bench, caller.user, name, text, base, request.depth)
+        return any(docid not in graded[text] for docid in first)
+
+    n_done = None
+    if len(texts) <= MAX_COUNTED:
+        opened = [place for place in order if is_open(place)]
+        found, n_done = next(iter(opened), None), len(texts) - len(opened)
+    else:  # queries without a judgement of this user need no search
+        tried = order[:MAX_COUNTED]
+        found = next((place for place in tried if not graded[texts[place]] or is_open(place)), None)
+    return Next(
+        query=None if found is None else texts[found],
+        place=0 if found is None else found + 1,
+        total=len(texts),
+        previous=texts[current - 1] if current > 0 else None,
+        following=texts[current + 1] if 0 <= current < len(texts) - 1 else None,
+        current=current + 1,
+        n_done=n_done,
+    )
+
+
+@router.post("/assignments")
+def assign(bench: Bench, caller: Caller, request: AssignRequest) -> Assigned:
+    """Assign the queries of a queue to people in turn; this replaces earlier assignments of these queries."""
+    _, texts = queries(bench, caller.user, request.queue)
+    names = list(dict.fromkeys(name.strip() for name in request.users))
+    if not all(names):
+        raise invalid("a name is empty.")
+    with client_errors():
+        ids = bench.store.create_queries(bench.key, texts, bench.collection.base_name())
+        users = {bench.store.user(name).id: name for name in names}
+    chosen = dealt(texts, list(users), request.per_query) if users else {}
+    now = datetime.now(UTC)
+    rows = [{"query_id": ids[text], "user_id": one, "created": now} for text, of in chosen.items() for one in of]
+    with bench.store.writing() as connection:
+        connection.execute(sa.delete(ASSIGNMENTS).where(ASSIGNMENTS.c.query_id.in_(list(ids.values()))))
+        if rows:
+            connection.execute(sa.insert(ASSIGNMENTS), rows)
+    counts = Counter(users[one] for own in chosen.values() for one in own)
+    return Assigned(len(texts), {name: counts[name] for name in names})
+
+
+def choices(bench: Bench, user: str) -> list[tuple[str, str]]:
+    """Return (name, words) of all queues of a user, the default one first."""
+    found = [(f"{SET}{one.id}", one.name) for one in query_sets.query_sets(bench).sets]
+    if assigned_queries(bench.store, bench.key, bench.user_id(user)):
+        found.insert(0, (MINE, "assigned to you"))
+    if bench.collection.kind == "letor":
+        found.append((LISTS, "the lists of the collection"))
+    return [*found, (JUDGED, "queries that were judged")]
+
+
+def queries(bench: Bench, user: str, name: str) -> tuple[str, list[str]]:
+    """Return the name of a queue and its queries; "" means the first one of ``choices``."""
+    name = name or choices(bench, user)[0][0]
+    if name == MINE:
+        return name, assigned_queries(bench.store, bench.key, bench.user_id(user))
+    if name == LISTS:
+        if bench.collection.kind != "letor":
+            raise missing(f"{bench.collection.name} has no lists to browse.")
+        return name, query_sets.list_queries(bench)[:MAX_SET_QUERIES]
+    if name == JUDGED:
+        return name, [one.query for one in reversed(bench.store.queries(bench.key, limit=MAX_SET_QUERIES))]
+    if name.startswith(POOL):
+        return name, list(comparing.pooled(bench, user, name))
+    return name, query_sets.find(bench, int(name.removeprefix(SET)))[1]
+
+
+def to_judge(bench: Bench, user: str, name: str, text: str, base: str, depth: int) -> tuple[list[str], str | None]:
+    """Return the documents of a query that are to be judged in a queue, and why there are none."""
+    try:
         with client_errors():
-            made = self._store.query_set(key, int(queue.removeprefix(SET)))
-        return queue, self._store.set_queries(made.id)
+            if name.startswith(POOL):
+                return comparing.pooled(bench, user, name, text).get(text, []), None
+            return bench.collection.search(text, base, max(depth, 50)).docid[:depth], None
+    except RequestError as error:  # such as a query that the base ranker cannot parse, or an engine that is down
+        return [], error.message
 
-    def queue(self, user: str, name: str, base: str, depth: int, limit: int, offset: int) -> QueueResponse:
-        """Return a page of a queue with this user's progress."""
-        name, texts = self.queries(user, name)
-        with client_errors():
-            base = self._collection.base_name(base)
-        shown = texts[offset : offset + limit]
-        graded = self._store.graded(self._collection.key, shown, self._searching.user_id(user))
-        needs = self._store.needs(self._collection.key, shown)
-        people = self._store.assigned_users(self._collection.key, shown)
-        rows = []
-        for text in shown:
-            first, problem = self._first(text, base, depth)
-            n_judged = sum(docid in graded[text] for docid in first)
-            rows.append(
-                QueueRow(
-                    query=text,
-                    need=needs.get(text, ""),
-                    n_judged=n_judged,
-                    n_first=len(first),
-                    assigned=people.get(text, []),
-                    problem=problem,
-                )
-            )
-        words = dict(self.choices(user)).get(name, name)
-        return QueueResponse(queue=name, words=words, base=base, depth=depth, total=len(texts), rows=rows)
 
-    def next(self, user: str, request: NextRequest) -> NextResponse:
-        """Return the next query with a result that this user has not judged."""
-        _, texts = self.queries(user, request.queue)
-        with client_errors():
-            base = self._collection.base_name(request.base)
-        current = texts.index(request.after) if request.after in texts else -1
-        order = [*range(current + 1, len(texts)), *range(current + 1)]
-        graded = self._store.graded(self._collection.key, texts, self._searching.user_id(user))
+def assigned_users(store: Store, collection: str, texts: Sequence[str]) -> dict[str, list[str]]:
+    """Return the names of the users of queries by their text; queries without one are left out."""
+    wanted = sa.select(QUERIES.c.text, USERS.c.name).join(ASSIGNMENTS, ASSIGNMENTS.c.query_id == QUERIES.c.id)
+    wanted = wanted.join(USERS, USERS.c.id == ASSIGNMENTS.c.user_id).order_by(USERS.c.id)
+    found: dict[str, list[str]] = {}
+    for text, name in people.by_query(store, wanted, collection, texts):
+        found.setdefault(text, []).append(name)
+    return found
 
-        def is_open(place: int) -> bool:
-            text = texts[place]
-            return any(docid not in graded[text] for docid in self._first(text, base, request.depth)[0])
 
-        if len(texts) <= MAX_COUNTED:
-            opened = [place for place in order if is_open(place)]
-            found, n_done = next(iter(opened), None), len(texts) - len(opened)
-        else:  # queries without a judgement of this user need no search
-            found, n_done = (
-                next((place for place in order[:MAX_COUNTED] if not graded[texts[place]] or is_open(place)), None),
-                None,
-            )
-        return NextResponse(
-            query=None if found is None else texts[found],
-            place=0 if found is None else found + 1,
-            total=len(texts),
-            previous=texts[current - 1] if current > 0 else None,
-            following=texts[current + 1] if 0 <= current < len(texts) - 1 else None,
-            current=current + 1,
-            n_done=n_done,
-        )
-
-    def _first(self, text: str, base: str, depth: int) -> tuple[list[str], str | None]:
-        """Return the first documents of a query, and why there are none."""
-        try:
-            with client_errors():
-                return self._collection.search(text, base, max(depth, 50)).docid[:depth], None
-        except RequestError as error:  # such as a query that the base ranker cannot parse, or an engine that is down
-            return [], error.message
-
-    def _assigned(self, user: str) -> list[str]:
-        user_id = self._searching.user_id(user)
-        return [] if user_id is None else self._store.assigned_queries(self._collection.key, user_id)
-
-    def _lists(self) -> list[str]:
-        from plackett.apps.workbench.collections.letor import LetorCollection
-
-        if not isinstance(self._collection, LetorCollection):
-            raise RequestError(404, "not-found", f"{self._collection.name} has no lists to browse.")
-        return [one.query for one in self._collection.lists(MAX_SET_QUERIES, 0)]
+def assigned_queries(store: Store, collection: str, user_id: int | None) -> list[str]:
+    """Return the queries of a user, in the order of their ids."""
+    wanted = sa.select(QUERIES.c.text).join(ASSIGNMENTS, ASSIGNMENTS.c.query_id == QUERIES.c.id)
+    own = (QUERIES.c.collection == collection) & (ASSIGNMENTS.c.user_id == user_id)
+    with store.reading() as connection:
+        return list(connection.execute(wanted.where(own).order_by(QUERIES.c.id)).scalars())
 
 
 def dealt(texts: Sequence[str], users: Sequence[int], per_query: int) -> dict[str, list[int]]:

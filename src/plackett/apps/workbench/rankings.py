@@ -1,35 +1,123 @@
-"""Rankings of many queries by several rankers, cached by the version of the ranker."""
+"""Rankings of many queries by several rankers, computed in the background and cached by the version of the ranker."""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cachetools import LRUCache
 
 from plackett.apps.access.errors import RequestError
-from plackett.apps.workbench.background import BackgroundCache
-from plackett.apps.workbench.board_records import Ranking
 from plackett.apps.workbench.collections.base import Collection
-from plackett.apps.workbench.limits import FROZEN_DEPTH
-from plackett.apps.workbench.rankers import query_digest
+from plackett.apps.workbench.runs import Ranking
+from plackett.apps.workbench.values import FROZEN_DEPTH
 from plackett.data.queries import Queries
 from plackett.validation import count_of
 
 if TYPE_CHECKING:
+    from plackett.apps.workbench.bench import Workbench
     from plackett.apps.workbench.rankers import TrainedRankers
     from plackett.rankers.base import Ranker
 
 LOG = logging.getLogger("plackett.apps.workbench")
+MAX_WAITING = 20_000  # values to compute; further ones are requested again by the next request
+IDLE = 5.0  # seconds after which the thread ends
 MAX_RANKINGS = 20_000  # each some kilobytes
 RETRY_AFTER = 20.0  # seconds until a ranking that failed is tried again
 LIVE_SECONDS = 600.0  # seconds until a ranking of a live engine is requested again
 STRONGEST = 5  # features in the reasons of a document
+DEFAULT_RANKERS = 4
 MAX_LOADED = 48  # trained rankers, and those of their folds
+
+
+class BackgroundCache:
+    """Values by key. Thread-safe.
+
+    Parameters
+    ----------
+    max_size : int
+        Values in the cache; the least recently used one is dropped first.
+    """
+
+    def __init__(self, max_size: int):
+        self._values: LRUCache[Hashable, Any] = LRUCache(max_size)
+        self._waiting: dict[Hashable, Callable[[], Any]] = {}
+        self._order: deque[Hashable] = deque()
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._is_closed = False
+
+    def get(self, key: Hashable, compute: Callable[[], Any]) -> Any:
+        """Return a cached value, or None if it has to be computed first, which then happens in the background.
+
+        ``compute`` returns errors that users should see as values; any other error is logged, and the value is computed
+        again by the next call.
+        """
+        with self._changed:
+            if key in self._values:
+                return self._values[key]
+        self.renew(key, compute)
+        return None
+
+    def renew(self, key: Hashable, compute: Callable[[], Any]) -> None:
+        """Compute a value in the background; an old one stays in the cache until then."""
+        with self._changed:
+            if key in self._waiting or len(self._waiting) >= MAX_WAITING or self._is_closed:
+                return
+            self._waiting[key] = compute
+            self._order.append(key)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="rankings", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+
+    def now(self, key: Hashable, compute: Callable[[], Any]) -> Any:
+        """Return a value, computed here if it is not cached."""
+        with self._changed:
+            if key in self._values:
+                return self._values[key]
+        value = compute()
+        with self._changed:
+            self._values[key] = value
+        return value
+
+    def drop(self, key: Hashable) -> None:
+        """Drop a value, so that it is computed again."""
+        with self._changed:
+            self._values.pop(key, None)
+
+    def close(self) -> None:
+        """Drop pending values; the thread ends after the current one."""
+        with self._changed:
+            self._is_closed = True
+            self._waiting.clear()
+            self._order.clear()
+            self._changed.notify()
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                if not self._order:
+                    self._changed.wait(IDLE)
+                if not self._order:
+                    self._thread = None
+                    return
+                key = self._order.popleft()
+                compute = self._waiting[key]
+            try:
+                value = compute()
+            except Exception:
+                LOG.exception("a value of the scoreboard cannot be computed")
+                value = None
+            with self._changed:
+                self._waiting.pop(key, None)
+                if value is not None:
+                    self._values[key] = value
 
 
 class Found(NamedTuple):
@@ -72,13 +160,13 @@ class Rankings:
     def names(self) -> list[str]:
         """Return the rankers that can be measured: base rankers, then other trained ones."""
         bases = self._collection.base_rankers()
-        return [*bases, *(one.name for one in self._trained.rankers().rankers if one.name not in bases)]
+        return [*bases, *(one.name for one in self._trained.all() if one.name not in bases)]
 
     def key(self, name: str) -> Hashable:
         """Return the key of a ranker: its name, and a version that changes when another one gets the name."""
         if name in self._collection.base_rankers():
             return name, self._collection.version(name)
-        for one in self._trained.rankers().rankers:
+        for one in self._trained.all():
             if one.name == name:
                 return name, one.created
         known = ", ".join(self.names()[:12])
@@ -94,11 +182,6 @@ class Rankings:
                 if self._is_old(found):  # it is shown until the new one is there
                     self._cache.renew((key, query), partial(self._find, name, key, query))
         return answer
-
-    def versions(self, name: str, found: Mapping[str, Found]) -> dict[str, Hashable]:
-        """Return the key of each ranking by query, for caches of its scores."""
-        key = self.key(name)
-        return {query: (key, one.time) for query, one in found.items()}
 
     def now(self, name: str, query: str) -> Found:
         """Return a ranking, computed here if it is not cached; that of a live engine is requested again."""
@@ -145,7 +228,7 @@ class Rankings:
 
     def _ranker(self, name: str, key: Hashable, query: str) -> Ranker | None:
         """Return the ranker of a query: for one that it was trained on, the model that was trained without it."""
-        fold = self._trained.folds(name).get(query_digest(query), 0)
+        fold = self._trained.fold(name, query)
         if not fold and name in self._collection.base_rankers():
             return None
         with self._lock:
@@ -153,3 +236,12 @@ class Rankings:
             if ranker is None:
                 ranker = self._loaded[key, fold] = self._trained.ranker(name, fold)
             return ranker
+
+
+def chosen_rankers(bench: Workbench, chosen: Sequence[str]) -> list[str]:
+    """Return the chosen rankers, each once; by default the first base ranker and the newest saved ones."""
+    if chosen:
+        return list(dict.fromkeys(chosen))
+    own, names = bench.collection.own_rankers(), bench.rankings.names()
+    saved = [name for name in names if name not in own]
+    return [names[0], *[name for name in saved if name != names[0]][-(DEFAULT_RANKERS - 1) :]]

@@ -1,187 +1,123 @@
-"""Records that the store returns and the use cases work on. Every time is timezone-aware, in UTC."""
+"""Refined lists and their measures, as the pages and the API show them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, NamedTuple
+
+from plackett.apps.workbench.values import Method
+
+VISIBLE = ("mrr", "ndcg@10")  # measures of the whole list
 
 
-class User(NamedTuple):
-    """A person who judges, or an imported annotator such as a click model; the name is unique."""
+@dataclass(frozen=True)
+class Piece:
+    """A part of a snippet."""
 
-    id: int
-    name: str
-    is_person: bool
-    created: datetime
-
-
-class Query(NamedTuple):
-    """A query of a collection; ``base`` is the base ranker that it was last searched with."""
-
-    id: int
-    collection: str
     text: str
-    base: str
-    created: datetime
+    is_term: bool
 
 
-class Event(NamedTuple):
-    """One entry in the log of a user's list.
+@dataclass(frozen=True)
+class ReasonInWords:
+    """A reason why a document moved: the condition on a feature, the same in words, and its share of the score."""
 
-    ``kind`` is ``"judge"`` (``docid`` got ``grade``; None removes the grade), ``"prefer"`` (``docid`` is preferred to
-    ``other``), ``"reset"``, or ``"undo"`` (of the event ``target``). ``undone`` is True if a later undo cancelled it.
+    text: str
+    words: str
+    amount: float
+
+
+@dataclass(frozen=True)
+class Result:
+    """A document in a list; places count from 1, and ``moved`` is positive if it moved up.
+
+    ``grade`` is this user's judgement, ``label`` that of the collection.
     """
 
-    id: int
-    time: datetime
-    user_id: int
-    query_id: int
-    kind: str
-    docid: str | None
-    other: str | None
+    docid: str
+    title: str
+    snippet: list[Piece]
+    score: float
+    base_score: float
+    place: int
+    base_place: int
+    moved: int
     grade: float | None
-    target: int | None
-    undone: bool
+    label: float | None
+    why: list[ReasonInWords]
 
 
-class Judged(NamedTuple):
-    """The judgements of a list: the grade of each judged document, and pairs (preferred, other)."""
+@dataclass(frozen=True)
+class Pair:
+    """A preference."""
 
-    labels: dict[str, float]
-    pairs: list[tuple[str, str]]
-
-
-class ListState(NamedTuple):
-    """The current judgements of a user's list, in the order in which documents and pairs first appeared.
-
-    Attributes
-    ----------
-    grades : dict
-        By document the current grade and its time.
-    pairs : dict
-        By the two documents (preferred, other, time).
-    changed : set of str
-        Documents whose grade replaced a different one.
-    can_undo : bool
-        Whether an event can be undone.
-    """
-
-    grades: dict[str, tuple[float, datetime]]
-    pairs: dict[frozenset[str], tuple[str, str, datetime]]
-    changed: set[str]
-    can_undo: bool
-
-    @classmethod
-    def from_events(cls, events: Iterable[Event]) -> ListState:
-        """Return the state after the events of one list, oldest first and with ``undone`` filled in.
-
-        Undone events are skipped. A grade replaces the document's earlier grade, and a grade of None removes it. A
-        preference replaces an earlier one between the same two documents. A reset clears the list in one event, so
-        that undoing it restores everything.
-        """
-        grades: dict[str, tuple[float, datetime]] = {}
-        pairs: dict[frozenset[str], tuple[str, str, datetime]] = {}
-        changed: set[str] = set()
-        can_undo = False
-        for event in events:
-            if event.undone or event.kind == "undo":
-                continue
-            can_undo = True
-            if event.kind == "reset":
-                grades, pairs, changed = {}, {}, set()
-                continue
-            assert event.docid is not None
-            if event.kind == "prefer":
-                assert event.other is not None
-                pairs[frozenset((event.docid, event.other))] = (event.docid, event.other, event.time)
-            elif event.grade is None:
-                grades.pop(event.docid, None)
-                changed.discard(event.docid)
-            else:
-                if event.docid in grades and grades[event.docid][0] != event.grade:
-                    changed.add(event.docid)
-                grades[event.docid] = (event.grade, event.time)
-        return cls(grades, pairs, changed, can_undo)
-
-    @property
-    def n_judgements(self) -> int:
-        """Grades and pairs."""
-        return len(self.grades) + len(self.pairs)
-
-    @property
-    def judged(self) -> Judged:
-        """The judgements without their times."""
-        return Judged(
-            {docid: grade for docid, (grade, _) in self.grades.items()},
-            [(docid, other) for docid, other, _ in self.pairs.values()],
-        )
+    preferred: str
+    other: str
 
 
-class Judgement(NamedTuple):
-    """A current grade, with names and texts instead of ids."""
+@dataclass(frozen=True)
+class Graded:
+    """A judged document that is not in the list."""
 
-    user: str
-    query: str
     docid: str
     grade: float
-    time: datetime
-
-
-class Preference(NamedTuple):
-    """A current preference: ``docid`` is preferred to ``other``."""
-
-    user: str
-    query: str
-    docid: str
-    other: str
-    time: datetime
 
 
 @dataclass(frozen=True)
-class JudgedList:
-    """A query with the number of its documents, the number of documents by label, and NDCG@10 on these labels."""
+class VisibleMeasures:
+    """Measures of the whole list, in which a document without a judgement counts as not relevant.
 
-    query: str
-    n_docs: int
-    labels: dict[str, int]
-    ndcg: float | None = None
+    ``n_first`` are the documents on the first page, up to ten, of which ``judged_before`` and ``judged_after`` are
+    judged in the base order and the refined one.
+    """
+
+    n_first: int
+    judged_before: int
+    judged_after: int
+    before: dict[str, float]
+    after: dict[str, float]
 
 
 @dataclass(frozen=True)
-class QuerySummary:
-    """A judged query with the current numbers of users, grades and pairs, and the time of the last event."""
+class RankedList:
+    """A list refined by this user's judgements.
 
-    query_id: int
+    ``query_id`` is null if the query is not judged yet. ``note`` is about the refinement, ``list_note`` about the list
+    of the base ranker. ``on_labels`` measures it on the labels of the collection; null if it has none for this query.
+    """
+
+    query_id: int | None
     query: str
     base: str
-    n_users: int
+    method: Method
+    pin_judged: bool
+    k: int
+    n_found: int
     n_judged: int
     n_pairs: int
-    last: datetime
+    is_refined: bool
+    can_undo: bool
+    note: str | None
+    list_note: str | None
+    pairs: list[Pair]
+    elsewhere: list[Graded]
+    results: list[Result]
+    base_results: list[Result] | None
+    on_labels: VisibleMeasures | None
 
 
-class RankerSummary(NamedTuple):
-    """A saved ranker without its bytes."""
+@dataclass(frozen=True)
+class ListMeasures:
+    """Measures of base and refined order on the judged documents of a list; empty if there are too few.
 
-    name: str
-    collection: str
-    size: int
-    summary: dict[str, Any]
-    created: datetime
+    ``left_out`` places each document by a refinement without its own judgement. ``visible`` is null without a relevant
+    document in the list.
+    """
 
-
-class Job(NamedTuple):
-    """A background job. ``state`` is one of ``store.jobs.STATES``; ``progress`` is from 0 to 1."""
-
-    id: int
-    kind: str
-    collection: str
-    state: str
-    progress: float
-    message: str
-    settings: dict[str, Any]
-    result: dict[str, Any] | None
-    created: datetime
-    updated: datetime
+    metrics: list[str]
+    base: dict[str, float]
+    refined: dict[str, float]
+    left_out: dict[str, float]
+    n_judged: int
+    n_relevant: int
+    note: str
+    visible: VisibleMeasures | None

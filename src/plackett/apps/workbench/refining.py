@@ -7,12 +7,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from plackett.apps.access.errors import client_errors
-from plackett.apps.workbench.collections.base import Hits, make_hits
+from plackett.apps.workbench.collections.base import Hits
 from plackett.apps.workbench.reason_words import reason_words
-from plackett.apps.workbench.records import Judged
-from plackett.apps.workbench.schemas.lists import Reason as ReasonResponse
-from plackett.apps.workbench.schemas.refine import RefineRequest, RefineResponse
+from plackett.apps.workbench.records import ReasonInWords
+from plackett.apps.workbench.store import Judged
+from plackett.apps.workbench.values import METHODS, RELEVANT_FROM
 from plackett.data.feedback.feedback import ETA, Feedback
 from plackett.data.queries import Queries
 from plackett.rankers.refinement.boosted import LinearRefiner, MultiplicativeRefiner
@@ -21,8 +20,6 @@ from plackett.rankers.refinement.rocchio import RocchioRefiner
 from plackett.rankers.refinement.strongest_reasons import Reason, strongest_reasons
 from plackett.validation import check_choice, count_of
 
-METHODS = ("multiplicative", "linear", "rocchio")
-RELEVANT_FROM = 1.0  # the smallest relevant grade
 UNJUDGED_LABEL = 0.5  # label of documents without a grade if all grades agree; graded documents then have 0 or 1
 REASONS = 5  # per document
 PINNED = "pinned by its judgement"
@@ -214,33 +211,7 @@ def _reordered(
     return Refined(order.tolist(), scores, moves, why, " ".join(feedback.notes) or None)
 
 
-def reason_response(reason: Reason) -> ReasonResponse:
-    """Return a reason with its words."""
-    amount = float(reason.amount)
-    return ReasonResponse(text=reason.text, words=reason_words(reason.text, amount), amount=amount)
-
-
-def refine_external(request: RefineRequest) -> RefineResponse:
-    """Return the refined order of a list that another search engine sent. Nothing is looked up or stored."""
-    names = [str(row) for row in range(len(request.features))] if request.docids is None else request.docids
-    row_of = {name: row for row, name in enumerate(names)}
-    with client_errors():
-        features = np.array(request.features, dtype=float)
-        hits = make_hits(names, np.array(request.base_scores), features, request.feature_names)
-        for named in (*request.judgements, *(docid for pair in request.pairs for docid in pair)):
-            if named not in row_of:
-                raise ValueError(f"a judgement names {named!r}, which is not among the documents.")
-        if any(better == worse for better, worse in request.pairs):
-            raise ValueError("a document cannot be preferred to itself.")
-        refined = refine(hits, Judged(request.judgements, request.pairs), request.method, request.pin_judged)
-    rows = [row_of[docid] for docid in hits.docid]  # of the request, in base order
-    place = np.empty(len(rows), dtype=np.int64)
-    place[rows] = np.arange(len(rows))
-    return RefineResponse(
-        order=[hits.docid[row] for row in refined.order],
-        rows=[rows[row] for row in refined.order],
-        scores=refined.scores[place].tolist(),
-        moves=refined.moves[place].tolist(),
-        why=[[reason_response(one) for one in refined.why[row]] for row in place.tolist()],
-        note=refined.note,
-    )
+def in_words(refined: Refined, row: int) -> list[ReasonInWords]:
+    """Return the reasons of a row with their words."""
+    amounts = [(reason.text, float(reason.amount)) for reason in refined.why[row]]
+    return [ReasonInWords(text, reason_words(text, amount), amount) for text, amount in amounts]

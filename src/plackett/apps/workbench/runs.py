@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+from pydantic import Field, StringConstraints
 
 from plackett.apps.access.errors import RequestError, client_errors
-from plackett.apps.workbench.board_records import Ranking
+from plackett.apps.workbench.values import FIRST, MAX_BASE, MAX_BOARD_RANKERS, NO_NULL, Id, RequestModel
 from plackett.metrics.conventions import get_convention
 from plackett.metrics.measure import Measure, split_measures
 
@@ -20,8 +22,41 @@ if TYPE_CHECKING:
     from plackett.evaluation.compare.comparison import Comparison
 
 UNJUDGED = "Documents that are not judged count as not relevant."
-FIRST = 10  # places whose judged documents are counted
 MAX_MEASURES = 8
+
+
+class Ranking(NamedTuple):
+    """The documents of a list, best first, with their scores."""
+
+    docid: list[str]
+    scores: list[float]
+
+
+RankerChoice = Annotated[str, StringConstraints(min_length=1, max_length=MAX_BASE, pattern=NO_NULL)]
+MeasureText = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=NO_NULL)]
+
+
+class MeasuringRequest(RequestModel):
+    """The convention and the judgements for measuring rankings."""
+
+    convention: str = Field(default="standard", max_length=40, description="The rules of a tool, such as trec.")
+    judgements: str = Field(
+        default="",
+        max_length=40,
+        pattern=r"^[a-z]*(:[0-9]{1,18})?$",
+        description="people, mine, labels (of the collection) or annotator:ID; empty means labels if there are any, "
+        "else people.",
+    )
+
+
+class BoardRequest(MeasuringRequest):
+    """A query set, rankers, and how they are measured."""
+
+    set_id: Id
+    ranker: list[RankerChoice] = Field(
+        default=[], max_length=MAX_BOARD_RANKERS, description="Rankers; empty means the default and the trained ones."
+    )
+    measure: MeasureText = "ndcg@10"
 
 
 def parse_measures(text: str, convention: str = "standard") -> list[Measure]:

@@ -1,129 +1,186 @@
-"""Use case of the scoreboard: a row for each query of a set, measured for several rankers."""
+"""The scoreboard: a row for each query of a set, measured for several rankers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from plackett.apps.access.errors import RequestError
-from plackett.apps.workbench.board_records import Snapshot
-from plackett.apps.workbench.collections.base import Collection
-from plackett.apps.workbench.comparing import NOW, Comparing, Measured
-from plackett.apps.workbench.limits import FROZEN_DEPTH
-from plackett.apps.workbench.query_sets import QuerySets
-from plackett.apps.workbench.rankers import TRAINED_NOTE, TrainedRankers
-from plackett.apps.workbench.rankings import Rankings
-from plackett.apps.workbench.runs import FIRST, finite, parse_measures, total_of
-from plackett.apps.workbench.schemas.query_sets import QuerySetResponse
-from plackett.apps.workbench.schemas.scoreboard import (
-    HistoryPoint,
-    QueryRow,
-    RankerTotal,
-    ScoreboardRequest,
-    ScoreboardResponse,
-)
-from plackett.evaluation.compare.comparison import is_significant
+from fastapi import Query
+from pydantic import Field
+
+from plackett.apps.workbench import query_sets
+from plackett.apps.workbench.api import Bench, Caller, invalid, new_router
+from plackett.apps.workbench.comparing import NOW, Measured, Pool, measured, sides
+from plackett.apps.workbench.query_sets import QuerySet
+from plackett.apps.workbench.rankers import TRAINED_NOTE
+from plackett.apps.workbench.rankings import chosen_rankers
+from plackett.apps.workbench.runs import BoardRequest, finite, parse_measures, total_of
+from plackett.apps.workbench.snapshots import Snapshot, known_values, snapshots
+from plackett.apps.workbench.values import FIRST, FROZEN_DEPTH, MAX_BASE
 from plackett.metrics.conventions import get_convention
 
 if TYPE_CHECKING:
-    from plackett.apps.workbench.snapshots import Snapshots
     from plackett.metrics.measure import Measure
 
 MAX_TREND = 10  # snapshots in a trend
-DEFAULT_RANKERS = 4
+Order = Literal["worst", "best", "lost", "gained", "given"]
 BY_DIFFERENCE = ("lost", "gained")  # orders by the difference to the first ranker
+router = new_router("scoreboard")
 
 
-class Scoreboard:
-    """The scoreboard of a collection. Thread-safe."""
+class ScoreboardRequest(BoardRequest):
+    """A scoreboard, and the order of its queries."""
 
-    def __init__(
-        self,
-        collection: Collection,
-        query_sets: QuerySets,
-        rankings: Rankings,
-        trained: TrainedRankers,
-        snapshots: Snapshots,
-        comparing: Comparing,
-    ):
-        self._collection, self._query_sets, self._rankings = collection, query_sets, rankings
-        self._trained, self._snapshots, self._comparing = trained, snapshots, comparing
+    order: Order = Field(
+        default="worst",
+        description="The order of the queries by one ranker: worst or best first, by what it lost or gained against "
+        "the first ranker, or as in the set.",
+    )
+    by: str = Field(
+        default="", max_length=MAX_BASE, description="That ranker; empty: the first, or the last if lost or gained."
+    )
 
-    def rankers(self, chosen: Sequence[str]) -> list[str]:
-        """Return the chosen rankers, each once; by default the first base ranker and the newest saved ones."""
-        if chosen:
-            return list(dict.fromkeys(chosen))
-        own, names = self._collection.own_rankers(), self._rankings.names()
-        saved = [name for name in names if name not in own]
-        return [names[0], *[name for name in saved if name != names[0]][-(DEFAULT_RANKERS - 1) :]]
 
-    def board(self, user: str, request: ScoreboardRequest) -> ScoreboardResponse:
-        """Return the scoreboard; rankings that are missing are computed in the background."""
-        made, queries = self._query_sets.find(request.set_id)
-        measure = _measure(request)
-        names = self.rankers(request.ranker)
-        sides = self._comparing.sides([f"{NOW}/{name}" for name in names], least=1)
-        shown = self._comparing.measure(user, sides, made.id, request.judgements, [measure], request.convention)
-        n_seen = self._trained.n_trained_on(queries)
-        trained = {one.name for one in self._trained.rankers().rankers}
-        marks = _marks(shown, names)
-        totals = []
-        for name, known, rankings in zip(names, shown.known, shown.rankings, strict=True):
-            total = total_of(shown.found, name, str(measure), shown.labels, rankings)
-            note = TRAINED_NOTE.format(n=n_seen[name]) if name in n_seen else None
-            totals.append(
-                RankerTotal(
-                    name=name,
-                    **total._asdict(),
-                    n_ready=len(known),
-                    is_trained=name in trained,
-                    note=note,
-                    mark=marks[name],
-                )
-            )
-        own = [one for one in self._snapshots.all() if one.summary.get("set_id") == made.id]
-        earlier = own[:MAX_TREND][::-1]
-        trends = {one.id: self._snapshots.known_values(one, measure, request.convention) for one in earlier}
-        n_ready = shown.n_ready + sum(of is not None for of in trends.values())
-        n_needed = shown.n_needed + len(trends)
-        rows = _rows(shown, names, earlier, trends)
-        notes = [*shown.notes, f"Convention {request.convention}: {get_convention(request.convention).summary}."]
-        if measure.k is None or measure.k > FROZEN_DEPTH:
-            notes.append(f"Lists are measured up to place {FROZEN_DEPTH}.")
-        return ScoreboardResponse(
-            set=QuerySetResponse(**made._asdict()),
-            measure=str(measure),
-            convention=request.convention,
-            higher_is_better=measure.higher_is_better,
-            judgements=request.judgements or self._comparing.default_judgements(),
-            judgements_in_words=shown.words,
-            order=request.order,
-            n_ready=n_ready,
-            n_needed=n_needed,
-            is_complete=n_ready == n_needed,
-            n_judged_queries=sum(map(bool, shown.labels.values())),
-            sentence=shown.sentence,
-            pool=shown.pool,
-            rankers=totals,
-            rows=_sorted_rows(rows, names, request, measure),
-            history=[_point(one, names, trends[one.id] or {}) for one in earlier],
-            notes=notes,
+@dataclass(frozen=True)
+class RankerTotal:
+    """A ranker over all queries: its mean with the 95 % interval, over the queries that count.
+
+    ``judged`` is the share of judged documents in the first ten places. ``is_trained`` says whether it was trained
+    here, and can be exported. ``mark`` is for the best mean, or one that is significantly worse than it (corrected).
+    """
+
+    name: str
+    mean: float | None
+    low: float | None
+    high: float | None
+    n_counted: int
+    judged: float | None
+    n_ready: int
+    is_trained: bool
+    note: str | None
+    mark: Literal["best", "worse", ""]
+
+
+@dataclass(frozen=True)
+class QueryRow:
+    """A query; the lists have one entry per ranker.
+
+    ``values`` are null if the query does not count, or is not ranked yet. ``judged`` counts the judged ones of the
+    first ten documents, ``shown`` all of them. ``trends`` has the values in earlier snapshots of the set, oldest first.
+    """
+
+    query: str
+    values: list[float | None]
+    judged: list[int | None]
+    shown: list[int | None]
+    trends: list[list[float | None]]
+    errors: list[str | None]
+
+
+@dataclass(frozen=True)
+class HistoryPoint:
+    """The means of a snapshot on the judgements of its time, one per ranker; null if it has no such ranker."""
+
+    snapshot_id: int
+    name: str
+    created: datetime
+    means: list[float | None]
+
+
+@dataclass(frozen=True)
+class ScoreboardResponse:
+    """A scoreboard. Lists are ranked and snapshots measured in the background: ``n_ready`` of ``n_needed``.
+
+    ``sentence`` has the result in words, empty for one ranker or without judgements; ``history`` the last snapshots of
+    the set, oldest first.
+    """
+
+    set: QuerySet
+    measure: str
+    convention: str
+    higher_is_better: bool
+    judgements: str
+    judgements_in_words: str
+    order: Order
+    n_ready: int
+    n_needed: int
+    is_complete: bool
+    n_judged_queries: int
+    sentence: str
+    pool: Pool
+    rankers: list[RankerTotal]
+    rows: list[QueryRow]
+    history: list[HistoryPoint]
+    notes: list[str]
+
+
+@router.get("/scoreboard")
+def scoreboard(bench: Bench, caller: Caller, request: Annotated[ScoreboardRequest, Query()]) -> ScoreboardResponse:
+    """Return the measure of every query for several rankers. Repeat the request until ``is_complete``."""
+    made, queries = query_sets.find(bench, request.set_id)
+    measure, names = _measure(request), chosen_rankers(bench, request.ranker)
+    compared = sides(bench, [f"{NOW}/{name}" for name in names], least=1)
+    shown = measured(bench, caller.user, compared, made.id, request.judgements, [measure], request.convention)
+    n_seen, trained = bench.rankers.n_trained_on(queries), {one.name for one in bench.rankers.all()}
+    marks = _marks(shown, names)
+    totals = [
+        RankerTotal(
+            name=name,
+            **total_of(shown.found, name, str(measure), shown.labels, rankings)._asdict(),
+            n_ready=len(known),
+            is_trained=name in trained,
+            note=TRAINED_NOTE.format(n=n_seen[name]) if name in n_seen else None,
+            mark=marks[name],
         )
+        for name, known, rankings in zip(names, shown.known, shown.rankings, strict=True)
+    ]
+    own = [one for one in snapshots(bench).snapshots if one.summary.get("set_id") == made.id]
+    earlier = own[:MAX_TREND][::-1]
+    trends = {one.id: known_values(bench, one, measure, request.convention) for one in earlier}
+    n_ready = shown.n_ready + sum(of is not None for of in trends.values())
+    n_needed = shown.n_needed + len(trends)
+    rows = _rows(shown, names, earlier, trends)
+    notes = [*shown.notes, f"Convention {request.convention}: {get_convention(request.convention).summary}."]
+    if measure.k is None or measure.k > FROZEN_DEPTH:
+        notes.append(f"Lists are measured up to place {FROZEN_DEPTH}.")
+    return ScoreboardResponse(
+        set=made,
+        measure=str(measure),
+        convention=request.convention,
+        higher_is_better=measure.higher_is_better,
+        judgements=request.judgements or bench.labels.default(),
+        judgements_in_words=shown.words,
+        order=request.order,
+        n_ready=n_ready,
+        n_needed=n_needed,
+        is_complete=n_ready == n_needed,
+        n_judged_queries=sum(map(bool, shown.labels.values())),
+        sentence=shown.sentence,
+        pool=shown.pool,
+        rankers=totals,
+        rows=_sorted_rows(rows, names, request, measure),
+        history=[_point(one, names, trends[one.id] or {}) for one in earlier],
+        notes=notes,
+    )
 
 
 def _measure(request: ScoreboardRequest) -> Measure:
     measures = parse_measures(request.measure, request.convention)
     if len(measures) > 1:
-        raise RequestError(422, "invalid", "the scoreboard has one measure.", "Compare shows several.")
+        raise invalid("the scoreboard has one measure.", "Compare shows several.")
     return measures[0]
 
 
-def _marks(shown: Measured, names: Sequence[str]) -> dict[str, str]:
+def _marks(shown: Measured, names: Sequence[str]) -> dict[str, Any]:
     """Return by ranker "best", "significantly worse than the best", or "" for what cannot be told apart from it."""
     marks = dict.fromkeys(names, "")
     if shown.found is None or len(names) < 2:
         return marks
+    from plackett.evaluation.compare.comparison import is_significant
+
     best = shown.found.best()
     worse = [pair.a for pair in shown.found.differences(against=best) if is_significant(pair)]
     return {**marks, **dict.fromkeys(worse, "worse"), best: "best"}

@@ -1,138 +1,197 @@
-"""Use cases of snapshots: freeze the rankings of a query set, list them, measure them again, delete."""
+"""Snapshots: the frozen rankings of a query set, and the judgements that they were measured on."""
 
 from __future__ import annotations
 
 import math
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
-from plackett.apps.access.errors import client_errors
-from plackett.apps.workbench.background import BackgroundCache
-from plackett.apps.workbench.board_records import FrozenQuery, Ranking, Snapshot
-from plackett.apps.workbench.collections.base import Collection
-from plackett.apps.workbench.jobs import JobRunner
-from plackett.apps.workbench.labels import LabelSources
-from plackett.apps.workbench.query_sets import QuerySets
-from plackett.apps.workbench.rankings import Rankings
-from plackett.apps.workbench.runs import compare_rankings, parse_measures, total_of, values_of
-from plackett.apps.workbench.schemas.snapshots import SnapshotRequest, SnapshotResponse, SnapshotsResponse
-from plackett.apps.workbench.schemas.training import JobResponse
+import sqlalchemy as sa
+from fastapi import Query
+
+from plackett.apps.workbench import query_sets, tables
+from plackett.apps.workbench.api import Bench, Caller, PathId, invalid, missing, new_router
+from plackett.apps.workbench.jobs import Cancelled, Job, Progress
+from plackett.apps.workbench.rankings import chosen_rankers
+from plackett.apps.workbench.runs import (
+    BoardRequest,
+    Ranking,
+    compare_rankings,
+    parse_measures,
+    total_of,
+    values_of,
+)
+from plackett.apps.workbench.values import MAX_SNAPSHOTS, Id, Name, RequestModel
 from plackett.validation import count_of
 
 if TYPE_CHECKING:
     from plackett.apps.workbench.store import Store
-    from plackett.apps.workbench.training import Progress
     from plackett.metrics.measure import Measure
 
+router = new_router("scoreboard")
+SNAPSHOTS, LISTS = tables.snapshots, tables.snapshot_lists
 
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A snapshot; the summary has its query set, judgements, and the measure with the means of that time."""
+
+    id: int
+    name: str
+    rankers: list[str]
+    n_queries: int
+    summary: dict[str, Any]
+    created: datetime
+
+
+@dataclass(frozen=True)
 class Snapshots:
-    """The snapshots of a collection. Thread-safe."""
+    """Snapshots, newest first."""
 
-    def __init__(
-        self,
-        collection: Collection,
-        store: Store,
-        query_sets: QuerySets,
-        rankings: Rankings,
-        labels: LabelSources,
-        cache: BackgroundCache,
-        jobs: JobRunner,
-    ):
-        self._collection, self._store, self._query_sets = collection, store, query_sets
-        self._rankings, self._labels, self._cache, self._jobs = rankings, labels, cache, jobs
+    snapshots: list[Snapshot]
 
-    def all(self) -> list[Snapshot]:
-        """Return the snapshots, newest first."""
-        return self._store.snapshots(self._collection.key)
 
-    def snapshots(self) -> SnapshotsResponse:
-        """Return the snapshots, newest first."""
-        return SnapshotsResponse(snapshots=[SnapshotResponse(**one._asdict()) for one in self.all()])
+class SnapshotRequest(BoardRequest):
+    """Rankings to freeze, with the judgements that they are measured on."""
 
-    def find(self, snapshot_id: int) -> Snapshot:
-        """Return a snapshot by its id."""
-        with client_errors():
-            return self._store.snapshot(self._collection.key, snapshot_id)
+    name: Name
 
-    def freeze(self, user: str, request: SnapshotRequest, names: Sequence[str]) -> JobResponse:
-        """Start a job that saves the rankings of a query set, and the judgements that they are measured on."""
-        made, queries = self._query_sets.find(request.set_id)
-        measures = parse_measures(request.measure, request.convention)
-        labels = self._labels.get(request.judgements, user)
-        for name in names:
-            self._rankings.key(name)  # unknown rankers are refused now
 
-        def work(job_id: int, progress: Progress, cancel: threading.Event) -> dict[str, Any]:
-            from plackett.apps.workbench.training import Cancelled
+class SnapshotId(RequestModel):
+    """The id of a snapshot."""
 
-            frozen = []
-            for number, query in enumerate(queries, 1):
-                if cancel.is_set():
-                    raise Cancelled("the snapshot was cancelled.")
-                progress(0.9 * number / len(queries), f"Ranking query {number} of {len(queries)}")
-                found = [self._rankings.now(name, query) for name in names]
-                if errors := [one.error for one in found if one.error is not None]:
-                    raise ValueError(f"{query!r} cannot be ranked: {errors[0]} Leave the query or the ranker out.")
-                frozen.append(FrozenQuery(query, labels.of(query), [one.ranking for one in found]))
-            progress(0.9, "Measuring")
-            of_query = {one.query: one.labels for one in frozen}
-            lists = {name: {one.query: one.rankings[place] for one in frozen} for place, name in enumerate(names)}
-            found = compare_rankings(of_query, lists, measures, request.convention) if any(of_query.values()) else None
-            measure = str(measures[0])
-            means = {name: total_of(found, name, measure, of_query, of)._asdict() for name, of in lists.items()}
-            summary = {
-                "set_id": made.id,
-                "set": made.name,
-                "judgements": labels.words,
-                "n_labels": sum(map(len, of_query.values())),
-                "measure": measure,
-                "convention": request.convention,
-                "means": means,
-            }
-            saved = self._store.save_snapshot(self._collection.key, request.name, names, frozen, summary)
-            words = f"{count_of(len(queries), 'query', 'queries')} × {count_of(len(names), 'ranker')}"
-            return {"snapshot_id": saved.id, "name": saved.name, "frozen": words}
+    snapshot_id: Id
 
-        return self._jobs.start("snapshot", request.model_dump(), work)
 
-    def delete(self, snapshot_id: int) -> SnapshotsResponse:
-        """Delete a snapshot."""
-        with client_errors():
-            if not self._store.delete_snapshot(self._collection.key, snapshot_id):
-                raise LookupError(f"there is no snapshot {snapshot_id}.")
-        return self.snapshots()
+@router.get("/snapshots")
+def snapshots(bench: Bench) -> Snapshots:
+    """Return the snapshots, newest first."""
+    own = SNAPSHOTS.c.collection == bench.key
+    return Snapshots(bench.store.records(Snapshot, SNAPSHOTS, own, order=SNAPSHOTS.c.id.desc()))
 
-    # frozen labels and rankings
 
-    def labels(self, snapshot: Snapshot) -> dict[str, dict[str, float]]:
-        """Return the frozen labels by query."""
-        return self._cache.now(("labels", snapshot.id), lambda: self._store.frozen_labels(snapshot.id))
+@router.get("/snapshots/{snapshot_id}")
+def snapshot(bench: Bench, snapshot_id: PathId) -> Snapshot:
+    """Return a snapshot with its means at that time."""
+    this = (SNAPSHOTS.c.id == snapshot_id) & (SNAPSHOTS.c.collection == bench.key)
+    found = bench.store.records(Snapshot, SNAPSHOTS, this)
+    if not found:
+        raise missing(f"there is no snapshot {snapshot_id}.")
+    return found[0]
 
-    def rankings(self, snapshot: Snapshot, name: str) -> dict[str, Ranking]:
-        """Return the frozen rankings of a ranker by query."""
-        with client_errors():
-            if name not in snapshot.rankers:
-                raise LookupError(f"the snapshot {snapshot.name!r} has no ranker {name!r}.")
 
-        def read() -> dict[str, Ranking]:
-            lists = self._store.frozen_rankings(snapshot.id, snapshot.rankers.index(name))
-            return dict(zip(self.labels(snapshot), lists, strict=True))
+@router.post("/snapshots", status_code=202)
+def freeze(bench: Bench, caller: Caller, request: SnapshotRequest) -> Job:
+    """Start a job that freezes the rankings of a query set with their judgements; once done, they are on disk."""
+    made, queries = query_sets.find(bench, request.set_id)
+    measures = parse_measures(request.measure, request.convention)
+    labels, names = bench.labels.get(request.judgements, caller.user), chosen_rankers(bench, request.ranker)
+    for name in names:
+        bench.rankings.key(name)  # unknown rankers are refused now
+    if len(snapshots(bench).snapshots) >= MAX_SNAPSHOTS:
+        raise invalid(f"there are {MAX_SNAPSHOTS:,} snapshots, which is the limit. Delete one first.")
 
-        return self._cache.now(("rankings", snapshot.id, name), read)
+    def work(job_id: int, progress: Progress, cancel: threading.Event) -> dict[str, Any]:
+        lists: dict[str, dict[str, Ranking]] = {name: {} for name in names}
+        for number, query in enumerate(queries, 1):
+            if cancel.is_set():
+                raise Cancelled("the snapshot was cancelled.")
+            progress(0.9 * number / len(queries), f"Ranking query {number} of {len(queries)}")
+            for name in names:
+                found = bench.rankings.now(name, query)
+                if found.error is not None:
+                    raise ValueError(f"{query!r} cannot be ranked: {found.error} Leave the query or the ranker out.")
+                lists[name][query] = found.ranking
+        progress(0.9, "Measuring")
+        of_query, measure = {query: labels.of(query) for query in queries}, str(measures[0])
+        compared = compare_rankings(of_query, lists, measures, request.convention) if any(of_query.values()) else None
+        summary = {
+            "set_id": made.id,
+            "set": made.name,
+            "judgements": labels.words,
+            "n_labels": sum(map(len, of_query.values())),
+            "measure": measure,
+            "convention": request.convention,
+            "means": {name: total_of(compared, name, measure, of_query, of)._asdict() for name, of in lists.items()},
+        }
+        saved = save(bench.store, bench.key, request.name, names, of_query, lists, summary)
+        words = f"{count_of(len(queries), 'query', 'queries')} × {count_of(len(names), 'ranker')}"
+        return {"snapshot_id": saved, "name": request.name, "frozen": words}
 
-    def known_values(self, snapshot: Snapshot, measure: Measure, convention: str) -> dict[str, dict[str, float]] | None:
-        """Return the values of that time by ranker and query, None while they are computed in the background."""
+    return bench.jobs.start("snapshot", request.model_dump(), work)
 
-        def compute() -> dict[str, dict[str, float]]:
-            labels = self.labels(snapshot)
-            if not any(labels.values()):
-                return {}
-            lists = {name: self.rankings(snapshot, name) for name in snapshot.rankers}
-            values = values_of(compare_rankings(labels, lists, [measure], convention), labels, str(measure))
-            return {
-                name: {query: of[place] for query, of in values.items() if not math.isnan(of[place])}
-                for place, name in enumerate(lists)
-            }
 
-        return self._cache.get(("values", snapshot.id, str(measure), convention), compute)
+@router.delete("/snapshots")
+def delete_snapshot(bench: Bench, request: Annotated[SnapshotId, Query()]) -> Snapshots:
+    """Delete a snapshot."""
+    snapshot(bench, request.snapshot_id)
+    with bench.store.writing() as connection:
+        connection.execute(sa.delete(LISTS).where(LISTS.c.snapshot_id == request.snapshot_id))
+        connection.execute(sa.delete(SNAPSHOTS).where(SNAPSHOTS.c.id == request.snapshot_id))
+    return snapshots(bench)
+
+
+def save(
+    store: Store,
+    collection: str,
+    name: str,
+    names: Sequence[str],
+    labels: dict[str, dict[str, float]],
+    lists: dict[str, dict[str, Ranking]],
+    summary: dict[str, Any],
+) -> int:
+    """Save a snapshot, all or nothing, and return its id."""
+    about = {"name": name, "rankers": list(names), "n_queries": len(labels), "summary": summary, "labels": labels}
+    with store.writing() as connection:
+        new = (
+            sa.insert(SNAPSHOTS)
+            .values(**about, collection=collection, created=datetime.now(UTC))
+            .returning(SNAPSHOTS.c.id)
+        )
+        own = connection.execute(new).scalar_one()
+        rows = [{"snapshot_id": own, "ranker": place, "lists": lists[one]} for place, one in enumerate(names)]
+        connection.execute(sa.insert(LISTS), rows)
+    return own
+
+
+# frozen labels and rankings
+
+
+def frozen_labels(bench: Bench, of: Snapshot) -> dict[str, dict[str, float]]:
+    """Return the frozen labels by query."""
+    wanted = sa.select(SNAPSHOTS.c.labels).where(SNAPSHOTS.c.id == of.id)
+    return bench.cache.now(("labels", of.id), partial(bench.store.value, wanted))
+
+
+def frozen_rankings(bench: Bench, of: Snapshot, name: str) -> dict[str, Ranking]:
+    """Return the frozen rankings of a ranker by query."""
+    if name not in of.rankers:
+        raise missing(f"the snapshot {of.name!r} has no ranker {name!r}.")
+    this = (LISTS.c.snapshot_id == of.id) & (LISTS.c.ranker == of.rankers.index(name))
+
+    def read() -> dict[str, Ranking]:
+        found = bench.store.value(sa.select(LISTS.c.lists).where(this))
+        return {query: Ranking(*ranking) for query, ranking in found.items()}
+
+    return bench.cache.now(("rankings", of.id, name), read)
+
+
+def known_values(bench: Bench, of: Snapshot, measure: Measure, convention: str) -> dict[str, dict[str, float]] | None:
+    """Return the values of that time by ranker and query, None while they are computed in the background."""
+
+    def compute() -> dict[str, dict[str, float]]:
+        labels = frozen_labels(bench, of)
+        if not any(labels.values()):
+            return {}
+        lists = {name: frozen_rankings(bench, of, name) for name in of.rankers}
+        values = values_of(compare_rankings(labels, lists, [measure], convention), labels, str(measure))
+        return {
+            name: {query: own[place] for query, own in values.items() if not math.isnan(own[place])}
+            for place, name in enumerate(lists)
+        }
+
+    return bench.cache.get(("values", of.id, str(measure), convention), compute)

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from plackett.apps.workbench.board_records import Ranking
 from plackett.apps.workbench.collections.base import CANDIDATES, Collection
-from plackett.apps.workbench.limits import FROZEN_DEPTH
+from plackett.apps.workbench.jobs import Cancelled, Progress
 from plackett.apps.workbench.pooling import pool_judgements
-from plackett.apps.workbench.records import Judged, Judgement, Preference
-from plackett.apps.workbench.refining import RELEVANT_FROM, labels_of_pairs
-from plackett.apps.workbench.runs import UNJUDGED, compare_rankings
+from plackett.apps.workbench.refining import labels_of_pairs
+from plackett.apps.workbench.runs import UNJUDGED, Ranking, compare_rankings
+from plackett.apps.workbench.store import Judged, Judgement, Preference
+from plackett.apps.workbench.values import FROZEN_DEPTH, RELEVANT_FROM
 from plackett.data.queries import Queries
 from plackett.evaluation.select.select import select
 from plackett.evaluation.splits import QueryKFold
@@ -34,12 +34,6 @@ MIN_QUERIES_TO_TUNE = 10  # with fewer, the validation sets would be too small
 PENALTIES = (0.01, 0.1, 1.0)
 FEW_QUERIES = 20  # below this number, differences are rarely significant
 FEATURES_SHOWN = 10
-
-Progress = Callable[[float, str], None]
-
-
-class Cancelled(Exception):
-    """The training was cancelled; nothing was saved."""
 
 
 class TooFewJudgements(ValueError):
@@ -248,10 +242,10 @@ def _compared(
     if not labels:
         return {}, 0
     report(0.95, "Measuring")
-    found = compare_rankings(labels, rankings, metrics)
-    means, compared = found.mean(), {}
-    for metric in found.metrics:
-        (difference,) = found.differences(metric, against="base")
+    compared_runs = compare_rankings(labels, rankings, metrics)
+    means, compared = compared_runs.mean(), {}
+    for metric in compared_runs.metrics:
+        (difference,) = compared_runs.differences(metric, against="base")
         values = {
             **{name: means[name][metric] for name in rankers},
             "difference": difference.mean,

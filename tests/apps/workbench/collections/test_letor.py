@@ -24,8 +24,8 @@ def test_judged_lists_are_browsed_by_query_and_column():
     assert collection.labels("7") == {"a": 0.0, "b": 2.0}
     assert collection.labels("9") == {}
     assert collection.score("7", ["a", "b", "x"]).docid == ["b", "a"]
-    assert [one.query for one in collection.lists()] == ["7", "8"]
-    assert collection.lists(1, 1)[0].labels == {"1": 1}
+    assert collection.ids == ["7", "8"]
+    assert collection.counts(1, 1) == {"8": (1, {"1": 1})}
     assert collection.document("a").fields == {
         "query 7": "label 0\nbm25 1\nlength 5", "query 8": "label 1\nbm25 9\nlength 0",
     }  # fmt: skip

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.apps.workbench.browsing import is_narrow, one, until, visit
+from tests.apps.workbench.serving import caller
 from tests.axe import violations_everywhere
 
 pytest.importorskip("fastapi")
@@ -33,21 +34,21 @@ LISTS = ["/lists", "/features?q=7", "/?q=7", "/document?docid=7/1&q=7"]
 def used(server):
     """The server after a day of work: judgements of two users."""
     bench = server.app.state.workbench
-    from plackett.apps.workbench.schemas.judging import JudgementRequest, PreferenceRequest
-    from plackett.apps.workbench.schemas.query_sets import QuerySetRequest
-    from plackett.apps.workbench.schemas.snapshots import SnapshotRequest
+    from plackett.apps.workbench.judging import JudgementRequest, PreferenceRequest, judge, prefer
+    from plackett.apps.workbench.query_sets import QuerySetRequest, make_query_set
+    from plackett.apps.workbench.snapshots import SnapshotRequest, freeze
 
     for user in ("Ann", "me"):
         for query in ("river", "bread", "music"):
             for place, docid in enumerate(bench.collection.search(query).docid[:5]):
                 grade = float(place % 3 + (user == "Ann"))
-                bench.judging.judge(user, JudgementRequest(query=query, docid=docid, grade=grade))
+                judge(bench, caller(user), JudgementRequest(query=query, docid=docid, grade=grade))
     first, second = bench.collection.search("river").docid[6:8]
-    bench.judging.prefer("me", PreferenceRequest(query="river", docid=second, other=first))
-    made = bench.query_sets.make(QuerySetRequest(name="topics", text="river\nbread\nmusic\nstone"))
+    prefer(bench, caller("me"), PreferenceRequest(query="river", docid=second, other=first))
+    made = make_query_set(bench, QuerySetRequest(name="topics", text="river\nbread\nmusic\nstone"))
     for name in ("monday", "tuesday"):
         wish = SnapshotRequest(name=name, set_id=made.id, ranker=["bm25", "tf-idf"])
-        job = bench.snapshots.freeze("me", wish, wish.ranker)
+        job = freeze(bench, caller("me"), wish)
         until(lambda job=job: bench.jobs.job(job.id).is_finished)
     return server
 

@@ -7,8 +7,8 @@ pytest.importorskip("sqlalchemy")
 
 from plackett.apps.workbench import rankings as rankings_module
 from tests.apps.workbench.browsing import until
+from tests.apps.workbench.http.test_scoreboard import board, complete, freeze, judge, make_set, order_of
 from tests.apps.workbench.serving import client_of, page_of, small_collection
-from tests.apps.workbench.test_scoreboard import board, complete, freeze, judge, make_set, order_of
 
 QUERIES = ["wings lift", "boat float"]
 

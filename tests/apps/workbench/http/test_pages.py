@@ -10,7 +10,7 @@ pytest.importorskip("fastapi")
 pytest.importorskip("sqlalchemy")
 testclient = pytest.importorskip("starlette.testclient")
 
-from plackett.apps.workbench import pages  # noqa: E402
+from plackett.apps.workbench import filters  # noqa: E402
 from plackett.apps.workbench.app import create_app  # noqa: E402
 from plackett.apps.workbench.collections.text import open_collection  # noqa: E402
 from plackett.apps.workbench.settings import Settings  # noqa: E402
@@ -102,11 +102,11 @@ def test_a_query_that_is_too_long_is_refused_in_words(client):
     ("value", "text"), [(0.0, "±0.00"), (-0.5, "−0.50"), (12.345, "+12.3"), (0.0004, "+0.0004"), (None, "–")]
 )
 def test_signed_numbers(value, text):
-    assert pages.signed(value) == text
+    assert filters.signed(value) == text
 
 
 def test_times_are_to_the_minute():
-    assert pages.when(datetime(2024, 2, 3, 4, 5, 6, tzinfo=UTC)) == "2024-02-03 04:05 UTC"
+    assert filters.when(datetime(2024, 2, 3, 4, 5, 6, tzinfo=UTC)) == "2024-02-03 04:05 UTC"
 
 
 @pytest.mark.parametrize(
@@ -120,4 +120,4 @@ def test_times_are_to_the_minute():
     ],
 )
 def test_a_ranker_has_won_if_it_is_significantly_better(summary, won):
-    assert pages.has_won(summary) is won
+    assert filters.has_won(summary) is won

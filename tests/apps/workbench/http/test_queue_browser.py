@@ -2,6 +2,7 @@
 
 import pytest
 
+from plackett.apps.workbench import files, people, queues
 from tests.apps.workbench.browsing import (
     ESCAPE,
     Server,
@@ -16,6 +17,7 @@ from tests.apps.workbench.browsing import (
     until,
     visit,
 )
+from tests.apps.workbench.serving import store_query_set
 from tests.axe import violations_everywhere
 from tests.browser import media, screen
 
@@ -30,7 +32,7 @@ QUERIES = ["river", "bread", "music"]
 def served(server, store_url, tmp_path):
     """A server of the same texts with a store of the test's own, in SQLite and in PostgreSQL."""
     own = Server(server.collection, tmp_path, store_url)
-    own.store.save_query_set(server.collection.key, "three topics", "test", QUERIES)
+    store_query_set(own.store, server.collection.key, "three topics", QUERIES)
     yield own
     own.stop()
 
@@ -65,7 +67,7 @@ def test_two_users_judge_a_queue_disagree_and_settle(page, served):
     one(page, "#assign button").click()
     until(lambda: text_of(page, "#assigned") == "3 queries assigned. Ann: 3, Bob: 3.")
     until(lambda: "Ann, Bob" in text_of(page, "#queries"))
-    assert served.store.assigned_queries(bench.collection.key, served.store.user("Bob").id) == QUERIES
+    assert queues.assigned_queries(served.store, bench.key, served.store.user("Bob").id) == QUERIES
 
     # the queue keeps the base order, and goes on to the next unjudged result
     left(page, one(page, "#start").click)
@@ -74,12 +76,12 @@ def test_two_users_judge_a_queue_disagree_and_settle(page, served):
     keys(page, "i")
     one(page, "#need").send_keys("what a river is")
     keys(page, ESCAPE)
-    until(lambda: bench.team.notes("Bob", "river").need == "what a river is")
+    until(lambda: people.notes_of(bench, "Bob", "river").need == "what a river is")
     keys(page, "m")
     one(page, "#own-note").send_keys("unsure about boats")
     keys(page, ESCAPE)
-    until(lambda: bench.team.notes("Ann", "river").note == "unsure about boats")
-    assert bench.team.notes("Bob", "river").note == ""
+    until(lambda: people.notes_of(bench, "Ann", "river").note == "unsure about boats")
+    assert people.notes_of(bench, "Bob", "river").note == ""
     keys(page, "j")
     assert focused(page) == first[0]
     keys(page, "3")
@@ -133,5 +135,5 @@ def test_two_users_judge_a_queue_disagree_and_settle(page, served):
     keys(page, "j", "4")
     until(lambda: "0 of 1 disagreement to settle" in seen(page, "#disagreements"))
     assert "settled 4 by Bob" in seen(page, ".dispute")
-    judgements, _, _ = bench.reviewing.chosen_judgements(None, None)
+    judgements, _, _ = files.chosen_judgements(bench, None, None)
     assert {one.docid: one.grade for one in judgements}[first[0]] == 4.0

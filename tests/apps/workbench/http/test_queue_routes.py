@@ -6,15 +6,15 @@ pytest.importorskip("fastapi")
 pytest.importorskip("sqlalchemy")
 
 from plackett.apps.workbench.queues import dealt
-from tests.apps.workbench.serving import client_of, page_of
+from tests.apps.workbench.serving import client_of, page_of, store_query_set
 
 API = "/api/v1"
 
 
 @pytest.fixture
-def client(collection, kept):
-    kept.save_query_set("small", "wings and boats", "test", ["wings", "boat", "nothing at all", "wings AND"])
-    return page_of(client_of(collection, kept))
+def client(collection, store):
+    store_query_set(store, "small", "wings and boats", ["wings", "boat", "nothing at all", "wings AND"])
+    return page_of(client_of(collection, store))
 
 
 def judge(client, query, docid, grade, user="me"):

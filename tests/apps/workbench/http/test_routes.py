@@ -4,6 +4,7 @@ import io
 import json
 import threading
 import time
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -19,13 +20,14 @@ from plackett import Queries
 from plackett.apps.access.errors import RequestError
 from plackett.apps.workbench.collections.base import make_hits
 from plackett.apps.workbench.collections.letor import LetorCollection
-from plackett.apps.workbench.limits import MAX_QUERY
-from plackett.apps.workbench.records import Judged
-from plackett.apps.workbench.refining import refine, refine_external
-from plackett.apps.workbench.schemas.refine import RefineRequest
+from plackett.apps.workbench.external import RefineRequest, refine_external
+from plackett.apps.workbench.jobs import JobRunner
+from plackett.apps.workbench.refining import refine
+from plackett.apps.workbench.store import Judged
+from plackett.apps.workbench.values import MAX_QUERY
 from plackett.data.trec.files import read_qrels
 from plackett.exceptions import StoreError
-from tests.apps.workbench.serving import HOSTILE, client_of, page_of, small_collection
+from tests.apps.workbench.serving import HOSTILE, client_of, page_of, small_collection, store_ranker
 
 API = "/api/v1"
 
@@ -417,14 +419,14 @@ def test_a_trained_ranker_becomes_a_base_ranker_and_stays_one(collection, kept):
 
 
 def test_names_of_rankers_do_not_collide(client, kept, collection):
-    kept.save_ranker("one", "small", b"not a model", {})
-    kept.save_ranker("two", "small", b"not a model", {})
-    kept.save_ranker("other", "elsewhere", b"", {})
+    store_ranker(kept, "one", "small")
+    store_ranker(kept, "two", "small")
+    store_ranker(kept, "other", "elsewhere")
     assert error_of(client.post(f"{API}/rankers", json={"name": "one", "new_name": "two"}), 409)
     assert error_of(client.post(f"{API}/rankers", json={"name": "one", "new_name": "bm25"}), 409)
     assert error_of(client.post(f"{API}/rankers", json={"name": "one"}), 422)  # not a model
     assert error_of(client.post(f"{API}/rankers", json={"name": "other"}), 404)
-    assert [one.name for one in kept.rankers("small")] == ["one", "two"]
+    assert [one["name"] for one in client.get(f"{API}/rankers").json()["rankers"]] == ["one", "two"]
 
 
 def test_preferences_are_learned_from_too(client):
@@ -442,7 +444,7 @@ def test_a_trained_ranker_never_takes_the_place_of_one_that_was_brought_along(ke
     client = page_of(client_of(small := small_collection(), kept))
     teach(client)
     name = wait_for(client, client.post(f"{API}/train", json={}).json()["id"])["result"]["ranker_name"]
-    brought = pk.load(io.BytesIO(kept.ranker(name)))
+    brought = pk.load(io.BytesIO(client.app.state.workbench.rankers.file(name)))
     small.add_ranker("brought", brought)
     assert error_of(client.post(f"{API}/rankers", json={"name": name, "new_name": "brought"}), 409)
     for _ in range(2):  # again is not an error
@@ -455,7 +457,7 @@ def test_a_trained_ranker_never_takes_the_place_of_one_that_was_brought_along(ke
 
 
 def test_a_saved_ranker_is_loaded_lazily_and_a_damaged_one_is_skipped(kept):
-    kept.save_ranker("damaged", "small", b"not a model", {"is_base": True})
+    store_ranker(kept, "damaged", "small", is_base=True)
     client = client_of(small := small_collection(), kept)
     assert small.base_rankers()[-1] == "damaged"  # known before it is loaded
     assert "not a plackett model" in error_of(client.get(f"{API}/search?q=wings&base=damaged"), 422)
@@ -521,10 +523,10 @@ def test_an_internal_error_in_a_job_has_an_id_in_the_log(client, monkeypatch, ca
 
 
 def test_a_restart_calls_unfinished_jobs_interrupted(collection, kept):
-    job, other = (kept.create_job("train", name, {}) for name in ("small", "another workbench's"))
+    job, other = (JobRunner(kept, name, 1).create("train", {}) for name in ("small", "another workbench's"))
     client = client_of(collection, kept)
-    assert client.get(f"{API}/jobs/{job.id}").json()["state"] == "interrupted"
-    assert kept.job(other.id).state == "queued"
+    states = [client.get(f"{API}/jobs/{one}").json()["state"] for one in (job, other)]
+    assert states == ["interrupted", "queued"]
 
 
 # judged lists
@@ -615,7 +617,7 @@ def test_refine_answers_finite_numbers_whatever_the_list(data):
         "pin_judged": data.draw(st.booleans()),
     }
     try:
-        answer = json.loads(refine_external(RefineRequest.model_validate_json(json.dumps(wish))).model_dump_json())
+        answer = asdict(refine_external(RefineRequest.model_validate_json(json.dumps(wish))))
     except RequestError as problem:
         if problem.status == 422 and "Multiply it by a constant" in problem.message:
             return  # numbers whose squares are zero

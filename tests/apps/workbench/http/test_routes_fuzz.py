@@ -11,8 +11,7 @@ pytest.importorskip("schemathesis")
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 
-from plackett.apps.workbench import board_routes, queue_routes, routes
-from plackett.apps.workbench.app import create_app
+from plackett.apps.workbench.app import SUBJECTS, create_app
 from plackett.apps.workbench.settings import Settings
 from plackett.apps.workbench.store import Store
 from tests.apps.workbench.serving import TOKEN, small_collection
@@ -24,7 +23,7 @@ WITHOUT_VALUES = [  # so that none can be wrong
 RIGHT, WRONG = schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE
 OPERATIONS = [
     (route.path, method, mode)
-    for router in (routes.router, board_routes.router, queue_routes.router)
+    for router in SUBJECTS
     for route in router.routes
     for method in sorted(route.methods)
     for mode in (RIGHT, WRONG)

@@ -10,7 +10,7 @@ pytest.importorskip("fastapi")
 pytest.importorskip("sqlalchemy")
 
 from plackett.apps.workbench.collections.letor import LetorCollection
-from plackett.apps.workbench.limits import MAX_SET_QUERIES
+from plackett.apps.workbench.values import MAX_SET_QUERIES
 from plackett.data.queries import Queries
 from tests.apps.workbench.browsing import until
 from tests.apps.workbench.http.test_routes import API, error_of

@@ -14,9 +14,11 @@ pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
 import sqlalchemy
 
 from plackett.apps.workbench import db
+from plackett.apps.workbench.jobs import JobRunner
 from plackett.apps.workbench.store import Store
 from plackett.exceptions import StoreError
 from tests.apps.workbench.conftest import assert_refused
+from tests.apps.workbench.serving import store_ranker
 from tests.postgresql import free_port, new_database
 
 
@@ -48,12 +50,14 @@ def test_a_damaged_value(statement, tmp_path):
     path = tmp_path / "store.db"
     with Store.open(path) as store:
         store.user("me")
-        job = store.create_job("train", "pages", {}).id
+        jobs = JobRunner(store, "pages", 1)
+        job = jobs.create("train", {})
     with closing(sqlite3.connect(path)) as other:
         other.execute(statement)
         other.commit()
     with Store.open(path) as store:
-        said = assert_refused(lambda: (store.users(), store.jobs(), store.job(job)), match="is damaged. Restore a copy")
+        jobs = JobRunner(store, "other", 1)
+        said = assert_refused(lambda: (store.users(), jobs.job(job)), match="is damaged. Restore a copy")
         assert said.count("store.db") == 1
 
 
@@ -135,7 +139,7 @@ def test_a_full_disk_loses_only_what_was_refused(tmp_path):
                 said = number + 1
 
         assert_refused(fill, match="cannot be written: the disk is full. The last write is not stored")
-        assert_refused(lambda: store.save_ranker("big", "pages", bytes(10**6), {}), match="the disk is full")
+        assert_refused(lambda: store_ranker(store, "big", "pages", data=bytes(10**6)), match="the disk is full")
         assert said > 0
         assert len(store.state(me, query).judged.labels) == said
     with Store.open(path) as store:

@@ -10,19 +10,22 @@ import sys
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
 
+from plackett.apps.workbench import tables
 from plackett.apps.workbench.store import Store
 
 # Imports once, then lets one child after another write until it is killed. A child says what it wrote after each call
 # has returned; the parent waits for a few such words and kills it wherever it is then, mostly in the next write.
 KILLED = """
 import json, os, signal, sys
-from plackett.apps.workbench.board_records import FrozenQuery, Ranking
+from plackett.apps.workbench.snapshots import save
 from plackett.apps.workbench.store import Store
+from tests.apps.workbench.serving import store_query_set
 url, rounds = sys.argv[1], int(sys.argv[2])
 acknowledged = []
 for round in range(rounds):
@@ -35,9 +38,9 @@ for round in range(rounds):
             while True:
                 event = store.judge(user, query, f"d{number}", number)
                 name, document = f"{round} {number}", f"d{number}"
-                store.save_query_set("pages", name, "pasted", [document, "more"])
-                frozen = FrozenQuery(document, {document: 1.0}, [Ranking([document], [0.5])])
-                store.save_snapshot("pages", name, ["bm25"], [frozen, frozen], {})
+                store_query_set(store, "pages", name, [document, "more"])
+                lists = {"bm25": {document: ([document], [0.5])}}
+                save(store, "pages", name, ["bm25"], {document: {document: 1.0}}, lists, {})
                 os.write(write, f"{event.id} {round} {number}\\n".encode())
                 number += 1
     os.close(write)
@@ -64,11 +67,16 @@ with Store.open(url) as store:
 """
 
 
+def rows_of(store, table):
+    with store.reading() as connection:
+        return connection.execute(table.select()).all()
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 def test_what_was_acknowledged_survives_being_killed(store_url):
     rounds = 3 if store_url.startswith("postgresql") else 20
-    command = [sys.executable, "-c", KILLED, store_url, str(rounds)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    command, root = [sys.executable, "-c", KILLED, store_url, str(rounds)], Path(__file__).parents[4]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=120, check=True)
     acknowledged = json.loads(done.stdout)
     assert {round for _, round, _ in acknowledged} == set(range(rounds))
     with Store.open(store_url) as store:
@@ -81,19 +89,18 @@ def test_what_was_acknowledged_survives_being_killed(store_url):
                 assert event.docid == f"d{int(event.grade)}"
         for event_id, round, number in acknowledged:
             assert stored[event_id] == (round, number)
-        sets, snapshots = ({one.name: one.id for one in found} for found in (
-            store.query_sets("pages"), store.snapshots("pages")
+        sets, snapshots, lists = (rows_of(store, table) for table in (
+            tables.query_sets, tables.snapshots, tables.snapshot_lists
         ))  # fmt: skip
+        sets, snapshots = ({row.name: row for row in rows} for rows in (sets, snapshots))
+        frozen = {row.snapshot_id: row.lists for row in lists}
         for _, round, number in acknowledged:
             document, name = f"d{number}", f"{round} {number}"
-            assert store.set_queries(sets[name]) == [document, "more"]
-            assert store.frozen_labels(snapshots[name]) == {document: {document: 1.0}}
-            assert store.frozen_rankings(snapshots[name], 0) == [([document], [0.5])] * 2
+            assert sets[name].queries == [document, "more"]
+            assert snapshots[name].labels == {document: {document: 1.0}}
+            assert frozen[snapshots[name].id] == {document: [[document], [0.5]]}
         # what was not acknowledged is there as a whole or not at all
-        for set_id in sets.values():
-            assert len(store.set_queries(set_id)) == 2
-        for snapshot_id in snapshots.values():
-            assert len(store.frozen_rankings(snapshot_id, 0)) == 2
+        assert frozen.keys() == {row.id for row in snapshots.values()}
         # each child was in the middle of at most one more write
         assert len(stored) <= len(acknowledged) + rounds
         store.judge(me, query, "after all", 1)

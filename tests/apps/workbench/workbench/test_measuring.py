@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import plackett as pk
+from plackett.apps.workbench.agreement import summarise
 from plackett.apps.workbench.collections.base import make_hits
-from plackett.apps.workbench.measuring import TOO_FEW, measure_list, summarise
-from plackett.apps.workbench.records import Judged, Judgement, Preference
+from plackett.apps.workbench.measuring import TOO_FEW, measure_list
 from plackett.apps.workbench.refining import METHODS, refine
+from plackett.apps.workbench.store import Judged, Judgement, Preference
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -121,7 +122,7 @@ def test_nothing_judged_is_nothing_to_agree_on():
     found = summarise([])
     assert found.agreement.equal is None
     assert found.agreement.alpha is None
-    assert tuple(found.contradictions.model_dump().values()) == (0, 0, 0)
+    assert tuple(found.contradictions.__dict__.values()) == (0, 0, 0)
 
 
 def test_the_last_of_several_grades_of_one_user_counts():
@@ -140,4 +141,4 @@ def test_contradictions_of_each_user_are_counted():
         *preferred("b", "q", ("y", "x")),  # another user: disagreement, no contradiction
         *preferred("a", "other", ("y", "x")),  # another query
     ]
-    assert tuple(summarise(grades, pairs).contradictions.model_dump().values()) == (0, 2, 1)
+    assert tuple(summarise(grades, pairs).contradictions.__dict__.values()) == (0, 2, 1)

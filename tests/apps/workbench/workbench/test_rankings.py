@@ -12,9 +12,8 @@ pytest.importorskip("sqlalchemy")
 
 from plackett import LinearRanker
 from plackett.apps.workbench import rankings as rankings_module
-from plackett.apps.workbench.background import BackgroundCache
 from plackett.apps.workbench.rankers import TrainedRankers
-from plackett.apps.workbench.rankings import Rankings
+from plackett.apps.workbench.rankings import BackgroundCache, Rankings
 from plackett.data.queries import Queries
 from tests.apps.workbench.serving import small_collection
 

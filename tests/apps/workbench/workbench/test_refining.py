@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plackett.apps.workbench.collections.base import Hits, make_hits
-from plackett.apps.workbench.records import Judged
 from plackett.apps.workbench.refining import (
     METHODS,
     NO_GRADES,
@@ -16,6 +15,7 @@ from plackett.apps.workbench.refining import (
     refine,
     refined_scores,
 )
+from plackett.apps.workbench.store import Judged
 from plackett.data.queries import Queries
 from plackett.rankers.refinement.boosted import LinearRefiner, MultiplicativeRefiner
 from plackett.rankers.refinement.rocchio import RocchioRefiner

@@ -10,8 +10,7 @@ import pytest
 pytest.importorskip("cachetools")
 
 from plackett.apps.access.errors import RequestError
-from plackett.apps.workbench.board_records import Ranking
-from plackett.apps.workbench.runs import compare_rankings, parse_measures, share_judged, total_of, values_of
+from plackett.apps.workbench.runs import Ranking, compare_rankings, parse_measures, share_judged, total_of, values_of
 
 
 def measured(rankings, labels, measure, convention="standard"):

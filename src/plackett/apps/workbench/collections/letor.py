@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from plackett.apps.workbench.collections.base import Collection, Document, Hits
-from plackett.apps.workbench.records import JudgedList
 from plackett.data.queries import Queries
 from plackett.rankers.base import Ranker
 from plackett.validation import check_finite, is_sparse
@@ -70,17 +69,20 @@ class LetorCollection(Collection):
     def __contains__(self, docid: object) -> bool:
         return docid in self._rows
 
-    def lists(self, limit: int = 50, offset: int = 0) -> list[JudgedList]:
-        """Return queries in the order of the data."""
-        return [self._summary(place) for place in range(self.queries.n_queries)[offset : offset + limit]]
+    @property
+    def ids(self) -> list[str]:
+        """The queries, in the order of the data."""
+        return self._qid
 
-    def _summary(self, place: int) -> JudgedList:
-        first, last = self._bounds(place)
-        counts: dict[str, int] = {}
-        if self.queries.y is not None:
-            levels, numbers = np.unique(self.queries.y[first:last], return_counts=True)
-            counts = {f"{level:g}": number for level, number in zip(levels.tolist(), numbers.tolist(), strict=True)}
-        return JudgedList(self._qid[place], last - first, counts)
+    def counts(self, limit: int = 50, offset: int = 0) -> dict[str, tuple[int, dict[str, int]]]:
+        """Return by query the number of its documents, and of those of each label, in the order of the data."""
+        found: dict[str, tuple[int, dict[str, int]]] = {}
+        for place in range(len(self._qid))[offset : offset + limit]:
+            first, last = self._bounds(place)
+            levels = np.unique([] if self.queries.y is None else self.queries.y[first:last], return_counts=True)
+            numbers = {f"{level:g}": number for level, number in zip(*(one.tolist() for one in levels), strict=True)}
+            found[self._qid[place]] = last - first, numbers
+        return found
 
     def labels(self, query: str) -> dict[str, float]:
         if self.queries.y is None or query not in self._places:

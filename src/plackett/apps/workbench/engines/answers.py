@@ -12,7 +12,7 @@ import numpy as np
 
 from plackett.apps.workbench.engines.client import EngineClient, EngineError
 from plackett.apps.workbench.engines.settings import SCORE, TEXT, EngineSettings
-from plackett.apps.workbench.limits import MAX_DOCID, MAX_VALUE
+from plackett.apps.workbench.values import MAX_DOCID, MAX_VALUE
 from plackett.data.documents.read import as_text
 
 LIST_SECONDS = 60.0  # seconds that a list is cached: an engine may change at any time

@@ -15,7 +15,7 @@ from os import PathLike
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from plackett.apps.workbench.limits import MAX_BASE, MAX_K
+from plackett.apps.workbench.values import MAX_BASE, MAX_K
 
 KINDS = ("elasticsearch", "opensearch", "solr", "json")
 AUTHORIZATION = "PLACKETT_ENGINE_AUTHORIZATION"  # variable with the credentials of engines without a file

@@ -1,34 +1,169 @@
-"""Storage of users, queries, judgements, rankers and jobs."""
+"""The log of judgements: users, queries, and what each user said about the documents of a query."""
 
 from __future__ import annotations
 
+import hashlib
+import math
+import reprlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby, islice
-from typing import Any, TypeVar
+from numbers import Real
+from typing import Any, NamedTuple, TypeVar
 
 from cachetools import LRUCache
 from sqlalchemy import ColumnElement, Connection, Engine, Select, delete, func, insert, select, update
 
-from plackett.apps.workbench.db import SCHEMA_LOCK, advisory_lock
-from plackett.apps.workbench.records import Event, Judgement, ListState, Preference, Query, QuerySummary, User
-from plackett.apps.workbench.store import tables
-from plackett.apps.workbench.store.jobs import JobStore
-from plackett.apps.workbench.store.query_sets import QuerySetStore
-from plackett.apps.workbench.store.rankers import RankerStore
-from plackett.apps.workbench.store.snapshots import SnapshotStore
-from plackett.apps.workbench.store.team import TeamStore
-from plackett.apps.workbench.store.validation import (
-    MAX_NAME,
-    check_docid,
-    check_grade,
-    check_id,
-    check_page,
-    check_query,
-    check_text,
-    query_key,
-)
+from plackett.apps.workbench import tables
+from plackett.apps.workbench.db import SCHEMA_LOCK, Database, advisory_lock
+from plackett.apps.workbench.values import MAX_BASE, MAX_DOCID, MAX_QUERY
+
+
+class User(NamedTuple):
+    """A person who judges, or an imported annotator such as a click model; the name is unique."""
+
+    id: int
+    name: str
+    is_person: bool
+    created: datetime
+
+
+class Query(NamedTuple):
+    """A query of a collection; ``base`` is the base ranker that it was last searched with."""
+
+    id: int
+    collection: str
+    text: str
+    base: str
+    created: datetime
+
+
+class Event(NamedTuple):
+    """One entry in the log of a user's list.
+
+    ``kind`` is ``"judge"`` (``docid`` got ``grade``; None removes the grade), ``"prefer"`` (``docid`` is preferred to
+    ``other``), ``"reset"``, or ``"undo"`` (of the event ``target``). ``undone`` is True if a later undo cancelled it.
+    """
+
+    id: int
+    time: datetime
+    user_id: int
+    query_id: int
+    kind: str
+    docid: str | None
+    other: str | None
+    grade: float | None
+    target: int | None
+    undone: bool
+
+
+class Judged(NamedTuple):
+    """The judgements of a list: the grade of each judged document, and pairs (preferred, other)."""
+
+    labels: dict[str, float]
+    pairs: list[tuple[str, str]]
+
+
+class ListState(NamedTuple):
+    """The current judgements of a user's list, in the order in which documents and pairs first appeared.
+
+    Attributes
+    ----------
+    grades : dict
+        By document the current grade and its time.
+    pairs : dict
+        By the two documents (preferred, other, time).
+    changed : set of str
+        Documents whose grade replaced a different one.
+    can_undo : bool
+        Whether an event can be undone.
+    """
+
+    grades: dict[str, tuple[float, datetime]]
+    pairs: dict[frozenset[str], tuple[str, str, datetime]]
+    changed: set[str]
+    can_undo: bool
+
+    @classmethod
+    def from_events(cls, events: Iterable[Event]) -> ListState:
+        """Return the state after the events of one list, oldest first and with ``undone`` filled in.
+
+        Undone events are skipped. A grade replaces the document's earlier grade, and a grade of None removes it. A
+        preference replaces an earlier one between the same two documents. A reset clears the list in one event, so
+        that undoing it restores everything.
+        """
+        grades: dict[str, tuple[float, datetime]] = {}
+        pairs: dict[frozenset[str], tuple[str, str, datetime]] = {}
+        changed: set[str] = set()
+        can_undo = False
+        for event in events:
+            if event.undone or event.kind == "undo":
+                continue
+            can_undo = True
+            if event.kind == "reset":
+                grades, pairs, changed = {}, {}, set()
+                continue
+            assert event.docid is not None
+            if event.kind == "prefer":
+                assert event.other is not None
+                pairs[frozenset((event.docid, event.other))] = (event.docid, event.other, event.time)
+            elif event.grade is None:
+                grades.pop(event.docid, None)
+                changed.discard(event.docid)
+            else:
+                if event.docid in grades and grades[event.docid][0] != event.grade:
+                    changed.add(event.docid)
+                grades[event.docid] = (event.grade, event.time)
+        return cls(grades, pairs, changed, can_undo)
+
+    @property
+    def n_judgements(self) -> int:
+        """Grades and pairs."""
+        return len(self.grades) + len(self.pairs)
+
+    @property
+    def judged(self) -> Judged:
+        """The judgements without their times."""
+        return Judged(
+            {docid: grade for docid, (grade, _) in self.grades.items()},
+            [(docid, other) for docid, other, _ in self.pairs.values()],
+        )
+
+
+class Judgement(NamedTuple):
+    """A current grade, with names and texts instead of ids."""
+
+    user: str
+    query: str
+    docid: str
+    grade: float
+    time: datetime
+
+
+class Preference(NamedTuple):
+    """A current preference: ``docid`` is preferred to ``other``."""
+
+    user: str
+    query: str
+    docid: str
+    other: str
+    time: datetime
+
+
+@dataclass(frozen=True)
+class QuerySummary:
+    """A judged query with the current numbers of users, grades and pairs, and the time of the last event."""
+
+    query_id: int
+    query: str
+    base: str
+    n_users: int
+    n_judged: int
+    n_pairs: int
+    last: datetime
+
 
 USERS, QUERIES, EVENTS = tables.users, tables.queries, tables.events
 UNDOS = EVENTS.alias("undos")
@@ -41,7 +176,7 @@ CACHED = 1024  # users, and queries
 Found = TypeVar("Found", User, Query)
 
 
-class Store(RankerStore, JobStore, QuerySetStore, SnapshotStore, TeamStore):
+class Store(Database):
     """Judgements of several users, in a database: ``Store.open(url)``. Thread-safe.
 
     A write is on disk when its method returns. Judgements are an append-only log; ``ListState.from_events`` has its
@@ -80,7 +215,7 @@ class Store(RankerStore, JobStore, QuerySetStore, SnapshotStore, TeamStore):
 
     def find_user(self, name: str) -> User | None:
         """Return the user of that name, or None."""
-        check_text(name, "a user's name", max_length=MAX_NAME)
+        check_text(name, "a user's name", max_length=MAX_BASE)
         return self._find(self._users, name, User, select(USERS).where(USERS.c.name == name))
 
     def users(self) -> list[User]:
@@ -93,15 +228,15 @@ class Store(RankerStore, JobStore, QuerySetStore, SnapshotStore, TeamStore):
     def annotators(self, collection: str) -> list[User]:
         """Return the imported annotators with judgements of a collection, oldest first."""
         own = select(EVENTS.c.user_id).join(QUERIES, QUERIES.c.id == EVENTS.c.query_id)
-        own = own.where(QUERIES.c.collection == check_text(collection, "a collection's name"))
+        own = own.where(QUERIES.c.collection == collection)
         wanted = select(USERS).where(~USERS.c.is_person, USERS.c.id.in_(own)).order_by(USERS.c.id)
         with self.reading() as connection:
             return [User(*row) for row in connection.execute(wanted)]
 
     def delete_judgements(self, collection: str, annotator_id: int) -> None:
         """Delete the judgements of an imported annotator."""
-        own = select(QUERIES.c.id).where(QUERIES.c.collection == check_text(collection, "a collection's name"))
-        annotator = select(USERS.c.id).where(USERS.c.id == check_id(annotator_id, "annotator"), ~USERS.c.is_person)
+        own = select(QUERIES.c.id).where(QUERIES.c.collection == collection)
+        annotator = select(USERS.c.id).where(USERS.c.id == annotator_id, ~USERS.c.is_person)
         with self.writing() as connection:
             connection.execute(delete(EVENTS).where(EVENTS.c.user_id.in_(annotator), EVENTS.c.query_id.in_(own)))
 
@@ -110,7 +245,7 @@ class Store(RankerStore, JobStore, QuerySetStore, SnapshotStore, TeamStore):
 
         A query with another base ranker is the same query with the same judgements; the last base ranker is stored.
         """
-        check_text(base, "a base ranker's name", max_length=MAX_NAME)
+        check_text(base, "a base ranker's name", max_length=MAX_BASE)
         found = self.find_query(collection, text)
         if found is not None and found.base == base:
             return found
@@ -147,7 +282,7 @@ class Store(RankerStore, JobStore, QuerySetStore, SnapshotStore, TeamStore):
 
     def query_by_id(self, query_id: int) -> Query:
         """Return a query by its id; raise a LookupError if the id is unknown."""
-        wanted = select(*QUERY_COLUMNS).where(QUERIES.c.id == check_id(query_id, "query"))
+        wanted = select(*QUERY_COLUMNS).where(QUERIES.c.id == query_id)
         with self.reading() as connection:
             row = connection.execute(wanted).first()
         if row is None:
@@ -207,7 +342,7 @@ class Store(RankerStore, JobStore, QuerySetStore, SnapshotStore, TeamStore):
 
         New queries are created with ``base``. Each row is one event, which can be undone individually.
         """
-        check_text(base, "a base ranker's name", max_length=MAX_NAME)
+        check_text(base, "a base ranker's name", max_length=MAX_BASE)
         entries: list[tuple[str, dict[str, Any]]] = []  # the text of the query, and the values of the event
         for text, docid, grade in rows:
             values = {"kind": "judge", "docid": check_docid(docid), "other": None, "grade": check_grade(grade)}
@@ -234,13 +369,13 @@ class Store(RankerStore, JobStore, QuerySetStore, SnapshotStore, TeamStore):
     def state(self, user_id: int, query_id: int) -> ListState:
         """Return the current judgements of the user's list."""
         with self.reading() as connection:
-            return _state(connection, check_id(user_id, "user"), check_id(query_id, "query"))
+            return _state(connection, user_id, query_id)
 
     def events(self, user_id: int, query_id: int) -> list[Event]:
         """Return the log of a user's list, oldest first, with undone events and undos."""
-        own = EVENTS.c.user_id == check_id(user_id, "user")
+        own = EVENTS.c.user_id == user_id
         with self.reading() as connection:
-            rows = connection.execute(_events(own, EVENTS.c.query_id == check_id(query_id, "query")))
+            rows = connection.execute(_events(own, EVENTS.c.query_id == query_id))
             return [Event(*row) for row in rows]
 
     def n_queries(self, collection: str, *, user_id: int | None = None) -> int:
@@ -253,7 +388,6 @@ class Store(RankerStore, JobStore, QuerySetStore, SnapshotStore, TeamStore):
         self, collection: str, *, user_id: int | None = None, limit: int = 50, offset: int = 0
     ) -> list[QuerySummary]:
         """Return queries with events, of all people or of one user, those with the latest events first."""
-        check_page(limit, offset)
         latest = func.max(EVENTS.c.id)
         chosen = _judged_queries(collection, user_id).order_by(latest.desc()).limit(limit).offset(offset)
         with self.reading() as connection:
@@ -299,7 +433,7 @@ class Store(RankerStore, JobStore, QuerySetStore, SnapshotStore, TeamStore):
         number; the number of events reveals it.
         """
         last, n_events = known
-        own = QUERIES.c.collection == check_text(collection, "a collection's name")
+        own = QUERIES.c.collection == collection
         counted = select(func.coalesce(func.max(EVENTS.c.id), 0), func.count(EVENTS.c.id))
         counted = counted.join(QUERIES, QUERIES.c.id == EVENTS.c.query_id).where(own)
         with self.reading() as connection:
@@ -324,7 +458,7 @@ class Store(RankerStore, JobStore, QuerySetStore, SnapshotStore, TeamStore):
         """Return the ids of queries by text; new ones are created with ``base``, and the others stay as they are."""
         for text in texts:
             check_query(text)
-        check_text(base, "a base ranker's name", max_length=MAX_NAME)
+        check_text(base, "a base ranker's name", max_length=MAX_BASE)
         with self.writing() as connection:
             advisory_lock(connection, IMPORT_LOCK)
             return self._create_queries(connection, collection, texts, base) if texts else {}
@@ -368,7 +502,7 @@ class Store(RankerStore, JobStore, QuerySetStore, SnapshotStore, TeamStore):
         No transaction stays open between pages, so a slow reader does not block writers.
         """
         after = 0
-        wanted = select(QUERIES.c.id).where(QUERIES.c.collection == check_text(collection, "a collection's name"))
+        wanted = select(QUERIES.c.id).where(QUERIES.c.collection == collection)
         while True:
             with self.reading() as connection:
                 page = connection.execute(wanted.where(QUERIES.c.id > after).order_by(QUERIES.c.id).limit(PAGE))
@@ -387,14 +521,14 @@ def _check_pair(docid: str, other: str) -> None:
 
 
 def _check_user(connection: Connection, user_id: int) -> None:
-    if connection.execute(select(USERS.c.id).where(USERS.c.id == check_id(user_id, "user"))).first() is None:
+    if connection.execute(select(USERS.c.id).where(USERS.c.id == user_id)).first() is None:
         raise LookupError(f"there is no user {user_id}.")
 
 
 def _lock_list(connection: Connection, user_id: int, query_id: int) -> None:
     """Check the ids, and lock the query until the transaction ends, so that its events are written in turn."""
-    has_user = select(USERS.c.id).where(USERS.c.id == check_id(user_id, "user")).exists()
-    wanted = select(QUERIES.c.id, has_user).where(QUERIES.c.id == check_id(query_id, "query"))
+    has_user = select(USERS.c.id).where(USERS.c.id == user_id).exists()
+    wanted = select(QUERIES.c.id, has_user).where(QUERIES.c.id == query_id)
     row = connection.execute(wanted.with_for_update(key_share=True, of=QUERIES)).first()
     if row is None or not row[1]:
         raise LookupError(f"there is no {'query' if row is None else 'user'} {query_id if row is None else user_id}.")
@@ -421,10 +555,10 @@ def _state(connection: Connection, user_id: int, query_id: int) -> ListState:
 def _judged_queries(collection: str, user_id: int | None) -> Select:
     """Return a statement that selects the judged queries of a collection; the caller adds columns and an order."""
     chosen = select(QUERIES.c.id).join(EVENTS, EVENTS.c.query_id == QUERIES.c.id).group_by(QUERIES.c.id)
-    chosen = chosen.where(QUERIES.c.collection == check_text(collection, "a collection's name"))
+    chosen = chosen.where(QUERIES.c.collection == collection)
     if user_id is None:
         return chosen.where(EVENTS.c.user_id.in_(PEOPLE))
-    return chosen.where(EVENTS.c.user_id == check_id(user_id, "user"))
+    return chosen.where(EVENTS.c.user_id == user_id)
 
 
 def _states(
@@ -433,9 +567,61 @@ def _states(
     """Yield (query id, user, query, state) of every list of these queries."""
     chosen = _events(EVENTS.c.query_id.in_(list(query_ids))).order_by(None)
     chosen = chosen.join(USERS, USERS.c.id == EVENTS.c.user_id).join(QUERIES, QUERIES.c.id == EVENTS.c.query_id)
-    chosen = chosen.where(USERS.c.is_person if user_id is None else EVENTS.c.user_id == check_id(user_id, "user"))
+    chosen = chosen.where(USERS.c.is_person if user_id is None else EVENTS.c.user_id == user_id)
     chosen = chosen.add_columns(USERS.c.name, QUERIES.c.text)
     rows = connection.execute(chosen.order_by(EVENTS.c.query_id, EVENTS.c.user_id, EVENTS.c.id))
     width = len(Event._fields)
     for (query_id, user, text), own in groupby(rows, key=lambda row: (row.query_id, *row[width:])):
         yield query_id, user, text, ListState.from_events(Event(*row[:width]) for row in own)
+
+
+# checks of values, the same for both kinds of database
+
+
+def check_text(value: str, what: str, *, max_length: int) -> str:
+    """Return ``value`` if both databases can store it unchanged."""
+    if not isinstance(value, str):
+        raise TypeError(f"{what} must be a string, not {type(value).__name__}.")
+    if not value:
+        raise ValueError(f"{what} is empty.")
+    if len(value) > max_length:
+        raise ValueError(f"{what} has {len(value):,} characters; the store keeps up to {max_length:,}.")
+    if "\x00" in value:
+        raise ValueError(
+            f"{what} contains a null character: {reprlib.repr(value)}. PostgreSQL cannot store it; remove it."
+        )
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"{what} contains a lone surrogate: {reprlib.repr(value)}. It is not valid Unicode text."
+        ) from None
+    return value
+
+
+def check_query(text: str) -> str:
+    return check_text(text, "a query", max_length=MAX_QUERY)
+
+
+def check_docid(docid: str) -> str:
+    return check_text(docid, "a docid", max_length=MAX_DOCID)
+
+
+def query_key(collection: str, text: str) -> str:
+    """Return the digest that identifies a query of a collection; neither part can contain the separator."""
+    both = f"{collection}\x00{check_query(text)}"
+    return hashlib.sha256(both.encode("utf-8")).hexdigest()
+
+
+def check_grade(grade: float | None) -> float | None:
+    if grade is None:
+        return None
+    if not isinstance(grade, Real) or isinstance(grade, bool):
+        raise TypeError(f"a grade must be a number, not {type(grade).__name__}.")
+    try:
+        number = float(grade)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError(f"a grade must be a finite number, not {number}.")
+    return number

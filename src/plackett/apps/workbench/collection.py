@@ -1,0 +1,234 @@
+"""The collection: who searches it, its judged queries, lists and statistics, and the annotators of its judgements."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Annotated, Literal
+
+from fastapi import Query, Response
+from fastapi.responses import JSONResponse
+from pydantic import Field
+
+from plackett import __version__
+from plackett.apps.access.errors import client_errors
+from plackett.apps.workbench.agreement import Summary, summarise
+from plackett.apps.workbench.api import Bench, Caller, missing, new_router
+from plackett.apps.workbench.collections.letor import LetorCollection
+from plackett.apps.workbench.middleware import clean_user_name, set_user_cookie
+from plackett.apps.workbench.runs import Ranking, compare_rankings, values_of
+from plackett.apps.workbench.store import QuerySummary, User
+from plackett.apps.workbench.values import FROZEN_DEPTH, METHODS, Base, Id, Name, PageRequest, RequestModel
+
+router, sessions = new_router("collection"), new_router("session")
+
+
+@dataclass(frozen=True)
+class Health:
+    """Whether the server runs, and whether it has loaded what requests need."""
+
+    status: Literal["ok"]
+    is_warm: bool
+
+
+class UserRequest(RequestModel):
+    """The name of the user who judges."""
+
+    user: Name
+
+
+@dataclass(frozen=True)
+class BaseRanker:
+    """A base ranker, and whether it is a saved one."""
+
+    name: str
+    is_saved: bool
+
+
+@dataclass(frozen=True)
+class CollectionName:
+    """The collection that is searched; ``n_docs`` is null for a live engine."""
+
+    name: str
+    kind: Literal["text", "letor", "engine"]
+    n_docs: int | None
+
+
+@dataclass(frozen=True)
+class Session:
+    """The user, the CSRF token and the collection, which a page loads first."""
+
+    user: str
+    csrf: str
+    collection: CollectionName
+    bases: list[BaseRanker]
+    methods: list[str]
+    suggestions: list[str]
+    version: str
+
+
+class QueriesRequest(PageRequest):
+    """A page of judged queries."""
+
+    mine: bool = Field(default=False, description="Whether only this user's judgements count.")
+
+
+@dataclass(frozen=True)
+class JudgedQueries:
+    """Judged queries, those with the latest judgements first."""
+
+    total: int
+    queries: list[QuerySummary]
+
+
+class ListsRequest(PageRequest):
+    """A page of lists, and the base ranker to measure on their labels."""
+
+    base: Base = Field(default="", description="As in a search.")
+
+
+@dataclass(frozen=True)
+class JudgedList:
+    """A query with the number of its documents, the number of documents by label, and NDCG@10 on these labels."""
+
+    query: str
+    n_docs: int
+    labels: dict[str, int]
+    ndcg: float | None
+
+
+@dataclass(frozen=True)
+class JudgedLists:
+    """The lists of a collection with labels, in its order, with NDCG@10 of a base ranker."""
+
+    base: str
+    total: int
+    lists: list[JudgedList]
+
+
+@dataclass(frozen=True)
+class About(CollectionName):
+    """The collection and the statistics of its judgements."""
+
+    n_features: int
+    feature_names: list[str]
+    bases: list[BaseRanker]
+    store: str
+    users: list[str]
+    summary: Summary
+
+
+class AnnotatorId(RequestModel):
+    """The id of an imported annotator."""
+
+    annotator: Id
+
+
+@dataclass(frozen=True)
+class Annotator:
+    """An imported annotator, which is not a person."""
+
+    id: int
+    name: str
+    created: datetime
+
+
+@dataclass(frozen=True)
+class Annotators:
+    """Imported annotators, oldest first."""
+
+    annotators: list[Annotator]
+
+
+@sessions.get("/health", response_model=Health)
+async def health(bench: Bench) -> Response:  # not in a thread: all of them may be busy
+    """Return whether the server runs; this needs no token."""
+    return JSONResponse({"status": "ok", "is_warm": bench.is_warm})
+
+
+@sessions.get("/session")
+def session(bench: Bench, caller: Caller) -> Session:
+    """Return the user, the CSRF token for writes, and what can be searched with which base rankers."""
+    found = bench.collection
+    name = CollectionName(found.name, found.kind, found.n_docs)
+    return Session(caller.user, caller.csrf, name, _bases(bench), list(METHODS), found.suggestions(), __version__)
+
+
+@sessions.post("/session", response_model=Session)
+def name_user(bench: Bench, caller: Caller, request: UserRequest) -> Response:
+    """Set the name that judgements are stored under."""
+    name = clean_user_name(request.user) or caller.user
+    response = JSONResponse(asdict(session(bench, caller._replace(user=name))))
+    set_user_cookie(response, name)
+    return response
+
+
+@router.get("/queries")
+def queries(bench: Bench, caller: Caller, request: Annotated[QueriesRequest, Query()]) -> JudgedQueries:
+    """Return judged queries, those with the latest judgements first."""
+    user_id = bench.user_id(caller.user) if request.mine else None
+    if request.mine and user_id is None:
+        return JudgedQueries(0, [])
+    found = bench.store.queries(bench.key, user_id=user_id, limit=request.limit, offset=request.offset)
+    return JudgedQueries(bench.store.n_queries(bench.key, user_id=user_id), found)
+
+
+@router.get("/lists")
+def lists(bench: Bench, request: Annotated[ListsRequest, Query()]) -> JudgedLists:
+    """Return the lists of a collection with labels (``--letor``), with NDCG@10 of a base ranker on these labels."""
+    collection = bench.collection
+    if not isinstance(collection, LetorCollection):
+        raise missing(f"{collection.name} has no lists to browse.", "Search it, or use /queries.")
+    counts = collection.counts(request.limit, request.offset)
+    with client_errors():
+        base = collection.base_name(request.base)
+        hits = {query: collection.find(query, base, FROZEN_DEPTH) for query in counts}
+    rankings = {query: Ranking(found.docid, found.scores.tolist()) for query, found in hits.items()}
+    labels, values = {query: collection.labels(query) for query in counts}, {}
+    if any(labels.values()):
+        values = values_of(compare_rankings(labels, {base: rankings}, ["ndcg@10"]), labels, "ndcg@10")
+    rows = [JudgedList(query, *of, values[query][0] if query in values else None) for query, of in counts.items()]
+    return JudgedLists(base, len(collection.ids), rows)
+
+
+@router.get("/collection")
+def about(bench: Bench) -> About:
+    """Return the collection and the statistics of its judgements: counts, agreement, contradictions."""
+    found, store = bench.collection, bench.store
+    return About(
+        name=found.name,
+        kind=found.kind,
+        n_docs=found.n_docs,
+        n_features=len(found.feature_names),
+        feature_names=found.feature_names,
+        bases=_bases(bench),
+        store=store.location,
+        users=[one.name for one in store.users()],
+        summary=summarise(store.judgements(bench.key), store.preferences(bench.key), store.n_changed(bench.key)),
+    )
+
+
+@router.get("/annotators")
+def annotators(bench: Bench) -> Annotators:
+    """Return the imported annotators, which are not people."""
+    return Annotators([Annotator(one.id, one.name, one.created) for one in bench.store.annotators(bench.key)])
+
+
+@router.delete("/annotators")
+def delete_annotator(bench: Bench, request: Annotated[AnnotatorId, Query()]) -> Annotators:
+    """Delete the judgements of an imported annotator."""
+    bench.store.delete_judgements(bench.key, annotator(bench, request.annotator).id)
+    return annotators(bench)
+
+
+def annotator(bench: Bench, annotator_id: int) -> User:
+    """Return an imported annotator by its id."""
+    for one in bench.store.annotators(bench.key):
+        if one.id == annotator_id:
+            return one
+    raise missing(f"there is no annotator {annotator_id}.")
+
+
+def _bases(bench: Bench) -> list[BaseRanker]:
+    own = set(bench.collection.own_rankers())
+    return [BaseRanker(name, name not in own) for name in bench.collection.base_rankers()]

@@ -1,0 +1,108 @@
+"""Lists of other search engines, which are refined and not stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field, StringConstraints, model_validator
+
+from plackett.apps.access.errors import client_errors
+from plackett.apps.workbench.api import new_router
+from plackett.apps.workbench.collections.base import make_hits
+from plackett.apps.workbench.records import ReasonInWords
+from plackett.apps.workbench.store import Judged
+from plackett.apps.workbench.values import (
+    MAX_DOCS,
+    MAX_FEATURES,
+    MAX_NUMBERS,
+    Docid,
+    Grade,
+    Method,
+    Number,
+    RequestModel,
+)
+
+router = new_router("refine")
+
+
+class RefineRequest(RequestModel):
+    """A list of another search engine: features and base score of each document, and judgements on some of them."""
+
+    docids: Annotated[list[Docid], Field(max_length=MAX_DOCS)] | None = Field(
+        default=None, description='Unique ids of the documents; null means "0", "1", and so on.'
+    )
+    features: Annotated[
+        list[Annotated[list[Number], Field(max_length=MAX_FEATURES)]], Field(min_length=1, max_length=MAX_DOCS)
+    ] = Field(description="One list of numbers for each document, all of the same length.")
+    base_scores: Annotated[list[Number], Field(min_length=1, max_length=MAX_DOCS)]
+    feature_names: (
+        Annotated[list[Annotated[str, StringConstraints(max_length=200)]], Field(max_length=MAX_FEATURES)] | None
+    ) = None
+    judgements: Annotated[dict[Docid, Grade], Field(max_length=MAX_DOCS)] = Field(
+        default={}, description="Grades by document; 1 and more is relevant, 0 is not."
+    )
+    pairs: Annotated[list[tuple[Docid, Docid]], Field(max_length=MAX_DOCS)] = Field(
+        default=[], description="Preferences: the first document is preferred to the second."
+    )
+    method: Method = "multiplicative"
+    pin_judged: bool = Field(default=False, description="Whether graded documents are pinned first or last.")
+
+    @model_validator(mode="after")
+    def _check_lengths(self):
+        n_docs = len(self.features)
+        widths = {len(row) for row in self.features}
+        if len(widths) > 1:
+            raise ValueError("features must be one list of numbers for each document, all of the same length")
+        if n_docs * max(widths) > MAX_NUMBERS:
+            raise ValueError(f"features must have {MAX_NUMBERS:,} numbers at most")
+        for name, values in (("docids", self.docids), ("base_scores", self.base_scores)):
+            if values is not None and len(values) != n_docs:
+                raise ValueError(f"features has {n_docs} rows but {name} has {len(values)} values")
+        return self
+
+
+@dataclass(frozen=True)
+class RefinedOrder:
+    """The refined order; ``scores``, ``moves`` and ``why`` follow the rows of the request.
+
+    ``order`` has the documents, best first, and ``rows`` the same as row numbers of the request, from 0. ``moves`` are
+    the places that each row moved up from the base order.
+    """
+
+    order: list[str]
+    rows: list[int]
+    scores: list[float]
+    moves: list[int]
+    why: list[list[ReasonInWords]]
+    note: str | None
+
+
+@router.post("/refine")
+def refine_external(request: RefineRequest) -> RefinedOrder:
+    """Return the refined order of a list in the request. Nothing is looked up or stored."""
+    from plackett.apps.workbench.refining import in_words, refine  # imports the learning modules
+
+    names = [str(row) for row in range(len(request.features))] if request.docids is None else request.docids
+    row_of = {name: row for row, name in enumerate(names)}
+    with client_errors():
+        features = np.array(request.features, dtype=float)
+        hits = make_hits(names, np.array(request.base_scores), features, request.feature_names)
+        for named in (*request.judgements, *(docid for pair in request.pairs for docid in pair)):
+            if named not in row_of:
+                raise ValueError(f"a judgement names {named!r}, which is not among the documents.")
+        if any(better == worse for better, worse in request.pairs):
+            raise ValueError("a document cannot be preferred to itself.")
+        refined = refine(hits, Judged(request.judgements, request.pairs), request.method, request.pin_judged)
+    rows = [row_of[docid] for docid in hits.docid]  # of the request, in base order
+    place = np.empty(len(rows), dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+    return RefinedOrder(
+        order=[hits.docid[row] for row in refined.order],
+        rows=[rows[row] for row in refined.order],
+        scores=refined.scores[place].tolist(),
+        moves=refined.moves[place].tolist(),
+        why=[in_words(refined, row) for row in place.tolist()],
+        note=refined.note,
+    )

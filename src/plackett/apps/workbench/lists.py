@@ -1,0 +1,265 @@
+"""Lists: search, show and describe documents, and measure a refined list.
+
+Modules that learn and measure are imported where they are used, because loading them takes longest.
+``Workbench.warm_up`` loads them in the background.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import Query as Parameters
+from pydantic import Field, StringConstraints
+
+from plackett.apps.access.errors import client_errors
+from plackett.apps.workbench.api import Bench, Caller, PathId, missing, new_router
+from plackett.apps.workbench.collections.base import Hits
+from plackett.apps.workbench.labels import ANNOTATOR
+from plackett.apps.workbench.records import (
+    VISIBLE,
+    Graded,
+    ListMeasures,
+    Pair,
+    Piece,
+    RankedList,
+    Result,
+    VisibleMeasures,
+)
+from plackett.apps.workbench.runs import Ranking, compare_rankings
+from plackett.apps.workbench.store import Judged, Query
+from plackett.apps.workbench.values import (
+    FIRST,
+    MAX_K,
+    MAX_QUERY,
+    NO_NULL,
+    Base,
+    Docid,
+    Id,
+    Method,
+    QueryText,
+    RequestModel,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from plackett.apps.workbench.refining import Refined
+
+MAX_TITLE = 300  # characters in a list
+MAX_FIELD = 200_000  # characters of a document on a page
+router = new_router("lists")
+
+
+class ListOptions(RequestModel):
+    """Options for refining and showing a list."""
+
+    base: Base = Field(
+        default="",
+        description="A base ranker; empty means the last one of the query, or the default.",
+    )
+    method: Method = "multiplicative"
+    pin_judged: bool = Field(default=False, description="Whether graded documents are pinned first or last.")
+    k: int = Field(default=50, ge=1, le=MAX_K, description="Number of documents to find and refine.")
+    shown: int = Field(default=20, ge=1, le=MAX_K, description="Number of documents in the response.")
+    side_by_side: bool = Field(default=False, description="Whether the response has the base order too.")
+
+
+class SearchRequest(ListOptions):
+    """A search."""
+
+    q: QueryText
+
+
+class MeasureRequest(RequestModel):
+    """The two orders to compare, and the judgements to measure them on."""
+
+    base: Base = ""
+    method: Method = "multiplicative"
+    k: int = Field(default=50, ge=1, le=MAX_K)
+    annotator: Id | None = Field(default=None, description="An imported annotator to use instead of people.")
+
+
+class DocumentRequest(RequestModel):
+    """A document, and the query for its features."""
+
+    docid: Docid
+    q: Annotated[str, StringConstraints(max_length=MAX_QUERY, pattern=NO_NULL)] | None = None
+    base: Base = ""
+
+
+@dataclass(frozen=True)
+class TextField:
+    """A field of a document as plain text."""
+
+    name: str
+    text: str
+    is_cut: bool
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A feature of a document for a query."""
+
+    name: str
+    value: float
+
+
+@dataclass(frozen=True)
+class FoundDocument:
+    """A document, with its features and its label in the collection if the request has a query."""
+
+    docid: str
+    title: str
+    fields: list[TextField]
+    features: list[Feature] | None
+    label: float | None
+
+
+@router.get("/search")
+def search(bench: Bench, caller: Caller, request: Annotated[SearchRequest, Parameters()]) -> RankedList:
+    """Return the list of a query, refined by this user's earlier judgements."""
+    return searched(bench, caller.user, request.q, request)
+
+
+def searched(bench: Bench, user: str, text: str, options: ListOptions) -> RankedList:
+    """Return the list of a query, refined by a user's earlier judgements."""
+    with client_errors():
+        query = bench.store.find_query(bench.key, text)
+        hits = bench.collection.search(text, options.base, options.k)
+    return ranked_list(bench, bench.user_id(user), None if query is None else query.id, text, hits, options)
+
+
+@router.get("/lists/{query_id}")
+def show(bench: Bench, caller: Caller, query_id: PathId, options: Annotated[ListOptions, Parameters()]) -> RankedList:
+    """Return the list of a judged query."""
+    query = known_query(bench, query_id)
+    hits = hits_of(bench, query, options)
+    return ranked_list(bench, bench.user_id(caller.user), query.id, query.text, hits, options)
+
+
+@router.get("/lists/{query_id}/measures")
+def measures(
+    bench: Bench, caller: Caller, query_id: PathId, request: Annotated[MeasureRequest, Parameters()]
+) -> ListMeasures:
+    """Return P@k and NDCG@k of base and refined order on the documents that this user judged."""
+    from plackett.apps.workbench.measuring import measure_list
+
+    query = known_query(bench, query_id)
+    hits, user_id = hits_of(bench, query, request), bench.user_id(caller.user)
+    judged = Judged({}, []) if user_id is None else bench.store.state(user_id, query_id).judged
+    if request.annotator is None:
+        return measure_list(hits, judged, request.method)
+    grades = bench.labels.get(f"{ANNOTATOR}{request.annotator}", caller.user).of(query.text)
+    return measure_list(hits, judged, request.method, annotated=grades)
+
+
+@router.get("/documents")
+def document(bench: Bench, request: Annotated[DocumentRequest, Parameters()]) -> FoundDocument:
+    """Return a document as plain text, with its features if the request has a query."""
+    features, label, text = None, None, (request.q or "").strip()
+    with client_errors():
+        found = bench.collection.document(request.docid)
+        if text:
+            scored = bench.collection.score(text, [request.docid], request.base)
+            values = scored.X[0].tolist() if len(scored.X) else []
+            features = [Feature(*pair) for pair in zip(scored.feature_names, values, strict=False)]
+            label = bench.collection.labels(text).get(request.docid)
+    fields = [TextField(name, value[:MAX_FIELD], len(value) > MAX_FIELD) for name, value in found.fields.items()]
+    return FoundDocument(request.docid, _shortened(found.title), fields, features, label)
+
+
+def known_query(bench: Bench, query_id: int) -> Query:
+    """Return a query of this collection by its id."""
+    with client_errors():
+        query = bench.store.query_by_id(query_id)
+    if query.collection != bench.key:
+        raise missing(f"there is no query {query_id}.")
+    return query
+
+
+def hits_of(bench: Bench, query: Query, options: ListOptions | MeasureRequest) -> Hits:
+    """Return the base list of a stored query; without ``options.base`` by its last base ranker, if it exists."""
+    base = options.base or (query.base if query.base in bench.collection.base_rankers() else "")
+    with client_errors():
+        return bench.collection.search(query.text, base, options.k)
+
+
+def ranked_list(
+    bench: Bench, user_id: int | None, query_id: int | None, text: str, hits: Hits, options: ListOptions
+) -> RankedList:
+    """Return a list refined by a user's judgements; None means a user or a query that is not stored yet."""
+    from plackett.apps.workbench.refining import refine
+
+    judged, can_undo = Judged({}, []), False
+    if user_id is not None and query_id is not None:
+        state = bench.store.state(user_id, query_id)
+        judged, can_undo = state.judged, state.can_undo
+    refined = refine(hits, judged, options.method, options.pin_judged)
+    place = {row: number for number, row in enumerate(refined.order, 1)}
+    labels, in_list = bench.collection.labels(text), set(hits.docid)
+    shown = refined.order[: options.shown]
+    first = range(min(options.shown, len(hits.docid))) if options.side_by_side else ()
+    results = {row: _result(bench, text, hits, refined, row, place[row], judged, labels) for row in {*shown, *first}}
+    return RankedList(
+        query_id=query_id,
+        query=text,
+        base=hits.base,
+        method=options.method,
+        pin_judged=options.pin_judged,
+        k=options.k,
+        n_found=len(hits.docid),
+        n_judged=len(judged.labels),
+        n_pairs=len(judged.pairs),
+        is_refined=bool(judged.labels or judged.pairs),
+        can_undo=can_undo,
+        note=refined.note,
+        list_note=hits.note or None,
+        pairs=[Pair(*pair) for pair in judged.pairs],
+        elsewhere=[Graded(docid, grade) for docid, grade in judged.labels.items() if docid not in in_list],
+        results=[results[row] for row in shown],
+        base_results=[results[row] for row in first] if options.side_by_side else None,
+        on_labels=_on_labels(hits, refined.scores, labels) if labels else None,
+    )
+
+
+def _result(
+    bench: Bench,
+    text: str,
+    hits: Hits,
+    refined: Refined,
+    row: int,
+    place: int,
+    judged: Judged,
+    labels: dict[str, float],
+) -> Result:
+    from plackett.apps.workbench.refining import in_words
+
+    docid = hits.docid[row]
+    title = bench.collection.document(docid).title
+    return Result(
+        docid=docid,
+        title=_shortened(title),
+        snippet=[Piece(*piece) for piece in bench.collection.snippet(docid, text)],
+        score=float(refined.scores[row]),
+        base_score=float(hits.scores[row]),
+        place=place,
+        base_place=row + 1,
+        moved=int(refined.moves[row]),
+        grade=judged.labels.get(docid),
+        label=labels.get(docid),
+        why=in_words(refined, row),
+    )
+
+
+def _on_labels(hits: Hits, refined_scores: np.ndarray, labels: dict[str, float]) -> VisibleMeasures:
+    """Return both orders measured on the labels of the collection, by the rules of the scoreboard."""
+    orders = {"before": hits.scores, "after": refined_scores}
+    rankings = {order: {"": Ranking(hits.docid, scores.tolist())} for order, scores in orders.items()}
+    found = compare_rankings({"": labels}, rankings, VISIBLE)
+    judged = [docid in labels for docid in hits.docid[:FIRST]]
+    return VisibleMeasures(len(judged), sum(judged), sum(judged), **found.mean())
+
+
+def _shortened(title: str) -> str:
+    return title if len(title) <= MAX_TITLE else title[:MAX_TITLE] + "…"

@@ -1,0 +1,195 @@
+"""Judging with others: information needs and notes, disagreements and the grades that settle them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, NamedTuple
+
+import sqlalchemy as sa
+from fastapi import Query
+from pydantic import StringConstraints
+
+from plackett.apps.access.errors import RequestError, client_errors
+from plackett.apps.workbench import tables
+from plackett.apps.workbench.agreement import Agreement, agreement_of, disputes
+from plackett.apps.workbench.api import Bench, Caller, missing, new_router
+from plackett.apps.workbench.store import PAGE, Store, query_key
+from plackett.apps.workbench.values import (
+    MAX_NEED,
+    NO_NULL,
+    Docid,
+    Grade,
+    PageRequest,
+    QueryText,
+    RequestModel,
+)
+
+Words = Annotated[str, StringConstraints(max_length=MAX_NEED, pattern=NO_NULL)]
+router = new_router("queue")
+NEEDS, NOTES, SETTLEMENTS, QUERIES, USERS = tables.needs, tables.notes, tables.settlements, tables.queries, tables.users
+
+
+class Settlement(NamedTuple):
+    """The grade that settles a disagreement, and the user who settled it."""
+
+    query: str
+    docid: str
+    grade: float
+    user: str
+    time: datetime
+
+
+class NotesRequest(RequestModel):
+    """A query, by its text."""
+
+    q: QueryText
+
+
+class NotesUpdate(RequestModel):
+    """The information need of a query, for everyone, and this user's note; null leaves one as it is."""
+
+    query: QueryText
+    need: Words | None = None
+    note: Words | None = None
+
+
+@dataclass(frozen=True)
+class Notes:
+    """The information need of a query, and this user's note; "" for none."""
+
+    query: str
+    need: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A document that people graded differently, and the grade that settles it."""
+
+    query: str
+    docid: str
+    title: str
+    grades: dict[str, float]
+    settled: float | None
+    settled_by: str | None
+    settled_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Disagreements:
+    """Disagreements, unsettled ones first, then the largest first."""
+
+    total: int
+    n_open: int
+    agreement: Agreement
+    rows: list[Disagreement]
+
+
+class SettleRequest(RequestModel):
+    """The grade of a document for everyone; null withdraws it."""
+
+    query: QueryText
+    docid: Docid
+    grade: Grade | None
+
+
+@router.get("/notes")
+def notes(bench: Bench, caller: Caller, request: Annotated[NotesRequest, Query()]) -> Notes:
+    """Return the information need of a query, and this user's note."""
+    return notes_of(bench, caller.user, request.q)
+
+
+def notes_of(bench: Bench, user: str, text: str) -> Notes:
+    """Return the information need of a query, and a user's note."""
+    with client_errors():
+        query, user_id = bench.store.find_query(bench.key, text), bench.user_id(user)
+    if query is None:
+        return Notes(text, "", "")
+    need = bench.store.value(sa.select(NEEDS.c.text).where(NEEDS.c.query_id == query.id))
+    note = sa.select(NOTES.c.text).where(NOTES.c.query_id == query.id, NOTES.c.user_id == user_id)
+    return Notes(text, need or "", bench.store.value(note) or "")
+
+
+@router.post("/notes")
+def save_notes(bench: Bench, caller: Caller, request: NotesUpdate) -> Notes:
+    """Save the information need of a query, for everyone, or this user's note, or both."""
+    with client_errors():
+        query = bench.store.find_query(bench.key, request.query)
+        query = query or bench.store.query(bench.key, request.query, bench.collection.base_name())
+        row = {"query_id": query.id, "user_id": bench.store.user(caller.user).id}
+    for table, text in ((NEEDS, request.need), (NOTES, request.note)):
+        if text is None:
+            continue
+        with bench.store.writing() as connection:
+            this = [column == row[column.name] for column in table.primary_key.columns]
+            connection.execute(sa.delete(table).where(*this))
+            if text.strip():
+                connection.execute(sa.insert(table).values(**row, text=text.strip(), time=datetime.now(UTC)))
+    return notes_of(bench, caller.user, request.query)
+
+
+@router.get("/disagreements")
+def disagreements(bench: Bench, page: Annotated[PageRequest, Query()]) -> Disagreements:
+    """Return documents that people graded differently, unsettled ones first, and the agreement of people."""
+    judgements = list(bench.store.judgements(bench.key))
+    settled, found = settlements(bench.store, bench.key), disputes(judgements)
+    found.sort(key=lambda one: (one.query, one.docid) in settled)  # stable: the largest stay first
+    rows = []
+    for one in found[page.offset : page.offset + page.limit]:
+        end = settled.get((one.query, one.docid))
+        ended = (None, None, None) if end is None else (end.grade, end.user, end.time)
+        rows.append(Disagreement(one.query, one.docid, _title(bench, one.docid), one.grades, *ended))
+    n_open = sum((one.query, one.docid) not in settled for one in found)
+    return Disagreements(len(found), n_open, agreement_of(judgements), rows)
+
+
+@router.post("/settlements")
+def settle(bench: Bench, caller: Caller, request: SettleRequest) -> Disagreements:
+    """Settle the grade of a document; exports, training and scores use it instead of the mean of people."""
+    with client_errors():
+        query = bench.store.find_query(bench.key, request.query)
+        user_id = bench.store.user(caller.user).id
+    if query is None:
+        raise missing("nothing was judged for this query yet.")
+    said = {"query_id": query.id, "docid": request.docid, "grade": request.grade, "user_id": user_id}
+    bench.store.add(SETTLEMENTS, **said, time=datetime.now(UTC))
+    return disagreements(bench, PageRequest())
+
+
+def needs(store: Store, collection: str, texts: Sequence[str]) -> dict[str, str]:
+    """Return the needs of queries by their text; queries without one are left out."""
+    wanted = sa.select(QUERIES.c.text, NEEDS.c.text).join(NEEDS, NEEDS.c.query_id == QUERIES.c.id)
+    return dict(by_query(store, wanted, collection, texts))
+
+
+def by_query(store: Store, wanted: sa.Select, collection: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield what a statement selects, a text and a value, for queries by their texts."""
+    keys = [query_key(collection, text) for text in dict.fromkeys(texts)]
+    with store.reading() as connection:
+        for first in range(0, len(keys), PAGE):
+            page = wanted.where(QUERIES.c.key.in_(keys[first : first + PAGE]))
+            yield from ((row[0], row[1]) for row in connection.execute(page))
+
+
+def settlements(store: Store, collection: str) -> dict[tuple[str, str], Settlement]:
+    """Return the settled grades of a collection by query and document."""
+    of = SETTLEMENTS.c
+    wanted = sa.select(QUERIES.c.text, of.docid, of.grade, USERS.c.name, of.time)
+    wanted = wanted.join(SETTLEMENTS, of.query_id == QUERIES.c.id).join(USERS, USERS.c.id == of.user_id)
+    found: dict[tuple[str, str], Settlement] = {}
+    with store.reading() as connection:
+        for row in connection.execute(wanted.where(QUERIES.c.collection == collection).order_by(of.id)):
+            found.pop((row[0], row[1]), None)
+            if row[2] is not None:
+                found[row[0], row[1]] = Settlement(*row)
+    return found
+
+
+def _title(bench: Bench, docid: str) -> str:
+    try:
+        with client_errors():
+            return bench.collection.document(docid).title
+    except RequestError:  # a document that was removed, or an engine that is down
+        return docid
