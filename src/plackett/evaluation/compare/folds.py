@@ -27,7 +27,7 @@ from plackett.data.queries import Queries
 from plackett.evaluation import estimators
 from plackett.evaluation.compare.comparison import FoldFit
 from plackett.evaluation.compare.contestants import Contestant
-from plackett.evaluation.compare.insight import PARTS, FoldInsight, fold_insight
+from plackett.evaluation.compare.insight import STORED, FoldInsight, fold_insight
 from plackett.evaluation.compare.progress import Progress, is_bar, tell
 from plackett.evaluation.evaluate import check_judged, evaluate, parse_metrics
 from plackett.evaluation.reference_scores import SingleFeature, best_single_features
@@ -342,21 +342,15 @@ def _insight(ranker: Any, chosen: Any, store: ResultStore, data: FoldData, crite
     """Return why the chosen candidate orders the test documents as it does; if only its scores were stored, fit it."""
     judged, seed = data.fingerprints.get("judged"), criteria.random_state
     store = store.under(estimator=chosen, judged=judged, random_state=seed, measure=criteria.measures[0])
-    reasons, drops = store.get({"what": "reasons"}, PARTS), store.get({"what": "importance"}, {})
-    if reasons is not None and drops is not None and reasons.array is not None and drops.array is not None:
-        return FoldInsight(**reasons.values, reasons=reasons.array, drops=drops.array)
+    stored = store.get({"what": "insight"}, STORED)
+    if stored is not None and stored.array is not None:
+        return FoldInsight(**stored.values, drops=stored.array)
     with recorded():  # the warnings of the fit are in its attempt
         fitted = _fit(chosen, data, criteria) if ranker is None else ranker
         found = fold_insight(
-            fitted,
-            data.test,
-            np.asarray(data.labels),
-            criteria.measures[0],
-            criteria.convention,
-            criteria.random_state,
+            fitted, data.test, np.asarray(data.labels), criteria.measures[0], criteria.convention, seed
         )
-    store.put({"what": "reasons"}, found.parts(), found.reasons)
-    store.put({"what": "importance"}, {}, found.drops)
+    store.put({"what": "insight"}, {name: getattr(found, name) for name in STORED}, found.drops)
     return found
 
 

@@ -85,38 +85,22 @@ def _number(value: Any) -> Any:
     return math.nan if value is None else value  # JSON has no NaN
 
 
-@dataclass(frozen=True)
-class FoldInsight:
-    """The same for one fold, in arrays.
+class FoldInsight(NamedTuple):
+    """The same for one fold: ``drops`` are those of the test queries for each of ``columns``.
 
-    ``reasons`` has a row for each document: its row, and for each reason the number of the feature in ``names``, the
-    value, the number of a category in ``words`` (-1 for numbers), and the amount; NaN where there are fewer reasons.
-    ``drops`` are those of the test queries for each of ``columns``. ``problem`` says why there are no reasons, and
+    ``reasons`` has a row and its reasons for each top document. ``problem`` says why there are no reasons, and
     ``importance_problem`` why there are no drops.
     """
 
-    names: list[str]
-    words: list[str]
+    reasons: list
     sums: dict[str, float]
     columns: list[int]
     problem: str
     importance_problem: str
-    reasons: np.ndarray
     drops: np.ndarray
 
-    def parts(self) -> dict[str, Any]:
-        """Return the plain values."""
-        return {name: getattr(self, name) for name in PARTS}
 
-
-PARTS = {  # plain values, and their types
-    "names": list,
-    "words": list,
-    "sums": dict,
-    "columns": list,
-    "problem": str,
-    "importance_problem": str,
-}
+STORED = {"reasons": list, "sums": dict, "columns": list, "problem": str, "importance_problem": str}  # and their types
 
 
 def fold_insight(
@@ -126,21 +110,19 @@ def fold_insight(
 
     ``labels`` are those of the test documents, which the ranker itself does not get.
     """
-    names: dict[str, int] = {}
-    words: dict[str, int] = {}
+    reasons: list = []
     sums: dict[str, float] = {}
-    rows: list[np.ndarray] = []
-    problem = ""
+    problem = unshuffled = ""
     try:
         # query-dependent rankers keep the models of queries that they have scored
         scores = estimators.predict(fitted, test)
         for explanation, first in _explanations(fitted, test, scores):
-            rows += [_packed(first + row, explanation.top(row, STRONGEST), names, words) for row in explanation.rows]
+            reasons += [[first + int(row), _reasons(explanation, row)] for row in explanation.rows]
             for name, amount in explanation.importance().items():
                 sums[name] = sums.get(name, 0.0) + amount * len(explanation)
     except Exception as error:  # other estimators may raise anything, which must not lose the comparison
-        names, words, sums, rows, problem = {}, {}, {}, [], str(error) or type(error).__name__
-    columns, drops, unshuffled = _columns(test, sums), np.zeros((0, 0)), ""
+        reasons, sums, problem = [], {}, str(error) or type(error).__name__
+    columns, drops = _columns(test, sums), np.zeros((0, 0))
     if columns:
         try:
             drops = permutation_drops(
@@ -153,30 +135,16 @@ def fold_insight(
             )
         except Exception as error:  # as above
             columns, unshuffled = [], str(error) or type(error).__name__
-    reasons = np.array(rows) if rows else np.zeros((0, 1 + 4 * STRONGEST))
-    return FoldInsight(list(names), list(words), sums, columns, problem, unshuffled, reasons, drops)
+    return FoldInsight(reasons, sums, columns, problem, unshuffled, drops)
 
 
-def _packed(row: int, parts: Sequence[Any], names: dict[str, int], words: dict[str, int]) -> np.ndarray:
-    answer = np.full(1 + 4 * STRONGEST, np.nan)
-    answer[0] = row
-    for place, part in enumerate(parts):
-        is_word = isinstance(part.value, str)
-        answer[1 + 4 * place : 5 + 4 * place] = (
-            names.setdefault(part.feature, len(names)),
-            np.nan if is_word else part.value,
-            words.setdefault(part.value, len(words)) if is_word else -1,
-            part[-1],
-        )
-    return answer
+def _reasons(explanation: Any, row: int) -> list[Reason]:
+    parts = explanation.top(row, STRONGEST)
+    return [Reason(one.feature, _plain_value(one.value), float(one[-1])) for one in parts]
 
 
-def _unpacked(line: np.ndarray, names: Sequence[str], words: Sequence[str]) -> list[Reason]:
-    return [
-        Reason(names[int(name)], words[int(word)] if word >= 0 else float(value), float(amount))
-        for name, value, word, amount in line[1:].reshape(-1, 4)
-        if not np.isnan(name)
-    ]
+def _plain_value(value: Any) -> str | float:
+    return value if isinstance(value, str) else float(value)
 
 
 def _explanations(fitted: Any, test: Queries, scores: np.ndarray) -> Iterator[tuple[Any, int]]:
@@ -216,12 +184,10 @@ def merged(
     reasons: dict[int, list[Reason]] = {}
     sums: dict[str, float] = {}
     for fold, start in zip(folds, starts, strict=True):
-        for line in fold.reasons:
-            if kept[row := start + int(line[0])]:
-                reasons[row] = _unpacked(line, fold.names, fold.words)
+        reasons |= {start + row: [Reason(*one) for one in parts] for row, parts in fold.reasons if kept[start + row]}
         for name, amount in fold.sums.items():
             sums[name] = sums.get(name, 0.0) + amount
-    n_docs = sum(fold.reasons.shape[0] for fold in folds)
+    n_docs = sum(len(fold.reasons) for fold in folds)
     means = {name: amount / n_docs for name, amount in sums.items()}
     shuffled = [] if importance_problem(folds) else folds
     columns = sorted({column for fold in shuffled for column in fold.columns})
