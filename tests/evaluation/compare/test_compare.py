@@ -257,8 +257,7 @@ def test_an_error_that_cannot_travel_between_processes_still_stops_nobody(data, 
         folder=None, random_state=0,
     )  # fmt: skip
     outcomes = [
-        run_fold_safely(setup.contestants[0], fold, setup.criteria, setup.store, n_threads=None, parent=-1)
-        for fold in setup.folds
+        run_fold_safely(setup.contestants[0], fold, setup.criteria, setup.store, parent=-1) for fold in setup.folds
     ]
     reasons = [pickle.loads(pickle.dumps(outcome)).reason for outcome in outcomes[:2]]
     assert reasons == [

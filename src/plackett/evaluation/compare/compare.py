@@ -271,7 +271,9 @@ def _settings(setup: Setup, cv: Any, data: Any) -> dict[str, Any]:
     packages = versions_of(*(contestant.estimator for contestant in setup.contestants))
     versions = {name: version.partition(" ")[0] for name, version in packages.items()}
     return {
-        "data": os.fspath(data) if isinstance(data, (str, os.PathLike)) else repr(setup.queries),
+        "data": os.fspath(data)
+        if isinstance(data, (str, os.PathLike))
+        else repr(setup.queries if is_frame(data) else data),
         "cv": cv if isinstance(cv, (int, str)) else repr(cv) if hasattr(cv, "get_params") else type(cv).__name__,
         "n_folds": len(setup.folds),
         "metrics": setup.metrics,

@@ -12,7 +12,7 @@ import functools
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -163,7 +163,7 @@ class Setup(NamedTuple):
 def prepare(
     contestants: Sequence[Contestant],
     data: Any,
-    columns: Columns,
+    columns: Columns | None = None,
     *,
     cv: Any,
     metrics: Any,
@@ -181,7 +181,7 @@ def prepare(
         random_state=check_seed(random_state),
         measures=measures,
     )
-    folds = as_folds(cv, data, **columns)
+    folds = as_folds(cv, data, **(columns or {}))
     if any(_needs_validation(contestant) for contestant in contestants):  # all train on the same queries
         folds = [with_validation(fold, random_state=random_state) for fold in folds]
     store = ResultStore(folder)
@@ -212,16 +212,17 @@ def run(
     setup: Setup, *, n_jobs: int | None, progress: Progress, stops_at_error: bool = False
 ) -> dict[str, list[Outcome]]:
     """Return the outcomes of each contestant in every fold; they are the same for any number of jobs."""
-    with importing:
-        from joblib import effective_n_jobs
-
-    tasks = [(contestant, fold) for contestant in setup.contestants for fold in setup.folds]
-    n_workers = max(1, min(effective_n_jobs(n_jobs), len(tasks)))
+    tasks = [
+        (contestant, fold, setup.criteria, setup.stores[contestant.name], os.getpid())
+        for contestant in setup.contestants
+        for fold in setup.folds
+    ]
+    n_workers = n_parallel(n_jobs, len(tasks))
     answer: dict[str, list[Outcome]] = {contestant.name: [] for contestant in setup.contestants}
-    left = [(contestant.name, fold.number) for contestant, fold in tasks]
+    left = [(contestant.name, fold.number) for contestant, fold, *_ in tasks]
     with Bar("comparing", len(tasks), is_shown=is_bar(progress)) as bar:
         bar.show(_running(left, n_workers))
-        outcomes = _outcomes(setup, tasks, n_jobs, max(1, n_threads() // n_workers), is_ordered=stops_at_error)
+        outcomes = in_workers(run_fold_safely, tasks, n_jobs, is_ordered=stops_at_error)
         for n_done, outcome in enumerate(outcomes, 1):
             answer[outcome.name].append(outcome)
             left.remove((outcome.name, outcome.fold))
@@ -234,17 +235,31 @@ def run(
     return answer
 
 
-def _outcomes(setup: Setup, tasks: list, n_jobs: int | None, threads: int, *, is_ordered: bool) -> Iterator[Outcome]:
+def n_parallel(n_jobs: int | None, n_tasks: int) -> int:
+    """Return how many tasks run at a time."""
+    with importing:
+        from joblib import effective_n_jobs
+
+    return max(1, min(effective_n_jobs(n_jobs), n_tasks))
+
+
+def in_workers(
+    function: Callable[..., Any], tasks: Sequence[tuple], n_jobs: int | None, *, is_ordered: bool = False
+) -> Iterator[Any]:
+    """Yield ``function(*task)`` of each task; worker processes share the threads."""
     with importing:
         from joblib import delayed
 
-    parent = os.getpid()
-    calls = (
-        delayed(run_fold_safely)(contestant, fold, setup.criteria, setup.stores[contestant.name], threads, parent)
-        for contestant, fold in tasks
-    )
+    threads = max(1, n_threads() // n_parallel(n_jobs, len(tasks)))
+    calls = (delayed(_on_threads)(function, task, threads, os.getpid()) for task in tasks)
     # joblib writes no arrays to temporary files
     return results(calls, is_ordered=is_ordered, n_jobs=n_jobs, max_nbytes=None)
+
+
+def _on_threads(function: Callable[..., Any], task: tuple, threads: int, parent: int) -> Any:
+    if os.getpid() != parent:
+        set_n_threads(threads)
+    return function(*task)
 
 
 def _running(left: list[tuple[str, int]], n_workers: int) -> str:
@@ -269,22 +284,14 @@ def _progress_line(outcome: Outcome, n_done: int, n_tasks: int) -> str:
 
 
 def run_fold_safely(
-    contestant: Contestant,
-    data: FoldData,
-    criteria: Criteria,
-    store: ResultStore,
-    n_threads: int | None,
-    parent: int,
+    contestant: Contestant, data: FoldData, criteria: Criteria, store: ResultStore, parent: int
 ) -> Outcome:
-    """`run_fold` with any error as part of the outcome; in a process other than ``parent`` on ``n_threads`` threads."""
-    is_worker = os.getpid() != parent
-    if is_worker:
-        set_n_threads(n_threads)  # the workers share the cores
+    """`run_fold` with any error as part of the outcome; in a process other than ``parent`` one that can be pickled."""
     try:
         outcome = run_fold(contestant, data, criteria, store)
     except Exception as error:  # a contestant may raise anything; the others continue
         outcome = _failure(contestant, data, error)
-    if outcome.error is None or not is_worker:
+    if outcome.error is None or os.getpid() == parent:
         return outcome
     return dataclasses.replace(outcome, error=_picklable(outcome.error))
 

@@ -140,11 +140,8 @@ def fold_insight(
 
 def _reasons(explanation: Any, row: int) -> list[Reason]:
     parts = explanation.top(row, STRONGEST)
-    return [Reason(one.feature, _plain_value(one.value), float(one[-1])) for one in parts]
-
-
-def _plain_value(value: Any) -> str | float:
-    return value if isinstance(value, str) else float(value)
+    values = [one.value if isinstance(one.value, str) else float(one.value) for one in parts]
+    return [Reason(one.feature, value, float(one[-1])) for one, value in zip(parts, values, strict=True)]
 
 
 def _explanations(fitted: Any, test: Queries, scores: np.ndarray) -> Iterator[tuple[Any, int]]:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from plackett._lazy import importing
 from plackett._progress import Progress as Bar
-from plackett._threads import n_threads, results, set_n_threads
 from plackett._warnings import recorded
 from plackett.evaluation import estimators
 from plackett.evaluation.compare.comparison import CurvePoint, FoldFit
 from plackett.evaluation.compare.contestants import Contestant
-from plackett.evaluation.compare.folds import Criteria, FoldData, Setup, store_of
+from plackett.evaluation.compare.folds import Criteria, FoldData, Setup, in_workers, store_of
 from plackett.evaluation.compare.progress import Progress, is_bar
 from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.select.grids import error_line, seeded, with_params
@@ -58,13 +55,19 @@ def learning_curves(
     """
     contestants = [one for one in setup.contestants if one.name in scores]
     smaller = [share for share in shares if share < 1.0]
-    tasks = [(one, fold, share) for one in contestants for share in smaller for fold in setup.folds]
+    chosen = {(name, fit.fold): fit.params for name, of_one in fits.items() for fit in of_one}
+    tasks = [
+        (one, chosen[one.name, fold.number], fold, share, setup.criteria, setup.stores[one.name])
+        for one in contestants
+        for share in smaller
+        for fold in setup.folds
+    ]
     found: dict[tuple[str, float], np.ndarray] = {
         (one.name, share): np.full(setup.queries.n_docs, np.nan) for one in contestants for share in smaller
     }
     problems: dict[str, str] = {}
     with Bar("learning curves", len(tasks), is_shown=is_bar(progress)) as bar:
-        for (name, share, number), part, problem in _outcomes(setup, tasks, fits, n_jobs):
+        for (name, share, number), part, problem in in_workers(_scores, tasks, n_jobs):
             if problem:
                 problems.setdefault(name, f"learning curve of {name}: fold {number}, {share:.0%}: {problem}")
             else:
@@ -88,41 +91,10 @@ def _point(setup: Setup, share: float, scores: np.ndarray) -> CurvePoint:
     return CurvePoint(share, float(np.mean(sizes)), mean_of_counted(values), *interval)
 
 
-def _outcomes(setup: Setup, tasks: list, fits: Mapping[str, Sequence[FoldFit]], n_jobs: int | None) -> Any:
-    with importing:
-        from joblib import delayed, effective_n_jobs
-
-    threads = max(1, n_threads() // max(1, min(effective_n_jobs(n_jobs), max(1, len(tasks)))))
-    chosen = {(name, fit.fold): fit.params for name, of_one in fits.items() for fit in of_one}
-    calls = (
-        delayed(_scores)(
-            one,
-            chosen[one.name, fold.number],
-            fold,
-            share,
-            setup.criteria,
-            setup.stores[one.name],
-            threads,
-            os.getpid(),
-        )
-        for one, fold, share in tasks
-    )
-    return results(calls, is_ordered=False, n_jobs=n_jobs, max_nbytes=None)
-
-
 def _scores(
-    contestant: Contestant,
-    params: dict[str, Any],
-    data: FoldData,
-    share: float,
-    criteria: Criteria,
-    store: ResultStore,
-    threads: int,
-    parent: int,
+    contestant: Contestant, params: dict[str, Any], data: FoldData, share: float, criteria: Criteria, store: ResultStore
 ) -> tuple[tuple[str, float, int], np.ndarray | None, str]:
     """Return the test scores after training on a share of the training queries, or the error in one line."""
-    if os.getpid() != parent:
-        set_n_threads(threads)  # the workers share the cores
     key = (contestant.name, share, data.number)
     estimator = seeded(with_params(contestant.estimator, params), criteria.random_state)
     store = store_of(store, data, criteria)
