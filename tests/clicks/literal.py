@@ -30,8 +30,8 @@ def earliest(times):
 class Cleaner:
     """Lists are dicts with session, query, rows of (rank, document, clicked), time and client."""
 
-    def __init__(self, k=None, max_sessions=None, max_clicks=None):
-        self.k, self.max_sessions, self.max_clicks = k, max_sessions, max_clicks
+    def __init__(self, k=None, max_sessions=None):
+        self.k, self.max_sessions = k, max_sessions
         self.counts = Counter()
 
     def position_lists(self, rows):
@@ -84,7 +84,6 @@ class Cleaner:
         for one in lists:
             client = one["client"]
             is_bot = client is not None and (client.startswith(BOTS) or sessions[client] > (self.max_sessions or 1e9))
-            is_bot |= sum(row[2] for row in one["rows"]) > (self.max_clicks or 1e9)
             self.counts["bot"] += is_bot
             if not is_bot:
                 kept.append(one)

@@ -62,14 +62,3 @@ def as_ubi(sessions, first=1):
             if click:
                 events.append(json.dumps({**event, "action_name": "click"}))
     return queries, events
-
-
-def as_wscd(sessions):
-    """Lines of a WSCD log: two queries share a session."""
-    lines = []
-    for i, (query, docs, clicks, seconds) in enumerate(sessions.values()):
-        start = seconds - 1_700_000_000
-        session = 1000 + i // 2
-        lines.append("\t".join([str(session), str(100 * start), "Q", query[-1], "7", *docs]))
-        lines += [f"{session}\t{100 * start + 1}\tC\t{doc}" for doc, click in zip(docs, clicks, strict=True) if click]
-    return lines

@@ -184,5 +184,5 @@ def test_types_of_frames():
         assert by_id(log) == expected(SESSIONS)
         assert log.times.tolist() == [session[3] for session in SESSIONS.values()]
     mixed = frame.assign(docid=[7 if i % 2 else "x" for i in range(len(frame))])
-    with pytest.raises(TypeError, match=r"values of several types\. Make it one type"):
+    with pytest.raises(TypeError, match=r"values of several types \(int, str\)\. Make it one type"):
         read_clicks(mixed)

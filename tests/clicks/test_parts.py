@@ -1,27 +1,21 @@
-"""Damaged logs, read in one part or in many, in memory or to a file: all damage is counted, and the log is the same."""
+"""Damaged logs, in any blocks and order of lines: all damage is counted, and the log is the same."""
 
 import io
 import json
-import os
 import random
-import signal
-import subprocess
-import sys
-import tracemalloc
 
+import numpy as np
 import pytest
 
 from plackett.clicks import ClickLog, read_clicks
-from plackett.clicks.reading import fields, merging, partitions, records
 from plackett.clicks.reading.cleaning import RULES
 from plackett.exceptions import DataFormatError
 
 from .literal import clean_rows, clean_ubi
-from .logs import as_csv, as_rows, as_wscd, by_id, expected, make_sessions
 
 HEADER = "session,query,docid,rank,click,time,client"
-LIMITS = {"k": 6, "max_sessions_per_client": 12, "max_clicks": 5}
-LITERAL = {"k": 6, "max_sessions": 12, "max_clicks": 5}
+LIMITS = {"k": 6, "max_sessions_per_client": 12}
+LITERAL = {"k": 6, "max_sessions": 12}
 
 
 def damaged_rows(n=900, seed=0, first=1):
@@ -131,15 +125,6 @@ def sessions_of(log):
     return found
 
 
-@pytest.fixture
-def many_parts(monkeypatch):
-    monkeypatch.setattr(partitions, "VALUES_AT_ONCE", 400)
-    monkeypatch.setattr(records, "CHUNK", 3000)
-    monkeypatch.setattr(merging, "SESSIONS_AT_ONCE", 40)
-    monkeypatch.setattr(fields, "BLOCK", 2000)
-    monkeypatch.setattr("plackett.clicks.reading.read.BLOCK", 2000)
-
-
 @pytest.mark.parametrize("first", [0, 1])
 def test_every_damage_of_rows_and_ubi_is_counted_as_the_rules_say(first):
     lines, (queries, events) = damaged_rows(first=first), damaged_ubi(first=first)
@@ -156,43 +141,53 @@ def test_every_damage_of_rows_and_ubi_is_counted_as_the_rules_say(first):
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_parts_files_and_the_order_of_lines_do_not_matter(seed, tmp_path, many_parts, monkeypatch):
+def test_blocks_and_the_order_of_lines_do_not_matter(seed, tmp_path, monkeypatch):
     rng = random.Random(seed)
-    wscd = [*as_wscd(make_sessions(300, seed)), "x", "1001\t5\tC\tzz", "9\t1\tC\ta"]
-    wscd += rng.sample(wscd, 90)
-    lines = damaged_rows(300, seed), *damaged_ubi(300, seed), wscd
-    readers = [
-        lambda rows, _q, _e, _w, **options: read_rows(rows, **options),
-        lambda _r, queries, events, _w, **options: read_ubi(queries, events, **options),
-        lambda _r, _q, _e, wscd, **options: read_clicks(io.StringIO("\n".join(wscd)), format="wscd", **options),
-    ]
+    lines = damaged_rows(300, seed), *damaged_ubi(300, seed)
+    readers = [lambda rows, _q, _e: read_rows(rows), lambda _r, queries, events: read_ubi(queries, events)]
     for read in readers:
         kept = {}
-        for name, is_file in (("memory", False), ("file", True), ("shuffled", True), ("one part", False)):
+        for name in ("one block", "blocks", "shuffled"):
             if name == "shuffled":
                 lines = [rng.sample(one, len(one)) for one in lines]
-            path = tmp_path / name
             with monkeypatch.context() as context:
-                if name == "one part":
-                    context.setattr(partitions, "VALUES_AT_ONCE", 1 << 20)
-                log = read(*lines, path=path) if is_file else read(*lines)
-            if not is_file:
-                log.save(path)
+                if name != "one block":
+                    context.setattr("plackett.clicks.reading.fields.BLOCK", 2000)
+                    context.setattr("plackett.clicks.reading.read.BLOCK", 2000)
+                log = read(*lines)
+            log.save(tmp_path / name)
             assert len(log) > 100
-            kept[name] = path.read_bytes()
-        assert len(set(kept.values())) == 1, [name for name in kept if kept[name] != kept["memory"]]
-        assert {path.name for path in tmp_path.iterdir()} == set(kept)  # temporary files are gone
+            kept[name] = (tmp_path / name).read_bytes()
+        assert len(set(kept.values())) == 1, [name for name in kept if kept[name] != kept["one block"]]
 
 
-def test_options_of_a_log_in_a_file(tmp_path, many_parts):
-    lines = damaged_rows(300)
-    log = read_rows(lines, path=tmp_path / "log", keep_session_ids=False)
-    assert log.session_ids is None
-    assert log.pair.base is not None  # mapped
-    assert sessions_of(read_rows(lines))[0][1:] == sessions_of(log._with(session_ids=[""] * len(log)))[0][1:]
-    again = read_clicks(tmp_path / "log", path=tmp_path / "copy")
-    assert (tmp_path / "copy").read_bytes() == (tmp_path / "log").read_bytes()
-    assert len(again) == len(log)
+# --- Logs in parts ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+def test_parts_of_a_log_are_joined_to_the_same_log(tmp_path, is_file):
+    log = read_rows(damaged_rows(300))
+    log = log._with(cleaning=None)
+    log = log.with_features(np.random.default_rng(0).normal(size=(log.n_pairs, 2)), ["a", "b"])
+    parts = [log[first:last].compact() for first, last in ((0, 40), (40, 41), (41, len(log)))]
+    found = ClickLog.concat(parts, path=tmp_path / "joined" if is_file else None)
+    for name, one in (("whole", log), ("parts", found)):
+        one.save(tmp_path / name)
+    assert (tmp_path / "whole").read_bytes() == (tmp_path / "parts").read_bytes()
+    assert isinstance(found.pair.base, np.memmap) == is_file or found.pair.base is not None
+
+
+def test_joined_logs_keep_what_all_of_them_have():
+    first, second = (read_rows(damaged_rows(200, seed)) for seed in (0, 1))
+    both = ClickLog.concat([first, second._with(times=None)])
+    assert both.times is None
+    assert both.cleaning["bot"] == first.cleaning["bot"] + second.cleaning["bot"]
+    assert sessions_of(both) == sessions_of(first) + sessions_of(second)
+    with pytest.raises(ValueError, match="at least one log"):
+        ClickLog.concat([])
+    named = [one.with_features(np.zeros((one.n_pairs, 1)), [name]) for one, name in ((first, "a"), (second, "b"))]
+    with pytest.raises(ValueError, match="features with different names"):
+        ClickLog.concat(named)
 
 
 def test_a_copied_session_is_found_behind_others():
@@ -205,60 +200,6 @@ def test_names_of_dropped_sessions_are_dropped():
     rows = ["1,q,a,1,0,7,x", "2,other,b,1,0,7,bot-1"]
     log = read_clicks(io.StringIO("\n".join([HEADER, *rows])))
     assert (list(log.queries), list(log.docids), log.session_query.tolist()) == (["q"], ["a"], [0])
-
-
-# --- Files that cannot be written -------------------------------------------------------------------------------------
-
-
-def test_places_that_cannot_be_written_to_are_rejected(tmp_path):
-    with pytest.raises(OSError, match="does not exist"):
-        read_rows(["1,q,a,1,0,7,x"], path=tmp_path / "missing" / "log")
-    with pytest.raises(IsADirectoryError, match="needs the name of a file"):
-        read_rows(["1,q,a,1,0,7,x"], path=tmp_path)
-
-
-def test_after_an_error_nothing_is_left(tmp_path, many_parts, monkeypatch):
-    kept = tmp_path / "log"
-    kept.write_bytes(b"earlier")
-
-    def fails(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(merging, "_slice", fails)
-    with pytest.raises(KeyboardInterrupt):
-        read_rows(damaged_rows(200), path=kept)
-    assert [path.name for path in tmp_path.iterdir()] == ["log"]
-    assert kept.read_bytes() == b"earlier"
-
-
-def test_a_killed_reader_leaves_nothing_and_a_full_disk_is_explained(tmp_path):
-    text = as_csv(as_rows(make_sessions(4000)))
-    (tmp_path / "log.csv").write_text(text)
-    folder = tmp_path / "out"
-    folder.mkdir()
-    code = (
-        "import os, resource, signal, sys\n"
-        "from plackett.clicks import read_clicks\n"
-        "from plackett.clicks.reading import merging\n"
-        "if sys.argv[3] == 'full':\n"
-        "    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
-        "else:\n"
-        "    merging._slice = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "read_clicks(sys.argv[1], path=sys.argv[2])\n"
-    )
-    for how in ("full", "killed"):
-        command = [sys.executable, "-c", code, str(tmp_path / "log.csv"), str(folder / "log"), how]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if how == "full":
-            assert "no space for the temporary file of the click log (File too large)" in done.stderr
-            assert list(folder.iterdir()) == []
-        else:
-            assert done.returncode == -signal.SIGKILL
-            assert [path.suffix for path in folder.iterdir()] == [".part"]  # the next writer deletes it
-    log = read_clicks(tmp_path / "log.csv", path=folder / "log")
-    assert by_id(log) == expected(make_sessions(4000))
-    assert os.listdir(folder) == ["log"]
 
 
 # --- Damaged files ----------------------------------------------------------------------------------------------------
@@ -274,21 +215,3 @@ def test_loading_checks_all_blocks(tmp_path, monkeypatch):
     log._with(session_query=wrong).save(tmp_path / "log")
     with pytest.raises(DataFormatError, match="session_query does not agree"):
         ClickLog.load(tmp_path / "log")
-
-
-def test_memory_does_not_grow_with_the_sessions(tmp_path, monkeypatch):
-    monkeypatch.setattr(partitions, "VALUES_AT_ONCE", 1 << 13)
-    monkeypatch.setattr(records, "CHUNK", 1 << 17)
-    monkeypatch.setattr(merging, "SESSIONS_AT_ONCE", 1 << 10)
-    monkeypatch.setattr(fields, "BLOCK", 1 << 15)
-    monkeypatch.setattr("plackett.clicks.reading.read.BLOCK", 1 << 15)
-    peaks = []
-    for n in (10_000, 60_000):
-        text = "session,query,docid,rank,click\n" + "".join(f"{7919 * i % n},q,{i % 1000},1,0\n" for i in range(n))
-        (tmp_path / "log.csv").write_text(text)
-        tracemalloc.start()
-        log = read_clicks(tmp_path / "log.csv", path=tmp_path / "log")
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-        assert len(log) == n
-    assert peaks[1] - peaks[0] < 4 * 50_000, peaks  # less than 4 bytes a session

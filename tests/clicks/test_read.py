@@ -13,7 +13,7 @@ from plackett.clicks import ClickLog, read_clicks
 from plackett.clicks.reading.fields import Lines, json_fields
 from plackett.exceptions import DataFormatError, DataWarning
 
-from .logs import as_csv, as_rows, as_ubi, as_wscd, by_id, expected, lists_of, make_sessions
+from .logs import as_csv, as_rows, as_ubi, by_id, expected, lists_of, make_sessions
 
 SESSIONS = make_sessions()
 ROWS = as_rows(SESSIONS)
@@ -236,24 +236,6 @@ def test_unknown_actions_are_named():
     assert by_id(read_ubi(queries, events, clicks=["item_click"])) == expected(SESSIONS)
 
 
-# --- WSCD -------------------------------------------------------------------------------------------------------------
-
-
-def test_wscd_in_any_order():
-    lines = as_wscd(SESSIONS)
-    log = read_clicks(io.StringIO("\n".join(shuffled(lines))))
-    assert lists_of(log) == [(query[-1], docs, clicks) for query, docs, clicks, _ in SESSIONS.values()]
-    assert log.cleaning.counts == {}
-    assert_same(log, read_clicks(io.StringIO("\n".join(lines))))
-
-
-def test_a_wscd_click_belongs_to_the_last_list_that_shows_it():
-    lines = ["5\t0\tQ\t1\t0\ta\tb", "5\t10\tQ\t2\t0\tb\tc", "5\t20\tC\ta", "5\t20\tC\tb", "5\t5\tC\tc", "6\t5\tC\tc"]
-    log = read_clicks(io.StringIO("\n".join(lines)))
-    assert lists_of(log) == [("1", ["a", "b"], [1, 0]), ("2", ["b", "c"], [1, 0])]
-    assert log.cleaning.counts == {"click on what was not shown": 1, "click in an unknown session": 1}
-
-
 # --- Options ----------------------------------------------------------------------------------------------------------
 
 
@@ -266,9 +248,8 @@ def test_a_saved_log_is_loaded(tmp_path):
     assert isinstance(again, ClickLog)
 
 
-def test_long_lists_are_cut_and_ids_dropped():
-    log = read_clicks(io.StringIO(as_csv(ROWS)), k=3, keep_session_ids=False)
-    assert log.session_ids is None
+def test_long_lists_are_cut():
+    log = read_clicks(io.StringIO(as_csv(ROWS)), k=3)
     wanted = [(query, docs[:3], clicks[:3]) for query, docs, clicks, _ in SESSIONS.values()]
     assert lists_of(log) == wanted
     assert log.cleaning["list beyond the cut-off"] == sum(len(session[1]) > 3 for session in SESSIONS.values())

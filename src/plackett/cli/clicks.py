@@ -38,7 +38,7 @@ def clicks(
         list[str],
         typer.Argument(
             metavar="TASK LOG [EVENTS]",
-            help="A task, and a log: a table, WSCD, UBI or a saved log.",
+            help="A task, and a log: a table, UBI or a saved log.",
             autocompletion=completion.task_and(TASKS, completion.files),
         ),
     ],
@@ -134,7 +134,6 @@ def clicks(
     _check_options(task, locals())
     if output is not None:
         out.check_target(output, WRITTEN[task])
-    is_saved = task in (INFO, CONVERT) and output is not None
     log = read_clicks(
         *words[1:],
         session=session,
@@ -147,9 +146,10 @@ def clicks(
         clicks=tuple(action) if action else CLICKS,
         k=k,
         max_sessions_per_client=max_sessions,
-        path=output if is_saved else None,
         verbose=is_watched(),
     )
+    if task in (INFO, CONVERT) and output is not None:
+        log.save(output)
     if task == JUDGE:
         chosen = {"by": by, "grades": _numbers(cuts, "--cuts") if cuts else grades, "lower": lower, "level": level}
         chosen |= {"min_impressions": min_impressions, "min_evidence": min_evidence}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from plackett.clicks.correction.features import features_of_pairs
 from plackett.clicks.description import ClickDescription, describe
-from plackett.clicks.names import code_names, names_as_arrays, stored_names
-from plackett.clicks.pairs import Pairs, coded_pairs
+from plackett.clicks.names import NameTable, code_names, names_as_arrays, stored_names
+from plackett.clicks.pairs import Pairs, PairTable, coded_pairs
 from plackett.clicks.reading.cleaning import Cleaning
 from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn
@@ -376,6 +376,72 @@ class ClickLog:
             features=None if self.features is None else self.features[kept],
         )
 
+    @classmethod
+    def concat(cls, logs: Sequence[ClickLog], path: str | os.PathLike | None = None) -> ClickLog:
+        """Return the sessions of several logs as one, such as those of several days; codes change.
+
+        Optional columns and features are kept if all logs have them, and counts of damage are added up.
+
+        Parameters
+        ----------
+        logs : sequence of ClickLog
+        path : path, default=None
+            File for the log, which is then mapped into memory. With logs of ``load`` only the names of queries and
+            documents and one log are held in memory.
+
+        Examples
+        --------
+        >>> import plackett as pk
+        >>> days = [pk.clicks.ClickLog.from_arrays(["shoe"], [doc], [1], indptr=[0, 1]) for doc in "ab"]
+        >>> pk.clicks.ClickLog.concat(days)
+        ClickLog(2 sessions of 1 query, 2 shown, 2 clicks, 2 pairs)
+        """
+        logs = list(logs)
+        if not logs:
+            raise ValueError("logs is empty; at least one log is needed.")
+        queries, query = _union([log.queries for log in logs])
+        docids, doc = _union([log.docids for log in logs])
+        table = PairTable(len(docids))
+        codes = [table.add(query[i][log.pair_query], doc[i][log.pair_doc]) for i, log in enumerate(logs)]
+        pairs, place = table.finish(queries, docids)
+        parts: dict[str, Iterator[np.ndarray]] = {
+            "indptr": _joined_bounds(log.indptr for log in logs),
+            "pair": (place[codes[i]][log.pair] for i, log in enumerate(logs)),
+            "click": (log.click for log in logs),
+            "session_query": (query[i][log.session_query] for i, log in enumerate(logs)),
+        }
+        given = [{name: value for name, value in vars(log).items() if value is not None} for log in logs]
+        whole, has_all = pairs.arrays(), set.intersection(*map(set, given))
+        for name in has_all.intersection(_PER_SESSION):
+            parts[name] = (getattr(log, name) for log in logs)
+        if "ranker" in has_all:
+            rankers, ranker = _union([log.rankers for log in logs])
+            parts["ranker"] = (ranker[i][log.ranker] for i, log in enumerate(logs))
+            whole |= names_as_arrays("rankers", rankers)
+        if "session_ids" in has_all:
+            ids = [names_as_arrays("", one["session_ids"]) for one in given]
+            parts["session_ids.bytes"] = (one[".bytes"] for one in ids)
+            parts["session_ids.bounds"] = _joined_bounds(one[".bounds"] for one in ids)
+        if "features" in has_all:
+            if any(log.feature_names != logs[0].feature_names for log in logs):
+                raise ValueError("the logs have features with different names. Attach them after concat.")
+            dtype = np.result_type(*(log.features for log in logs))
+            whole["features"] = np.empty((len(pairs), logs[0].features.shape[1]), dtype)
+            for log, code in zip(logs, codes, strict=True):
+                whole["features"][place[code]] = log.features
+        cleaning = Cleaning.sum(one["cleaning"] for one in given).to_dict() if "cleaning" in has_all else None
+        header = {"feature_names": logs[0].feature_names, "cleaning": cleaning}
+        if path is None:
+            return _log_of({**whole, **{name: np.concatenate([*part]) for name, part in parts.items()}}, header, True)
+        with write_container(path, KIND, VERSION) as writer:
+            for name, values in whole.items():
+                writer.add(name, values)
+            for name, part in parts.items():
+                for values in part:
+                    writer.append(name, values)
+            writer.finish(header)
+        return open_log(path, is_trusted=True)
+
     def describe(self) -> ClickDescription:
         """Return sizes, click rates by rank, and what can be learned from the log.
 
@@ -459,6 +525,22 @@ def ranks(indptr: np.ndarray) -> np.ndarray:
     places = np.arange(1, indptr[-1] + 1)
     places -= np.repeat(indptr[:-1], np.diff(indptr))
     return places.astype(np.int32)
+
+
+def _union(columns: Sequence[Any]) -> tuple[TextColumn, list[np.ndarray]]:
+    """Return the names of several columns, sorted, and the place of each among them."""
+    table = NameTable()
+    codes = [table.add_column(names) for names in columns]
+    names, place = table.finish()
+    return names, [place[code] for code in codes]
+
+
+def _joined_bounds(parts: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+    yield np.zeros(1, dtype=np.int64)
+    end = 0
+    for bounds in parts:
+        yield bounds[1:] + end
+        end += int(bounds[-1])
 
 
 def _read_only(values: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, SupportsInt
 
 from plackett._tables import aligned
@@ -30,7 +30,7 @@ RULES = {
     "repeated session": ("session", "merged: the longest list is kept if it begins with the others"),
     "contradictory session": ("session", "dropped: one id with different queries or lists"),
     "copied session": ("session", "dropped: same client, query, list and time as one that is kept"),
-    "bot": ("session", "dropped: the client name indicates a bot, or there are too many sessions or clicks"),
+    "bot": ("session", "dropped: the client name indicates a bot, or the client has too many sessions"),
     "click in an unknown session": ("click", "dropped"),
     "click on what was not shown": ("click", "dropped"),
     "click below a cut": ("click", "dropped with its document"),
@@ -105,6 +105,17 @@ class Cleaning:
         """Return the report of ``to_dict``."""
         known = {str(name): int(count) for name, count in values["counts"].items() if name in RULES}
         return cls(known, n_lines=int(values["n_lines"]), first_position=int(values["first_position"]))
+
+    @classmethod
+    def sum(cls, reports: Iterable[Cleaning]) -> Cleaning:
+        """Return the report of several sources."""
+        total = cls()
+        for one in reports:
+            total.n_lines += one.n_lines
+            total.first_position = min(total.first_position, one.first_position)
+            for name, count in one.counts.items():
+                total.add(name, count)
+        return total
 
     def __str__(self) -> str:
         return aligned([("lines read", f"{self.n_lines:,}", ""), *self.rows()], "lrl")

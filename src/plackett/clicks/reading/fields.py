@@ -144,11 +144,6 @@ def delimited_fields(lines: Lines, delimiter: str, columns: Sequence[str], wante
     return _scanned(lines, _scan_delimited, delimiter, list(columns), list(wanted))
 
 
-def wscd_fields(lines: Lines) -> Iterator[tuple[Fields, np.ndarray]]:
-    """Yield session, time, and query or document of the lines of a WSCD log, and whether each is a click."""
-    return _scanned(lines, _scan_wscd)
-
-
 def _scanned(lines: Lines, scan: Callable, *options: Any) -> Iterator[Any]:
     """Scan blocks of lines on all threads, a few at a time, and yield the results in the order of the blocks."""
     blocks = ((block, *options) for block in _whole_lines(lines, has_quotes=scan is _scan_delimited))
@@ -238,17 +233,6 @@ def _scan_delimited(block: bytes, delimiter: str, columns: list[str], wanted: li
     places = np.array([columns.index(name) for name in wanted], dtype=np.int64)
     _native.clicks.scan_delimited(buffer, len(block), ord(delimiter), len(columns), places, status, spans)
     return _as_fields(wanted, buffer, status, spans)
-
-
-def _scan_wscd(block: bytes) -> tuple[Fields, np.ndarray]:
-    buffer, n_lines = _buffer_of(block)
-    n_items = block.count(b"\t") + n_lines
-    status, spans = np.empty(n_lines, dtype=np.uint8), np.empty((n_lines, 6), dtype=np.int64)
-    is_click = np.empty(n_lines, dtype=bool)
-    items, item_end = np.empty((n_items, 2), dtype=np.int64), np.empty(n_lines, dtype=np.int64)
-    _native.clicks.scan_wscd(buffer, len(block), status, is_click, spans, items, item_end)
-    fields = _as_fields(["session", "time", "name"], buffer, status, spans, items, item_end)
-    return fields, is_click[status == _OK]
 
 
 # --- Arrow columns ----------------------------------------------------------------------------------------------------

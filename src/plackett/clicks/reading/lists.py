@@ -10,8 +10,6 @@ import numpy as np
 from plackett import _native
 from plackett.clicks.log import ranks
 from plackett.clicks.reading.cleaning import Cleaning
-from plackett.clicks.reading.partitions import Totals
-from plackett.clicks.reading.records import take_lists
 
 LONGEST = 1 << 20  # larger positions are invalid
 _CUTS = {1: "gap in positions", 2: "two documents at a position", 3: "document shown twice", 4: "missing document"}
@@ -50,8 +48,16 @@ class Lists:
         parts = {name: values[which] for name in BY_LIST if (values := getattr(self, name)) is not None}
         for name in ("doc", "click", "rank"):
             if (values := getattr(self, name)) is not None:
-                parts[name] = take_lists(values, starts, lengths).values
+                parts[name] = take_lists(values, starts, lengths)
         return replace(self, indptr=np.append(0, np.cumsum(lengths)), **parts)
+
+
+def take_lists(values: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Return the values of lists that begin at ``starts``."""
+    taken = np.empty(int(lengths.sum(dtype=np.int64)), values.dtype)
+    spans = np.stack([starts, starts + lengths], axis=1) * values.dtype.itemsize
+    _native.clicks.copy_spans(np.ascontiguousarray(values).view(np.uint8), spans, taken.view(np.uint8))
+    return taken
 
 
 @dataclass
@@ -73,14 +79,11 @@ class Rows:
     client: np.ndarray | None = None
 
 
-def lists_of_rows(rows: Rows, question: str, totals: Totals, cleaning: Cleaning) -> Lists:
-    """Return the lists of rows: by session and query, in order of position, repeated rows merged.
-
-    ``question`` names the total by which the first position, 0 or 1, is decided.
-    """
+def lists_of_rows(rows: Rows, cleaning: Cleaning) -> Lists:
+    """Return the lists of rows: by session and query, in order of position, repeated rows merged."""
     unit_of_run, session, query = _units(rows, cleaning)
     unit = np.repeat(unit_of_run, rows.lengths)
-    cleaning.first_position = first = _first_position(unit, rows.rank, session.size, question, totals)
+    cleaning.first_position = first = _first_position(unit, rows.rank, session.size)
     rank, doc, click = rows.rank, rows.doc, rows.click
     order = _order(unit, rows)
     if order is not None:
@@ -141,12 +144,11 @@ def _units(rows: Rows, cleaning: Cleaning) -> tuple[np.ndarray, np.ndarray, np.n
     return unit.reshape(-1).astype(np.int32), session, query
 
 
-def _first_position(unit: np.ndarray, rank: np.ndarray, n_units: int, question: str, totals: Totals) -> int:
+def _first_position(unit: np.ndarray, rank: np.ndarray, n_units: int) -> int:
     """Return 0 if more lists begin at position 0 than at 1."""
     firsts = np.full(n_units, LONGEST, dtype=np.int32)
     np.minimum.at(firsts, unit, rank)
-    at_0, at_1 = totals.sum(question, np.array([np.count_nonzero(firsts == place) for place in (0, 1)]))
-    return 0 if at_0 > at_1 else 1
+    return 0 if np.count_nonzero(firsts == 0) > np.count_nonzero(firsts == 1) else 1
 
 
 # --- Repeated records -------------------------------------------------------------------------------------------------
@@ -210,16 +212,14 @@ def find_clicks(lists: Lists, clicks: ClickEvents, first: int) -> tuple[np.ndarr
     return row, outcome
 
 
-def first_ordinal(lists: Lists, clicks: ClickEvents, totals: Totals, cleaning: Cleaning) -> int:
+def first_ordinal(lists: Lists, clicks: ClickEvents, cleaning: Cleaning) -> int:
     """Return whether the positions of clicks begin at 0 or 1: where most of the documents that were clicked are."""
     row, _ = find_clicks(lists, clicks, 1)
     is_known = (row >= 0) & (clicks.doc >= 0) & (clicks.ordinal >= 0)
     place = row[is_known] - lists.indptr[clicks.place[is_known]]
     ordinal = clicks.ordinal[is_known]
-    counts = [ordinal == place, ordinal == place + 1, clicks.ordinal >= 0]
-    at_0, at_1, n_given = totals.sum("positions of clicks", np.array([np.count_nonzero(one) for one in counts]))
-    first = 0 if at_0 > at_1 else 1
-    if n_given:
+    first = 0 if np.count_nonzero(ordinal == place) > np.count_nonzero(ordinal == place + 1) else 1
+    if (clicks.ordinal >= 0).any():
         cleaning.first_position = first
     return first
 
@@ -243,8 +243,6 @@ class Limits:
 
     k: int | None = None
     max_sessions_per_client: int | None = None
-    max_clicks: int | None = None
-    keep_session_ids: bool = True
 
 
 def cut_lists(lists: Lists, limits: Limits, cleaning: Cleaning) -> Lists:
@@ -267,7 +265,7 @@ def cut_lists(lists: Lists, limits: Limits, cleaning: Cleaning) -> Lists:
     return replace(lists, rank=None)
 
 
-def without_bots(lists: Lists, is_bot_name: np.ndarray, limits: Limits, totals: Totals, cleaning: Cleaning) -> Lists:
+def without_bots(lists: Lists, is_bot_name: np.ndarray, limits: Limits, cleaning: Cleaning) -> Lists:
     """Return the lists without those of bots; ``is_bot_name`` tells for each client whether its name says so."""
     is_bot = np.zeros(len(lists), dtype=bool)
     if lists.client is not None and is_bot_name.size:
@@ -275,10 +273,8 @@ def without_bots(lists: Lists, is_bot_name: np.ndarray, limits: Limits, totals: 
         client = lists.client[is_known]
         is_bot[is_known] = is_bot_name[client]
         if limits.max_sessions_per_client is not None:
-            counts = totals.sum("sessions of clients", np.bincount(client, minlength=is_bot_name.size))
+            counts = np.bincount(client, minlength=is_bot_name.size)
             is_bot[is_known] |= (counts > limits.max_sessions_per_client)[client]
-    if limits.max_clicks is not None and len(lists):
-        is_bot |= np.add.reduceat(lists.click.astype(np.int64), lists.indptr[:-1]) > limits.max_clicks
     cleaning.add("bot", np.count_nonzero(is_bot))
     return lists.take(np.flatnonzero(~is_bot)) if is_bot.any() else lists
 

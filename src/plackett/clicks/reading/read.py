@@ -22,13 +22,11 @@ from plackett.clicks.reading.fields import (
     arrow_fields,
     delimited_fields,
     json_fields,
-    wscd_fields,
 )
 from plackett.clicks.reading.lists import Limits
 from plackett.clicks.reading.rows import find_columns, read_rows
 from plackett.clicks.reading.ubi import CLICKS, FILTERS, HITS, IMPRESSIONS, Reader, read_ubi
 from plackett.clicks.reading.ubi_sources import ubi_sources
-from plackett.clicks.reading.wscd import read_wscd
 from plackett.data.parquet.table import opened
 from plackett.data.tables.arrow_table import OBJECTS, as_arrow, is_frame
 from plackett.data.text_table import UTF8_MARK
@@ -37,7 +35,7 @@ from plackett.storage.container import MAGIC
 from plackett.storage.opening import first_bytes, name_of, open_bytes
 from plackett.validation import check_choice, check_positive_int
 
-FORMATS = ("auto", "ubi", "wscd", "rows")
+FORMATS = ("auto", "ubi", "rows")
 _ROWS_PER_BATCH = 1 << 16
 _EXAMINED = 200  # lines
 _EXAMINED_BYTES = 1000
@@ -64,9 +62,6 @@ def read_clicks(
     filters: Sequence[str] = FILTERS,
     k: int | None = None,
     max_sessions_per_client: int | None = None,
-    max_clicks: int | None = None,
-    keep_session_ids: bool = True,
-    path: str | os.PathLike | None = None,
     verbose: bool = False,
 ) -> ClickLog:
     r"""Read a click log, and clean it.
@@ -84,11 +79,10 @@ def read_clicks(
         * ``ubi_queries`` of OpenSearch's User Behavior Insights (UBI), as NDJSON or Parquet, with ``events``. Records
           may lie below ``_source``, and lines of the bulk format are skipped.
         * A folder with files ``ubi_queries*`` and ``ubi_events*``, or one NDJSON file with both, for ``format="ubi"``.
-        * A log of the Relevance Prediction Challenge (WSCD 2012).
         * A file of ``ClickLog.save``, which is loaded as it is.
     events : path or data frame, default=None
         ``ubi_events``, as NDJSON, Parquet or CSV.
-    format : {"auto", "ubi", "wscd", "rows"}, default="auto"
+    format : {"auto", "ubi", "rows"}, default="auto"
         "auto" examines the first bytes.
     session, query, docid, rank, click : str, default=None
         Columns of a table; None looks for usual names such as ``session_id`` and ``position``. Positions may begin at
@@ -105,14 +99,6 @@ def read_clicks(
         that were not shown.
     max_sessions_per_client : int, default=None
         Clients with more sessions are dropped as bots. Clients whose name indicates a bot are always dropped.
-    max_clicks : int, default=None
-        Sessions with more clicks are dropped as those of bots.
-    keep_session_ids : bool, default=True
-        False saves memory.
-    path : path, default=None
-        File for the log, as ``ClickLog.save`` writes it, which is then mapped into memory. Sessions are distributed to
-        temporary files beside it and cleaned part by part: the memory needed is that of the names of queries, documents
-        and clients, not of the sessions. The log is the same.
     verbose : bool, default=False
         Show a progress bar on standard error.
 
@@ -132,13 +118,13 @@ def read_clicks(
     0
     """
     check_choice(format, "format", FORMATS)
-    for name, value in (("k", k), ("max_sessions_per_client", max_sessions_per_client), ("max_clicks", max_clicks)):
+    for name, value in (("k", k), ("max_sessions_per_client", max_sessions_per_client)):
         if value is not None:
             check_positive_int(value, name)
     for name, words in (("clicks", clicks), ("impressions", impressions), ("filters", filters)):
         if isinstance(words, str):
             raise TypeError(f"{name}={words!r}; a list is needed, such as {name}=[{words!r}].")
-    limits, cleaning = Limits(k, max_sessions_per_client, max_clicks, keep_session_ids), Cleaning()
+    limits, cleaning = Limits(k, max_sessions_per_client), Cleaning()
     columns = {"session": session, "query": query, "docid": docid, "rank": rank, "click": click}
     columns |= {"time": time, "ranker": ranker, "is_random": is_random, "client": client}
     queries_of: list[Any]
@@ -161,41 +147,32 @@ def read_clicks(
                 ranker=ranker,
                 limits=limits,
                 cleaning=cleaning,
-                path=path,
             )
             _check_clicks(log)
         elif _magic(source) == MAGIC:
-            given = {"k": k, "max_sessions_per_client": max_sessions_per_client, "max_clicks": max_clicks, **columns}
-            return _loaded(source, path, [name for name, value in given.items() if value is not None])
+            given = {"k": k, "max_sessions_per_client": max_sessions_per_client, **columns}
+            return _loaded(source, [name for name, value in given.items() if value is not None])
         else:
-            found_source = opening.open(source)
-            if isinstance(found_source, Lines) and (format == "wscd" or (format == "auto" and _is_wscd(found_source))):
-                log = read_wscd(wscd_fields(found_source), limits, cleaning, path)
-            else:
-                present, blocks = _table(found_source, _shown(source))
-                if HITS in present and format == "auto":
-                    raise ValueError(
-                        f"{_shown(source)} holds queries of UBI. Also pass the events: events='FILE', or format='ubi' "
-                        "if they are in the same file."
-                    )
-                found = find_columns(present, columns, _shown(source))
-                log = read_rows(blocks(list(dict.fromkeys(found.values()))), found, limits, cleaning, path)
+            present, blocks = _table(opening.open(source), _shown(source))
+            if HITS in present and format == "auto":
+                raise ValueError(
+                    f"{_shown(source)} holds queries of UBI. Also pass the events: events='FILE', or format='ubi' "
+                    "if they are in the same file."
+                )
+            found = find_columns(present, columns, _shown(source))
+            log = read_rows(blocks(list(dict.fromkeys(found.values()))), found, limits, cleaning)
     if not len(log):
         warn(f"{_shown(source)} has no session that can be used.\n{cleaning}", DataWarning)
     return log
 
 
-def _loaded(source: str | os.PathLike, path: str | os.PathLike | None, given: list[str]) -> ClickLog:
+def _loaded(source: str | os.PathLike, given: list[str]) -> ClickLog:
     if given:
         raise ValueError(
             f"{_shown(source)} is a saved log, which is loaded as it is; {', '.join(given)} would have no effect. Read "
             "the original log with these parameters."
         )
-    log = ClickLog.load(source)
-    if path is None:
-        return log
-    log.save(path)
-    return ClickLog.load(path)
+    return ClickLog.load(source)
 
 
 def _shown(source: Any) -> str:
@@ -254,12 +231,6 @@ def _check_head(head: bytes, name: str) -> None:
     if first == b"{" or (start == b"{" and HITS_OF_A_SEARCH.search(first[:_EXAMINED_BYTES])):
         advice = "such as with jq -c '.hits.hits[]'" if b'"hits"' in head else "such as with jq -c ."
         raise DataFormatError(name, 1, f"this is one JSON document; write one record per line, {advice}.")
-
-
-def _is_wscd(lines: Lines) -> bool:
-    """Return whether most of the first lines are queries or clicks of a WSCD log."""
-    fields = [line.split(b"\t") for line in _first_lines(lines) if line.strip()]
-    return sum(len(one) >= 4 and one[2] in (b"Q", b"C") for one in fields) > len(fields) / 2
 
 
 def _first_lines(lines: Lines) -> list[bytes]:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from itertools import chain
 
 import numpy as np
 
 from plackett._threads import map_blocks
 from plackett.clicks.log import ClickLog
-from plackett.clicks.reading.assembling import read_in_parts
+from plackett.clicks.reading.assemble import Columns, cleaned_log
 from plackett.clicks.reading.cleaning import Cleaning
 from plackett.clicks.reading.fields import Fields, no_fields
-from plackett.clicks.reading.lists import LONGEST, Limits, Lists, Rows, lists_of_rows
-from plackett.clicks.reading.partitions import Part, Partitions, Totals
-from plackett.clicks.reading.records import Ragged, Records
-from plackett.clicks.reading.tables import Names, SortedNames
+from plackett.clicks.reading.lists import LONGEST, Limits, Rows, lists_of_rows
+from plackett.clicks.reading.tables import Names
 
 # usual names of the columns, in the order in which they are looked for
 USUAL = {
@@ -59,26 +57,25 @@ def find_columns(present: list[str], wanted: Mapping[str, str | None], source: s
     return found
 
 
-def read_rows(
-    blocks: Iterable[Fields],
-    columns: Mapping[str, str],
-    limits: Limits,
-    cleaning: Cleaning,
-    path: str | os.PathLike | None,
-) -> ClickLog:
+def read_rows(blocks: Iterable[Fields], columns: Mapping[str, str], limits: Limits, cleaning: Cleaning) -> ClickLog:
     """Return the log of rows; ``columns`` are the fields by role."""
+    tables, of_runs, of_rows = Names(), Columns(), Columns()
+    for block in chain([no_fields(columns.values())], blocks):  # the first one tells the types of the columns
+        cleaning.n_lines += block.n_lines
+        cleaning.add("damaged line", block.n_damaged)
+        _add(block, columns, tables, of_runs, of_rows, cleaning)
+    names = tables.finish()
+    runs, rows = of_runs.join(), of_rows.join()
+    for name in ("session", "query", "ranker", "client"):
+        if name in runs:
+            runs[name] = getattr(names, name).place[runs[name]]
+    rows["doc"] = names.doc.place[rows["doc"]]
+    return cleaned_log(lists_of_rows(Rows(**runs, **rows), cleaning), names, limits, cleaning)
 
-    def deal(partitions: Partitions, names: Names) -> None:
-        _deal(no_fields(columns.values()), columns, partitions, names, cleaning)
-        for block in blocks:
-            cleaning.n_lines += block.n_lines
-            cleaning.add("damaged line", block.n_damaged)
-            _deal(block, columns, partitions, names, cleaning)
 
-    return read_in_parts(deal, _lists, limits, cleaning, path)
-
-
-def _deal(block: Fields, columns: Mapping[str, str], partitions: Partitions, names: Names, cleaning: Cleaning) -> None:
+def _add(
+    block: Fields, columns: Mapping[str, str], tables: Names, of_runs: Columns, of_rows: Columns, cleaning: Cleaning
+) -> None:
     """Add the rows of a block that can be used, in runs of rows that differ in document, position and click only."""
     rank, click = block.whole(columns["rank"]), block.flags(columns["click"])
     is_kept = np.ones(block.n_rows, dtype=bool)
@@ -100,42 +97,20 @@ def _deal(block: Fields, columns: Mapping[str, str], partitions: Partitions, nam
     constant = ("session", "query", "time", "ranker", "is_random", "client")
     starts = np.flatnonzero(block.changes([columns[role] for role in constant if role in columns]))
     lengths = np.diff(starts, append=rank.size)
-    roles = [role for role in ("docid", "query", "ranker", "client") if role in columns]
+    roles = [role for role in ("docid", "session", "query", "ranker", "client") if role in columns]
     runs = block.take(starts)
-    tables = [names.doc if role == "docid" else getattr(names, role) for role in roles]
-    sources = [block if role == "docid" else runs for role in roles]
-    coded = map_blocks(
-        lambda place: sources[place].codes(columns[roles[place]], tables[place]), [(i,) for i in range(len(roles))]
-    )
-    found = dict(zip(roles, coded, strict=True))
-    items = np.empty((rank.size, 2), dtype=np.int32)
-    items[:, 0], items[:, 1] = found.pop("docid"), (rank << 1) | (click > 0)
+
+    def coded(role: str) -> np.ndarray:
+        if role == "docid":
+            return block.codes(columns[role], tables.doc)
+        return runs.codes(columns[role], getattr(tables, role))
+
+    found = dict(zip(roles, map_blocks(coded, [(role,) for role in roles]), strict=True))
+    of_rows.add(doc=found.pop("docid"), rank=rank, click=click > 0)
     if "time" in columns:
         found["times"] = runs.times(columns["time"])
         is_wrong = np.isnan(found["times"]) & runs.is_given(columns["time"])
         cleaning.add("invalid time", lengths[is_wrong].sum())
     if "is_random" in columns:
         found["is_random"] = runs.flags(columns["is_random"]) > 0
-    records = Records(found, {"rows": Ragged(lengths.astype(np.int32), items)})
-    session = columns["session"]
-    partitions.add("rows", runs.buffers[session], runs.spans[session], records)
-
-
-def _lists(part: Part, names: SortedNames, totals: Totals, cleaning: Cleaning) -> Lists:
-    records = part.records["rows"]
-    columns, rows = records.columns, records.lists["rows"]
-    optional: dict[str, np.ndarray] = {}
-    for name in ("times", "is_random", "ranker", "client"):
-        if name in columns:
-            is_coded = name in ("ranker", "client")
-            optional[name] = getattr(names, name).place[columns[name]] if is_coded else columns[name]
-    shown = Rows(
-        columns["session"],
-        names.query.place[columns["query"]],
-        rows.lengths,
-        names.doc.place[rows.values[:, 0]],
-        rows.values[:, 1] >> 1,
-        (rows.values[:, 1] & 1).astype(bool),
-        **optional,
-    )
-    return lists_of_rows(shown, "positions of rows", totals, cleaning)
+    of_runs.add(lengths=lengths, **found)

@@ -36,14 +36,15 @@ class Names:
     """Tables of names; codes are in the order of appearance until ``finish``."""
 
     def __init__(self) -> None:
-        self.query, self.doc, self.ranker, self.client = (NameTable() for _ in range(4))
+        self.session, self.query, self.doc, self.ranker, self.client = (NameTable() for _ in range(5))
 
     def finish(self) -> SortedNames:
         """Return the names and their order, and empty the tables."""
         columns = []
-        for name in ("query", "doc", "ranker", "client"):
+        for name in ("session", "query", "doc", "ranker", "client"):
             columns.append(Column.of(getattr(self, name)))
-            _warn_of_encoding(columns[-1].names, name)
+            if name != "session":
+                _warn_of_encoding(columns[-1].names, name)
             setattr(self, name, NameTable())
         return SortedNames(*columns)
 
@@ -69,6 +70,7 @@ def _warn_of_encoding(names: TextColumn, what: str) -> None:
 class SortedNames:
     """Names whose codes are positions in their order, so that they do not depend on the order of the lines."""
 
+    session: Column
     query: Column
     doc: Column
     ranker: Column

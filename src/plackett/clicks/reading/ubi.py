@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from plackett.clicks.log import ClickLog
 from plackett.clicks.names import NameTable
-from plackett.clicks.reading.assembling import read_in_parts
+from plackett.clicks.reading.assemble import Columns, cleaned_log
 from plackett.clicks.reading.cleaning import Cleaning
 from plackett.clicks.reading.fields import Fields, no_fields
 from plackett.clicks.reading.lists import (
@@ -27,8 +26,6 @@ from plackett.clicks.reading.lists import (
     normalized,
     ranks,
 )
-from plackett.clicks.reading.partitions import Part, Partitions, Totals
-from plackett.clicks.reading.records import Ragged, Records
 from plackett.clicks.reading.tables import JoinedTable, Names, SortedNames, SpelledTable
 from plackett.data.text_column import TextColumn
 from plackett.exceptions import DataWarning, warn
@@ -58,24 +55,20 @@ def read_ubi(
     ranker: str | None,
     limits: Limits,
     cleaning: Cleaning,
-    path: str | os.PathLike | None,
 ) -> ClickLog:
     """Return the log of queries and events.
 
     A session is a ``query_id``, and its list is ``query_response_hit_ids``. Sessions without hits take their list from
     impression events. ``queries`` and ``events`` return the fields of the two sources by their keys.
     """
-
-    def deal(partitions: Partitions, names: Names) -> None:
-        keys = [*QUERY_KEYS, *filters, *([ranker] if ranker else [])]
-        coder = _QueryCoder(filters, names)
-        for block in _with_empty(queries(keys, HITS), keys):
-            _deal_queries(block, coder, ranker, partitions, names, cleaning)
-        _deal_events(
-            _with_empty(events(EVENT_KEYS, None), EVENT_KEYS), clicks, impressions, partitions, names, cleaning
-        )
-
-    return read_in_parts(deal, _lists, limits, cleaning, path)
+    tables, keys = Names(), [*QUERY_KEYS, *filters, *([ranker] if ranker else [])]
+    coder, shown, acted = _QueryCoder(filters, tables), Columns(), Columns()
+    for block in _with_empty(queries(keys, HITS), keys):
+        _add_queries(block, coder, ranker, tables, shown, cleaning)
+    _add_events(_with_empty(events(EVENT_KEYS, None), EVENT_KEYS), clicks, impressions, tables, acted, cleaning)
+    names = tables.finish()
+    lists = _lists(shown.join(), acted.join(), names, cleaning)
+    return cleaned_log(lists, names, limits, cleaning)
 
 
 def _with_empty(blocks: Iterator[Fields], keys: Sequence[str]) -> Iterator[Fields]:
@@ -116,8 +109,8 @@ def _spelled_filter(value: str) -> str:
     return json.dumps(found, sort_keys=True, ensure_ascii=False, separators=(",", ":")) if found else ""
 
 
-def _deal_queries(
-    block: Fields, coder: _QueryCoder, ranker: str | None, partitions: Partitions, names: Names, cleaning: Cleaning
+def _add_queries(
+    block: Fields, coder: _QueryCoder, ranker: str | None, names: Names, shown: Columns, cleaning: Cleaning
 ) -> None:
     cleaning.n_lines += block.n_lines
     cleaning.add("damaged line", block.n_damaged)
@@ -145,19 +138,19 @@ def _deal_queries(
         columns["times"] = np.where(has_time, columns["times"], block.times(TIMES[1]))
         has_time |= other
     cleaning.add("invalid time", np.count_nonzero(np.isnan(columns["times"]) & has_time))
-    records = Records(columns, {"doc": Ragged(n_items[kept].astype(np.int32), doc)})
-    partitions.add("queries", block.buffers["query_id"], block.spans["query_id"], records)
+    session = names.session.add(block.buffers["query_id"], block.spans["query_id"])
+    shown.add(session=session, lengths=n_items[kept], doc=doc, **columns)
 
 
 # --- Events -----------------------------------------------------------------------------------------------------------
 
 
-def _deal_events(
+def _add_events(
     blocks: Iterator[Fields],
     clicks: Sequence[str],
     impressions: Sequence[str],
-    partitions: Partitions,
     names: Names,
+    acted: Columns,
     cleaning: Cleaning,
 ) -> None:
     actions, wanted = NameTable(), [*clicks, *impressions]
@@ -180,8 +173,8 @@ def _deal_events(
             doc = np.where(doc < 0, block.codes(name, names.doc), doc) if block.is_given(name).any() else doc
         cleaning.add("invalid position", np.count_nonzero((ordinal == -2) & is_wanted))
         rows = np.flatnonzero(is_wanted & has_session)
-        records = Records({"is_click": is_click[rows], "doc": doc[rows], "ordinal": ordinal[rows]})
-        partitions.add("events", block.buffers["query_id"], block.spans["query_id"][rows], records)
+        session = names.session.add(block.buffers["query_id"], block.spans["query_id"][rows])
+        acted.add(session=session, is_click=is_click[rows], doc=doc[rows], ordinal=ordinal[rows])
     if not counts[: len(clicks)].any() and counts.any():
         _warn_of_actions(actions, counts, clicks, impressions)
 
@@ -202,34 +195,31 @@ def _warn_of_actions(actions: NameTable, counts: np.ndarray, clicks: Sequence[st
 # --- Lists ------------------------------------------------------------------------------------------------------------
 
 
-def _lists(part: Part, names: SortedNames, totals: Totals, cleaning: Cleaning) -> Lists:
-    columns, shown = part.records["queries"].columns, part.records["queries"].lists["doc"]
+def _lists(shown: dict[str, np.ndarray], acted: dict[str, np.ndarray], names: SortedNames, cleaning: Cleaning) -> Lists:
     lists = Lists(
-        columns["session"],
-        names.query.place[columns["query"]],
-        np.append(0, np.cumsum(shown.lengths, dtype=np.int64)),
-        names.doc.place[shown.values],
-        np.zeros(shown.values.size, dtype=bool),
-        times=columns["times"],
-        ranker=names.ranker.place[columns["ranker"]] if "ranker" in columns else None,
-        client=names.client.place[columns["client"]],
+        names.session.place[shown["session"]],
+        names.query.place[shown["query"]],
+        np.append(0, np.cumsum(shown["lengths"], dtype=np.int64)),
+        names.doc.place[shown["doc"]],
+        np.zeros(shown["doc"].size, dtype=bool),
+        times=shown["times"],
+        ranker=names.ranker.place[shown["ranker"]] if "ranker" in shown else None,
+        client=names.client.place[shown["client"]],
     )
     lists = merge_repeats(lists, lists.session, cleaning)
-    columns = part.records["events"].columns
-    doc, is_click = names.doc.place[columns["doc"]], columns["is_click"]
+    session, doc, is_click = names.session.place[acted["session"]], names.doc.place[acted["doc"]], acted["is_click"]
     seen, clicked = (
-        ClickEvents(columns["session"][which], doc[which], columns["ordinal"][which]) for which in (~is_click, is_click)
+        ClickEvents(session[which], doc[which], acted["ordinal"][which]) for which in (~is_click, is_click)
     )
-    lists = _with_impressions(lists, seen, totals, cleaning)
-    place = np.full(part.n_sessions, -1, dtype=np.int32)
+    lists = _with_impressions(lists, seen, cleaning)
+    place = np.full(len(names.session.names), -1, dtype=np.int32)
     place[lists.session] = np.arange(len(lists), dtype=np.int32)
     clicked.place = place[clicked.place]
-    first = first_ordinal(lists, clicked, totals, cleaning)
-    apply_clicks(lists, *find_clicks(lists, clicked, first), cleaning)
+    apply_clicks(lists, *find_clicks(lists, clicked, first_ordinal(lists, clicked, cleaning)), cleaning)
     return lists
 
 
-def _with_impressions(lists: Lists, seen: ClickEvents, totals: Totals, cleaning: Cleaning) -> Lists:
+def _with_impressions(lists: Lists, seen: ClickEvents, cleaning: Cleaning) -> Lists:
     """Return the lists, those without hits filled from impression events."""
     is_empty = np.diff(lists.indptr) == 0
     if not len(seen) or not is_empty.any():
@@ -255,7 +245,7 @@ def _with_impressions(lists: Lists, seen: ClickEvents, totals: Totals, cleaning:
         seen.ordinal[is_kept],
         np.zeros(of_event.size, dtype=bool),
     )
-    found = lists_of_rows(rows, "positions of impressions", totals, cleaning)
+    found = lists_of_rows(rows, cleaning)
     rest = np.setdiff1d(np.arange(len(lists)), found.session)
     old, filled = lists.take(rest), lists.take(found.session)
     rank = ranks(old.indptr)
