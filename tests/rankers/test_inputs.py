@@ -114,9 +114,10 @@ def test_one_id_applies_to_all_rows_everywhere():
 
 def test_the_name_of_a_column_is_not_taken_for_an_id():
     frame = pd.DataFrame(X, columns=list("abcd")).assign(query=QID)
-    for call in (pk.LinearRanker().fit, pk.Queries):
-        with pytest.raises(ValueError, match=r"qid='query' is the name of a column of X.*qid=X\['query'\]"):
-            call(frame, Y, qid="query")
+    with pytest.raises(ValueError, match=r"qid='query' is the name of a column of X.*qid=X\['query'\]"):
+        pk.Queries(frame, Y, qid="query")
+    by_name, by_array = (pk.LinearRanker().fit(frame, Y, qid="query"), pk.LinearRanker().fit(X, Y, qid=QID))
+    np.testing.assert_array_equal(by_name.coef_, by_array.coef_)
 
 
 # --- Nothing to learn -------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from sklearn.impute import KNNImputer, SimpleImputer
 
 import plackett as pk
 from plackett.data.preprocessing import MissingValues, OneHotCategories, TargetCategories
+from plackett.exceptions import DataWarning
 
 RANKERS = {
     "linear": lambda **p: pk.LinearRanker(**p),
@@ -172,7 +173,8 @@ def test_categories_are_found_by_name():
     np.testing.assert_array_equal(ranker.predict(some), scores)  # its only category has the code 0
     ordered = some.assign(brand=pd.Categorical(some["brand"], categories=["zeta", "acme", "new"]))
     np.testing.assert_array_equal(ranker.predict(ordered), scores)
-    unknown = ranker.predict(some.assign(brand="new"))
+    with pytest.warns(DataWarning, match=r"not in fit count as missing: 'new' of column 3 \(\"brand\"\)"):
+        unknown = ranker.predict(some.assign(brand="new"))
     np.testing.assert_array_equal(unknown, ranker.predict(some.assign(brand=None)))
     np.testing.assert_allclose(unknown, scores - ranker.coef_[ranker.feature_labels.index("brand=zeta")])
 

@@ -27,11 +27,13 @@ RANKERS = [
 RANKS_WITHIN_THE_LIST = (pk.FeatureRank, pk.BLFeatureRank, pk.DiffRank)
 
 WEIGHTS_ARE_OF_QUERIES = "a query is weighted as a whole; the check gives documents of one list different weights"
+COLUMNS_ARE_TAKEN_BY_NAME = "a frame's columns are taken by name, in any order; the check wants an error"
 SCORES_DEPEND_ON_THE_LIST = "a document is scored by its rank in the list; the check takes the list apart"
 
 
 def why_a_check_does_not_apply(estimator):
     reasons = {
+        "check_dataframe_column_names_consistency": COLUMNS_ARE_TAKEN_BY_NAME,
         "check_sample_weights_not_overwritten": WEIGHTS_ARE_OF_QUERIES,
         "check_sample_weight_equivalence_on_dense_data": WEIGHTS_ARE_OF_QUERIES,
         "check_sample_weight_equivalence_on_sparse_data": WEIGHTS_ARE_OF_QUERIES,

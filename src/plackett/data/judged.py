@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import NoneType
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
@@ -13,7 +14,7 @@ from plackett.data import datasets
 from plackett.data.datasets.folders import read_whole
 from plackett.data.queries import Queries
 from plackett.data.sources import read_queries
-from plackett.data.tables.arrow_table import is_frame
+from plackett.data.tables.arrow_table import as_arrow, is_frame
 from plackett.data.tables.files import is_file_of_columns, read_table
 from plackett.data.tables.frames import from_frame
 from plackett.data.tables.sqlite import is_database
@@ -21,7 +22,7 @@ from plackett.data.trec.files import read_qrels, read_trec_run
 from plackett.data.trec.qrels import Qrels
 from plackett.data.trec.run import Run
 from plackett.storage.file_names import has_parquet, is_table
-from plackett.validation import is_sparse
+from plackett.validation import check_index, is_sparse
 
 
 class Columns(TypedDict, total=False):
@@ -72,7 +73,7 @@ def as_judged(data: Any, **columns: Unpack[Columns]) -> Queries:
     """
     given: dict[str, Any] = check_columns(columns)
     if is_frame(data):
-        return from_frame(data, **given)
+        return from_frame(_with_arrays(data, given), **given)
     is_path = isinstance(data, (str, os.PathLike))
     if is_table(data) or is_database(data) or (given and is_file_of_columns(data)):
         return read_table(data, **given)
@@ -86,6 +87,20 @@ def as_judged(data: Any, **columns: Unpack[Columns]) -> Queries:
             kind = f"{os.fspath(data)!r}, which is not a CSV, TSV, Arrow or Parquet file"
         raise ValueError(f"{next(iter(given))} names a column of a table, but data is {kind}.")
     return _read(data) if is_path else data
+
+
+def _with_arrays(frame: Any, given: dict[str, Any]) -> Any:
+    """Return a frame with columns for roles that were given as arrays; ``given`` names them afterwards."""
+    roles = [role for role in ("qid", "label", "docid") if not isinstance(given.get(role), (str, NoneType))]
+    arrays = {role: given[role] for role in roles}
+    if not arrays:
+        return frame
+    table = as_arrow(frame, [role for role in given.values() if isinstance(role, str)])
+    for role, values in arrays.items():
+        check_index(values, role, frame)
+        given[role] = f"{role} as given"
+        table = table.append_column(given[role], [np.asarray(values).tolist()])
+    return table
 
 
 def check_columns(columns: Mapping[str, Any]) -> dict[str, Any]:

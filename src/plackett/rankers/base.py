@@ -112,16 +112,20 @@ class Ranker(QueryInputs, ABC):
     ) -> Self:
         """Fit the ranker to judged lists.
 
+        The columns of a data frame may be named by their roles, as in ``from_frame``:
+        ``fit(frame, qid="query", label="grade", docid="sku", drop=["seen"])``. A ranker that knows the names of its
+        columns takes any frame that has them, in any order and among others.
+
         Parameters
         ----------
         X : array, data frame, CSR matrix of shape (n_docs, n_features), or Queries
-        y : array-like of shape (n_docs,)
-            Labels, larger is better. Omit if X is a Queries.
-        qid : iterable of hashable ids, one per row, or one id for all rows; default=None
+        y : array-like of shape (n_docs,), or name of a column of X
+            Labels, larger is better; ``label`` is another name. Omit if X is a Queries.
+        qid : iterable of hashable ids, one per row, one id for all rows, or name of a column of X; default=None
             In any row order; None means that all rows are one list.
         sample_weight : array-like, default=None
             One weight per query (in order of first appearance) or per row (constant within a query).
-        eval_set : Queries or tuple (X, y, qid), default=None
+        eval_set : Queries, tuple (X, y, qid), or data frame with the named columns; default=None
             Validation queries, measured after every iteration; the best iteration is kept. If the measure has no value
             in any iteration, a warning says so and the last iteration is kept.
         eval_metric : str or Measure, default=None
@@ -276,7 +280,8 @@ class Ranker(QueryInputs, ABC):
         Parameters
         ----------
         X : array, data frame, CSR matrix of shape (n_docs, n_features), or Queries
-        qid : iterable of hashable ids, one per row, or one id for all rows; default=None
+            Of a frame, the columns of ``fit`` are taken by name.
+        qid : iterable of hashable ids, one per row, one id for all rows, or name of a column of X; default=None
             Needed if the score of a document depends on its list (``depends_on_list``), as with
             ``normalize="query-zscore"``. For a single list: ``predict(X, qid=0)``.
 

@@ -13,13 +13,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from plackett._warnings import without
-from plackett.data.grouping import check_is_no_column
 from plackett.data.list_warnings import ONE_LIST, naming_columns, warn_of_lists, warn_of_one_list
 from plackett.data.queries import Queries
+from plackett.data.tables.arrow_table import is_frame
 from plackett.data.tables.coding import encode_frame
 from plackett.data.tables.column_roles import warn_of_frame
 from plackett.losses import get_loss
 from plackett.losses.base import NOT_LINEAR
+from plackett.rankers.columns import ROLES, columns_of_fit, judged_by_names, values_of
 from plackett.rankers.preparation import (
     align_categories,
     apply_preparation,
@@ -35,7 +36,6 @@ from plackett.validation import (
     check_not_masked,
     check_numbers,
     count_of,
-    feature_number,
     is_sparse,
 )
 
@@ -101,8 +101,9 @@ class QueryInputs(BaseEstimator):
         Preparing rows encodes categories and fills missing values. ``row_order`` of the result restores the order in
         which the rows were given.
         """
+        X = X if reset else columns_of_fit(self, X)
         given = X if isinstance(X, Queries) else None
-        is_array = given is None and not hasattr(X, "columns")
+        is_array = given is None and not (hasattr(X, "columns") or hasattr(X, "column_names"))
         categories = None
         if given is not None:
             categories = given.categories
@@ -116,7 +117,6 @@ class QueryInputs(BaseEstimator):
         else:
             check_is_loaded(X, type(self).__name__, is_fit=reset)
             check_not_masked(X, "X")
-            check_is_no_column(qid, X)
             for name, values in (("y", y), ("qid", qid)):
                 check_index(values, name, X)
             if qid is None and not reset:
@@ -144,8 +144,6 @@ class QueryInputs(BaseEstimator):
         names, first_index = self._names_of(given), None if given is None else given.first_index
         if reset:
             self.feature_names_, self.first_index_ = names, first_index
-        elif new_names is not None:
-            self._check_names(new_names)
         numbers = None if given is None or given.is_grouped else given.row_order
         has_missing = check_finite(rows, names, first_index=first_index, row_numbers=numbers, allow_missing=True)
         if not reset:
@@ -195,17 +193,6 @@ class QueryInputs(BaseEstimator):
                 f"by its list. Pass one id per row to predict, score and explain: predict(X, qid=qid). If all rows are "
                 f"one list: predict(X, qid={self._id_for_one_list}). Pipelines pass qid on: "
                 "pipeline.predict(X, qid=qid); so do searches: search.best_estimator_.predict(X, qid=qid)."
-            )
-
-    def _check_names(self, names: list[str]) -> None:
-        """Compare the column names of a ``Queries`` with those of ``fit``, as scikit-learn does for data frames."""
-        known = self.feature_names_
-        if known is not None and names != known:
-            place = next(place for place, (one, other) in enumerate(zip(names, known, strict=True)) if one != other)
-            number = feature_number(place, getattr(self, "first_index_", None))
-            raise ValueError(
-                f"The feature names should match those that were passed during fit: {number} is "
-                f"{names[place]!r} but was {known[place]!r}."
             )
 
     @property
@@ -280,6 +267,18 @@ def _with_advice(method: FunctionType) -> Any:
     known = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
     call = f"{name}({', '.join(by_place)}, qid="
 
+    def by_names(X: Any, given: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments where columns of a frame are given by name."""
+        columns = {role: given.pop(role) for role in ROLES if role in given and role not in known}
+        if name != "fit":
+            if "label" in columns and "y" in known:
+                given["y"] = columns.pop("label")
+            named = {role: values_of(X, given[role]) for role in ("y", "qid", "docid") if role in given}
+            return given | named | columns
+        roles = ("X", "y", "qid", "eval_set")
+        given |= zip(roles, judged_by_names(*(given.get(role) for role in roles), columns), strict=True)
+        return {role: value for role, value in given.items() if value is not None or role == "X"}
+
     @functools.wraps(method)
     def checked(self: Any, *args: Any, **given: Any) -> Any:
         if len(args) > len(by_place) and "qid" in known:
@@ -290,6 +289,9 @@ def _with_advice(method: FunctionType) -> Any:
             if other in given and other not in known:
                 X = args[0] if args else given.get("X")
                 raise TypeError(f"{name} has no argument {other!r}. {_advice(call, other, given[other], X)}")
+        X = args[0] if args else given.get("X")
+        if len(args) <= len(by_place) and (is_frame(X) or not known.issuperset(given)):
+            return method(self, **by_names(X, given | dict(zip(by_place, args, strict=False))))
         return method(self, *args, **given)
 
     return checked

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from plackett.data.categories import Categories, align
+import numpy as np
+
+from plackett.data.categories import Categories, align, column_of
 from plackett.data.preprocessing.categories import CategoryEncoder, TargetCategories, categories_in_words, get_encoder
 from plackett.data.preprocessing.missing import MissingValues, check_rule, missing_in_words
 from plackett.data.queries import Queries
+from plackett.exceptions import DataWarning, warn
 from plackett.validation import check_choice, feature_labels, feature_number
 
 RULES = '"zero", "mean", "median", "min", "query-median" or a transformer'
@@ -125,6 +128,15 @@ def align_categories(ranker: Any, X: Any, given: Categories | None, *, is_array:
     if is_array or (not known and not given):
         return X
     first_index, names = getattr(ranker, "first_index_", None), ranker.feature_names_
+    unseen = []
+    for column, own in (given or {}).items():
+        is_other = ~np.isin(own, known.get(column, own))
+        other = own[np.flatnonzero(is_other & np.isin(np.arange(own.size), column_of(X, column)))].tolist()
+        if other:
+            shown = ", ".join(map(repr, other[:3])) + (", ..." if len(other) > 3 else "")
+            unseen.append(f"{shown} of {feature_number(column, first_index, names)}")
+    if unseen:
+        warn(f"categories that were not in fit count as missing: {'; '.join(unseen)}.", DataWarning)
     return align(X, given, known, lambda column: feature_number(column, first_index, names))
 
 

@@ -483,6 +483,7 @@ WEIGHTS_ARE_OF_QUERIES = "a query is weighted as a whole; the check gives docume
 def why_a_check_does_not_apply(estimator):
     of_values = {"check_estimators_nan_inf": "the check's rows with NaN have not one column per training document"}
     return {
+        "check_dataframe_column_names_consistency": "a frame's columns are taken by name, in any order",
         **(of_values if estimator.kernel == "precomputed" else {}),
         "check_sample_weights_not_overwritten": WEIGHTS_ARE_OF_QUERIES,
         "check_sample_weight_equivalence_on_dense_data": WEIGHTS_ARE_OF_QUERIES,

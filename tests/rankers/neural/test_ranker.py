@@ -430,6 +430,7 @@ WEIGHTS_ARE_OF_QUERIES = "a query is weighted as a whole; the check gives docume
 @parametrize_with_checks(
     [pk.NeuralRanker(hidden=4, n_epochs=3, random_state=0)],
     expected_failed_checks=lambda ranker: {
+        "check_dataframe_column_names_consistency": "a frame's columns are taken by name, in any order",
         "check_sample_weights_not_overwritten": WEIGHTS_ARE_OF_QUERIES,
         "check_sample_weight_equivalence_on_dense_data": WEIGHTS_ARE_OF_QUERIES,
     },

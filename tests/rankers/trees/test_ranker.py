@@ -463,7 +463,8 @@ def test_searches_pass_qid_on():
 def why_a_check_does_not_apply(estimator):
     reason = "a query is weighted as a whole; the check gives documents of one list different weights"
     names = ("not_overwritten", "equivalence_on_dense_data", "equivalence_on_sparse_data")
-    return {f"check_sample_weight{'s' if name == 'not_overwritten' else ''}_{name}": reason for name in names}
+    by_name = {"check_dataframe_column_names_consistency": "a frame's columns are taken by name, in any order"}
+    return by_name | {f"check_sample_weight{'s' if name == 'not_overwritten' else ''}_{name}": reason for name in names}
 
 
 @parametrize_with_checks([pk.TreeRanker(n_rounds=5)], expected_failed_checks=why_a_check_does_not_apply)

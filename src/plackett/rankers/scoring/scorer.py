@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett.validation import check_finite, check_not_masked, count_of, is_sparse
 
 TYPES = (np.dtype(np.float64), np.dtype(np.float32))
@@ -62,7 +64,8 @@ class Scorer:
 
         Parameters
         ----------
-        X : array of shape (n_docs, n_features)
+        X : array of shape (n_docs, n_features), or data frame
+            Of a frame, the columns of fit are taken by name.
             float32 or float64 in C order is used as it is; other arrays are converted. Missing values are NaN;
             categories are the codes of ``fit``. It may have no rows.
         indptr : array of ints, default=None
@@ -78,7 +81,7 @@ class Scorer:
         ValueError
             If X has the wrong columns, an infinite value, or a missing value that the ranker does not take.
         """
-        rows = X
+        rows = X = self._columns_of(X) if hasattr(X, "columns") or hasattr(X, "column_names") else X
         if type(X) is not np.ndarray or X.dtype not in TYPES or X.ndim != 2 or not X.flags.c_contiguous:
             rows = _as_rows(X)
         if rows.shape[1] != self.n_features:
@@ -100,6 +103,16 @@ class Scorer:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.ranker}, {count_of(self.n_features, 'feature')})"
+
+    def _columns_of(self, X: Any) -> Any:
+        """Return the columns of fit of a frame, by name."""
+        with importing:
+            from plackett.rankers.columns import columns_of_fit, matrix_of
+
+        if self.feature_names is None or self.category_columns:
+            what = "features have no names" if self.feature_names is None else "model has categories"
+            raise ValueError(f"X is a data frame, but the {what}. Pass an array as ranker.predict takes it.")
+        return matrix_of(columns_of_fit(SimpleNamespace(feature_names_=self.feature_names), X), self.feature_names)
 
     def _own_columns(self, rows: np.ndarray) -> np.ndarray:
         if self.ignores_further_columns and rows.shape[1] > self.n_features:
