@@ -18,8 +18,6 @@ PAPERS = {
     "p-listmle": "plackett.reproductions.p_listmle",
     "qsvm": "plackett.reproductions.qsvm.tables",
     "kernel-cs-listmle": "plackett.reproductions.kernel_cs_listmle.tables",
-    "losses": "plackett.reproductions.losses",
-    "ultra": "plackett.reproductions.ultra.tables",
 }
 
 

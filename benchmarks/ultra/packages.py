@@ -34,14 +34,14 @@ def train_package(package: str, log: ClickLog, train: Queries) -> Trained:
     X, clicks, lengths = np.asarray(train.X)[rows], log.click.astype(np.float32), np.diff(log.indptr)
     ours = TreeRanker()
     if package == LIGHTGBM:
-        lightgbm = import_optional("lightgbm", extra="trees", needed_for="reproduce ultra")
+        lightgbm = import_optional("lightgbm", extra="trees", needed_for="benchmarks.ultra")
         settings = {
             "objective": "lambdarank", "num_leaves": ours.num_leaves, "learning_rate": ours.learning_rate,
             "min_data_in_leaf": ours.min_data_in_leaf, "num_threads": 1, "verbose": -1, "deterministic": True,
         }  # fmt: skip
         data = lightgbm.Dataset(X, clicks, group=lengths, position=log.rank - 1)
         return Trained(lightgbm.train(settings, data, N_ROUNDS).predict)
-    xgboost = import_optional("xgboost", extra="trees", needed_for="reproduce ultra")
+    xgboost = import_optional("xgboost", extra="trees", needed_for="benchmarks.ultra")
     settings = {
         "objective": "rank:ndcg", "lambdarank_unbiased": True, "max_leaves": ours.num_leaves, "max_depth": 0,
         "grow_policy": "lossguide", "eta": ours.learning_rate, "tree_method": "hist", "nthread": 1, "seed": 0,

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import plackett as pk
+from benchmarks.ultra import protocol, tables
+from benchmarks.ultra.packages import PACKAGES
+from benchmarks.ultra.protocol import FULL, NAIVE, OURS, ROBUST, SHOWN
 from plackett.clicks.users import BROWSED
 from plackett.reproductions.base import Job, Verdict
-from plackett.reproductions.ultra import protocol, tables
-from plackett.reproductions.ultra.packages import PACKAGES
-from plackett.reproductions.ultra.protocol import FULL, NAIVE, OURS, ROBUST, SHOWN
 
 
 @pytest.fixture(scope="module")

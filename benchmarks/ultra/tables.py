@@ -9,12 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 
-from plackett._tables import markdown_table
-from plackett._threads import n_threads
-from plackett.reproductions.base import Item, Job, Paper, Row, Table, Verdict
-from plackett.reproductions.ultra import protocol
-from plackett.reproductions.ultra.packages import PACKAGES
-from plackett.reproductions.ultra.protocol import (
+from benchmarks.ultra import protocol
+from benchmarks.ultra.packages import PACKAGES
+from benchmarks.ultra.protocol import (
     ESTIMATED,
     FULL,
     LARGEST_FOR_PACKAGES,
@@ -31,6 +28,9 @@ from plackett.reproductions.ultra.protocol import (
     WEB_LIKE,
     WRONG,
 )
+from plackett._tables import markdown_table
+from plackett._threads import n_threads
+from plackett.reproductions.base import Item, Job, Paper, Row, Table, Verdict
 from plackett.validation import count_of
 
 N_RUNS, QUICK_RUNS = 30, 2

@@ -3,8 +3,8 @@
 import pytest
 
 import plackett as pk
+from benchmarks import losses
 from plackett.losses import loss_names
-from plackett.reproductions import losses
 from plackett.reproductions.base import Job, Verdict
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.ultra.packages import PACKAGES, train_package
 from plackett.clicks.correction.correct import corrected_labels
 from plackett.clicks.log import ClickLog
 from plackett.clicks.propensities.estimate import estimate_propensities
@@ -26,7 +27,6 @@ from plackett.rankers.linear.ranker import LinearRanker
 from plackett.rankers.registry import ranker
 from plackett.rankers.trees.ranker import TreeRanker
 from plackett.reproductions.base import Job
-from plackett.reproductions.ultra.packages import PACKAGES, train_package
 
 K, EPSILON = 10, 0.1
 METRIC = f"ndcg@{K}"
