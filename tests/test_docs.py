@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-import typer
+from click.exceptions import Exit, UsageError
 
 import plackett
 from plackett.cli.app import load_verb
-from plackett.cli.errors import UsageError
 from plackett.cli.verbs import VERBS
 from plackett.data import datasets
 from plackett.metrics.conventions import CONVENTIONS
@@ -234,7 +233,7 @@ def test_commands_that_are_only_shown_have_known_verbs_and_options(page):
             assert words[0] in VERBS, where
             try:
                 load_verb(words[0]).make_context(words[0], words[1:])
-            except typer.Exit:
+            except Exit:
                 pass  # --help and --help-all
             except UsageError as error:
                 pytest.fail(f"{where}\n{error.format_message()}")

@@ -39,7 +39,7 @@ def test_importing_loads_nothing_heavy():
 
 
 def test_asking_the_command_for_help_loads_nothing_heavy():
-    heavy = [name for name in HEAVY if name not in ("rich", "pydantic")]  # typer uses them for the help
+    heavy = [name for name in HEAVY if name != "rich"]  # of the help
     assert loaded("from plackett.cli import main; main()", heavy, "--help") == "[]"
 
 
@@ -54,8 +54,7 @@ def test_commands_that_need_no_ranker_load_nothing_heavy(verb, tmp_path):
     data.write_text("2 qid:1 1:1 2:0\n0 qid:1 1:0 2:1\n")
     scores.write_text("1\n2\n")
     words = [data] if verb == "info" else [data, scores, "--reference-scores"]
-    heavy = [name for name in HEAVY if name != "pydantic"]  # recent versions of typer use pydantic
-    assert loaded("from plackett.cli import main; main()", heavy, verb, *words) == "[]"
+    assert loaded("from plackett.cli import main; main()", HEAVY, verb, *words) == "[]"
 
 
 def test_a_linear_ranker_loads_no_more_of_scikit_learn_than_its_base(tmp_path):

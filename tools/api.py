@@ -120,8 +120,14 @@ def _of_services() -> Iterator[str]:
 def _of_command() -> Iterator[str]:
     from plackett.cli.app import VERBS, load_verb
 
-    for verb in sorted(VERBS):
-        params = load_verb(verb).params
+    verbs = {verb: load_verb(verb) for verb in sorted(VERBS)}
+    commands = {
+        f"{verb} {name}".strip(): command
+        for verb, found in verbs.items()
+        for name, command in getattr(found, "commands", {"": found}).items()
+    }
+    for verb, command in commands.items():
+        params = command.params
         arguments = [param.metavar or param.name.upper() for param in params if param.param_type_name == "argument"]
         options = sorted(
             name if param.default is None or not _is_plain(param.default) else f"{name}={param.default}"

@@ -351,7 +351,7 @@ main()
     [
         (["serve", "model.plackett", "--port", "x7"], r"error: --port: .*'x7'.*\."),
         (["serve", "model.plackett", "--port", "99999"], r"--port: .*99999.*65535"),
-        (["refine", "lists.txt", "--relevant-from", "good"], r"--relevant-from: .*'good'"),
+        (["refine", "lists.txt", "-b", "1", "-f", "x", "--relevant-from", "good"], r"--relevant-from: .*'good'"),
     ],
 )
 def test_a_value_that_is_not_valid_is_shown_in_the_error(words, expected, folder):

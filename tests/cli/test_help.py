@@ -5,9 +5,10 @@ import subprocess
 import sys
 
 import pytest
-from typer.testing import CliRunner
+from click import Group
+from click.testing import CliRunner
 
-from plackett.cli.app import VERBS, load_verb, make_app
+from plackett.cli.app import VERBS, app, load_verb
 
 SCREEN = 24  # lines of the smallest usual terminal
 WIDTH = 80
@@ -18,16 +19,30 @@ def _of_80_columns(monkeypatch):
     monkeypatch.setenv("COLUMNS", str(WIDTH))
 
 
+# the verbs, and the commands of those that are groups
+COMMANDS = [
+    words
+    for verb in VERBS
+    for words in (
+        [f"{verb} {name}".strip() for name in load_verb(verb).commands]
+        if isinstance(load_verb(verb), Group)
+        else [verb]
+    )
+]
+
+
 def shown(*words):
-    done = CliRunner().invoke(make_app(), [*words])
+    done = CliRunner().invoke(app, [*words], prog_name="plackett")
     assert done.exit_code == 0
     return done.stdout
 
 
-def options_of(verb):
+def options_of(words):
+    verb, _, name = words.partition(" ")
+    command = load_verb(verb)
     return [
         param
-        for param in load_verb(verb).params
+        for param in (command.commands[name] if isinstance(command, Group) else command).params
         if param.param_type_name == "option" and not param.hidden and param.name not in ("help", "help_all")
     ]
 
@@ -36,29 +51,35 @@ def names_in(text):
     return set(re.findall(r"(?<![\w-])--[a-z0-9-]+", text))
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_help_is_one_screen_with_an_example(verb):
-    lines = shown(verb, "--help").splitlines()
+@pytest.mark.parametrize("words", COMMANDS)
+def test_help_of_a_command_is_one_screen(words):
+    lines = shown(*words.split(), "--help").splitlines()
     assert len(lines) <= SCREEN
     assert all(len(line) <= WIDTH for line in lines)  # an example in one line can be copied
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_of_a_verb_has_an_example(verb):
+    lines = shown(verb, "--help").splitlines()
+    assert len(lines) <= SCREEN
     assert any(line.startswith(f"Example: plackett {verb} ") for line in lines)
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_help_names_every_option_and_help_all_explains_them(verb):
-    short, full = shown(verb, "--help"), shown(verb, "--help-all")
-    for option in options_of(verb):
+@pytest.mark.parametrize("words", COMMANDS)
+def test_help_names_every_option_and_help_all_explains_them(words):
+    short, full = shown(*words.split(), "--help"), shown(*words.split(), "--help-all")
+    for option in options_of(words):
         name = next((name for name in option.opts if name.startswith("--")), option.opts[0])
-        assert name in names_in(short) | {"-k"}
+        assert name in names_in(short) | {"-k", "-n"}
         explained = re.search(rf"^│ (?:-[-\w]+, )*{re.escape(name)}(?![\w-])[^│]*? {{2}}(\S[^│]*)", full, re.M)
         assert explained is not None, f"{name} is not explained"
         first = " ".join((option.help or "").split()[:2])
         assert explained[1].removeprefix("Required. ").startswith(first.rstrip(".")), name
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_no_type_stands_beside_an_option(verb):
-    assert not re.search(r"<(bool|str|int|float|list)", shown(verb, "--help-all"))
+@pytest.mark.parametrize("words", COMMANDS)
+def test_no_type_stands_beside_an_option(words):
+    assert not re.search(r"<(bool|str|int|float|list)|INTEGER|FLOAT", shown(*words.split(), "--help-all"))
 
 
 def test_a_flag_takes_no_value_and_numbers_do():
@@ -89,7 +110,8 @@ def test_the_first_screen_has_commands_that_the_help_knows():
     commands = re.findall(r"^    plackett (\w+) (.*)$", text, re.M)
     assert 3 <= len(commands) <= 4
     for verb, rest in commands:
-        assert names_in(rest) <= {name for option in options_of(verb) for name in option.opts}
+        words = next(words for words in (f"{verb} {rest.split()[0]}", verb) if words in COMMANDS)
+        assert names_in(rest) <= {name for option in options_of(words) for name in option.opts}
     assert len(text.splitlines()) <= 15
 
 

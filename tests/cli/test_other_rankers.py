@@ -127,14 +127,14 @@ def test_adarank_without_a_validation_set_keeps_the_best_rounds_on_the_training_
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["-r", "svm-map", "--l2", "1"], "--l2: the ranker 'svm-map' has no l2. It takes --tol, --max-iter,"),
-        (["-r", "svm-map", "--l2", "1"], "--set C=100.0, --set relevant_from=1.0, --set top_k=null (the defaults)."),
-        (["-r", "adarank", "--loss", "hinge"], "--loss: the ranker 'adarank' has no loss. It takes"),
-        (["-r", "adarank", "--max-iter", "5"], "the ranker 'adarank' has no max_iter. It takes --tol, --patience"),
-        (["-r", "adarank", "--max-iter", "5"], "--set metric=map, --set n_rounds=500, --set directions=both"),
-        (["-r", "diffrank", "--normalize", "zscore"], "--normalize: the ranker 'diffrank' has no normalize."),
-        (["-r", "prank", "--solver", "newton"], "--solver: the ranker 'prank' has no solver."),
-        (["-r", "rankboost", "--seed", "3"], "--seed: the ranker 'rankboost' has no random_state."),
+        (["-r", "svm-map", "--l2", "1"], "--l2: the ranker 'svm-map' has no such option. It takes --C 100.0, --tol"),
+        (["-r", "listmle", "--cycles", "3"], "--cycles: the ranker 'listmle' has no such option. It takes --l2 0.001,"),
+        (["-r", "adarank", "--loss", "hinge"], "--loss: the ranker 'adarank' has no such option. It takes"),
+        (["-r", "adarank", "--max-iter", "5"], "the ranker 'adarank' has no such option. It takes --metric map"),
+        (["-r", "adarank", "--max-iter", "5"], "--n-rounds 500, --tol"),
+        (["-r", "diffrank", "--normalize", "zscore"], "--normalize: the ranker 'diffrank' has no such option."),
+        (["-r", "prank", "--solver", "newton"], "--solver: the ranker 'prank' has no such option."),
+        (["-r", "rankboost", "--seed", "3"], "--seed: the ranker 'rankboost' has no such option."),
         (
             ["-r", "prank", "--tune-l2", "--validation", "vali.txt"],
             "--tune-l2 and --l2-path: the ranker 'prank' has no l2.",

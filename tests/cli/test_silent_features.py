@@ -43,7 +43,7 @@ def test_the_base_is_the_feature_of_that_number_in_the_file_and_is_echoed(rows, 
 
 def test_a_base_is_named_before_it_is_counted(rows, run):
     pk.write_parquet(rows.replace(feature_names=["6", "5", "4", "3", "2", "1"]), "lists.parquet")
-    done = run("refine", "lists.parquet", "--base", "6", "--judge-first", "2", "--method", "rocchio")
+    done = run("refine", "trial", "lists.parquet", "--base", "6", "-n", "2", "--method", "rocchio")
     assert done.returncode == 0, done.stderr
     assert 'the base is column 0 ("6")' in done.stderr
 

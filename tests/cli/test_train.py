@@ -134,7 +134,7 @@ def test_quiet_prints_nothing(run):
 
 
 def test_a_validation_set_stops_the_fit(run, lists):
-    words = ["--validation", "vali.txt", "--metric", "ndcg@5", "--patience", "1", "--solver", "lbfgs", "--l2", "0"]
+    words = ["--validation", "vali.txt", "--metrics", "ndcg@5", "--patience", "1", "--solver", "lbfgs", "--l2", "0"]
     done = run("train", "train.txt", "-o", "model", *words)
     expected = pk.LinearRanker(solver="lbfgs", l2=0.0, patience=1)
     expected.fit(lists[:18], eval_set=lists[18:24], eval_metric="ndcg@5")
@@ -224,15 +224,15 @@ def test_columns_that_one_file_leaves_out_count_as_zero(run, lists_folder, lists
         (["-r", "kernel", "--set", "gamma=abc"], "--set gamma=abc: it must be a number above 0"),
         (["-r", "kernel", "--set", "gamma=-1"], "--set gamma=-1: it must be a finite number above 0."),
         (["-r", "kernel", "--set", "landmarks=0"], "--set landmarks=0: it must be a whole number of at least 1."),
-        (["--tol", "0"], "--tol 0.0: it must be a finite number above 0."),
+        (["--tol", "0"], "--tol 0: it must be a finite number above 0."),
         (["--l2", "inf"], "--l2 inf: it must be a finite number of at least 0."),
         (["-o", "-"], "a model cannot be written to standard output; give the name of a file."),
         (["-o", "model.gz"], "model.gz: models are not compressed"),
         (["--set", "kk=1"], "the ranker 'listmle' has no parameter 'kk'"),
         (["-m", "ndgc"], "ndgc"),
-        (["-m", "map", "-m", "MAP"], "--metric: give at least one measure, and each one once."),
-        (["--l2", "-1"], "--l2: '-1' "),
-        (["--max-iter", "0"], "--max-iter: '0' "),
+        (["-m", "map", "-m", "MAP"], "--metrics: give at least one measure, and each one once."),
+        (["--l2", "-1"], "--l2 -1: it must be a finite number of at least 0."),
+        (["--max-iter", "0"], "--max-iter 0: it must be a whole number of at least 1."),
         (["-r", "trees:listmel"], "listmel is not known. Did you mean listmle"),
         (["--tune-l2"], "--tune-l2 and --l2-path need a --validation set."),
         (["--patience", "3"], "--patience needs a --validation set."),
@@ -249,7 +249,7 @@ def test_wrong_usage_exits_2_and_says_what_exists(run, lists_folder, words, mess
 
 
 def unboxed(text):
-    """What typer says, without the box around it and the breaks of its lines."""
+    """The text without a box around it and the breaks of its lines."""
     return " ".join(" ".join(line.strip(" │╭╮╰╯─") for line in text.splitlines()).split())
 
 

@@ -218,9 +218,9 @@ def test_no_rows_are_explained_by_nothing(ranker):
 
 @every_ranker
 def test_the_command_explains_them(ranker, tmp_path):
-    from typer.testing import CliRunner
+    from click.testing import CliRunner
 
-    from plackett.cli.app import make_app
+    from plackett.cli.app import app
 
     data = pk.datasets.make_web_like(6, n_features=4, random_state=0)
     fitted = ranker().fit(data)
@@ -228,7 +228,6 @@ def test_the_command_explains_them(ranker, tmp_path):
     pk.write_letor(data, tmp_path / "data.txt")
     words = ["explain", str(tmp_path / "model.plackett"), str(tmp_path / "data.txt"), "--query", str(data.ids[1])]
     order = (-fitted.predict(data[1])).argsort(kind="stable")
-    app = make_app()
     listed = CliRunner().invoke(app, words)
     assert listed.exit_code == 0
     assert listed.stdout.splitlines()[1].split()[0] == str(order[0])

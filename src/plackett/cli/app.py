@@ -7,26 +7,25 @@ import os
 import sys
 import warnings
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-import typer
-from typer.core import TyperGroup
+import click
 
 from plackett import __version__
 from plackett._names import did_you_mean, similar_names
 from plackett.cli.errors import MEANT, show_error
-from plackett.cli.help import VerbCommand, help_of_verbs
+from plackett.cli.help import SETTINGS, help_of_verbs
 from plackett.cli.shared import completion, output
 from plackett.cli.verbs import VERBS
 
 STOPPED = 130  # the exit status that shells expect after Ctrl-C
-SETTINGS = {"help_option_names": ["-h", "--help"]}
 OPTIONS = [
     ("--version, --install-completion", "Show the version; install completion."),
 ]
 
 
-class Verbs(TyperGroup):
+class Verbs(click.Group):
     """The verbs; the module of a verb is imported when the verb is used."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -44,10 +43,17 @@ class Verbs(TyperGroup):
             ctx.fail(f"there is no verb {args[0]!r}.{did_you_mean(similar)}")
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run the verb. Ctrl-C ends it here: click would print an empty line."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            return ctx.exit(STOPPED)
+
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """Return verbs, without importing them, and options."""
         verbs = [(name, verb.summary) for name, verb in VERBS.items() if name.startswith(incomplete)]
-        return completion.items(verbs) or super(TyperGroup, self).shell_complete(ctx, incomplete)
+        return completion.items(verbs) or click.Command.shell_complete(self, ctx, incomplete)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the verbs."""
@@ -59,36 +65,25 @@ class Verbs(TyperGroup):
 
 def load_verb(name: str) -> Any:
     """Import the module of a verb, and return its command."""
-    verb = typer.Typer(add_completion=False, context_settings=SETTINGS, pretty_exceptions_enable=False)
-    function = getattr(import_module(f"plackett.cli.{name}"), name)
-    examples = "\n".join(f"plackett {words}" for words in VERBS[name].examples)
-    verb.command(name, cls=VerbCommand, epilog=examples)(function)
-    return typer.main.get_command(verb)
+    return getattr(import_module(f"plackett.cli.{name}"), name)
 
 
-def make_app() -> typer.Typer:
-    """Return the command."""
-    app = typer.Typer(
-        name="plackett",
-        cls=Verbs,
-        invoke_without_command=True,
-        context_settings=SETTINGS,
-        pretty_exceptions_enable=False,
-    )
-    app.callback()(_options)
-    return app
+def _install_completion(ctx: Any, param: Any, is_asked: bool) -> None:
+    if not is_asked:
+        return
+    shell = Path(os.environ.get("SHELL", "")).name
+    if shell not in completion.STARTS:
+        ctx.fail(f"the shell {shell!r} is not known; completion works in {', '.join(completion.STARTS)}.")
+    click.echo(completion.install(shell))
+    ctx.exit()
 
 
-def _print_version(is_asked: bool) -> None:
-    if is_asked:
-        typer.echo(f"plackett {__version__}")
-        raise typer.Exit
-
-
-def _options(
-    ctx: typer.Context,
-    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Show the version."),
-) -> None:
+@click.group("plackett", cls=Verbs, invoke_without_command=True, context_settings=SETTINGS)
+@click.version_option(__version__, message="plackett %(version)s")
+@click.option("--install-completion", is_flag=True, is_eager=True, expose_value=False, callback=_install_completion)
+@click.pass_context
+def app(ctx: click.Context) -> None:
+    """Learning to rank."""
     if ctx.invoked_subcommand is None:
         from plackett.cli.welcome import show_welcome
 
@@ -109,16 +104,24 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # escape characters that the terminal cannot show
             stream.reconfigure(errors="backslashreplace")
     try:
-        app = typer.main.get_command(make_app())
-        completion.join_words_of_bash()
         status = app.main(prog_name="plackett", standalone_mode=False)
     except KeyboardInterrupt:
         status = STOPPED
     except Exception as error:
         if os.environ.get("PLACKETT_DEBUG"):
             raise
-        word = next(iter(sys.argv[1:]), None)
-        status = show_error(error, load_verb(word) if word in VERBS else None)
+        status = show_error(error, *command_of(sys.argv[1:]))
     if status == STOPPED:
-        typer.echo("plackett: stopped.", err=True)
+        click.echo("plackett: stopped.", err=True)
     sys.exit(status or 0)
+
+
+def command_of(words: list[str]) -> tuple[Any, str]:
+    """Return the verb that words begin with, or its command, None if there is none; and how a user calls it."""
+    if not words or words[0] not in VERBS:
+        return None, "plackett"
+    verb, path = load_verb(words[0]), f"plackett {words[0]}"
+    if isinstance(verb, click.Group):
+        name = words[1] if words[1:] and words[1] in verb.commands else ""
+        return verb.commands.get(name, verb), f"{path} {name}".strip()
+    return verb, path

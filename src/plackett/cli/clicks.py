@@ -3,277 +3,224 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import typer
+from click import BadParameter, IntRange
 
 from plackett.cli.shared import completion
-from plackett.cli.shared.options import METHOD, AsJson
+from plackett.cli.shared.options import (
+    JSON,
+    METHOD,
+    Number,
+    Options,
+    Show,
+    argument,
+    as_list,
+    flag,
+    group_of_commands,
+    one,
+    option,
+)
 
 if TYPE_CHECKING:
     from plackett.clicks.log import ClickLog
     from plackett.clicks.models.comparison import ClickComparison
     from plackett.clicks.propensities.propensities import Propensities
 
-INFO, CONVERT, JUDGE, COMPARE = "info", "convert", "judge", "compare"
-PROPENSITIES, REPORT = "propensities", "report"
-TASKS = (INFO, CONVERT, JUDGE, COMPARE, PROPENSITIES, REPORT)
-USAGE = f"expected: plackett clicks TASK LOG [EVENTS], where TASK is {', '.join(TASKS[:-1])} or {TASKS[-1]}."
-WRITTEN = {INFO: "log", CONVERT: "log", JUDGE: "judgements", PROPENSITIES: "propensities", REPORT: "page"}
 COMPARED = "dctr,pbm,dcm,ccm,dbn,sdbn,ubm"
-# options of one task, by the name of their parameter
-ONLY = {
-    JUDGE: ("by", "grades", "cuts", "min_impressions", "min_evidence", "lower", "prior"),
-    COMPARE: ("cv", "queries"),
-}
-LOG, JUDGING, COMPARING = "The log", "Judgements (judge)", "Comparison (compare)"
+LOG = "The log"
 
 
-def _column(text: str, metavar: str = "COLUMN") -> Any:
-    return typer.Option(metavar=metavar, help=text, rich_help_panel=LOG)
+@dataclass(frozen=True)
+class Columns(Options):
+    """The columns of a log, and the sessions of it that count."""
 
-
-def clicks(
-    words: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="TASK LOG [EVENTS]",
-            help="A task, and a log: a table, UBI or a saved log.",
-            autocompletion=completion.task_and(TASKS, completion.files),
-        ),
-    ],
-    session: Annotated[str | None, _column("Column of the session.")] = None,
-    query: Annotated[str | None, _column("Column of the query.")] = None,
-    docid: Annotated[str | None, _column("Column of the document.")] = None,
-    rank: Annotated[str | None, _column("Column of the position.")] = None,
-    click: Annotated[str | None, _column("Column of the clicks.")] = None,
-    ranker: Annotated[str | None, _column("Column (UBI: path) of the ranker.")] = None,
-    client: Annotated[str | None, _column("Column of the client.")] = None,
-    action: Annotated[list[str] | None, _column("UBI: an action that is a click. Repeatable.", "NAME")] = None,
-    k: Annotated[int | None, typer.Option("-k", min=1, help="Documents shown per list.", rich_help_panel=LOG)] = None,
-    max_sessions: Annotated[
-        int | None, typer.Option(min=1, help="Clients with more sessions are bots.", rich_help_panel=LOG)
-    ] = None,
-    models: Annotated[
-        str | None,
-        typer.Option(
-            "-m",
-            "--model",
-            metavar="NAMES",
-            help="A click model (ubm), or several.",
-            autocompletion=completion.names_in("plackett.clicks.models.registry", "CLICK_MODELS"),
-        ),
-    ] = None,
-    by: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="attractiveness or satisfaction.", rich_help_panel=JUDGING),
-    ] = None,
-    grades: Annotated[int | None, typer.Option(min=2, help="Number of grades (5).", rich_help_panel=JUDGING)] = None,
-    cuts: Annotated[str | None, typer.Option(help="Cut points, as in 0.1,0.3,0.5.", rich_help_panel=JUDGING)] = None,
-    min_impressions: Annotated[
-        int | None, typer.Option(min=0, help="Minimum impressions (10).", rich_help_panel=JUDGING)
-    ] = None,
-    min_evidence: Annotated[
-        float | None, typer.Option(min=0, help="Minimum evidence, in examinations (1).", rich_help_panel=JUDGING)
-    ] = None,
-    lower: Annotated[
-        bool | None, typer.Option("--lower", help="Grade the interval's lower end.", rich_help_panel=JUDGING)
-    ] = None,
-    prior: Annotated[str | None, typer.Option(help="fitted (default), or a,b.", rich_help_panel=JUDGING)] = None,
-    cv: Annotated[int | None, typer.Option(min=2, help="Folds (5).", rich_help_panel=COMPARING)] = None,
-    queries: Annotated[
-        bool | None, typer.Option("--by-query", help="Hold out queries, not sessions.", rich_help_panel=COMPARING)
-    ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Random seed.", rich_help_panel=METHOD)] = None,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Propensity method (harvesting).",
-            rich_help_panel=METHOD,
-            autocompletion=completion.names_in("plackett.clicks.propensities.estimate", "METHODS"),
-        ),
-    ] = None,
-    level: Annotated[float, typer.Option(help="Confidence level of intervals.", rich_help_panel=METHOD)] = 0.95,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="Output: cleaned log, qrels, propensities or page.",
-        ),
-    ] = None,
-    judgements: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Same as judge -o FILE.", rich_help_panel=JUDGING)
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Learn from a click log. The tasks:
-
-    info          sizes, damage, click rate by rank, and what can be learned
-    convert       write the cleaned log to a file that the other tasks load quickly
-    judge         grades of documents by a click model, as qrels or CSV
-    compare       click models on held-out sessions
-    propensities  how often each rank is examined, relative to rank 1
-    report        everything, as one HTML page
-    """
-    from plackett._names import unknown_name
-    from plackett._progress import is_watched
-    from plackett.cli.shared import output as out
-    from plackett.clicks.reading.read import read_clicks
-    from plackett.clicks.reading.ubi import CLICKS
-
-    if judgements is not None:  # plackett clicks LOG --judgements FILE
-        words, output = [JUDGE, *(words[1:] if words[0] == JUDGE else words)], judgements
-    task = words[0]
-    if not 2 <= len(words) <= 3:
-        raise typer.BadParameter(USAGE)
-    if task not in TASKS:
-        raise unknown_name(f"there is no task {task!r}", f". {USAGE}", task, TASKS)
-    _check_options(task, locals())
-    if output is not None:
-        out.check_target(output, WRITTEN[task])
-    log = read_clicks(
-        *words[1:],
-        session=session,
-        query=query,
-        docid=docid,
-        rank=rank,
-        click=click,
-        ranker=ranker,
-        client=client,
-        clicks=tuple(action) if action else CLICKS,
-        k=k,
-        max_sessions_per_client=max_sessions,
-        verbose=is_watched(),
+    session: str | None = one("--session", metavar="COLUMN", help="Column of the session.", panel=LOG)
+    query: str | None = one("--query", metavar="COLUMN", help="Column of the query.", panel=LOG)
+    docid: str | None = one("--docid", metavar="COLUMN", help="Column of the document.", panel=LOG)
+    rank: str | None = one("--rank", metavar="COLUMN", help="Column of the position.", panel=LOG)
+    click: str | None = one("--click", metavar="COLUMN", help="Column of the clicks.", panel=LOG)
+    ranker: str | None = one("--ranker", metavar="COLUMN", help="Column (UBI: path) of the ranker.", panel=LOG)
+    client: str | None = one("--client", metavar="COLUMN", help="Column of the client.", panel=LOG)
+    action: tuple[str, ...] = one(
+        "--action", default=(), multiple=True, metavar="NAME", panel=LOG,
+        help="UBI: an action that is a click. Repeatable.",
+    )  # fmt: skip
+    k: int | None = one("-k", type=IntRange(min=1), help="Documents shown per list.", panel=LOG)
+    max_sessions: int | None = one(
+        "--max-sessions", type=IntRange(min=1), help="Clients with more sessions are bots.", panel=LOG
     )
-    if task in (INFO, CONVERT) and output is not None:
-        log.save(output)
-    if task == JUDGE:
-        chosen = {"by": by, "grades": _numbers(cuts, "--cuts") if cuts else grades, "lower": lower, "level": level}
-        chosen |= {"min_impressions": min_impressions, "min_evidence": min_evidence}
-        _judge(
-            log, models or "ubm", prior, {name: value for name, value in chosen.items() if value is not None}, output
+
+    def read(self, paths: tuple[str, ...], path: str | None = None) -> ClickLog:
+        """Return the log in one or two files; write the cleaned log to ``path``, too."""
+        from plackett._progress import is_watched
+        from plackett.cli.shared import inputs
+        from plackett.clicks.reading.read import read_clicks
+        from plackett.clicks.reading.ubi import CLICKS
+
+        inputs.check_exists(*paths)
+        names = ("session", "query", "docid", "rank", "click", "ranker", "client", "k")
+        log = read_clicks(
+            *paths,
+            **{name: getattr(self, name) for name in names},
+            clicks=self.action or CLICKS,
+            max_sessions_per_client=self.max_sessions,
+            verbose=is_watched(),
         )
-    elif task == COMPARE:
-        found = _compared(log, models, cv, "query" if queries else "session", level, seed)
-        out.write_json(found.to_dict()) if as_json else out.write(str(found))
-        if found.share_unseen:
-            out.note(f"{found.share_unseen:.1%} of the held-out documents are pairs unseen in training.")
-    elif task == PROPENSITIES:
-        estimate = _propensities(log, method, level, seed)
-        if output is not None:
-            estimate.save(output)
-        out.write_json(estimate.to_dict()) if as_json else out.write(str(estimate))
-        if output is not None:
-            out.next_step(f"Use them: plackett train DATA --clicks LOG --propensities {shlex.quote(output)} -o MODEL")
-    elif task == REPORT:
-        _report(log, output or "clicks.html", models, method, level, seed)
-    elif task == CONVERT:
-        out.write_json(log.cleaning and log.cleaning.to_dict()) if as_json else out.write(str(log.cleaning or log))
-        out.note(f"{log} written to {output}.")
-        out.next_step(f"Grade its documents: plackett clicks judge {shlex.quote(str(output))}")
-    else:
-        _describe(log, as_json)
+        if path is not None:
+            log.save(path)
+        return log
 
 
-def _check_options(task: str, given: dict[str, Any]) -> None:
-    from plackett.clicks.judgements import BY
-    from plackett.clicks.models.registry import CLICK_MODELS
-    from plackett.clicks.propensities.estimate import METHODS
-    from plackett.validation import check_choice
-
-    for other, names in ONLY.items():
-        for name in names:
-            if other != task and given[name] is not None:
-                option = "by-query" if name == "queries" else name.replace("_", "-")
-                raise typer.BadParameter(f"--{option} applies only to plackett clicks {other}.")
-    if task == CONVERT and given["output"] is None:
-        raise typer.BadParameter(f"plackett clicks {CONVERT} writes a file: add -o NAME.plackett.")
-    if task in (INFO, CONVERT, PROPENSITIES) and given["models"] is not None:
-        raise typer.BadParameter(f"--model applies only to plackett clicks {JUDGE}, {COMPARE} and {REPORT}.")
-    if task not in (PROPENSITIES, REPORT) and given["method"] is not None:
-        raise typer.BadParameter(f"--method applies only to plackett clicks {PROPENSITIES} and {REPORT}.")
-    if task in (INFO, CONVERT, JUDGE) and given["seed"] is not None:
-        raise typer.BadParameter(f"--seed applies only to plackett clicks {COMPARE}, {PROPENSITIES} and {REPORT}.")
-    if task == COMPARE and given["output"] is not None:
-        raise typer.BadParameter("plackett clicks compare writes to standard output; it has no --output.")
-    if task == REPORT and given["as_json"]:
-        raise typer.BadParameter("plackett clicks report writes a page; it has no --json.")
-    if task == JUDGE and given["as_json"]:
-        raise typer.BadParameter("plackett clicks judge writes qrels, or a table with -o NAME.csv; it has no --json.")
-    if given["grades"] is not None and given["cuts"] is not None:
-        raise typer.BadParameter("give either --grades or --cuts.")
-    for option, text, known in (
-        ("model", given["models"], CLICK_MODELS),
-        ("method", given["method"], METHODS),
-        ("by", given["by"], BY),
-    ):
-        for name in () if text is None else map(str.strip, text.split(",")):
-            check_choice(name, option, tuple(known))
+def _one_or_two(ctx: Any, param: Any, values: tuple[str, ...]) -> tuple[str, ...]:
+    if len(values) > 2:
+        raise BadParameter("give one file, or for UBI one of queries and one of events.")
+    return values
 
 
-def _compared(
-    log: ClickLog, models: str | None, cv: int | None, by: str, level: float, seed: int | None
-) -> ClickComparison:
-    from plackett.clicks.models.comparison import compare_click_models
+def _known(module: str, constant: str, name: str) -> Callable:
+    """Return a check of names with commas between them against those in a module."""
 
-    names = [name.strip() for name in (models or COMPARED).split(",")]
-    return compare_click_models(names, log, cv=cv or 5, by=by, level=level, random_state=seed or 0)
+    def check(ctx: Any, param: Any, text: str | None) -> str | None:
+        if text is not None and not ctx.resilient_parsing:
+            from importlib import import_module
 
+            from plackett.validation import check_choice
 
-def _propensities(log: ClickLog, method: str | None, level: float, seed: int | None) -> Propensities:
-    from plackett.clicks.propensities.estimate import estimate_propensities
+            for one_name in map(str.strip, text.split(",")):
+                check_choice(one_name, name, tuple(getattr(import_module(module), constant)))
+        return text
 
-    return estimate_propensities(log, method or "harvesting", level=level, random_state=seed or 0)
-
-
-def _report(log: ClickLog, path: str, models: str | None, method: str | None, level: float, seed: int | None) -> None:
-    from plackett.cli.shared import output as out
-    from plackett.report.clicks import write_click_report
-
-    found = []
-    for name in map(str.strip, (method or "harvesting").split(",")):
-        try:
-            found.append(_propensities(log, name, level, seed))
-        except ValueError as error:  # the rest of the page is still useful, unless the user chose the method
-            if method is not None:
-                raise
-            out.note(f"no propensities: {error}")
-    comparison = None
-    if len(log) > 1:
-        comparison = _compared(log, models, min(5, len(log)), "session", level, seed)
-    written = write_click_report(log, path, propensities=found, comparison=comparison)
-    out.next_step(f"Open {written} in a browser.")
+    return check
 
 
-def _describe(log: ClickLog, as_json: bool) -> None:
+WORDS = argument(
+    "log", metavar="LOG [EVENTS]", nargs=-1, required=True, callback=_one_or_two, complete=completion.files,
+    help="A table, UBI or a saved log.",
+)  # fmt: skip
+MODELS = option(
+    "-m", "--model", "models", metavar="NAMES", help="A click model, or several.",
+    callback=_known("plackett.clicks.models.registry", "CLICK_MODELS", "model"),
+    complete=completion.names_in("plackett.clicks.models.registry", "CLICK_MODELS"),
+)  # fmt: skip
+PROPENSITY_METHOD = option(
+    "--method", metavar="NAME", help="Propensity method (harvesting).", panel=METHOD,
+    callback=_known("plackett.clicks.propensities.estimate", "METHODS", "method"),
+    complete=completion.names_in("plackett.clicks.propensities.estimate", "METHODS"),
+)  # fmt: skip
+LEVEL = option("--level", metavar="X", type=float, default=0.95, help="Confidence level of intervals.", panel=METHOD)
+CLICK_SEED = option("--seed", type=IntRange(min=0), default=0, help="Random seed.", panel=METHOD)
+
+
+def written(text: str, **about: Any) -> Callable:
+    """Return ``-o``, checked before the work."""
+
+    def check(ctx: Any, param: Any, path: str | None) -> str | None:
+        from plackett.cli.shared import output as out
+
+        if path is not None and not ctx.resilient_parsing:
+            out.check_target(path, text)
+        return path
+
+    return option("-o", "--output", "target", metavar="FILE", callback=check, **about)
+
+
+@group_of_commands()
+def clicks() -> None:
+    """Learn from a click log."""
+
+
+@clicks.command()
+@WORDS
+@Columns.takes
+@written("log", help="Also write the cleaned log.")
+@JSON
+def info(log: tuple[str, ...], columns: Columns, target: str | None, as_json: bool) -> None:
+    """Sizes, damage, click rate by rank, and what can be learned."""
     from plackett.cli.shared import output as out
 
-    description = log.describe()
+    found = columns.read(log, target)
+    description = found.describe()
     if as_json:
         out.write_json(description.to_dict())
         return
     out.write(str(description))
-    if log.cleaning is not None:
-        out.write(f"\n{log.cleaning}")
+    if found.cleaning is not None:
+        out.write(f"\n{found.cleaning}")
 
 
-def _judge(log: ClickLog, model: str, prior: str | None, options: dict[str, Any], output: str | None) -> None:
-    from pathlib import Path
+@clicks.command()
+@WORDS
+@Columns.takes
+@written("log", required=True, help="The file, NAME.plackett.")
+@JSON
+def convert(log: tuple[str, ...], columns: Columns, target: str, as_json: bool) -> None:
+    """Write the cleaned log to a file that the other commands load quickly."""
+    from plackett.cli.shared import output as out
 
+    found = columns.read(log, target)
+    out.write_json(found.cleaning and found.cleaning.to_dict()) if as_json else out.write(str(found.cleaning or found))
+    out.note(f"{found} written to {target}.")
+    out.next_step(f"Grade its documents: plackett clicks judge {shlex.quote(target)}")
+
+
+@clicks.command()
+@WORDS
+@option(
+    "-m", "--model", metavar="NAME", default="ubm", help="A click model.",
+    callback=_known("plackett.clicks.models.registry", "CLICK_MODELS", "model"),
+    complete=completion.names_in("plackett.clicks.models.registry", "CLICK_MODELS"),
+)  # fmt: skip
+@option(
+    "--by", metavar="NAME", help="attractiveness or satisfaction.",
+    callback=_known("plackett.clicks.judgements", "BY", "by"),
+)  # fmt: skip
+@option("--grades", type=IntRange(min=2), help="Number of grades (5).")
+@option("--cuts", metavar="NUMBERS", help="Cut points, as in 0.1,0.3,0.5.")
+@option("--min-impressions", type=IntRange(min=0), help="Minimum impressions (10).")
+@option("--min-evidence", type=Number(min=0), help="Minimum evidence, in examinations (1).")
+@flag("--lower", help="Grade the interval's lower end.")
+@option("--prior", metavar="A,B", help="fitted (default), or a,b.")
+@LEVEL
+@written("judgements", help="Qrels, or a table NAME.csv.")
+@Columns.takes
+def judge(
+    log: tuple[str, ...],
+    model: str,
+    by: str | None,
+    grades: int | None,
+    cuts: str | None,
+    min_impressions: int | None,
+    min_evidence: float | None,
+    lower: bool,
+    prior: str | None,
+    level: float,
+    target: str | None,
+    columns: Columns,
+) -> None:
+    """Grades of documents by a click model, as qrels or CSV."""
     from plackett.cli.shared import output as out
     from plackett.clicks.models.registry import get_click_model
     from plackett.data.trec.files import write_qrels
     from plackett.validation import count_of
 
+    if grades is not None and cuts is not None:
+        raise BadParameter("give either --grades or --cuts.")
+    chosen = {
+        "by": by, "grades": _numbers(cuts, "--cuts") if cuts else grades, "lower": lower or None, "level": level,
+        "min_impressions": min_impressions, "min_evidence": min_evidence,
+    }  # fmt: skip
     given = "fitted" if prior in (None, "fitted") else tuple(_numbers(str(prior), "--prior"))
-    found = get_click_model(model, prior=given).fit(log).judgements(log, **options)
-    if output is not None and output.endswith(".csv"):
-        Path(output).write_text(found.to_csv(), encoding="utf-8", errors="surrogateescape", newline="")
+    read = columns.read(log)
+    fitted = get_click_model(model, prior=given).fit(read)
+    found = fitted.judgements(read, **{name: value for name, value in chosen.items() if value is not None})
+    if target is not None and target.endswith(".csv"):
+        Path(target).write_text(found.to_csv(), encoding="utf-8", errors="surrogateescape", newline="")
     else:
-        write_qrels(found.to_qrels(encode=True), output or "-")
+        write_qrels(found.to_qrels(encode=True), target or "-")
     summary = found.to_dict()
     by_grade = ", ".join(f"{grade}: {count:,}" for grade, count in enumerate(summary["pairs_by_grade"]))
     queries = count_of(summary["n_queries"], "query", "queries")
@@ -283,12 +230,146 @@ def _judge(log: ClickLog, model: str, prior: str | None, options: dict[str, Any]
     for reason, count in found.left_out.items():
         if count:
             out.note(f"{count_of(count, 'pair')} left out: {reason}.")
-    if output is not None and not output.endswith(".csv"):
-        out.next_step(f"Evaluate a run by them: plackett evaluate {shlex.quote(output)} RUN")
+    if target is not None and not target.endswith(".csv"):
+        out.next_step(f"Evaluate a run by them: plackett evaluate {shlex.quote(target)} RUN")
+
+
+@clicks.command()
+@WORDS
+@MODELS
+@option("--cv", type=IntRange(min=2), default=5, help="Folds.")
+@flag("--by-query", help="Hold out queries, not sessions.")
+@LEVEL
+@CLICK_SEED
+@Columns.takes
+@JSON
+def compare(
+    log: tuple[str, ...],
+    models: str | None,
+    cv: int,
+    by_query: bool,
+    level: float,
+    seed: int,
+    columns: Columns,
+    as_json: bool,
+) -> None:
+    """Click models on held-out sessions."""
+    from plackett.cli.shared import output as out
+
+    found = _compared(columns.read(log), models, cv, "query" if by_query else "session", level, seed)
+    out.write_json(found.to_dict()) if as_json else out.write(str(found))
+    if found.share_unseen:
+        out.note(f"{found.share_unseen:.1%} of the held-out documents are pairs unseen in training.")
+
+
+@clicks.command()
+@WORDS
+@PROPENSITY_METHOD
+@LEVEL
+@CLICK_SEED
+@written("propensities", help="A file for train --propensities.")
+@Columns.takes
+@JSON
+def propensities(
+    log: tuple[str, ...],
+    method: str | None,
+    level: float,
+    seed: int,
+    target: str | None,
+    columns: Columns,
+    as_json: bool,
+) -> None:
+    """How often each rank is examined, relative to rank 1."""
+    from plackett.cli.shared import output as out
+
+    estimate = _propensities(columns.read(log), method, level, seed)
+    if target is not None:
+        estimate.save(target)
+    out.write_json(estimate.to_dict()) if as_json else out.write(str(estimate))
+    if target is not None:
+        out.next_step(f"Use them: plackett train DATA --clicks LOG --propensities {shlex.quote(target)} -o MODEL")
+
+
+@clicks.command()
+@WORDS
+@MODELS
+@PROPENSITY_METHOD
+@LEVEL
+@CLICK_SEED
+@written("page", default="clicks.html", help="The page.")
+@Columns.takes
+def report(
+    log: tuple[str, ...],
+    models: str | None,
+    method: str | None,
+    level: float,
+    seed: int,
+    target: str,
+    columns: Columns,
+) -> None:
+    """Everything, as one HTML page."""
+    from plackett.cli.shared import output as out
+    from plackett.report.clicks import write_click_report
+
+    read, found = columns.read(log), []
+    for name in map(str.strip, (method or "harvesting").split(",")):
+        try:
+            found.append(_propensities(read, name, level, seed))
+        except ValueError as error:  # the rest of the page is still useful, unless the user chose the method
+            if method is not None:
+                raise
+            out.note(f"no propensities: {error}")
+    comparison = None
+    if len(read) > 1:
+        comparison = _compared(read, models, min(5, len(read)), "session", level, seed)
+    path = write_click_report(read, target, propensities=found, comparison=comparison)
+    out.next_step(f"Open {path} in a browser.")
+
+
+@clicks.command()
+@argument("log", metavar="LOG", help="A table, UBI or a saved log.", complete=completion.files)
+@argument(
+    "rankings", metavar="RANKING", nargs=-1, required=True, callback=as_list, complete=completion.files,
+    help='Runs, models, or "logged", the order of the log; first their features.',
+)  # fmt: skip
+@option("-m", "--metrics", "metric", metavar="NAME", default="dcg@10", help="A measure, or clicks.")
+@option("--propensities", metavar="FILE", help="A file, numbers, harvesting, em, trust, …")
+@option("--estimator", metavar="NAME", help="ips, snips, clipped, dr; shuffled lists: rips, …")
+@option("--candidates", metavar="NAME", help="Candidates: session (lists), query.")
+@option("--clip", metavar="X", type=Number(min=0.0), help="Smallest propensity.")
+@option("--interval", metavar="NAME", help="bootstrap, bernstein.")
+@option("--level", metavar="X", type=float, help="Confidence level (0.95).")
+@option("--unit", metavar="NAME", help="Unit: session, query.")
+@Columns.takes
+@Show.takes
+def evaluate(
+    log: str, rankings: list[str], metric: str, propensities: str | None, columns: Columns, show: Show, **settings: Any
+) -> None:
+    """The value of rankings, estimated from clicks on others."""
+    from plackett.cli.evaluating.clicks import evaluate_clicks
+
+    given = {name: value for name, value in settings.items() if value is not None}
+    evaluate_clicks(log, rankings, metric, propensities, given, columns, show.form)
+
+
+# --- Parts ------------------------------------------------------------------------------------------------------------
+
+
+def _compared(log: ClickLog, models: str | None, cv: int, by: str, level: float, seed: int) -> ClickComparison:
+    from plackett.clicks.models.comparison import compare_click_models
+
+    names = [name.strip() for name in (models or COMPARED).split(",")]
+    return compare_click_models(names, log, cv=cv, by=by, level=level, random_state=seed)
+
+
+def _propensities(log: ClickLog, method: str | None, level: float, seed: int) -> Propensities:
+    from plackett.clicks.propensities.estimate import estimate_propensities
+
+    return estimate_propensities(log, method or "harvesting", level=level, random_state=seed)
 
 
 def _numbers(text: str, option: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise typer.BadParameter(f"{option} {text}: expected numbers separated by commas.") from None
+        raise BadParameter(f"{option} {text}: expected numbers separated by commas.") from None

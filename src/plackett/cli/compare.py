@@ -3,179 +3,135 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from plackett.cli.shared import completion
-from plackett.cli.shared.columns import (
-    Categorical,
-    Columns,
-    Docid,
-    Drop,
-    Encoding,
-    Label,
-    Missing,
-    MissingIndicator,
-    Qid,
-    Sql,
-    columns_of,
-)
 from plackett.cli.shared.options import (
+    CONVENTION,
     METHOD,
     NORMALIZERS,
     OUTPUT,
-    AsCsv,
-    AsJson,
-    AsLatex,
-    AsMarkdown,
-    Cache,
-    Convention,
-    Quiet,
-    Seed,
-    ZeroBased,
+    QUIET,
+    SEED,
+    Options,
+    Preparation,
+    Show,
+    Source,
+    command,
+    data_argument,
     flag,
+    measures_option,
+    one,
+    option,
+    several,
 )
 
 if TYPE_CHECKING:
     from plackett.evaluation.compare.contestants import Contestant
 
 LETOR = "letor"
-_REPORT: dict[str, Any] = {"rich_help_panel": "Report"}
 
 
+@dataclass(frozen=True)
+class Report(Options):
+    """The HTML page of a comparison."""
+
+    path: str | None = one("--report", metavar="FILE.html", help="Also write an HTML report.")
+    title: str | None = one("--title", metavar="TEXT", help="Heading of the report.", panel="Report")
+    groups: str | None = one(
+        "--groups", metavar="FILE.csv", help="Groups of queries for the report: qid,group.", panel="Report"
+    )
+    queries: tuple[str, ...] = one(
+        "--queries", default=(), multiple=True, callback=several, metavar="IDS", panel="Report",
+        help="Queries whose lists the report must show.",
+    )  # fmt: skip
+    learning_curve: bool = one(
+        "--learning-curve", default=False, is_flag=True, panel="Report",
+        help="Also fit to subsets of the training queries.",
+    )  # fmt: skip
+
+    def check(self) -> None:
+        """Raise if the page cannot be written, or if an option needs it."""
+        from plackett.cli.shared.comparisons import check_report
+
+        check_report(self.path)
+        for name in ("title", "groups", "queries"):
+            if self.path is None and getattr(self, name):
+                raise click.BadParameter(f"--{name} requires --report.")
+
+
+@command()
+@data_argument("A known set, a folder of folds, LETOR files, tables.")
+@option(
+    "-r", "--rankers", metavar="NAMES", multiple=True, required=True, complete=completion.rankers,
+    help="As 'listmle,trees(num_leaves=15)'; your own: module:name.",
+)  # fmt: skip
+@option("-f", "--folds", "--cv", "folds", metavar="N|letor", help="Folds, or the published ones.")
+@measures_option("Measures, comma-separated.", "ndcg@10,map")
+@CONVENTION
+@option(
+    "--normalize", metavar="HOW", help="Scale columns as in train.", panel=METHOD,
+    complete=completion.of_names(NORMALIZERS),
+)  # fmt: skip
+@option(
+    "--select-by", metavar="MEASURE", help="Measure for selection.", show_default="the first", panel=METHOD,
+    complete=completion.measures,
+)  # fmt: skip
+@option("--baseline", metavar="NAME", help="Ranker to test against, or best.", show_default="the first")
+@option("--folder", metavar="DIR", help="Store fits, so that a run can resume.")
+@Report.takes
+@option("-o", "--output", "model", metavar="MODEL", help="Refit the best ranker, and save it.")
+@option("-j", "--jobs", type=int, help="Fits in parallel.", panel=METHOD)
+@SEED
+@Source.takes
+@Preparation.takes
+@flag("--per-query", help="With --json or --csv: every query.", panel=OUTPUT)
+@Show.takes
+@QUIET
 def compare(
-    data: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="DATA",
-            help="A known set, a folder of folds, LETOR files, tables.",
-            autocompletion=completion.data,
-        ),
-    ],
-    rankers: Annotated[
-        list[str],
-        typer.Option(
-            "--rankers",
-            "-r",
-            metavar="NAMES",
-            help="As for train -r; lightgbm, xgboost, catboost; your own: module:name.",
-            autocompletion=completion.rankers,
-        ),
-    ],
-    folds: Annotated[
-        str | None,
-        typer.Option("--folds", "--cv", "-f", metavar="N|letor", help="Folds, or the published ones."),
-    ] = None,
-    metrics: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--metrics",
-            "-m",
-            metavar="NAMES",
-            help="Measures, comma-separated.",
-            show_default="ndcg@10,map",
-            autocompletion=completion.measures,
-        ),
-    ] = None,
-    convention: Convention = "standard",
-    normalize: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOW",
-            help="Scale columns as in train.",
-            rich_help_panel=METHOD,
-            autocompletion=completion.of_names(NORMALIZERS),
-        ),
-    ] = None,
-    select_by: Annotated[
-        str | None,
-        typer.Option(
-            "--select-by",
-            metavar="MEASURE",
-            help="Measure for selection.",
-            show_default="the first",
-            rich_help_panel=METHOD,
-            autocompletion=completion.measures,
-        ),
-    ] = None,
-    baseline: Annotated[
-        str | None,
-        typer.Option("--baseline", metavar="NAME", help="Ranker to test against, or best.", show_default="the first"),
-    ] = None,
-    folder: Annotated[
-        str | None, typer.Option("--folder", metavar="DIR", help="Store fits, so that a run can resume.")
-    ] = None,
-    report: Annotated[
-        str | None, typer.Option("--report", metavar="FILE.html", help="Also write an HTML report.")
-    ] = None,
-    title: Annotated[
-        str | None, typer.Option("--title", metavar="TEXT", help="Heading of the report.", **_REPORT)
-    ] = None,
-    groups: Annotated[
-        str | None,
-        typer.Option("--groups", metavar="FILE.csv", help="Groups of queries for the report: qid,group.", **_REPORT),
-    ] = None,
-    queries: Annotated[
-        list[str] | None,
-        typer.Option("--queries", metavar="IDS", help="Queries whose lists the report must show.", **_REPORT),
-    ] = None,
-    learning_curve: Annotated[
-        bool, typer.Option("--learning-curve", help="Also fit to subsets of the training queries.", **_REPORT)
-    ] = False,
-    model: Annotated[
-        str | None,
-        typer.Option("--output", "-o", metavar="MODEL", help="Refit the best ranker, and save it."),
-    ] = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Fits in parallel.", rich_help_panel=METHOD)] = None,
-    seed: Seed = 0,
-    qid: Qid = None,
-    label: Label = None,
-    docid: Docid = None,
-    drop: Drop = None,
-    categorical: Categorical = None,
-    sql: Sql = None,
-    missing: Missing = None,
-    missing_indicator: MissingIndicator = False,
-    encoding: Encoding = None,
-    zero_based: ZeroBased = False,
-    cache: Cache = False,
-    per_query: Annotated[bool, flag("--per-query", "With --json or --csv: every query.", OUTPUT)] = False,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
-    as_markdown: AsMarkdown = False,
-    as_latex: AsLatex = False,
-    quiet: Quiet = False,
+    data: list[str],
+    rankers: tuple[str, ...],
+    folds: str | None,
+    metrics: Any,
+    convention: str,
+    normalize: str | None,
+    select_by: str | None,
+    baseline: str | None,
+    folder: str | None,
+    report: Report,
+    model: str | None,
+    jobs: int | None,
+    seed: int,
+    source: Source,
+    preparation: Preparation,
+    per_query: bool,
+    show: Show,
+    quiet: bool,
 ) -> None:
     """Compare rankers: hyperparameters chosen on validation queries, measures on test queries, p-values."""
     from plackett.cli.shared import comparisons, inputs, models, output, parameters
 
-    form = output.chosen_format(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
-    comparisons.check_per_query(form, per_query)
+    comparisons.check_per_query(show.form, per_query)
     if folds is not None and folds != LETOR and not (folds.isdecimal() and int(folds) >= 2):
-        raise typer.BadParameter(f"--folds {folds}: give a number of at least 2, or letor.")
+        raise click.BadParameter(f"--folds {folds}: give a number of at least 2, or letor.")
     if jobs == 0:
-        raise typer.BadParameter("--jobs 0: give a number of at least 1, or -1 for all cores.")
+        raise click.BadParameter("--jobs 0: give a number of at least 1, or -1 for all cores.")
     parameters.check_seed(seed)
     _check_no_ranker(data)
     inputs.check_data(data)
-    wanted = _parse(metrics or ["ndcg@10,map"], convention, select_by)
-    preparation = (missing, missing_indicator or None, encoding)
-    contestants = _contestants(",".join(rankers), baseline, normalize, preparation)
-    comparisons.check_report(report)  # fail before the fits
-    for name, value in (("--title", title), ("--groups", groups), ("--queries", queries)):
-        if report is None and value is not None:
-            raise typer.BadParameter(f"{name} requires --report.")
-    group_of = comparisons.read_groups(groups)
-    named = [key for key in (part.strip() for text in queries or () for part in text.split(",")) if key]
+    wanted = _parse(metrics, convention, select_by)
+    contestants = _contestants(rankers, baseline, normalize, preparation)
+    report.check()  # fail before the fits
+    group_of = comparisons.read_groups(report.groups)
     if model is not None:
         models.check_target(model)
     if folder is not None:
         output.check_folder(folder, "fits")
-    source, cv = _source(
-        data, folds, columns_of(qid, label, docid, drop, categorical, sql), zero_based=zero_based, cache=cache
-    )
-    comparisons.check_groups(groups, group_of, source, cv)
+    loaded, cv = _load(data, folds, source)
+    comparisons.check_groups(report.groups, group_of, loaded, cv)
 
     from plackett._progress import is_watched
     from plackett.evaluation.compare.compare import compare as run
@@ -183,7 +139,7 @@ def compare(
     try:
         result = run(
             contestants,
-            source,
+            loaded,
             cv=cv,
             metrics=wanted,
             convention=convention,
@@ -194,8 +150,8 @@ def compare(
             n_jobs=jobs,
             progress=False if quiet else None if is_watched() else output.note,
             refit=model is not None,
-            explain=False if report is None else named or True,
-            learning_curve=learning_curve,
+            explain=False if report.path is None else list(report.queries) or True,
+            learning_curve=report.learning_curve,
         )
     except KeyboardInterrupt:
         if folder is None:
@@ -204,10 +160,11 @@ def compare(
             output.note(f"finished fits are stored in {folder}; run the same command again to resume.")
         raise
     result.settings |= {"data": " ".join(data), "command": comparisons.command()}
-    comparisons.show(result, form, per_query=per_query, quiet=quiet)
-    comparisons.write_report(result, report, quiet=quiet, title=title, queries=named, groups=group_of)
+    comparisons.show(result, show.form, per_query=per_query, quiet=quiet)
+    page = {"title": report.title, "queries": list(report.queries), "groups": group_of}
+    comparisons.write_report(result, report.path, quiet=quiet, **page)
     if not result.tables:
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
     if model is not None:
         result.best_.save(model)
         if not quiet:
@@ -217,35 +174,35 @@ def compare(
 # --- Options ----------------------------------------------------------------------------------------------------------
 
 
-def _parse(metrics: list[str], convention: str, select_by: str | None) -> list[str]:
+def _parse(metrics: Any, convention: str, select_by: str | None) -> list[str]:
     from plackett.cli.shared.measures import check_convention, parse_measures
 
     check_convention(convention)
     if select_by is not None and len(parse_measures(select_by, "--select-by")) > 1:
-        raise typer.BadParameter("--select-by takes one measure.")
+        raise click.BadParameter("--select-by takes one measure.")
     return parse_measures(metrics)
 
 
 def _contestants(
-    rankers: str, baseline: str | None, normalize: str | None, preparation: tuple[str | None, bool | None, str | None]
+    rankers: tuple[str, ...], baseline: str | None, normalize: str | None, preparation: Preparation
 ) -> list[Contestant]:
-    from plackett.cli.shared import own_parts
-    from plackett.cli.shared.parameters import usage_errors
+    from plackett.cli.shared import parameters
     from plackett.data.preprocessing.scaling import get_normalizer
     from plackett.evaluation.compare.comparison import BEST
-    from plackett.evaluation.compare.contestants import as_contestants, with_preparation
+    from plackett.evaluation.compare.contestants import as_contestants
+    from plackett.metrics.measure import split_measures
 
-    names = [name for name in (part.strip() for part in rankers.split(",")) if name]
+    names = [name for text in rankers for name in split_measures(text)]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise typer.BadParameter(f"--rankers: {twice[0]} is named twice.")
-    with usage_errors():
-        contestants = as_contestants([own_parts.ranker(name, "--rankers") for name in names])
-        contestants = [with_preparation(one, *preparation) for one in contestants]
+        raise click.BadParameter(f"--rankers: {twice[0]} is named twice.")
+    with parameters.usage_errors():
+        contestants = as_contestants([parameters.contestant(name, "--rankers") for name in names])
+        contestants = list(map(preparation.of, contestants))
         if normalize is not None:
             get_normalizer(normalize)
     names = [contestant.name for contestant in contestants]
     if baseline not in (None, BEST) and baseline not in names:
-        raise typer.BadParameter(f"--baseline {baseline} is not one of the rankers {', '.join(names)}.")
+        raise click.BadParameter(f"--baseline {baseline} is not one of the rankers {', '.join(names)}.")
     for contestant in contestants if normalize is not None else ():
         can_scale = "normalize" in contestant.estimator.get_params(deep=False)
         if can_scale and not any("normalize" in setting for setting in contestant.candidates()):
@@ -259,10 +216,10 @@ def _check_no_ranker(data: list[str]) -> None:
 
     for name in data[1:]:
         if not os.path.exists(name) and is_known(name):
-            raise typer.BadParameter(f"{name} is a ranker, not DATA. Separate rankers by commas: -r listmle,{name}.")
+            raise click.BadParameter(f"{name} is a ranker, not DATA. Separate rankers by commas: -r listmle,{name}.")
 
 
-def _source(data: list[str], folds: str | None, columns: Columns, *, zero_based: bool, cache: bool) -> tuple[Any, Any]:
+def _load(data: list[str], folds: str | None, source: Source) -> tuple[Any, Any]:
     """Return the data and the folds: the published ones unless a number is given."""
     from plackett.cli.shared import inputs
     from plackett.storage.file_names import has_parquet
@@ -270,19 +227,19 @@ def _source(data: list[str], folds: str | None, columns: Columns, *, zero_based:
     is_name = len(data) == 1 and inputs.is_known_name(data[0])
     is_folder = len(data) == 1 and os.path.isdir(data[0]) and not has_parquet(data[0])
     if is_name or is_folder:
-        if zero_based:
-            raise typer.BadParameter("--zero-based requires files.")
-        if cache:
-            raise typer.BadParameter("--cache requires files.")
-        if columns.given():
-            raise typer.BadParameter(f"--{next(iter(columns.given()))} requires a table.")
+        if source.zero_based:
+            raise click.BadParameter("--zero-based requires files.")
+        if source.cache:
+            raise click.BadParameter("--cache requires files.")
+        if columns := source.columns():
+            raise click.BadParameter(f"--{next(iter(columns))} requires a table.")
         if folds is None:
             has_folds = is_folder or _has_folds(data[0])
             folds = LETOR if has_folds else "5"
         return data[0], LETOR if folds == LETOR else int(folds)
     if folds == LETOR:
-        raise typer.BadParameter("--folds letor needs a known set's name, or a folder with S1..S5 or Fold1.., as DATA.")
-    return inputs.load_queries(data, zero_based=zero_based, cache=cache, columns=columns), int(folds or 5)
+        raise click.BadParameter("--folds letor needs a known set's name, or a folder with S1..S5 or Fold1.., as DATA.")
+    return inputs.load_queries(data, source), int(folds or 5)
 
 
 def _has_folds(name: str) -> bool:

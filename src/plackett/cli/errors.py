@@ -12,14 +12,13 @@ import re
 import sys
 from typing import Any
 
-import typer
+import click
 
 from plackett._names import did_you_mean, similar_names
 from plackett.cli.shared import output
 from plackett.exceptions import DataFormatError, DatasetNotFoundError, ModelFormatError, UnknownNameError
 
 FAILED, WRONG_USAGE = 1, 2
-UsageError: Any = typer.BadParameter.__base__  # click's; recent versions of typer have a copy of click inside
 OPTION_OF = {"n_splits": "--folds", "n_trials": "--trials"}
 MEANT = {  # words after "plackett" that other commands have -> what to write
     "help": "plackett --help",
@@ -45,23 +44,26 @@ HINTS = {
 }
 
 
-def show_error(error: Exception, verb: Any) -> int:
-    """Print an error of a verb, None for the command itself, and return the exit status."""
-    is_usage = isinstance(error, (UsageError, UnknownNameError))
+def show_error(error: Exception, verb: Any, path: str = "plackett") -> int:
+    """Print an error of a verb, None for the command itself, and return the exit status; ``path`` are its words."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(error.format_message(), err=True)
+        return WRONG_USAGE
+    is_usage = isinstance(error, (click.UsageError, UnknownNameError))
     message, hint = _message_and_hint(error, verb)
     if not isinstance(error, (DataFormatError, ModelFormatError, OSError)):  # their messages quote files
         message = _in_options(message, verb)
     if notes := getattr(error, "__notes__", None):
         hint = " ".join(notes)
     elif hint is None and is_usage:
-        hint = f"{'plackett' if verb is None else f'plackett {verb.name}'} --help shows the usage."
+        hint = f"{path} --help shows the usage."
     output.alert("error", message, hint)
     return WRONG_USAGE if is_usage else FAILED
 
 
 def _message_and_hint(error: Any, verb: Any) -> tuple[str, str | None]:
     """Return the message, and a hint if the message does not say what to do."""
-    if isinstance(error, UsageError):
+    if isinstance(error, click.UsageError):
         return _usage_message(error, verb), None
     if isinstance(error, UnknownNameError):
         names = ", ".join(dict.fromkeys(error.known))
@@ -107,26 +109,28 @@ def _usage_message(error: Any, verb: Any) -> str:
         return f"there is no option {name if name.isprintable() else repr(name)}.{did_you_mean(meant)}"
     if name is not None:
         return f"{name} needs a value." if "requires" in error.message else f"{name} takes no value."
-    if not isinstance(error, typer.BadParameter):
+    if not isinstance(error, click.BadParameter):
         return _sentence(error.message)
-    param = getattr(error, "param", None)
+    param = error.param
     if param is None:
         return error.message
     is_option = param.param_type_name == "option"
-    shown = param.opts[0] if is_option else param.metavar or str(param.name).upper()
-    if hasattr(error, "param_type"):
-        also = f" ({param.opts[1]})" if is_option and len(param.opts) > 1 else ""
+    names = sorted(param.opts, key=lambda name: name[:2] != "--")
+    shown = names[0] if is_option else param.metavar or str(param.name).upper()
+    if isinstance(error, click.MissingParameter):
+        also = next((f" ({name})" for name in param.opts if name != shown), "") if is_option else ""
         return f"{shown}{also} is missing."
-    cause: Any = error.__cause__
-    if hasattr(cause, "errors"):  # pydantic's, in recent versions of typer, which do not show the value
-        first = cause.errors()[0]
-        error.message = first["msg"].partition(", unable")[0].replace("Input", repr(first["input"]), 1)
     return f"{shown}: {_sentence(error.message)}"
 
 
 def options_of(verb: Any) -> list[str]:
-    """Return the options of a verb, long and short."""
-    return [] if verb is None else [option for param in verb.params for option in param.opts if option[0] == "-"]
+    """Return the options of a verb, long and short, with those of the ranker that is named."""
+    if verb is None:
+        return []
+    from plackett.cli.shared.rankers import RankerCommand, options_of, ranker_in
+
+    own = options_of(ranker_in(sys.argv[1:]) or "linear") if isinstance(verb, RankerCommand) else []
+    return [option for param in [*verb.params, *own] for option in param.opts if option[0] == "-"]
 
 
 def _in_options(message: str, verb: Any) -> str:

@@ -5,22 +5,22 @@ from __future__ import annotations
 import math
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from plackett.cli.shared import columns, completion
+from plackett.cli.shared import completion
 from plackett.cli.shared.options import (
-    CLICKS,
+    CONVENTION,
     METHOD,
-    AsCsv,
-    AsJson,
-    AsLatex,
-    AsMarkdown,
-    Cache,
-    Convention,
-    ZeroBased,
+    Show,
+    Source,
+    argument,
+    as_list,
+    command,
     flag,
+    measures_option,
+    option,
 )
 
 if TYPE_CHECKING:
@@ -29,154 +29,82 @@ if TYPE_CHECKING:
     from plackett.data.queries import Queries
     from plackett.evaluation.evaluate import Evaluation
 
-_CLICKS: dict[str, Any] = {"rich_help_panel": CLICKS, "show_default": False}
 
-
+@command()
+@argument("data", metavar="DATA_OR_QRELS", help="LETOR file, table, known set, or qrels.", complete=completion.data)
+@argument(
+    "scores", metavar="SCORES_OR_RUN", nargs=-1, required=True, callback=as_list,
+    help="Scores, a column, a model or a run; or several.",
+)  # fmt: skip
+@measures_option("Measures, comma-separated.", "ndcg@10,map,mrr")
+@CONVENTION
+@flag("--every-convention", help="All conventions side by side.", panel=METHOD)
+@option("--complete/--answered", default=None, help="Queries missing from the run: include, skip.", panel=METHOD)
+@flag("--reference-scores", help="Random order, best single feature.", panel=METHOD)
+@option("--baseline", metavar="NAME", help="The run to test against.")
+@option("--report", metavar="FILE.html", help="Several runs: write an HTML report.")
+@flag("-q", "--per-query", help="One line per query.")
+@Source.takes
+@Show.takes
 def evaluate(
-    data: Annotated[
-        str,
-        typer.Argument(
-            metavar="DATA_OR_QRELS",
-            help="LETOR file, table, known set, or qrels.",
-            autocompletion=completion.data,
-        ),
-    ],
-    scores: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="SCORES_OR_RUN",
-            help="Scores, a column, a model or a run; or several.",
-            show_default=False,
-        ),
-    ] = None,
-    metrics: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--metrics",
-            "-m",
-            metavar="NAMES",
-            help="Measures, comma-separated.",
-            show_default="ndcg@10,map,mrr",
-            autocompletion=completion.measures,
-        ),
-    ] = None,
-    convention: Convention = "standard",
-    every_convention: Annotated[bool, flag("--every-convention", "All conventions side by side.", METHOD)] = False,
-    complete: Annotated[
-        bool | None,
-        typer.Option(
-            "--complete/--answered", help="Queries missing from the run: include, skip.", rich_help_panel=METHOD
-        ),
-    ] = None,
-    reference_scores: Annotated[
-        bool,
-        flag("--reference-scores", "Random order, best single feature.", METHOD),
-    ] = False,
-    baseline: Annotated[
-        str | None,
-        typer.Option("--baseline", metavar="NAME", help="The run to test against."),
-    ] = None,
-    report: Annotated[
-        str | None, typer.Option("--report", metavar="FILE.html", help="Several runs: write an HTML report.")
-    ] = None,
-    per_query: Annotated[bool, typer.Option("--per-query", "-q", help="One line per query.")] = False,
-    clicks: Annotated[
-        str | None, typer.Option("--clicks", metavar="LOG", help="Evaluate rankings by a click log.", **_CLICKS)
-    ] = None,
-    estimator: Annotated[
-        str | None, typer.Option(metavar="NAME", help="ips, snips, clipped, dr; shuffled lists: rips, …", **_CLICKS)
-    ] = None,
-    propensities: Annotated[
-        str | None, typer.Option(metavar="FILE", help="A file, numbers, harvesting, em, trust, …", **_CLICKS)
-    ] = None,
-    candidates: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Candidates: session (lists), query.", **_CLICKS)
-    ] = None,
-    clip: Annotated[float | None, typer.Option(min=0.0, metavar="X", help="Smallest propensity.", **_CLICKS)] = None,
-    interval: Annotated[str | None, typer.Option(metavar="NAME", help="bootstrap, bernstein.", **_CLICKS)] = None,
-    level: Annotated[float | None, typer.Option(metavar="X", help="Confidence level (0.95).", **_CLICKS)] = None,
-    unit: Annotated[str | None, typer.Option(metavar="NAME", help="Unit: session, query.", **_CLICKS)] = None,
-    qid: columns.Qid = None,
-    label: columns.Label = None,
-    docid: columns.Docid = None,
-    drop: columns.Drop = None,
-    categorical: columns.Categorical = None,
-    sql: columns.Sql = None,
-    zero_based: ZeroBased = False,
-    cache: Cache = False,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
-    as_markdown: AsMarkdown = False,
-    as_latex: AsLatex = False,
+    data: str,
+    scores: list[str],
+    metrics: Any,
+    convention: str,
+    every_convention: bool,
+    complete: bool | None,
+    reference_scores: bool,
+    baseline: str | None,
+    report: str | None,
+    per_query: bool,
+    source: Source,
+    show: Show,
 ) -> None:
-    """Measure a ranking: a LETOR file and scores, a table and a column, or qrels and a run. Several are compared.
-
-    With --clicks LOG, measure runs, models or "logged", the order of the log.
-    """
-    from plackett.cli.evaluating import clicks as by_clicks
+    """Measure a ranking: a LETOR file and scores, a table and a column, or qrels and a run. Several are compared."""
     from plackett.cli.shared import comparisons, inputs, measures, output
 
-    form = output.chosen_format(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
-    named = columns.columns_of(qid, label, docid, drop, categorical, sql)
-    about_clicks = {"propensities": propensities, "estimator": estimator, "candidates": candidates, "clip": clip}
-    about_clicks |= {"interval": interval, "level": level, "unit": unit}
-    found = by_clicks.options_of(clicks, about_clicks)
-    if found is not None:
-        others = {"every-convention": every_convention, "reference-scores": reference_scores, "baseline": baseline}
-        others |= {"report": report, "per-query": per_query, "answered": complete is not None, "cache": cache}
-        others |= {"zero-based": zero_based, **named.given()}
-        for name, value in others.items():
-            if value:
-                raise typer.BadParameter(f"--{name} cannot be combined with --clicks.")
-        if convention != "standard":
-            raise typer.BadParameter("--convention cannot be combined with --clicks.")
-        by_clicks.evaluate_clicks(found, [data, *(scores or [])], metrics, form)
-        return
-    if not scores:
-        raise typer.BadParameter("SCORES_OR_RUN is missing: give scores, a model or a run, or --clicks LOG.")
+    form = show.form
     is_comparison = len(scores) > 1
     if is_comparison:
         if every_convention or reference_scores:
-            raise typer.BadParameter("--every-convention and --reference-scores require a single run.")
+            raise click.BadParameter("--every-convention and --reference-scores require a single run.")
         comparisons.check_per_query(form, per_query)
         comparisons.check_report(report)
     elif baseline is not None or report is not None:
-        raise typer.BadParameter("--baseline and --report need at least two runs.")
-    if every_convention and (as_markdown or as_latex or reference_scores or per_query):
-        raise typer.BadParameter("--every-convention can only be combined with --json and --csv.")
-    if as_csv and reference_scores and not every_convention:
-        raise typer.BadParameter(
+        raise click.BadParameter("--baseline and --report need at least two runs.")
+    if every_convention and (form in ("markdown", "latex") or reference_scores or per_query):
+        raise click.BadParameter("--every-convention can only be combined with --json and --csv.")
+    if form == "csv" and reference_scores and not every_convention:
+        raise click.BadParameter(
             "--csv writes the table per query, without reference scores; try --json --reference-scores."
         )
     if per_query and form in ("markdown", "latex"):
-        raise typer.BadParameter("--markdown and --latex show the summary; for all queries use --csv or --json.")
+        raise click.BadParameter("--markdown and --latex show the summary; for all queries use --csv or --json.")
     is_name = inputs.is_known_name(data)
-    is_table = not is_name and _is_table(data, scores, named)
+    is_table = not is_name and _is_table(data, scores, source)
     inputs.check_exists(*([data] if is_table else scores if is_name else [data, *scores]))
     measures.check_convention(convention)
-    wanted = measures.parse_measures(metrics or "ndcg@10,map,mrr")
+    wanted = measures.parse_measures(metrics)
     with_subtopics = measures.need_subtopics(wanted)
     if is_table:
-        if cache:
-            raise typer.BadParameter("--cache applies only to LETOR and Parquet files, without named columns.")
-        labels, rankings = _load_table(data, scores, named, with_features=reference_scores)
+        if source.cache:
+            raise click.BadParameter("--cache applies only to LETOR and Parquet files, without named columns.")
+        labels, rankings = _load_table(data, scores, source, with_features=reference_scores)
     else:
-        if named.given():
-            raise typer.BadParameter(f"--{next(iter(named.given()))} names a column, but {data} is not a table.")
-        labels, rankings = _load(
-            data, scores, is_name=is_name, zero_based=zero_based, cache=cache, subtopics=with_subtopics
-        )
+        if columns := source.columns():
+            raise click.BadParameter(f"--{next(iter(columns))} names a column, but {data} is not a table.")
+        labels, rankings = _load(data, scores, source, is_name=is_name, subtopics=with_subtopics)
     from plackett.data.trec.qrels import Qrels
 
     if complete is not None and not isinstance(labels, Qrels):
-        raise typer.BadParameter("--complete and --answered require qrels and a run.")
+        raise click.BadParameter("--complete and --answered require qrels and a run.")
     if is_comparison:
         from plackett.evaluation.compare.comparison import BEST
         from plackett.evaluation.compare.runs import compare_runs
 
         runs = dict(zip(_names(scores, rankings), rankings, strict=True))
         if baseline not in (None, BEST, *runs):
-            raise typer.BadParameter(f"--baseline {baseline} is not one of the runs {', '.join(runs)}.")
+            raise click.BadParameter(f"--baseline {baseline} is not one of the runs {', '.join(runs)}.")
         compared = compare_runs(
             labels,
             runs,
@@ -190,14 +118,14 @@ def evaluate(
         return
     values = rankings[0]
     if every_convention:
-        _print_every(labels, values, wanted, complete, as_json=as_json, as_csv=as_csv)
+        _print_every(labels, values, wanted, complete, form)
         return
     from plackett.evaluation.evaluate import evaluate as run
 
     result = run(
         labels, values, metrics=wanted, convention=convention, complete=complete, reference_scores=reference_scores
     )
-    if as_json:
+    if form == "json":
         output.write_json(result.to_dict(per_query=per_query))
         return
     if form == "table":
@@ -207,15 +135,13 @@ def evaluate(
     _print_notes(result)
 
 
-def _load(
-    data: str, scores: list[str], *, is_name: bool, zero_based: bool, cache: bool, subtopics: bool
-) -> tuple[Any, list[Any]]:
+def _load(data: str, scores: list[str], how: Source, *, is_name: bool, subtopics: bool) -> tuple[Any, list[Any]]:
     from plackett.cli.shared import inputs
     from plackett.storage.opening import rereadable
 
     source = rereadable(data)
     if is_name or inputs.is_letor(source):
-        queries = inputs.load_queries([source], zero_based=zero_based, cache=cache)
+        queries = inputs.load_queries([source], how)
         found = [_scores(name, queries, data) for name in scores]
         for name, values in zip(scores, found, strict=True):
             if values.size != queries.n_docs:
@@ -228,7 +154,7 @@ def _load(
     return judged, [read_trec_run(name) for name in scores]
 
 
-def _is_table(data: str, scores: list[str], named: columns.Columns) -> bool:
+def _is_table(data: str, scores: list[str], named: Source) -> bool:
     """Return whether columns of a CSV, TSV, Arrow or Parquet file are needed."""
     from plackett.cli.shared import inputs
     from plackett.data.tables.files import is_file_of_columns
@@ -236,12 +162,12 @@ def _is_table(data: str, scores: list[str], named: columns.Columns) -> bool:
     from plackett.storage import file_names
 
     if file_names.is_table(data) or is_database(data):
-        return bool(named.given()) or not all(map(inputs.is_run, scores))
-    return bool(named.given() or not all(map(os.path.exists, scores))) and is_file_of_columns(data)
+        return bool(named.columns()) or not all(map(inputs.is_run, scores))
+    return bool(named.columns() or not all(map(os.path.exists, scores))) and is_file_of_columns(data)
 
 
 def _load_table(
-    data: str, scores: list[str], named: columns.Columns, *, with_features: bool
+    data: str, scores: list[str], named: Source, *, with_features: bool
 ) -> tuple[Queries, list[np.ndarray]]:
     """Return the queries of a table and the scores: columns of it, models, or files."""
     from plackett.cli.shared import models
@@ -249,12 +175,12 @@ def _load_table(
     from plackett.data.tables.files import id_columns, read_columns
     from plackett.data.tables.frames import from_frame
 
-    given = named.given()
+    given = named.columns()
     table = read_columns(data, ids=id_columns(named.qid, named.docid), sql=given.pop("sql", None))
     for name in scores:
         if name not in table.column_names and not os.path.exists(name):
             hint = columns_in_words(name, table.column_names)
-            raise typer.BadParameter(f"{name} is neither a column of {data} nor a file. {hint}")
+            raise click.BadParameter(f"{name} is neither a column of {data} nor a file. {hint}")
     dropped = dict.fromkeys([*given.pop("drop", ()), *(name for name in scores if name in table.column_names)])
     labels = given.get("label", "label")
     features: dict[str, Any] = {"drop": [name for name in dropped if name != labels]}
@@ -293,7 +219,7 @@ def _names(paths: list[str], rankings: list[Any]) -> list[str]:
         if all(names) and len(set(names)) == len(names):
             return names
     if len(set(paths)) < len(paths):
-        raise typer.BadParameter(f"{next(path for path in paths if paths.count(path) > 1)} is given twice.")
+        raise click.BadParameter(f"{next(path for path in paths if paths.count(path) > 1)} is given twice.")
     return paths
 
 
@@ -307,13 +233,13 @@ def _print_notes(result: Evaluation) -> None:
         output.note(f"best feature by {metric}: {feature}")
 
 
-def _print_every(labels, values, metrics: list[str], complete: bool | None, *, as_json: bool, as_csv: bool) -> None:
+def _print_every(labels, values, metrics: list[str], complete: bool | None, form: str) -> None:
     from plackett._tables import Column, Table
     from plackett.cli.shared import output
     from plackett.evaluation.evaluate import evaluate_every_convention
 
     results = evaluate_every_convention(labels, values, metrics=metrics, complete=complete)
-    if as_json:
+    if form == "json":
         plain = {n: r.to_dict(per_query=False) if not isinstance(r, str) else {"error": r} for n, r in results.items()}
         output.write_json(plain)
         return
@@ -327,6 +253,6 @@ def _print_every(labels, values, metrics: list[str], complete: bool | None, *, a
             n_counted = int((result.values == result.values).any(axis=1).sum())
             rows.append([name, *result.mean().values(), n_counted])
     table = Table([Column("convention", "text"), *map(Column, metrics), Column("queries", digits=0)], rows)
-    output.write(table.to_csv() if as_csv else table.to_text())
+    output.write(table.to_csv() if form == "csv" else table.to_text())
     for problem in problems:
         output.note(problem)

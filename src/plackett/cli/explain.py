@@ -2,54 +2,46 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from plackett.cli.shared.columns import Categorical, Docid, Drop, Label, Qid, Sql, columns_of
-from plackett.cli.shared.options import AsCsv, AsJson, Cache, Data, ZeroBased
+from plackett.cli.shared.options import JSON, MODEL, OUTPUT, Source, command, data_argument, flag, option
 
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
 
 
+@command()
+@MODEL
+@data_argument()
+@option("--query", metavar="ID", required=True, help="The id of the query.")
+@option("--above", metavar="DOC", help="A document: its name in DATA, or its row in the query, counted from 0.")
+@option("--below", metavar="DOC", help="A document to compare with.")
+@Source.takes
+@JSON
+@flag("--csv", "as_csv", help="Print CSV.", panel=OUTPUT)
 def explain(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model of plackett train or another tool.")],
-    data: Data,
-    query: Annotated[str, typer.Option("--query", metavar="ID", help="The id of the query.")],
-    above: Annotated[
-        str | None,
-        typer.Option(metavar="DOC", help="A document: its name in DATA, or its row in the query, counted from 0."),
-    ] = None,
-    below: Annotated[str | None, typer.Option(metavar="DOC", help="A document to compare with.")] = None,
-    qid: Qid = None,
-    label: Label = None,
-    docid: Docid = None,
-    drop: Drop = None,
-    categorical: Categorical = None,
-    sql: Sql = None,
-    zero_based: ZeroBased = False,
-    cache: Cache = False,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
+    model: str,
+    data: list[str],
+    query: str,
+    above: str | None,
+    below: str | None,
+    source: Source,
+    as_json: bool,
+    as_csv: bool,
 ) -> None:
     """Show what each feature adds to the scores of a query's documents, or why one ranks above another."""
     from plackett.cli.shared import inputs, models, output
 
     if (above is None) != (below is None):
-        raise typer.BadParameter("--above and --below must be given together.")
-    output.chosen_format(json=as_json, csv=as_csv)
+        raise click.BadParameter("--above and --below must be given together.")
+    if as_json and as_csv:
+        raise click.BadParameter("choose one of --json and --csv.")
     inputs.check_exists(model)
     inputs.check_data(data)
     ranker = models.load_ranker(model)
-    queries = inputs.load_queries(
-        data,
-        zero_based=zero_based,
-        cache=cache,
-        columns=columns_of(qid, label, docid, drop, categorical, sql),
-        needs_labels=False,
-        features=ranker.feature_names_,
-    )
+    queries = inputs.load_queries(data, source, needs_labels=False, features=ranker.feature_names_)
     chosen = _query(models.for_model(queries, ranker, models.name_of_data(data), model), query)
     found = _explanation(ranker, chosen, above, below, None if as_json or as_csv else _shown_names(chosen))
     if as_json:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from plackett.cli.shared import completion
-from plackett.cli.shared.options import ZeroBased
+from plackett.cli.shared.options import FILES, MODEL, Source, command, flag, option
 
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
@@ -25,36 +25,37 @@ LOADING = {  # what loads the file of a target
 }
 
 
+@command()
+@MODEL
+@option(
+    "--to", metavar="TARGET", required=True, complete=completion.of_names(TARGETS),
+    help=f"{', '.join(TARGETS[:-1])} or {TARGETS[-1]}.",
+)  # fmt: skip
+@option(
+    "-o",
+    "--output",
+    "target",
+    metavar="FILE",
+    default="-",
+    show_default=False,
+    help="Output file; - is standard output.",
+)
+@option("--features", metavar="FILE", help="Names of the features, one per line, in their order.")
+@option("--check", metavar="DATA", help="A LETOR file on which to compare scores.")
+@option("--name", metavar="NAME", help="Name of the exported model (plackett).")
+@option("--store", metavar="NAME", help="Solr's feature store.")
+@option("--dtype", metavar="TYPE", help="onnx: float32 or float64 (float32).")
+@flag("--zero-based", help="Feature numbers of files start at 0.", panel=FILES)
 def export(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model of plackett train or another tool.")],
-    to: Annotated[
-        str,
-        typer.Option(
-            "--to",
-            metavar="TARGET",
-            help=f"{', '.join(TARGETS[:-1])} or {TARGETS[-1]}.",
-            autocompletion=completion.of_names(TARGETS),
-        ),
-    ],
-    target: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Output file; - is standard output.")
-    ] = "-",
-    features: Annotated[
-        str | None,
-        typer.Option("--features", metavar="FILE", help="Names of the features, one per line, in their order."),
-    ] = None,
-    check: Annotated[
-        str | None,
-        typer.Option("--check", metavar="DATA", help="A LETOR file on which to compare scores."),
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="Name of the exported model (plackett).")
-    ] = None,
-    store: Annotated[str | None, typer.Option("--store", metavar="NAME", help="Solr's feature store.")] = None,
-    dtype: Annotated[
-        str | None, typer.Option("--dtype", metavar="TYPE", help="onnx: float32 or float64 (float32).")
-    ] = None,
-    zero_based: ZeroBased = False,
+    model: str,
+    to: str,
+    target: str,
+    features: str | None,
+    check: str | None,
+    name: str | None,
+    store: str | None,
+    dtype: str | None,
+    zero_based: bool,
 ) -> None:
     """Write a linear model, trees or a net for Elasticsearch, OpenSearch, Solr, Vespa, RankLib or ONNX, or as JSON."""
     from plackett.cli.shared import inputs, models, output
@@ -67,11 +68,11 @@ def export(
         check_choice(to, "to", tuple(OPTIONS))
         checked_options(to, {"name": name, "store": store, "dtype": dtype})
     if "-" in (model, features) or (check == "-" and model == "-"):
-        raise typer.BadParameter("only --check can be standard input (-).")
+        raise click.BadParameter("only --check can be standard input (-).")
     if target != "-":
         output.check_target(target, "exported model")
     elif to == "onnx" and sys.stdout.isatty():
-        raise typer.BadParameter("an ONNX model is binary; give --output FILE.")
+        raise click.BadParameter("an ONNX model is binary; give --output FILE.")
     inputs.check_exists(model, *([] if features is None else [features]))
     if check is not None:
         inputs.check_data([check])
@@ -108,5 +109,5 @@ def _read_names(path: str) -> list[str]:
 def _rows(check: str, ranker: Any, model: str, *, zero_based: bool) -> Queries:
     from plackett.cli.shared import inputs, models
 
-    queries = inputs.load_queries([check], zero_based=zero_based, cache=False)
+    queries = inputs.load_queries([check], Source(zero_based=zero_based))
     return models.for_model(queries, ranker, models.name_of_data([check]), model)

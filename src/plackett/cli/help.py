@@ -1,32 +1,36 @@
 """Help of a verb on one screen, in panels.
 
-An option without ``rich_help_panel`` is explained by ``--help``. Options in a panel are listed there by name, and
-explained by ``--help-all``, unless a verb has too few of them to save lines.
+An option without a panel is explained by ``--help``. Options in a panel are listed there by name, and explained by
+``--help-all``, unless a verb has too few of them to save lines.
 """
 
 from __future__ import annotations
 
-import copy
 import inspect
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any
 
-from typer.core import TyperCommand
+import click
 
+from plackett._names import did_you_mean, similar_names
 from plackett.cli.shared import output
+from plackett.cli.verbs import VERBS
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+SETTINGS = {"help_option_names": ["-h", "--help"]}
 HELP_ALL = "--help-all"
-METAVARS = {int: "N", float: "X", str: "TEXT"}  # for options without a metavar
+METAVARS = {"integer": "N", "integer range": "N", "float": "X", "float range": "X", "text": "TEXT"}
 COMMAND, NAME = "bold cyan", "bold"
 FEW = 2  # options in panels that ``--help`` explains too
 
 
-class VerbCommand(TyperCommand):
+class Command(click.Command):
     """A command with ``--help`` on one screen and ``--help-all``."""
+
+    explained = ""  # a panel that ``--help`` explains, too
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, with ``--help-all``."""
@@ -36,14 +40,53 @@ class VerbCommand(TyperCommand):
                 output.write(help_of_verb(self, ctx, is_full=True))
                 ctx.exit()
 
-        *params, usual = super().get_params(ctx)
-        full: Any = copy.copy(usual)  # versions of typer build options in different ways
-        full.name, full.opts, full.callback, full.help = "help_all", [HELP_ALL], show, "Explain all options."
-        return [*params, usual, full]
+        full = click.Option(
+            [HELP_ALL], is_flag=True, is_eager=True, expose_value=False, callback=show, help="Explain all options."
+        )
+        return [*super().get_params(ctx), full]
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help on one screen."""
         formatter.write(help_of_verb(self, ctx, is_full=False))
+
+
+class Group(click.Group):
+    """A verb with commands of its own. Words that name none of them go to the command without a name, if it has one."""
+
+    command_class = Command
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Insert the name of the command without a name."""
+        if "" in self.commands and (args[:1] or ["-"])[0] not in self.commands:
+            args = ["", *args]
+        return super().parse_args(ctx, args)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names in the order of their definition."""
+        return [name for name in self.commands if name]
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command and its arguments; for an unknown one, fail and name those that exist."""
+        if args[0] not in self.commands:
+            names = self.list_commands(ctx)
+            *first, last = names
+            ctx.fail(
+                f"there is no {ctx.command_path} {args[0]!r}.{did_you_mean(similar_names(args[0], names))} "
+                f"Its commands are {', '.join(first)} and {last}."
+            )
+        return super().resolve_command(ctx, args)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands."""
+        path = ctx.command_path
+        console = _console()
+        with console.capture() as captured:
+            console.print(f"Usage: {path} COMMAND …; {path} COMMAND --help explains a command.", markup=False)
+            console.print(_text_of(self), markup=False)
+            rows = [(name, _text_of(self.commands[name]).partition("\n")[0]) for name in self.list_commands(ctx)]
+            _print_panels(console, {"Commands": _grid(rows, COMMAND)})
+            _print_examples(console, path)
+        formatter.write(captured.get())
 
 
 def help_of_verb(command: Any, ctx: Any, *, is_full: bool) -> str:
@@ -67,62 +110,76 @@ def help_of_verbs(panels: dict[str, list[tuple[str, str]]], options: Iterable[tu
 
 
 def _print_verb(console: Console, command: Any, ctx: Any, is_full: bool) -> None:
-    console.print(f"Usage: {ctx.command_path} {' '.join(_usage(command, ctx))}", markup=False)
-    console.print(inspect.cleandoc(command.help or "").replace("\n\n", "\n"), markup=False)
-    hints = get_type_hints(inspect.unwrap(command.callback))
-    main: list[tuple[Any, Any]] = []
-    others: dict[str, list[tuple[Any, Any]]] = {}
+    path = ctx.command_path.strip()
+    console.print(f"Usage: {path} {' '.join(_usage(command, ctx))}", markup=False)
+    console.print(_text_of(command), markup=False)
+    main: list[Any] = []
+    others: dict[str, list[Any]] = {}
     for param in sorted(command.get_params(ctx), key=lambda param: param.param_type_name):  # arguments first
         if param.name in ("help", "help_all") or getattr(param, "hidden", False):
             continue
-        panel = getattr(param, "rich_help_panel", None)
-        (main if panel is None else others.setdefault(panel, [])).append((param, hints.get(param.name, str)))
+        panel = getattr(param, "panel", None)
+        (main if panel is None else others.setdefault(panel, [])).append(param)
     is_full = is_full or sum(map(len, others.values())) <= FEW
-    explained = {"Options": main, **others} if is_full else {"Options": main}
-    panels = {title: _grid(_row(param, kind, ctx) for param, kind in params) for title, params in explained.items()}
-    if not is_full:
-        names = [(panel, " ".join(map(_long_name, params))) for panel, params in others.items()]
-        panels[f"More options: {ctx.command_path} {HELP_ALL}"] = _grid(names)
+    explained = {
+        "Options": main,
+        **{title: own for title, own in others.items() if is_full or title == command.explained},
+    }
+    panels = {title: _grid(row_of(param, ctx) for param in params) for title, params in explained.items()}
+    folded = {title: own for title, own in others.items() if title not in explained}
+    if folded:
+        names = [(panel, " ".join(map(_long_name, params))) for panel, params in folded.items()]
+        panels[f"More options: {path} {HELP_ALL}"] = _grid(names)
     _print_panels(console, panels)
-    for example in (command.epilog or "").splitlines():
-        console.print(f"Example: {example}", markup=False, soft_wrap=True)
+    _print_examples(console, path)
+
+
+def _text_of(command: Any) -> str:
+    return inspect.cleandoc(command.help or "").replace("\n\n", "\n").replace("\b\n", "")
+
+
+def _print_examples(console: Console, path: str) -> None:
+    """Print the examples of a verb, or those of one of its commands."""
+    words = path.split()[1:]
+    for example in VERBS[words[0]].examples if words and words[0] in VERBS else ():
+        if f"{example} ".startswith(f"{' '.join(words)} "):
+            console.print(f"Example: plackett {example}", markup=False, soft_wrap=True)
 
 
 def _usage(command: Any, ctx: Any) -> list[str]:
     arguments = [param for param in command.get_params(ctx) if param.param_type_name == "argument"]
-    shown = [(param, f"{_metavar(param, str)}{'…' if param.nargs == -1 else ''}") for param in arguments]
+    shown = [(param, f"{_metavar(param)}{'…' if param.nargs == -1 else ''}") for param in arguments]
     return [*(text if param.required else f"[{text}]" for param, text in shown), "[OPTIONS]"]
 
 
-def _row(param: Any, kind: Any, ctx: Any) -> tuple[str, str]:
+def row_of(param: Any, ctx: Any) -> tuple[str, str]:
     """Return the names of a parameter with its value, and its text with the default."""
     text = getattr(param, "help", None) or ""
+    if param.param_type_name == "argument":
+        return _metavar(param), text
     shown = param.show_default if isinstance(param.show_default, str) else _default(param, ctx)
     if shown:
         text = f"{text.rstrip('.')} ({shown})."
-    if param.param_type_name == "argument":
-        return _metavar(param, kind), text
     names = ", ".join(sorted([*param.opts, *param.secondary_opts], key=lambda name: name.startswith("--")))
     return (
-        names if param.is_flag else f"{names} {_metavar(param, kind)}",
+        names if param.is_flag else f"{names} {_metavar(param)}",
         f"Required. {text}" if param.required else text,
     )
 
 
 def _default(param: Any, ctx: Any) -> str:
-    value = param.get_default(ctx, call=False) if param.show_default else None
+    value = param.to_info_dict().get("default") if param.show_default else None
     return "" if value is None or value is False or value in ("", (), []) else f"{value}"
 
 
-def _metavar(param: Any, kind: Any) -> str:
+def _metavar(param: Any) -> str:
     if param.metavar:
         return param.metavar
-    kinds = [one for one in METAVARS if one is kind or one in get_args(kind)]
-    return METAVARS[kinds[0]] if kinds and param.param_type_name == "option" else str(param.name).upper()
+    return METAVARS.get(param.type.name, "TEXT") if param.param_type_name == "option" else str(param.name).upper()
 
 
-def _long_name(named: tuple[Any, Any]) -> str:
-    return next((name for name in named[0].opts if name.startswith("--")), named[0].opts[0])
+def _long_name(param: Any) -> str:
+    return next((name for name in param.opts if name.startswith("--")), param.opts[0])
 
 
 # --- Drawing ----------------------------------------------------------------------------------------------------------

@@ -6,12 +6,12 @@ import os
 import shlex
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from plackett.cli.shared import completion
-from plackett.cli.shared.options import FILES, AsJson, Quiet
+from plackett.cli.shared.options import FILES, JSON, QUIET, argument, as_list, command, flag, option
 
 if TYPE_CHECKING:
     from plackett.data.documents.collections import TextCollection
@@ -22,40 +22,31 @@ COLLECTIONS = ("cranfield", "cisi", "cacm", "adi")
 LINKS = {"python-stdlib": "containment", "cacm": "citation", "cisi": "cocitation"}  # used for PageRank
 
 
+@command()
+@argument(
+    "sources", metavar="SOURCE", nargs=-1, required=True, callback=as_list, complete=completion.texts,
+    help="Folders or files: text, Markdown, HTML, JSONL, JSON, CSV, TSV; stdlib; a collection.",
+)  # fmt: skip
+@option("-o", "--output", "target", metavar="FOLDER", required=True, help="Folder of the index.")
+@flag("--positions", help="Store word positions, for phrases in --boolean.")
+@option("--stem", metavar="LANGUAGE", help="A Snowball stemmer, such as english.")
+@flag("--all-words", help="Keep English stop words.")
+@option("--encoding", metavar="NAME", default="utf-8", help="Encoding of the files.", panel=FILES)
+@option("--fields", metavar="NAMES", help="Fields to index, with commas.", show_default="all")
+@option("--collection", metavar="NAME", help=f"Format of the folder SOURCE: {', '.join(COLLECTIONS)}.", panel=FILES)
+@JSON
+@QUIET
 def index(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SOURCE",
-            help="Folders or files: text, Markdown, HTML, JSONL, JSON, CSV, TSV; stdlib; a collection.",
-            autocompletion=completion.texts,
-        ),
-    ],
-    target: Annotated[str, typer.Option("--output", "-o", metavar="FOLDER", help="Folder of the index.")],
-    positions: Annotated[
-        bool, typer.Option("--positions", help="Store word positions, for phrases in --boolean.")
-    ] = False,
-    stem: Annotated[
-        str | None, typer.Option("--stem", metavar="LANGUAGE", help="A Snowball stemmer, such as english.")
-    ] = None,
-    all_words: Annotated[bool, typer.Option("--all-words", help="Keep English stop words.")] = False,
-    encoding: Annotated[
-        str, typer.Option("--encoding", metavar="NAME", help="Encoding of the files.", rich_help_panel=FILES)
-    ] = "utf-8",
-    fields: Annotated[
-        str | None, typer.Option("--fields", metavar="NAMES", help="Fields to index, with commas.", show_default="all")
-    ] = None,
-    collection: Annotated[
-        str | None,
-        typer.Option(
-            "--collection",
-            metavar="NAME",
-            help=f"Format of the folder SOURCE: {', '.join(COLLECTIONS)}.",
-            rich_help_panel=FILES,
-        ),
-    ] = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    sources: list[str],
+    target: str,
+    positions: bool,
+    stem: str | None,
+    all_words: bool,
+    encoding: str,
+    fields: str | None,
+    collection: str | None,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Index texts, so that they can be searched."""
     from plackett._progress import Progress, is_watched
@@ -66,11 +57,11 @@ def index(
     start = time.perf_counter()
     wanted = None if fields is None else [name.strip() for name in fields.split(",") if name.strip()]
     if wanted == []:
-        raise typer.BadParameter("--fields names no field.")
+        raise click.BadParameter("--fields names no field.")
     if collection is not None:
         check_choice(collection, "collection", COLLECTIONS)
         if len(sources) != 1:
-            raise typer.BadParameter("--collection takes one folder as SOURCE.")
+            raise click.BadParameter("--collection takes one folder as SOURCE.")
     _check_encoding(encoding)
     known = _collection(sources, collection)
     from plackett.text import Analyser, build_index
@@ -171,4 +162,4 @@ def _check_encoding(encoding: str) -> None:
     try:
         "".encode(encoding)
     except (LookupError, ValueError):
-        raise typer.BadParameter(f"--encoding {encoding!r} is unknown; try utf-8, latin-1 or utf-16.") from None
+        raise click.BadParameter(f"--encoding {encoding!r} is unknown; try utf-8, latin-1 or utf-16.") from None

@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from plackett.cli.shared import completion
-from plackett.cli.shared.columns import Categorical, Docid, Drop, Label, Qid, Sql, columns_of
-from plackett.cli.shared.options import AsJson, Cache, ZeroBased
+from plackett.cli.shared.options import JSON, Source, command, data_argument, flag, option
 
 
-def info(
-    data: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="DATA", help="LETOR files or tables, '-', a known set; or a model.", autocompletion=completion.data
-        ),
-    ],
-    qid: Qid = None,
-    label: Label = None,
-    docid: Docid = None,
-    drop: Drop = None,
-    categorical: Categorical = None,
-    sql: Sql = None,
-    zero_based: ZeroBased = False,
-    relevant_from: Annotated[float, typer.Option(help="Smallest label that counts as relevant.")] = 1.0,
-    cache: Cache = False,
-    columns: Annotated[bool, typer.Option("--columns", help="Print a table of the columns.")] = False,
-    as_json: AsJson = False,
-) -> None:
+@command()
+@data_argument("LETOR files or tables, '-', a known set; or a model.")
+@Source.takes
+@option("--relevant-from", type=float, metavar="X", default=1.0, help="Smallest label that counts as relevant.")
+@flag("--columns", help="Print a table of the columns.")
+@JSON
+def info(data: list[str], source: Source, relevant_from: float, columns: bool, as_json: bool) -> None:
     """Describe judged lists (sizes, labels, columns, and what to look at before a fit) or a trained model."""
     from plackett.cli.shared import inputs, models, output
     from plackett.storage.opening import rereadable
@@ -43,13 +27,7 @@ def info(
         else:
             output.write_pairs(_rows_of_model(found))
         return
-    queries = inputs.load_queries(
-        sources,
-        zero_based=zero_based,
-        cache=cache,
-        columns=columns_of(qid, label, docid, drop, categorical, sql),
-        needs_labels=label is not None,
-    )
+    queries = inputs.load_queries(sources, source, needs_labels=source.label is not None)
     if columns:
         output.write_table(queries.describe_columns())
         return

@@ -3,81 +3,72 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
 from plackett.cli.shared import completion
-from plackett.cli.shared.options import METHOD, AsJson, Cache, Seed, ZeroBased
-
-SIMULATE, VERDICT = "simulate", "verdict"
-USAGE = (
-    f"expected: plackett interleave {SIMULATE} DATA --ranker-a WHAT --ranker-b WHAT, "
-    f"or plackett interleave {VERDICT} LOG."
+from plackett.cli.shared.options import (
+    FILES,
+    JSON,
+    METHOD,
+    SEED,
+    Number,
+    Source,
+    argument,
+    data_argument,
+    flag,
+    group_of_commands,
+    option,
 )
-USER, LOGGED = "Simulated users", "Verdict"
+
+USER = "Simulated users"
+LEVEL = option("--level", metavar="X", type=float, default=0.95, help="Level of the interval.", panel=METHOD)
 
 
-def interleave(
-    words: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="simulate DATA | verdict LOG",
-            help="Judged lists; or a log of plackett serve.",
-            autocompletion=completion.task_and((SIMULATE, VERDICT), completion.data),
-        ),
-    ],
-    ranker_a: Annotated[
-        str | None,
-        typer.Option("--ranker-a", "-a", metavar="WHAT", help="First ranker: feature, run, scores or model."),
-    ] = None,
-    ranker_b: Annotated[str | None, typer.Option("--ranker-b", "-b", metavar="WHAT", help="Second ranker.")] = None,
-    method: Annotated[
-        str,
-        typer.Option(
-            "--method",
-            "-m",
-            metavar="NAME",
-            help="team-draft, optimised, probabilistic, team-draft-multileave, pairwise-preference.",
-            autocompletion=completion.names_in("plackett.clicks.interleaving.methods", "METHODS"),
-        ),
-    ] = "team-draft",
-    credit: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="optimised: linear (default) or inverse.", rich_help_panel=METHOD),
-    ] = None,
-    sessions: Annotated[int, typer.Option("--sessions", "-n", min=1, help="Sessions of the test.")] = 10_000,
-    k: Annotated[int, typer.Option("-k", min=1, help="Documents in a list.")] = 10,
-    user: Annotated[
-        str, typer.Option(metavar="NAME", help="pbm, cascade, ubm or trust.", rich_help_panel=USER)
-    ] = "pbm",
-    eta: Annotated[float, typer.Option(min=0, help="Strength of the position bias.", rich_help_panel=USER)] = 1.0,
-    epsilon: Annotated[
-        float, typer.Option(min=0, max=1, help="Chance of a click on label 0.", rich_help_panel=USER)
-    ] = 0.1,
-    sessions_per_user: Annotated[
-        float, typer.Option(min=1, help="Sessions per user, the unit of the test.", rich_help_panel=USER)
-    ] = 1.0,
-    level: Annotated[float, typer.Option(help="Level of the interval.", rich_help_panel=METHOD)] = 0.95,
-    margin: Annotated[
-        float | None, typer.Option(help="Smallest preference that matters.", rich_help_panel=LOGGED)
-    ] = None,
-    lists_per_user: Annotated[
-        int, typer.Option("--lists-per-user", min=1, help="Clicked lists that count per user.", rich_help_panel=LOGGED)
-    ] = 1,
-    is_over: Annotated[
-        bool, typer.Option("--over", help="Also count users with too few lists.", rich_help_panel=LOGGED)
-    ] = False,
-    seed: Seed = 0,
-    zero_based: ZeroBased = False,
-    cache: Cache = False,
-    as_json: AsJson = False,
+@group_of_commands()
+def interleave() -> None:
+    """Plan an interleaved test of two rankers, or read the verdict of one from its log."""
+
+
+@interleave.command()
+@data_argument()
+@option("-a", "--ranker-a", metavar="WHAT", required=True, help="First ranker: feature, run, scores or model.")
+@option("-b", "--ranker-b", metavar="WHAT", required=True, help="Second ranker.")
+@option(
+    "-m", "--method", metavar="NAME", default="team-draft",
+    complete=completion.names_in("plackett.clicks.interleaving.methods", "METHODS"),
+    help="team-draft, optimised, probabilistic, team-draft-multileave, pairwise-preference.",
+)  # fmt: skip
+@option("--credit", metavar="NAME", help="optimised: linear (default) or inverse.", panel=METHOD)
+@option("-n", "--sessions", type=click.IntRange(min=1), default=10_000, help="Sessions of the test.")
+@option("-k", type=click.IntRange(min=1), default=10, help="Documents in a list.")
+@option("--user", metavar="NAME", default="pbm", help="pbm, cascade, ubm or trust.", panel=USER)
+@option("--eta", type=Number(min=0), default=1.0, help="Strength of the position bias.", panel=USER)
+@option("--epsilon", type=Number(0, 1), default=0.1, help="Chance of a click on label 0.", panel=USER)
+@option(
+    "--sessions-per-user", type=Number(min=1), default=1.0, panel=USER,
+    help="Sessions per user, the unit of the test.",
+)  # fmt: skip
+@LEVEL
+@SEED
+@flag("--zero-based", help="Feature numbers of files start at 0.", panel=FILES)
+@flag("--cache", help="Cache the parsed files, memory-mapped.", panel=FILES)
+@JSON
+def simulate(
+    data: list[str],
+    ranker_a: str,
+    ranker_b: str,
+    method: str,
+    credit: str | None,
+    sessions: int,
+    zero_based: bool,
+    cache: bool,
+    seed: int,
+    as_json: bool,
+    **how: Any,
 ) -> None:
-    """Plan an interleaved test of two rankers, or read the verdict of one from its log.
-
-    simulate: the preference of simulated users, and the sessions that a test needs.
-    verdict: the preference and the verdict of each test in a log.
-    """
+    """The preference of simulated users, and the sessions that a test needs."""
     from plackett.cli.refining.base import read_ranking
     from plackett.cli.shared import inputs, models
     from plackett.cli.shared import output as out
@@ -86,40 +77,16 @@ def interleave(
     from plackett.clicks.interleaving.simulate import simulate_interleaving
     from plackett.rankers.refinement.base_score import as_base_score
 
-    if words[0] == VERDICT and len(words) == 2:
-        if ranker_a is not None or ranker_b is not None:
-            raise typer.BadParameter(f"--ranker-a and --ranker-b apply only to plackett interleave {SIMULATE}.")
-        _write_verdicts(words[1], lists_per_user, level, margin, is_over, as_json)
-        return
-    if words[0] != SIMULATE or len(words) < 2 or ranker_a is None or ranker_b is None:
-        raise typer.BadParameter(USAGE)
-    if margin is not None or is_over or lists_per_user > 1:
-        words_of_verdict = "--margin, --over and --lists-per-user"
-        raise typer.BadParameter(f"{words_of_verdict} apply only to plackett interleave {VERDICT}.")
-    data = words[1:]
     inputs.check_data(data)
     with usage_errors():
         get_method(method, credit)
-    queries = inputs.load_queries(data, zero_based=zero_based, cache=cache)
+    queries = inputs.load_queries(data, Source(zero_based=zero_based, cache=cache))
     name = models.name_of_data(data)
     rankers: dict[str, Any] = {}
-    for option, what in (("--ranker-a", ranker_a), ("--ranker-b", ranker_b)):
-        queries, ranking = read_ranking(what, queries, name, option)
+    for option_name, what in (("--ranker-a", ranker_a), ("--ranker-b", ranker_b)):
+        queries, ranking = read_ranking(what, queries, name, option_name)
         rankers[_name(what, rankers)] = as_base_score(ranking, queries)
-    found = simulate_interleaving(
-        queries,
-        rankers,
-        sessions,
-        method=method,
-        credit=credit,
-        user=user,
-        k=k,
-        eta=eta,
-        epsilon=epsilon,
-        sessions_per_user=sessions_per_user,
-        level=level,
-        random_state=seed,
-    )
+    found = simulate_interleaving(queries, rankers, sessions, method=method, credit=credit, random_state=seed, **how)
     if as_json:
         out.write_json(found.to_dict())
         return
@@ -130,9 +97,15 @@ def interleave(
         )
 
 
-def _write_verdicts(
-    log: str, lists_per_user: int, level: float, margin: float | None, is_over: bool, as_json: bool
-) -> None:
+@interleave.command()
+@argument("log", metavar="LOG", help="A log of plackett serve, which may still grow.", complete=completion.files)
+@LEVEL
+@option("--margin", type=float, help="Smallest preference that matters.")
+@option("--lists-per-user", type=click.IntRange(min=1), default=1, help="Clicked lists that count per user.")
+@flag("--over", "is_over", help="Also count users with too few lists.")
+@JSON
+def verdict(log: str, level: float, margin: float | None, lists_per_user: int, is_over: bool, as_json: bool) -> None:
+    """The preference and the verdict of each test in a log."""
     from plackett.cli.shared import output as out
     from plackett.cli.shared.parameters import usage_errors
     from plackett.clicks.interleaving.from_log import read_interleaving

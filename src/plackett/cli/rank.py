@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from plackett.cli.shared import completion
-from plackett.cli.shared.columns import Categorical, Docid, Drop, Label, Qid, Sql, columns_of
-from plackett.cli.shared.options import Cache, Data, ZeroBased
+from plackett.cli.shared.options import MODEL, Source, command, data_argument, measures_option, option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,32 +12,22 @@ if TYPE_CHECKING:
     from plackett.data.queries import Queries
 
 
-def rank(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model of plackett train or another tool.")],
-    data: Data,
-    target: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Output file; - is standard output.")
-    ] = "-",
-    tag: Annotated[str | None, typer.Option("--run", metavar="TAG", help="Write a TREC run of this name.")] = None,
-    metrics: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--metrics",
-            "-m",
-            metavar="NAMES",
-            help="Also evaluate by the labels of DATA.",
-            autocompletion=completion.measures,
-        ),
-    ] = None,
-    qid: Qid = None,
-    label: Label = None,
-    docid: Docid = None,
-    drop: Drop = None,
-    categorical: Categorical = None,
-    sql: Sql = None,
-    zero_based: ZeroBased = False,
-    cache: Cache = False,
-) -> None:
+@command()
+@MODEL
+@data_argument()
+@option(
+    "-o",
+    "--output",
+    "target",
+    metavar="FILE",
+    default="-",
+    show_default=False,
+    help="Output file; - is standard output.",
+)
+@option("--run", "tag", metavar="TAG", help="Write a TREC run of this name.")
+@measures_option("Also evaluate by the labels of DATA.")
+@Source.takes
+def rank(model: str, data: list[str], target: str, tag: str | None, metrics: list[str] | None, source: Source) -> None:
     """Score documents with a saved model: one score per row of DATA, in the order of its rows."""
     from plackett.cli.shared import inputs, measures, models
     from plackett.cli.shared import scores as scores_out
@@ -51,14 +37,7 @@ def rank(
     inputs.check_data(data)
     wanted = measures.parse_measures(metrics) if metrics else None
     ranker = models.load_ranker(model)
-    queries = inputs.load_queries(
-        data,
-        zero_based=zero_based,
-        cache=cache,
-        columns=columns_of(qid, label, docid, drop, categorical, sql),
-        needs_labels=wanted is not None,
-        features=ranker.feature_names_,
-    )
+    queries = inputs.load_queries(data, source, needs_labels=wanted is not None, features=ranker.feature_names_)
     queries = models.for_model(queries, ranker, models.name_of_data(data), model)
     scores = ranker.predict(queries)
     scores_out.write(queries, scores, target, tag)

@@ -2,184 +2,119 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
-from plackett.cli.shared import completion
-from plackett.cli.shared.options import METHOD, OUTPUT, AsJson, Cache, ZeroBased
+from plackett.cli.refining.methods import Methods
+from plackett.cli.shared.options import (
+    FILES,
+    JSON,
+    Source,
+    as_list,
+    data_argument,
+    flag,
+    group_of_commands,
+    measures_option,
+    option,
+)
 
-FEEDBACK, JUDGE_FIRST, RATINGS, USER = "--feedback", "--judge-first", "--ratings", "--user"
-USES = (USER, RATINGS, FEEDBACK, JUDGE_FIRST)  # the first given option decides
-BELONGS_TO = {  # option -> the uses that accept it
-    "DATA": (FEEDBACK, JUDGE_FIRST),
-    "--base": (FEEDBACK, JUDGE_FIRST),
-    FEEDBACK: (FEEDBACK,),
-    JUDGE_FIRST: (JUDGE_FIRST,),
-    RATINGS: (RATINGS, USER),
-    "--items": (RATINGS, USER),
-    "--strategy": (FEEDBACK,),
-    "--output": (FEEDBACK,),
-    "--run": (FEEDBACK,),
-    "--pseudo": (JUDGE_FIRST,),
-    "--pin-judged": (FEEDBACK, JUDGE_FIRST),
-    "--metrics": (JUDGE_FIRST, RATINGS),
-    "--train-users": (RATINGS,),
-    "--given": (RATINGS,),
-    "--seed": (RATINGS,),
-    "--top": (USER,),
-    "--min-ratings": (USER,),
-    "--zero-based": (FEEDBACK, JUDGE_FIRST),
-    "--cache": (FEEDBACK, JUDGE_FIRST),
-}
-NEEDED = {
-    FEEDBACK: ("DATA", "--base"),
-    JUDGE_FIRST: ("DATA", "--base"),
-    RATINGS: (RATINGS, "--items"),
-    USER: (RATINGS, "--items"),
-}
-LISTS, RATED = None, "Ratings"  # panels of the help
+BASE = option("-b", "--base", metavar="WHAT", required=True, help="Base ranking: feature, run, scores, model.")
+PIN_JUDGED = flag("--pin-judged", help="Pin judged documents first or last.")
+ZERO_BASED = flag("--zero-based", help="Feature numbers of files start at 0.", panel=FILES)
+CACHE = flag("--cache", help="Cache the parsed files, memory-mapped.", panel=FILES)
 
 
-def _option(panel: str | None, metavar: str, text: str, *names: str, **others: Any) -> Any:
-    return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=panel, show_default=False, **others)
+@group_of_commands()
+def refine() -> None:
+    """Refine a ranking with judgements or clicks; plackett refine trial --help: what that is worth."""
 
 
-def refine(
-    data: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="DATA",
-            help="LETOR or Parquet files, '-', or a known set.",
-            show_default=False,
-            autocompletion=completion.data,
-        ),
-    ] = None,
-    base: Annotated[
-        str | None, _option(LISTS, "WHAT", "Base ranking: feature, run, scores, model.", "--base", "-b")
-    ] = None,
-    feedback: Annotated[
-        list[str] | None,
-        _option(LISTS, "FILE", "Judgements, pairs, clicks: qrels, CSV, JSONL.", FEEDBACK, "-f"),
-    ] = None,
-    judgements: Annotated[list[str] | None, typer.Option("--judgements", "-j", hidden=True)] = None,
-    strategy: Annotated[
-        str | None, _option(LISTS, "NAME", "Click strategy (clicked-above-skipped).", "--strategy")
-    ] = None,
-    judge_first: Annotated[
-        int | None, _option(LISTS, "N", "Trial: labels of DATA judge the first N.", JUDGE_FIRST)
-    ] = None,
-    pseudo: Annotated[bool, _option(LISTS, "", "Trial: take the first N as relevant.", "--pseudo")] = False,
-    pin_judged: Annotated[bool, _option(LISTS, "", "Pin judged documents first or last.", "--pin-judged")] = False,
-    zero_based: ZeroBased = False,
-    cache: Cache = False,
-    ratings: Annotated[
-        str | None, _option(RATED, "FILE", "MovieLens: u.data, ratings.dat, ratings.csv.", RATINGS)
-    ] = None,
-    items: Annotated[
-        str | None, _option(RATED, "FILE", "MovieLens: u.item, movies.dat, movies.csv.", "--items")
-    ] = None,
-    user: Annotated[int | None, _option(RATED, "ID", "Recommend to this user; without it, a trial.", USER)] = None,
-    top: Annotated[int | None, _option(RATED, "N", "Number of recommended items (10).", "--top")] = None,
-    min_ratings: Annotated[
-        int | None, _option(RATED, "N", "Only items that N users rated (20).", "--min-ratings")
-    ] = None,
-    train_users: Annotated[
-        int | None, _option(RATED, "N", "Trial: users to train the base (20).", "--train-users")
-    ] = None,
-    given: Annotated[int | None, _option(RATED, "N", "Trial: known ratings per user (10).", "--given")] = None,
-    seed: Annotated[int | None, _option(RATED, "N", "Trial: random seed (0).", "--seed")] = None,
-    method: Annotated[
-        str,
-        _option(
-            METHOD,
-            "NAMES",
-            "mrr (default), lrr, rocchio; trials take several.",
-            "--method",
-            autocompletion=completion.names_in("plackett.cli.refining.methods", "METHODS"),
-        ),
-    ] = "mrr",
-    rounds: Annotated[int | None, _option(METHOD, "N", "mrr, lrr: rounds (50).", "--rounds")] = None,
-    eta: Annotated[float | None, _option(METHOD, "X", "mrr, lrr: noise of the feedback.", "--eta")] = None,
-    gamma: Annotated[float | None, _option(METHOD, "X", "lrr: weight of the base (0.1).", "--gamma")] = None,
-    alpha: Annotated[float | None, _option(METHOD, "X", "rocchio: weight of the relevant (2).", "--alpha")] = None,
-    beta: Annotated[float | None, _option(METHOD, "X", "rocchio: weight of the irrelevant (1).", "--beta")] = None,
-    relevant_from: Annotated[
-        float | None, _option(METHOD, "X", "Labels of X or more count 1, others 0.", "--relevant-from")
-    ] = None,
-    metrics: Annotated[
-        list[str] | None,
-        _option(
-            OUTPUT,
-            "NAMES",
-            "Measures of a trial (p@1,p@5,p@10,map).",
-            "--metrics",
-            "-m",
-            autocompletion=completion.measures,
-        ),
-    ] = None,
-    target: Annotated[str | None, _option(OUTPUT, "FILE", "Output file (standard output).", "--output", "-o")] = None,
-    tag: Annotated[str | None, _option(OUTPUT, "TAG", "Write a TREC run of this name.", "--run")] = None,
-    as_json: AsJson = False,
+@refine.command("")
+@data_argument("LETOR or Parquet files, '-', or a known set.")
+@BASE
+@option(
+    "-f", "--feedback", "-j", "--judgements", "feedback", metavar="FILE", multiple=True, required=True,
+    callback=as_list, help="Judgements, pairs, clicks: qrels, CSV, JSONL.",
+)  # fmt: skip
+@option("--strategy", metavar="NAME", help="Click strategy (clicked-above-skipped).")
+@PIN_JUDGED
+@Methods.takes
+@option(
+    "-o",
+    "--output",
+    "target",
+    metavar="FILE",
+    default="-",
+    show_default=False,
+    help="Output file; - is standard output.",
+)
+@option("--run", "tag", metavar="TAG", help="Write a TREC run of this name.")
+@ZERO_BASED
+@CACHE
+@JSON
+def by_feedback(
+    data: list[str],
+    base: str,
+    feedback: list[str],
+    strategy: str | None,
+    pin_judged: bool,
+    methods: Methods,
+    target: str,
+    tag: str | None,
+    zero_based: bool,
+    cache: bool,
+    as_json: bool,
 ) -> None:
-    """Refine a ranking with judgements or clicks, recommend items by ratings, or evaluate either in a trial."""
-    from plackett.cli.refining import lists as refine_lists
-    from plackett.cli.refining import ratings as refine_ratings
-    from plackett.cli.refining import trials as refine_trials
-    from plackett.cli.refining.methods import Methods
-    from plackett.cli.shared import measures
+    """Refine a ranking with judgements or clicks; plackett refine trial --help: what that is worth."""
+    from plackett.cli.refining.lists import refine_lists
 
-    feedback = [*(feedback or ()), *(judgements or ())]  # an alias
-    use = _use_of({
-        "DATA": data, "--base": base, FEEDBACK: feedback, "--strategy": strategy, JUDGE_FIRST: judge_first,
-        "--pseudo": pseudo, "--pin-judged": pin_judged, "--zero-based": zero_based, "--cache": cache, RATINGS: ratings,
-        "--items": items, USER: user, "--top": top, "--min-ratings": min_ratings, "--train-users": train_users,
-        "--given": given, "--seed": seed, "--metrics": metrics, "--output": target, "--run": tag,
-    })  # fmt: skip
-    methods = Methods(method, relevant_from, rounds=rounds, eta=eta, gamma=gamma, alpha=alpha, beta=beta)
-    wanted = measures.parse_measures(metrics or "p@1,p@5,p@10,map")
-    if use in (FEEDBACK, USER):
-        methods.check_single(use)
-    if use in (RATINGS, USER):
-        assert ratings is not None
-        assert items is not None
-        if user is not None:
-            refine_ratings.recommend_to(user, ratings, items, methods, top or 10, min_ratings or 20, as_json=as_json)
-            return
-        refine_trials.try_ratings(
-            ratings, items, methods, train_users or 20, given or 10, seed or 0, wanted, as_json=as_json
-        )
+    if len(methods.names) > 1:
+        raise click.BadParameter("--feedback takes one --method; plackett refine trial compares several.")
+    source = Source(zero_based=zero_based, cache=cache)
+    refine_lists(data, base, methods, feedback, strategy, target, tag, source, pin_judged=pin_judged, as_json=as_json)
+
+
+@refine.command()
+@data_argument("LETOR or Parquet files, '-', or a known set.")
+@BASE
+@option("-n", "n_judged", type=click.IntRange(min=1), default=10, help="Labels of DATA judge the first N.")
+@PIN_JUDGED
+@Methods.takes
+@measures_option("Measures.", "p@1,p@5,p@10,map")
+@ZERO_BASED
+@CACHE
+@JSON
+def trial(
+    data: list[str],
+    base: str,
+    n_judged: int,
+    pin_judged: bool,
+    methods: Methods,
+    metrics: Any,
+    zero_based: bool,
+    cache: bool,
+    as_json: bool,
+) -> None:
+    """Judge the first documents of each list by the labels of DATA, and measure the ranking before and after."""
+    from plackett.cli.refining.base import echo_base, read_base
+    from plackett.cli.shared import inputs, measures, output
+    from plackett.evaluation.simulated_feedback import relevance_feedback
+    from plackett.validation import count_of
+
+    wanted = measures.parse_measures(metrics)
+    inputs.check_data(data)
+    queries, ranks_now = read_base(base, data, Source(zero_based=zero_based, cache=cache))
+    result = relevance_feedback(
+        queries, ranks_now, methods.refiners(), n_judged=n_judged, relevant_from=methods.relevant_from,
+        metrics=wanted, pin_judged=pin_judged,
+    )  # fmt: skip
+    echo_base(ranks_now, queries)
+    if as_json:
+        output.write_json(result.to_dict())
         return
-    assert data is not None
-    assert base is not None
-    if pseudo and pin_judged:
-        raise typer.BadParameter("--pin-judged needs judged documents; --pseudo has none.")
-    how = {"pin_judged": pin_judged, "as_json": as_json, "zero_based": zero_based, "cache": cache}
-    if feedback:
-        refine_lists.refine(data, base, methods, feedback, strategy, target or "-", tag, **how)
-        return
-    assert judge_first is not None
-    refine_trials.try_lists(data, base, methods, judge_first, wanted, pseudo=pseudo, **how)
-
-
-def _use_of(found: dict[str, Any]) -> str:
-    """Return the use of the command; raise if the options do not belong together."""
-    found = {name: value for name, value in found.items() if value is not None and value is not False and value != []}
-    use = next((use for use in USES if use in found), None)
-    if use is None:
-        raise typer.BadParameter(
-            f"give {FEEDBACK} FILE to refine DATA, {JUDGE_FIRST} N for a trial, or {RATINGS} FILE to recommend."
-        )
-    for name in found:
-        if use not in BELONGS_TO.get(name, USES):
-            raise typer.BadParameter(
-                f"{name} requires {' or '.join(BELONGS_TO[name])}; it cannot be combined with {use}."
-            )
-    for name in NEEDED[use]:
-        if name not in found:
-            raise typer.BadParameter(f"{use} needs {' and '.join(NEEDED[use])}; {name} is missing.")
-    for name in (JUDGE_FIRST, "--top", "--min-ratings", "--train-users", "--given", "--seed"):
-        least = 0 if name == "--seed" else 1
-        if found.get(name, least) < least:
-            raise typer.BadParameter(f"{name} {found[name]}: it must be at least {least}.")
-    return use
+    output.write_table(result.to_table())
+    judged = count_of(int(result.judged.sum()), "document")
+    output.note(f"{count_of(queries.n_queries, 'query', 'queries')}, {judged} judged; p-values: paired t-test")
+    for text in result.notes:
+        output.note(text)

@@ -4,45 +4,44 @@ from __future__ import annotations
 
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from plackett.cli.shared import completion
-from plackett.cli.shared.options import AsJson, Quiet, Seed
+from plackett.cli.shared.options import JSON, QUIET, SEED, argument, as_list, command, flag, option
 from plackett.reproductions import PAPERS
 
 if TYPE_CHECKING:
     from plackett.reproductions.base import Item, Job, Paper
 
 
+@command()
+@argument("paper", metavar="PAPER", help=f"{', '.join(PAPERS)}.", complete=completion.papers)
+@flag("--quick", help="Fewer draws and settings: about a minute.")
+@option("--data", metavar="FOLDER", help="Folder of the data sets.", show_default="$PLACKETT_DATA")
+@option(
+    "--only", metavar="TEXT", multiple=True, callback=as_list, help="Only items whose title contains this. Repeatable."
+)
+@option("--hours", metavar="H", type=float, help="Start no simulation after this time.")
+@option("--folder", metavar="DIR", help="Store simulations, so that a run can resume.")
+@SEED
+@option("--report", metavar="FILE", help="Write a page with all tables and figures.")
+@flag("--list", "show", help="List the items without running them.")
+@JSON
+@QUIET
 def reproduce(
-    paper: Annotated[
-        str,
-        typer.Argument(metavar="PAPER", help=f"{', '.join(PAPERS)}.", autocompletion=completion.papers),
-    ],
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer draws and settings: about a minute.")] = False,
-    data: Annotated[
-        str | None,
-        typer.Option("--data", metavar="FOLDER", help="Folder of the data sets.", show_default="$PLACKETT_DATA"),
-    ] = None,
-    only: Annotated[
-        list[str] | None,
-        typer.Option("--only", metavar="TEXT", help="Only items whose title contains this. Repeatable."),
-    ] = None,
-    hours: Annotated[
-        float | None, typer.Option("--hours", metavar="H", help="Start no simulation after this time.")
-    ] = None,
-    folder: Annotated[
-        str | None, typer.Option("--folder", metavar="DIR", help="Store simulations, so that a run can resume.")
-    ] = None,
-    seed: Seed = 0,
-    report: Annotated[
-        str | None, typer.Option("--report", metavar="FILE", help="Write a page with all tables and figures.")
-    ] = None,
-    show: Annotated[bool, typer.Option("--list", help="List the items without running them.")] = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    paper: str,
+    quick: bool,
+    data: str | None,
+    only: list[str],
+    hours: float | None,
+    folder: str | None,
+    seed: int,
+    report: str | None,
+    show: bool,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Run a paper's experiments: printed numbers, ours, and a verdict for each."""
     from plackett import reproductions
@@ -57,11 +56,11 @@ def reproduce(
     if data is not None:
         inputs.check_exists(data)
         if not Path(data).is_dir():
-            raise typer.BadParameter(f"--data {data}: it must be a folder.")
+            raise click.BadParameter(f"--data {data}: it must be a folder.")
     if hours is not None and not 0 < hours < float("inf"):
-        raise typer.BadParameter(f"--hours {hours:g}: it must be above 0.")
+        raise click.BadParameter(f"--hours {hours:g}: it must be above 0.")
     if (hours is not None or folder is not None) and found.prepare is None:
-        raise typer.BadParameter(f"--hours and --folder are for simulations; {paper} has none.")
+        raise click.BadParameter(f"--hours and --folder are for simulations; {paper} has none.")
     if folder is not None:
         output.check_folder(folder, "simulations")
     if report is not None:
@@ -137,7 +136,7 @@ def _chosen(paper: Paper, only: list[str] | None) -> list[Item]:
     for text in only:
         if not any(text.lower() in item.title.lower() for item in paper.items):
             titles = "; ".join(item.title for item in paper.items)
-            raise typer.BadParameter(f"--only {text!r}: no title contains it. The titles are {titles}.")
+            raise click.BadParameter(f"--only {text!r}: no title contains it. The titles are {titles}.")
     return [item for item in paper.items if any(text.lower() in item.title.lower() for text in only)]
 
 

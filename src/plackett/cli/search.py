@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from plackett.cli.shared import completion
-from plackett.cli.shared.options import AsJson
+from plackett.cli.shared.options import JSON, argument, command, flag, option
 
 if TYPE_CHECKING:
     from plackett.text import TextIndex
@@ -18,61 +18,58 @@ SHOWN, IN_RUN = 10, 1000  # documents per query
 TEXT_KEYS = ("text", "query", "title")
 
 
+@command()
+@argument("folder", metavar="FOLDER", help="An index that plackett index wrote.")
+@argument("query", metavar="QUERY", nargs=-1, help="Words to search for.")
+@option("-k", type=click.IntRange(min=1), help=f"Documents per query ({SHOWN}; {IN_RUN} with --queries).")
+@option(
+    "-r", "--ranker", metavar="NAME", default="bm25", help=f"{', '.join(RANKERS)}.",
+    complete=completion.of_names(RANKERS),
+)  # fmt: skip
+@option("--field", metavar="NAME", help="Field to search.", show_default="all")
+@flag("--boolean", help='QUERY has AND, OR, NOT, brackets, and phrases in "double quotes".')
+@option(
+    "--queries", metavar="FILE", complete=completion.texts,
+    help="Many queries: lines of id, tab, text; or JSONL; or a collection's name.",
+)  # fmt: skip
+@option(
+    "-o",
+    "--output",
+    "target",
+    metavar="FILE",
+    default="-",
+    show_default=False,
+    help="Output file of --queries; - is standard output.",
+)
+@option("--run", "tag", metavar="TAG", help="Name of the run; default: the ranker.")
+@JSON
 def search(
-    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="An index that plackett index wrote.")],
-    query: Annotated[list[str] | None, typer.Argument(metavar="QUERY", help="Words to search for.")] = None,
-    k: Annotated[
-        int | None, typer.Option("-k", min=1, help=f"Documents per query ({SHOWN}; {IN_RUN} with --queries).")
-    ] = None,
-    ranker: Annotated[
-        str,
-        typer.Option(
-            "--ranker",
-            "-r",
-            metavar="NAME",
-            help=f"{', '.join(RANKERS)}.",
-            autocompletion=completion.of_names(RANKERS),
-        ),
-    ] = "bm25",
-    field: Annotated[
-        str | None, typer.Option("--field", metavar="NAME", help="Field to search.", show_default="all")
-    ] = None,
-    boolean: Annotated[
-        bool, typer.Option("--boolean", help='QUERY has AND, OR, NOT, brackets, and phrases in "double quotes".')
-    ] = False,
-    queries: Annotated[
-        str | None,
-        typer.Option(
-            "--queries",
-            metavar="FILE",
-            help="Many queries: lines of id, tab, text; or JSONL; or a collection's name.",
-            autocompletion=completion.texts,
-        ),
-    ] = None,
-    target: Annotated[
-        str,
-        typer.Option("--output", "-o", metavar="FILE", help="Output file of --queries; - is standard output."),
-    ] = "-",
-    tag: Annotated[
-        str | None, typer.Option("--run", metavar="TAG", help="Name of the run; default: the ranker.")
-    ] = None,
-    as_json: AsJson = False,
+    folder: str,
+    query: tuple[str, ...],
+    k: int | None,
+    ranker: str,
+    field: str | None,
+    boolean: bool,
+    queries: str | None,
+    target: str,
+    tag: str | None,
+    as_json: bool,
 ) -> None:
     """Search an index: print rank, score, document and snippet, or write a TREC run of many queries."""
     from plackett.cli.shared import inputs, output
     from plackett.cli.shared import scores as scores_out
     from plackett.validation import check_choice
 
-    words = " ".join(query or ())
+    words = " ".join(query)
     if (queries is None) == (not words.strip()):
-        raise typer.BadParameter("give either the words of a query or --queries FILE.")
+        raise click.BadParameter("give either the words of a query or --queries FILE.")
     check_choice(ranker, "ranker", RANKERS)
     if queries is not None and (boolean or as_json):
-        raise typer.BadParameter("--queries writes a run; it cannot be combined with --boolean or --json.")
+        raise click.BadParameter("--queries writes a run; it cannot be combined with --boolean or --json.")
     if queries is None and (target != "-" or tag is not None):
-        raise typer.BadParameter("--output and --run require --queries.")
+        raise click.BadParameter("--output and --run require --queries.")
     if tag is not None and tag.split() != [tag]:
-        raise typer.BadParameter(f"--run {tag!r}: the name of a run must not contain spaces.")
+        raise click.BadParameter(f"--run {tag!r}: the name of a run must not contain spaces.")
     if target != "-":
         output.check_target(target, "run")
     inputs.check_exists(folder)

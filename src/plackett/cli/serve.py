@@ -4,96 +4,65 @@ from __future__ import annotations
 
 import math
 import os
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
+
+from plackett.cli.shared.options import Number, Server, argument, as_list, command, option
 
 if TYPE_CHECKING:
     from plackett.apps.serve.service import Service
     from plackett.apps.serve.settings import InterleaveSettings, ServingSettings
 
 LIMITS, INTERLEAVING = "Limits", "Interleaving"
-HOST, PORT = "127.0.0.1", 8766  # as in apps/serve/settings.py, which help does not load
 
 
+@command()
+@argument(
+    "models", metavar="MODEL", nargs=-1, required=True, callback=as_list,
+    help="FILE, NAME=FILE or NAME@VERSION=FILE; the first is the default.",
+)  # fmt: skip
+@Server.takes
+@option("--shadow", metavar="NAME", help="A model that also scores lists; its orders are only logged.")
+@option(
+    "--log", metavar="FOLDER", envvar="PLACKETT_LOG", help="Folder for the log of lists and clicks, in UBI's schema."
+)
+@option(
+    "--interleave", metavar="NAME,NAME", panel=INTERLEAVING,
+    help="Mix the results of these models, to compare them by clicks.",
+)  # fmt: skip
+@option(
+    "--method", metavar="NAME", panel=INTERLEAVING,
+    help="team-draft (default), optimised, or another method of plackett interleave.",
+)  # fmt: skip
+@option(
+    "--interleave-k", type=click.IntRange(min=1), panel=INTERLEAVING,
+    help="Documents mixed at the top of a list (10).",
+)  # fmt: skip
+@option("--workers", type=click.IntRange(1, 256), default=1, help="Processes behind the port.")
+@option(
+    "--poll", type=Number(min=0), default=1.0, panel=LIMITS,
+    help="Seconds between checks of the model files; 0: never swap.",
+)  # fmt: skip
+@option("--max-docs", type=click.IntRange(min=1), default=10_000, panel=LIMITS, help="Maximum documents per request.")
+@option("--max-body", type=click.IntRange(min=1), default=16, panel=LIMITS, help="Maximum size of a request in MiB.")
+@option(
+    "--seconds", type=Number(min=0.01), default=5.0, panel=LIMITS,
+    help="Maximum seconds to respond to a request.",
+)  # fmt: skip
 def serve(
-    models: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="MODEL",
-            show_default=False,
-            help="FILE, NAME=FILE or NAME@VERSION=FILE; the first is the default.",
-        ),
-    ],
-    host: Annotated[
-        str,
-        typer.Option("--host", metavar="HOST", help="Address to listen on; non-loopback addresses need a token."),
-    ] = HOST,
-    port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 means any free port.")
-    ] = PORT,
-    token: Annotated[
-        str | None,
-        typer.Option(
-            "--token",
-            envvar="PLACKETT_TOKEN",
-            metavar="TOKEN",
-            help="Token that requests must send; generated if one is needed.",
-        ),
-    ] = None,
-    shadow: Annotated[
-        str | None,
-        typer.Option("--shadow", metavar="NAME", help="A model that also scores lists; its orders are only logged."),
-    ] = None,
-    log: Annotated[
-        str | None,
-        typer.Option(
-            "--log",
-            metavar="FOLDER",
-            envvar="PLACKETT_LOG",
-            help="Folder for the log of lists and clicks, in UBI's schema.",
-        ),
-    ] = None,
-    interleave: Annotated[
-        str | None,
-        typer.Option(
-            "--interleave",
-            metavar="NAME,NAME",
-            rich_help_panel=INTERLEAVING,
-            help="Mix the results of these models, to compare them by clicks.",
-        ),
-    ] = None,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            "--method",
-            rich_help_panel=INTERLEAVING,
-            help="team-draft (default), optimised, or another method of plackett interleave.",
-        ),
-    ] = None,
-    interleave_k: Annotated[
-        int | None,
-        typer.Option(
-            "--interleave-k", min=1, rich_help_panel=INTERLEAVING, help="Documents mixed at the top of a list (10)."
-        ),
-    ] = None,
-    workers: Annotated[int, typer.Option("--workers", min=1, max=256, help="Processes behind the port.")] = 1,
-    poll: Annotated[
-        float,
-        typer.Option(
-            "--poll", min=0, help="Seconds between checks of the model files; 0: never swap.", rich_help_panel=LIMITS
-        ),
-    ] = 1.0,
-    max_docs: Annotated[
-        int, typer.Option("--max-docs", min=1, help="Maximum documents per request.", rich_help_panel=LIMITS)
-    ] = 10_000,
-    max_body: Annotated[
-        int, typer.Option("--max-body", min=1, help="Maximum size of a request in MiB.", rich_help_panel=LIMITS)
-    ] = 16,
-    seconds: Annotated[
-        float,
-        typer.Option("--seconds", min=0.01, help="Maximum seconds to respond to a request.", rich_help_panel=LIMITS),
-    ] = 5.0,
+    models: list[str],
+    server: Server,
+    shadow: str | None,
+    log: str | None,
+    interleave: str | None,
+    method: str | None,
+    interleave_k: int | None,
+    workers: int,
+    poll: float,
+    max_docs: int,
+    max_body: int,
+    seconds: float,
 ) -> None:
     """Serve models over HTTP: POST /rank orders a list by score. Stop it with Ctrl-C or SIGTERM."""
     from plackett._optional import import_optional
@@ -112,9 +81,7 @@ def serve(
         specs = [ModelSpec.parse(text) for text in models]
         limits = {"max_docs": max_docs, "max_body": max_body << 20, "seconds": seconds}
         settings = _settings(
-            host,
-            port,
-            token,
+            **server.settings(),
             **limits,
             shadow=shadow,
             log=log,
@@ -127,14 +94,14 @@ def serve(
     inputs.check_exists(*(spec.path for spec in specs))
     if log is not None:  # before the workers start, which would fail one by one
         prepare_log(log)
-    with open_port(host, port) as listener:
+    with open_port(settings.host, settings.port) as listener:
         service = Service(ModelTable(map(load_model, specs)), settings)
         _warn_of_same_models(service)
         for model in service.table:
             output.note(f"{model.spec.key}: {model.scorer!r}, version {model.version}")
         if not settings.is_local:
             output.note("plain HTTP: the token is sent unencrypted; anyone who can read the traffic can use it")
-        if token is None and settings.token is not None:
+        if server.token is None and settings.token is not None:
             output.note(f"The token is {settings.token}")
         address = address_of(listener, settings).partition("?")[0]
         output.note(f"Serving at {address} (stop it with Ctrl-C)")
@@ -167,14 +134,9 @@ def _warn_of_same_models(service: Service) -> None:
             )
 
 
-def _settings(host: str, port: int, token: str | None, **options: Any) -> ServingSettings:
-    import secrets
-
-    from plackett.apps.access.settings import is_loopback
+def _settings(**options: Any) -> ServingSettings:
     from plackett.apps.serve.settings import ServingSettings
 
     if not math.isfinite(options["seconds"]) or not math.isfinite(options["poll"]):
         raise ValueError("--seconds and --poll must be finite.")
-    if token is None and not is_loopback(host):
-        token = secrets.token_urlsafe(24)
-    return ServingSettings(host=host, port=port, token=token, **options)
+    return ServingSettings(**options)

@@ -3,233 +3,128 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import typer
+import click
 
 from plackett.cli.shared import completion, own_parts, parameters
-from plackett.cli.shared.columns import (
-    Categorical,
-    Docid,
-    Drop,
-    Encoding,
-    Label,
-    Missing,
-    MissingIndicator,
-    Qid,
-    Sql,
-    columns_of,
+from plackett.cli.shared.options import (
+    JSON,
+    QUIET,
+    SETTINGS,
+    SETTINGS_OPTION,
+    Source,
+    data_argument,
+    flag,
+    measures_option,
+    option,
 )
-from plackett.cli.shared.options import CLICKS, NORMALIZERS, AsJson, Cache, Quiet, ZeroBased
-from plackett.rankers.registry import ENTRIES
+from plackett.cli.shared.rankers import DEFAULT, RankerCommand
+from plackett.cli.training.clicks import Clicks, take_linear_loss
+from plackett.cli.training.clusters import Cluster
 
 if TYPE_CHECKING:
     from plackett.cli.training.clicks import ClickLabels
     from plackett.data.queries import Queries
     from plackett.rankers.linear.l2_path import L2Path
 
-_LEARNING: dict[str, Any] = {"rich_help_panel": "Learning"}
-_CLICKS: dict[str, Any] = {"rich_help_panel": CLICKS}
-_CLUSTERS: dict[str, Any] = {"rich_help_panel": "Clusters"}
-DEFAULT_RANKER = "listmle"
-FLAGS = {  # parameters of rankers with their own options
-    "loss": "--loss",
-    "l2": "--l2",
-    "solver": "--solver",
-    "max_iter": "--max-iter",
-    "tol": "--tol",
-    "normalize": "--normalize",
-    "missing": "--missing",
-    "missing_indicator": "--missing-indicator",
-    "encoding": "--encoding",
-    "patience": "--patience",
-    "random_state": "--seed",
-    "verbose": "--quiet",
-}
 CHOOSE_L2_IN_FIT = ("qsvm", "knn-svm", "indv-svm", "query-dependent")  # rankers whose l2 may hold several strengths
 
 
-def _list_rankers(is_asked: bool) -> None:
+def _list_rankers(ctx: click.Context, param: click.Parameter, is_asked: bool) -> None:
     if is_asked:
         from plackett._tables import aligned
+        from plackett.rankers.registry import ENTRIES
 
-        typer.echo(aligned([(name, entry.description) for name, entry in ENTRIES.items()], "ll"))
-        raise typer.Exit
-
-
-def _option(metavar: str | None, text: str, *names: str, **others: Any) -> Any:
-    return typer.Option(*names, metavar=metavar, help=text, show_default=False, **others)
+        click.echo(aligned([(name, entry.description) for name, entry in ENTRIES.items()], "ll"))
+        ctx.exit()
 
 
+@click.command(cls=RankerCommand, context_settings=SETTINGS)
+@data_argument(required=False)
+@option("-o", "--model", metavar="FILE", required=True, help="Model file.")
+@option(
+    "-r", "--ranker", metavar="NAME", complete=completion.rankers,
+    help=f"Ranker ({DEFAULT}); -r NAME --help: its options.",
+)  # fmt: skip
+@SETTINGS_OPTION
+@option("--validation", metavar="DATA", help="Lists for early stopping, or for l2.")
+@measures_option("Measures; the first decides.", "ndcg@10,map")
+@flag("--tune-l2", help="Choose l2 by validation.")
+@option("--l2-path", metavar="L2,L2,…", help="Values of l2 to choose from.")
+@Clicks.takes
+@Source.takes
+@Cluster.takes
+@JSON
+@QUIET
+@flag("--rankers", is_eager=True, expose_value=False, callback=_list_rankers, help="Describe each ranker.")
 def train(
-    model: Annotated[str, _option("FILE", "Model file.", "--model", "-o")],
-    data: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="DATA", help="LETOR files or tables, '-', or a known set.", autocompletion=completion.data
-        ),
-    ] = None,
-    ranker: Annotated[
-        str | None,
-        _option(
-            "NAME",
-            f"Ranker ({DEFAULT_RANKER}); --rankers lists them.",
-            "--ranker",
-            "-r",
-            autocompletion=completion.rankers,
-        ),
-    ] = None,
-    loss: Annotated[str | None, _option("NAME", "Loss; your own: module:name.", "--loss", **_LEARNING)] = None,
-    l2: Annotated[float | None, _option("X", "Strength of the penalty.", "--l2", min=0.0)] = None,
-    solver: Annotated[
-        str | None, _option("NAME", "auto, lbfgs, newton, sgd, newton-diag.", "--solver", **_LEARNING)
-    ] = None,
-    max_iter: Annotated[int | None, _option("N", "Maximum iterations.", "--max-iter", min=1, **_LEARNING)] = None,
-    tol: Annotated[float | None, _option("X", "Gradient norm to stop at.", "--tol", min=0.0, **_LEARNING)] = None,
-    normalize: Annotated[
-        str | None,
-        _option(
-            "NAME",
-            f"Scale columns: {', '.join(NORMALIZERS)}.",
-            "--normalize",
-            autocompletion=completion.of_names(NORMALIZERS),
-            **_LEARNING,
-        ),
-    ] = None,
-    settings: Annotated[list[str] | None, _option("KEY=VALUE", "Any parameter; repeatable.", "--set")] = None,
-    validation: Annotated[str | None, _option("DATA", "Lists for early stopping, or for l2.", "--validation")] = None,
-    metrics: Annotated[
-        list[str] | None,
-        _option(
-            "NAMES",
-            "Measures; the first decides (ndcg@10,map).",
-            "--metrics",
-            "--metric",
-            "-m",
-            autocompletion=completion.measures,
-        ),
-    ] = None,
-    patience: Annotated[
-        int | None, _option("N", "Steps without improvement before stopping.", "--patience", min=1, **_LEARNING)
-    ] = None,
-    tune_l2: Annotated[bool, _option(None, "Choose l2 by validation.", "--tune-l2")] = False,
-    l2_path: Annotated[str | None, _option("L2,L2,…", "Values of l2 to choose from.", "--l2-path", **_LEARNING)] = None,
-    seed: Annotated[int | None, _option("N", "Random seed.", "--seed", min=0, **_LEARNING)] = None,
-    clicks: Annotated[
-        str | None, _option("LOG", "Learn from clicks; DATA holds the features.", "--clicks", **_CLICKS)
-    ] = None,
-    correct: Annotated[
-        str | None, _option("METHOD", "naive, ips, affine, policy-aware, dr.", "--correct", **_CLICKS)
-    ] = None,
-    propensities: Annotated[
-        str | None, _option("FILE", "A file, numbers, harvesting, em, trust, …", "--propensities", **_CLICKS)
-    ] = None,
-    clip: Annotated[float | None, _option("X", "Smallest propensity.", "--clip", min=0.0, max=1.0, **_CLICKS)] = None,
-    qid: Qid = None,
-    label: Label = None,
-    docid: Docid = None,
-    drop: Drop = None,
-    categorical: Categorical = None,
-    sql: Sql = None,
-    missing: Missing = None,
-    missing_indicator: MissingIndicator = False,
-    encoding: Encoding = None,
-    zero_based: ZeroBased = False,
-    cache: Cache = False,
-    cluster: Annotated[
-        str | None, _option("tcp://HOST:PORT", "Fit on a Dask cluster; workers read DATA.", "--cluster", **_CLUSTERS)
-    ] = None,
-    local_cluster: Annotated[
-        int | None, _option("N", "Fit on N local processes.", "--local-cluster", min=1, **_CLUSTERS)
-    ] = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    rankers: Annotated[
-        bool, _option(None, "Describe each ranker.", "--rankers", is_eager=True, callback=_list_rankers)
-    ] = False,
+    data: list[str],
+    model: str,
+    ranker: str | None,
+    params: dict[str, Any],
+    settings: list[str],
+    validation: str | None,
+    metrics: Any,
+    tune_l2: bool,
+    l2_path: str | None,
+    clicks: Clicks,
+    source: Source,
+    cluster: Cluster,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Fit a ranker to judged lists, or to clicks, and save it as a model file."""
-    given = {
-        "loss": loss,
-        "l2": l2,
-        "solver": solver,
-        "max_iter": max_iter,
-        "tol": tol,
-        "normalize": normalize,
-        "missing": missing,
-        "missing_indicator": missing_indicator or None,
-        "encoding": encoding,
-        "patience": patience,
-        "random_state": seed,
-    }
-    params: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    if loss is not None:
-        params["loss"] = own_parts.loss(loss, "--loss")
-    params.update(_settings(settings or [], params))
-    is_tuned = tune_l2 or l2_path is not None
-    if validation is None and is_tuned:
-        raise typer.BadParameter("--tune-l2 and --l2-path need a --validation set.")
+    params = _with_settings(params, settings)
+    is_tuned, has_clicks = tune_l2 or l2_path is not None, clicks.log is not None
+    if is_tuned and validation is None:
+        raise click.BadParameter("--tune-l2 and --l2-path need a --validation set.")
     if is_tuned and ("l2" in params or "patience" in params):
-        raise typer.BadParameter("--l2 and --patience cannot be combined with --tune-l2 and --l2-path.")
-    from plackett.cli.training import clicks as click_training
-
-    data = data or []
-    learned = click_training.options_of(clicks, correct, propensities, clip, data)
-    if [*data, validation, clicks].count("-") > 1:
-        raise typer.BadParameter("standard input (-) can be used for one file only.")
+        raise click.BadParameter("--l2 and --patience cannot be combined with --tune-l2 and --l2-path.")
+    if params.get("patience") is not None and validation is None:
+        raise click.BadParameter("--patience needs a --validation set.")
+    if [*data, validation, clicks.log].count("-") > 1:
+        raise click.BadParameter("standard input (-) can be used for one file only.")
     strengths = None if l2_path is None else _numbers(l2_path)
+    clicks.check(data)
+    cluster.check(data, cache=source.cache)
+    if has_clicks and cluster.option:
+        raise click.BadParameter("--clicks cannot be combined with a cluster.")
 
     from plackett.cli.shared import inputs, measures, models, output
     from plackett.cli.training import clusters
 
-    clusters.check_options(cluster, local_cluster, data, cache=cache)
-    if learned is not None and (cluster or local_cluster):
-        raise typer.BadParameter("--clicks cannot be combined with a cluster.")
     models.check_target(model)
     if data:
         inputs.check_data(data)
-    if learned is not None:
-        inputs.check_exists(learned.log)
+    if clicks.log is not None:
+        inputs.check_exists(clicks.log)
     if validation is not None:
         inputs.check_data([validation])
-    name = ranker or ("linear" if "loss" in params or learned is not None else DEFAULT_RANKER)
-    wanted = measures.parse_measures(metrics or "ndcg@10,map", "--metric")
-    if own_parts.is_own_ranker(name):
-        raise typer.BadParameter(
-            f"--ranker {name}: plackett cannot save user-defined rankers. Use it in compare or tune."
-        )
-    _check_options(name, params, is_tuned=is_tuned)
+    name = ranker or ("linear" if "loss" in params or has_clicks else DEFAULT)
+    wanted = measures.parse_measures(metrics)
     has_own_path = name in CHOOSE_L2_IN_FIT
     if is_tuned and has_own_path:
         params["l2"] = "grid" if strengths is None else strengths
-    estimator = _build(name, params)
-    note_of_loss = None
-    if learned is not None:
-        note_of_loss = click_training.take_linear_loss(estimator, name, has_loss="loss" in params)
-    if not hasattr(estimator, "save"):
-        raise typer.BadParameter(f"--ranker {name}: plackett cannot save this model. Use it in compare or tune.")
-    if params.get("patience") is not None and validation is None:
-        raise typer.BadParameter("--patience needs a --validation set.")
-    if (cluster or local_cluster) and not getattr(estimator, "takes_parts", False):
-        raise typer.BadParameter(f"a cluster supports only linear rankers, not {name!r}.")
+    estimator = _build(name, params, is_tuned=is_tuned)
+    note_of_loss = take_linear_loss(estimator, name, has_loss="loss" in params) if has_clicks else None
+    if cluster.option and not getattr(estimator, "takes_parts", False):
+        raise click.BadParameter(f"a cluster supports only linear rankers, not {name!r}.")
 
     start = time.perf_counter()
-    queries: Any
-    labels = None
-    with clusters.connection(cluster, local_cluster) as client:
-        columns = columns_of(qid, label, docid, drop, categorical, sql)
-        options: dict[str, Any] = {"zero_based": zero_based, "cache": cache, "columns": columns}
-        if learned is not None and not data:
-            queries, note = None, None
-            held_back = None if validation is None else inputs.load_queries([validation], **options)
-        elif client is None:
-            queries, held_back, note = inputs.load_sets(data, validation, needs_labels=learned is None, **options)
-        else:
-            queries, held_back, note = clusters.load_sets(data, validation, client, zero_based=zero_based)
+    queries: Any = None
+    labels = held_back = note = None
+    with cluster.connection() as client:
+        if client is not None:
+            queries, held_back, note = clusters.load_sets(data, validation, client, source)
+        elif data:
+            queries, held_back, note = inputs.load_sets(data, validation, source, needs_labels=not has_clicks)
+        elif validation is not None:
+            held_back = inputs.load_queries([validation], source)
         if note is not None and not quiet:
             output.note(note)
-        if learned is not None:
-            labels = click_training.label_by_clicks(learned, queries, seed or 0)
+        if has_clicks:
+            labels = clicks.labels(queries, params.get("random_state") or 0)
             queries = labels.queries
             if not quiet:
                 output.note("\n".join(filter(None, [f"{labels.diagnosis}\n", note_of_loss])))
@@ -285,14 +180,17 @@ def _train(
 # --- Options ----------------------------------------------------------------------------------------------------------
 
 
-def _settings(words: list[str], given: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters given as ``key=value``; raise for those also ``given`` by their own option."""
-    answer = parameters.settings_of(words)
-    for name in answer:
+def _with_settings(params: dict[str, Any], words: list[str]) -> dict[str, Any]:
+    """Return all parameters, those given as ``key=value`` too; raise for those that are given twice."""
+    answer = {name: own_parts.loss(value, "--loss") if name == "loss" else value for name, value in params.items()}
+    answer = {name: parameters.as_features(name, value) for name, value in answer.items()}
+    for name, value in parameters.settings_of(words).items():
         if name == "verbose":
-            raise typer.BadParameter(f"--set {name}: {name} has its own option, {FLAGS[name]}.")
-        if name in given:
-            raise typer.BadParameter(f"--set {name} and {FLAGS[name]} are the same parameter; give one of them.")
+            raise click.BadParameter("--set verbose: verbose has its own option, --quiet.")
+        if name in params:
+            option = "seed" if name == "random_state" else name.replace("_", "-")
+            raise click.BadParameter(f"--set {name} and --{option} are the same parameter; give one of them.")
+        answer[name] = value
     return answer
 
 
@@ -302,38 +200,26 @@ def _numbers(text: str) -> list[float]:
     except ValueError:
         numbers = []
     if not numbers or not all(0 <= number < float("inf") for number in numbers):
-        raise typer.BadParameter(f"--l2-path {text}: write numbers of at least 0, such as 1,0.1,0.01.")
+        raise click.BadParameter(f"--l2-path {text}: write numbers of at least 0, such as 1,0.1,0.01.")
     return numbers
 
 
-def _check_options(name: str, params: dict[str, Any], *, is_tuned: bool) -> None:
-    """Raise for unknown rankers and for parameters that the ranker does not have; name those it has."""
-    from plackett.rankers.registry import parameters as parameters_of
-
-    with parameters.usage_errors():
-        own = parameters_of(name)
-    options = {FLAGS[param]: param for param in params if param in FLAGS}
-    if is_tuned:
-        options["--tune-l2 and --l2-path"] = "l2"
-    for option, param in options.items():
-        if param not in own:
-            flags = [FLAGS[other] for other in own if other in FLAGS and other != "verbose"]
-            others = [
-                f"--set {other}={parameters.as_text(default)}" for other, default in own.items() if other not in FLAGS
-            ]
-            raise typer.BadParameter(
-                f"{option}: the ranker {name!r} has no {param}. It takes {', '.join(flags + others)} (the defaults)."
-            )
-
-
-def _build(name: str, params: dict[str, Any]) -> Any:
+def _build(name: str, params: dict[str, Any], *, is_tuned: bool) -> Any:
     """Return the unfitted ranker; raise for unknown parameters and invalid values."""
     from plackett.rankers.registry import ranker
 
+    if own_parts.is_own_ranker(name):
+        raise click.BadParameter(
+            f"--ranker {name}: plackett cannot save user-defined rankers. Use it in compare or tune."
+        )
     with parameters.usage_errors():
         estimator = ranker(name, **params)
         parameters.check_values(estimator)
-        return estimator
+    if not hasattr(estimator, "save"):
+        raise click.BadParameter(f"--ranker {name}: plackett cannot save this model. Use it in compare or tune.")
+    if is_tuned and "l2" not in estimator.get_params(deep=False):
+        raise click.BadParameter(f"--tune-l2 and --l2-path: the ranker {name!r} has no l2.")
+    return estimator
 
 
 # --- The fit ----------------------------------------------------------------------------------------------------------

@@ -3,106 +3,89 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from plackett.cli.shared import completion
-from plackett.cli.shared.columns import (
-    Categorical,
-    Docid,
-    Drop,
-    Encoding,
-    Label,
-    Missing,
-    MissingIndicator,
-    Qid,
-    Sql,
-    columns_of,
+from plackett.cli.shared.options import (
+    CONVENTION,
+    JSON,
+    QUIET,
+    SEED,
+    SETTINGS_OPTION,
+    Preparation,
+    Source,
+    as_list,
+    command,
+    data_argument,
+    measures_option,
+    option,
 )
-from plackett.cli.shared.options import AsJson, Cache, Convention, Data, Quiet, Seed, ZeroBased
 
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
     from plackett.evaluation.compare.contestants import Contestant
     from plackett.evaluation.select.selection import Selection, Trial
 
-DEFAULT_RANKER = "listmle"
 METHODS = ("grid", "random", "optuna")  # those of select, whose module is slow to import
 
 
+@command()
+@data_argument()
+@option(
+    "-r", "--ranker", metavar="NAME", default="listmle", complete=completion.rankers,
+    help="As for train -r; lightgbm, xgboost; your own: module:name.",
+)  # fmt: skip
+@option(
+    "-g", "--grid", metavar="KEY=V,V,…", multiple=True, callback=as_list,
+    help="Values, or a range: KEY=LOW..HIGH[:log].",
+)  # fmt: skip
+@SETTINGS_OPTION
+@option("--validation", metavar="DATA", help="Validation lists.")
+@option("--folds", "--cv", "folds", type=int, help="Or cross-validate on DATA.", show_default="5")
+@measures_option("Measure for selection.", "ndcg@10")
+@CONVENTION
+@option(
+    "--method", metavar="NAME", default="grid", complete=completion.of_names(METHODS),
+    help=f"{', '.join(METHODS[:-1])} or {METHODS[-1]}.",
+)  # fmt: skip
+@option("--trials", type=int, help="Trials of random and optuna.", show_default="20")
+@option("-o", "--model", metavar="FILE", help="Model file of the best candidate.")
+@option("--folder", metavar="DIR", help="Store fits, so that a run can resume.")
+@SEED
+@Source.takes
+@Preparation.takes
+@JSON
+@QUIET
 def tune(
-    data: Data,
-    ranker: Annotated[
-        str,
-        typer.Option(
-            "--ranker",
-            "-r",
-            metavar="NAME",
-            help="As for train -r; lightgbm, xgboost; your own: module:name.",
-            autocompletion=completion.rankers,
-        ),
-    ] = DEFAULT_RANKER,
-    grid: Annotated[
-        list[str] | None,
-        typer.Option("--grid", "-g", metavar="KEY=V,V,…", help="Values, or a range: KEY=LOW..HIGH[:log]."),
-    ] = None,
-    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A fixed parameter.")] = None,
-    validation: Annotated[str | None, typer.Option(metavar="DATA", help="Validation lists.")] = None,
-    folds: Annotated[
-        int | None, typer.Option("--folds", "--cv", help="Or cross-validate on DATA.", show_default="5")
-    ] = None,
-    metrics: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--metric",
-            "-m",
-            metavar="NAME",
-            help="Measure for selection.",
-            show_default="ndcg@10",
-            autocompletion=completion.measures,
-        ),
-    ] = None,
-    convention: Convention = "standard",
-    method: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help=f"{', '.join(METHODS[:-1])} or {METHODS[-1]}.",
-            autocompletion=completion.of_names(METHODS),
-        ),
-    ] = "grid",
-    trials: Annotated[int | None, typer.Option(help="Trials of random and optuna.", show_default="20")] = None,
-    model: Annotated[
-        str | None, typer.Option("--model", "-o", metavar="FILE", help="Model file of the best candidate.")
-    ] = None,
-    folder: Annotated[
-        str | None, typer.Option("--folder", metavar="DIR", help="Store fits, so that a run can resume.")
-    ] = None,
-    seed: Seed = 0,
-    qid: Qid = None,
-    label: Label = None,
-    docid: Docid = None,
-    drop: Drop = None,
-    categorical: Categorical = None,
-    sql: Sql = None,
-    missing: Missing = None,
-    missing_indicator: MissingIndicator = False,
-    encoding: Encoding = None,
-    zero_based: ZeroBased = False,
-    cache: Cache = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    data: list[str],
+    ranker: str,
+    grid: list[str],
+    settings: list[str],
+    validation: str | None,
+    folds: int | None,
+    metrics: Any,
+    convention: str,
+    method: str,
+    trials: int | None,
+    model: str | None,
+    folder: str | None,
+    seed: int,
+    source: Source,
+    preparation: Preparation,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Evaluate candidate hyperparameters on held-out queries, and save the best."""
     if validation is not None and folds is not None:
-        raise typer.BadParameter("give either --validation or --folds.")
+        raise click.BadParameter("give either --validation or --folds.")
     if folds is not None and folds < 2:
-        raise typer.BadParameter(f"--folds {folds}: it must be at least 2.")
+        raise click.BadParameter(f"--folds {folds}: it must be at least 2.")
     if trials is not None and trials < 1:
-        raise typer.BadParameter(f"--trials {trials}: it must be at least 1.")
+        raise click.BadParameter(f"--trials {trials}: it must be at least 1.")
     if data.count("-") + (validation == "-") > 1:
-        raise typer.BadParameter("standard input (-) can be used for one file only.")
+        raise click.BadParameter("standard input (-) can be used for one file only.")
 
     from plackett.cli.shared import inputs, models, output, parameters
     from plackett.evaluation.select.selection import BEST
@@ -115,19 +98,13 @@ def tune(
     inputs.check_data(data)
     if validation is not None:
         inputs.check_data([validation])
-    contestant = _contestant(ranker, grid, settings or [], (missing, missing_indicator or None, encoding))
-    metric = ",".join(metrics or ["ndcg@10"])
+    contestant = _contestant(ranker, grid, settings, preparation)
+    metric = metrics if isinstance(metrics, str) else ",".join(metrics)
     n_candidates = _check_search(contestant, metric, convention, method, trials, seed)
     if model is not None:
         _check_can_be_saved(contestant)
 
-    queries, held_back, note = inputs.load_sets(
-        data,
-        validation,
-        zero_based=zero_based,
-        cache=cache,
-        columns=columns_of(qid, label, docid, drop, categorical, sql),
-    )
+    queries, held_back, note = inputs.load_sets(data, validation, source)
     if note is not None and not quiet:
         output.note(note)
 
@@ -152,24 +129,19 @@ def tune(
 # --- Options ----------------------------------------------------------------------------------------------------------
 
 
-def _contestant(
-    name: str,
-    grid: list[str] | None,
-    settings: list[str],
-    preparation: tuple[str | None, bool | None, str | None],
-) -> Contestant:
+def _contestant(name: str, grid: list[str], settings: list[str], preparation: Preparation) -> Contestant:
     """Return the ranker with its fixed parameters and its grid, or its default grid."""
     from plackett.cli.shared import own_parts, parameters
-    from plackett.evaluation.compare.contestants import Contestant, contestant_of, with_preparation
+    from plackett.evaluation.compare.contestants import Contestant, contestant_of
     from plackett.evaluation.select.grids import check_names, with_params
 
     fixed = parameters.settings_of(settings)
-    chosen = None if grid is None else parameters.grid_of(grid)
+    chosen = parameters.grid_of(grid) if grid else None
     for param in fixed:
         if chosen is not None and param in chosen:
-            raise typer.BadParameter(f"--set {param} and --grid {param}: give a parameter in one of them only.")
+            raise click.BadParameter(f"--set {param} and --grid {param}: give a parameter in one of them only.")
     with parameters.usage_errors():
-        named = with_preparation(contestant_of(own_parts.ranker(name, "--ranker")), *preparation)
+        named = preparation.of(contestant_of(own_parts.ranker(name, "--ranker")))
         check_names(named.estimator, [*fixed, *(chosen or ())], f"the ranker {named.name!r}")
         estimator = with_params(named.estimator, fixed)
         if hasattr(estimator, "check_parameters"):
@@ -189,8 +161,8 @@ def _check_search(
     from plackett.metrics.conventions import get_convention
     from plackett.metrics.measure import Measure
 
-    if len(measures.parse_measures(metric, "--metric")) > 1:
-        raise typer.BadParameter(f"--metric {metric}: give one measure.")
+    if len(measures.parse_measures(metric)) > 1:
+        raise click.BadParameter(f"--metrics {metric}: give one measure.")
     with parameters.usage_errors():
         get_convention(convention)
         measure = Measure.parse(metric)
@@ -222,7 +194,7 @@ def _check_candidates(estimator: Any, candidates: Iterable[dict[str, Any]]) -> N
 
 def _check_can_be_saved(contestant: Contestant) -> None:
     if not hasattr(contestant.estimator, "save"):
-        raise typer.BadParameter(f"--model: plackett cannot save models of {contestant.name}. Leave it out.")
+        raise click.BadParameter(f"--model: plackett cannot save models of {contestant.name}. Leave it out.")
 
 
 # --- The search -------------------------------------------------------------------------------------------------------

@@ -47,7 +47,6 @@ VERBS: dict[str, Verb] = {
         (
             "evaluate test.txt scores.txt -m ndcg@10 --convention letor4",
             "evaluate qrels.txt bm25.run dense.run --report runs.html",
-            "evaluate new.run logged --clicks log.csv --propensities em",
         ),
     ),
     "compare": Verb(
@@ -60,9 +59,7 @@ VERBS: dict[str, Verb] = {
         "Refine a ranking with a few judgements or clicks.",
         (
             "refine lists.txt --base run.txt --feedback clicks.csv",
-            "refine judged.txt --base 20 --judge-first 10 --method mrr,lrr",
-            "refine --ratings u.data --items u.item --method mrr,lrr",
-            "refine --ratings u.data --items u.item --user 196",
+            "refine trial judged.txt --base 20 -n 10 --method mrr,lrr",
         ),
     ),
     "clicks": Verb(
@@ -71,6 +68,7 @@ VERBS: dict[str, Verb] = {
         (
             "clicks info ubi_queries.ndjson ubi_events.ndjson",
             "clicks judge clicks.csv -m ubm -o clicks.qrels",
+            "clicks evaluate log.csv new.run logged --propensities em",
         ),
     ),
     "interleave": Verb(

@@ -7,75 +7,47 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
+
+from plackett.cli.shared.options import Server, argument, as_list, command, flag, option
 
 if TYPE_CHECKING:
     from plackett.apps.workbench.collections.base import Collection
     from plackett.apps.workbench.engines.settings import EngineSettings
     from plackett.apps.workbench.settings import Settings
 
-ACCESS = "Access"
-HOST, PORT = "127.0.0.1", 8765  # as in apps/workbench/settings.py, which help does not load
 
-
+@command()
+@argument(
+    "source", metavar="SOURCE", required=False, help="Texts: a folder or file, or an index (Python's documentation)."
+)
+@option("--letor", metavar="DATA", multiple=True, callback=as_list, help="Judged lists to browse instead of SOURCE.")
+@option(
+    "--engine", "engines", metavar="FILE", multiple=True, callback=as_list,
+    help="A live engine, configured by a TOML file; repeatable.",
+)  # fmt: skip
+@option("--elasticsearch", metavar="URL", help="A live index: http://127.0.0.1:9200/shop.")
+@option("--opensearch", metavar="URL", help="The same for OpenSearch.")
+@option("--solr", metavar="URL", help="A live core: http://127.0.0.1:8983/solr/shop.")
+@option("--model", "models", metavar="FILE", multiple=True, callback=as_list, help="A saved ranker as a base ranker.")
+@option("--store", metavar="PATH|URL", help="Store of judgements: an SQLite file, or postgresql://…")
+@Server.takes
+@option("--grades", metavar="WORDS", help="Words for the grades 0, 1, 2, …, separated by commas.")
+@flag("--no-browser", help="Print the address without opening a browser.")
 def workbench(
-    source: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="SOURCE",
-            show_default=False,
-            help="Texts: a folder or file, or an index (Python's documentation).",
-        ),
-    ] = None,
-    letor: Annotated[
-        list[str] | None, typer.Option("--letor", metavar="DATA", help="Judged lists to browse instead of SOURCE.")
-    ] = None,
-    engines: Annotated[
-        list[str] | None,
-        typer.Option("--engine", metavar="FILE", help="A live engine, configured by a TOML file; repeatable."),
-    ] = None,
-    elasticsearch: Annotated[
-        str | None, typer.Option("--elasticsearch", metavar="URL", help="A live index: http://127.0.0.1:9200/shop.")
-    ] = None,
-    opensearch: Annotated[
-        str | None, typer.Option("--opensearch", metavar="URL", help="The same for OpenSearch.")
-    ] = None,
-    solr: Annotated[
-        str | None, typer.Option("--solr", metavar="URL", help="A live core: http://127.0.0.1:8983/solr/shop.")
-    ] = None,
-    models: Annotated[
-        list[str] | None, typer.Option("--model", metavar="FILE", help="A saved ranker as a base ranker.")
-    ] = None,
-    store: Annotated[
-        str | None,
-        typer.Option("--store", metavar="PATH|URL", help="Store of judgements: an SQLite file, or postgresql://…"),
-    ] = None,
-    host: Annotated[
-        str,
-        typer.Option("--host", metavar="HOST", help="Address to listen on; non-loopback addresses need a token."),
-    ] = HOST,
-    port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 means any free port.")
-    ] = PORT,
-    token: Annotated[
-        str | None,
-        typer.Option(
-            "--token",
-            envvar="PLACKETT_TOKEN",
-            metavar="TOKEN",
-            help="Token that requests must send; generated if one is needed.",
-            rich_help_panel=ACCESS,
-        ),
-    ] = None,
-    grades: Annotated[
-        str | None,
-        typer.Option("--grades", metavar="WORDS", help="Words for the grades 0, 1, 2, …, separated by commas."),
-    ] = None,
-    no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Print the address without opening a browser.")
-    ] = False,
+    source: str | None,
+    letor: list[str],
+    engines: list[str],
+    elasticsearch: str | None,
+    opensearch: str | None,
+    solr: str | None,
+    models: list[str],
+    store: str | None,
+    server: Server,
+    grades: str | None,
+    no_browser: bool,
 ) -> None:
     """Search, judge results and refine the ranking in a browser; stop it with Ctrl-C."""
     from plackett._optional import import_optional
@@ -84,19 +56,21 @@ def workbench(
     for package in ("fastapi", "uvicorn", "sqlalchemy", "jinja2", "cachetools", "platformdirs"):
         import_optional(package, extra="web", needed_for="plackett workbench")
     if letor and source is not None:
-        raise typer.BadParameter("give either SOURCE or --letor.")
+        raise click.BadParameter("give either SOURCE or --letor.")
     if letor:
         inputs.check_data(letor)
-    inputs.check_exists(*([] if source is None else [source]), *(models or []), *(engines or []))
-    live = _engines(engines or [], {"elasticsearch": elasticsearch, "opensearch": opensearch, "solr": solr})
+    inputs.check_exists(*([] if source is None else [source]), *models, *engines)
+    live = _engines(engines, {"elasticsearch": elasticsearch, "opensearch": opensearch, "solr": solr})
     if live and letor:
-        raise typer.BadParameter("--letor cannot be combined with a live engine; give SOURCE, or neither.")
-    settings = _settings(host, port, token, grades)
+        raise click.BadParameter("--letor cannot be combined with a live engine; give SOURCE, or neither.")
+    settings = _settings(server, grades)
     from plackett._progress import Progress, is_watched
     from plackett.apps.access.server import address_of, open_port, serve
     from plackett.apps.access.starting import starting
 
-    with open_port(host, port) as listener:  # a port that is in use is reported before the index is built
+    with open_port(
+        settings.host, settings.port
+    ) as listener:  # a port that is in use is reported before the index is built
         settings = replace(settings, port=listener.getsockname()[1])  # the actual port if 0 was given
         from plackett.apps.workbench.app import create_app
         from plackett.apps.workbench.db import default_store_path
@@ -104,7 +78,7 @@ def workbench(
 
         address = address_of(listener, settings)
         with starting(listener), Progress("indexing", 1.0, is_shown=is_watched()) as bar:
-            collection = _collection(source, letor, models or [], live, lambda n, n_all: bar.advance_to(n / n_all))
+            collection = _collection(source, letor, models, live, lambda n, n_all: bar.advance_to(n / n_all))
         with Store.open(default_store_path(collection.key) if store is None else store) as opened:
             app = create_app(collection, opened, settings)
             for note in app.state.workbench.rankers.notes:
@@ -118,18 +92,13 @@ def workbench(
             serve(app, listener)
 
 
-def _settings(host: str, port: int, token: str | None, grades: str | None) -> Settings:
-    import secrets
-
-    from plackett.apps.access.settings import is_loopback
+def _settings(server: Server, grades: str | None) -> Settings:
     from plackett.apps.workbench.settings import GRADES, Settings
     from plackett.cli.shared.parameters import usage_errors
 
     words = GRADES if grades is None else tuple(word.strip() for word in grades.split(","))
-    if token is None and not is_loopback(host):
-        token = secrets.token_urlsafe(24)
     with usage_errors():
-        return Settings(host=host, port=port, token=token, grades=words)
+        return Settings(**server.settings(), grades=words)
 
 
 def _engines(files: list[str], addresses: dict[str, str | None]) -> list[EngineSettings]:
@@ -144,7 +113,7 @@ def _engines(files: list[str], addresses: dict[str, str | None]) -> list[EngineS
 
 def _collection(
     source: str | None,
-    letor: list[str] | None,
+    letor: list[str],
     models: list[str],
     engines: list[EngineSettings],
     progress: Callable[[int, int], None],
@@ -161,7 +130,7 @@ def _collection(
     rankers = {path: load_ranker(path) for path in models}
     collection: Collection
     if letor:
-        queries = inputs.load_queries(letor, zero_based=False, cache=False)
+        queries = inputs.load_queries(letor)
         widest = max(rankers, key=lambda path: rankers[path].n_features_in_, default=None)
         if widest is not None:
             queries = for_model(queries, rankers[widest], name_of_data(letor), widest)

@@ -192,13 +192,27 @@ def ranker(name: str, **params: Any) -> Any:
 
 def parameters(name: str) -> dict[str, Any]:
     """Return the parameters of the class of ``name`` with their defaults, in the order of its signature."""
+    signature = inspect.signature(class_of(name))
+    return {param.name: param.default for param in signature.parameters.values() if param.kind != param.VAR_KEYWORD}
+
+
+def class_of(name: str) -> Any:
+    """Return the class of the ranker with this name."""
     key = known_name(name)
     if key == CATBOOST:
-        cls = _catboost()
-    else:
-        cls = load_plugin("rankers", key) if _is_plugin(key) else _class(_entry(key).class_name)
-    signature = inspect.signature(cls)
-    return {param.name: param.default for param in signature.parameters.values() if param.kind != param.VAR_KEYWORD}
+        return _catboost()
+    return load_plugin("rankers", key) if _is_plugin(key) else _class(_entry(key).class_name)
+
+
+def entry_of(name: str) -> Entry | None:
+    """Return the class name and the fixed parameters of a ranker; None for rankers of other packages."""
+    key = known_name(name)
+    return None if key == CATBOOST or _is_plugin(key) else _entry(key)
+
+
+def home_of(class_name: str) -> str:
+    """Return the module of a class."""
+    return _HOMES[class_name]
 
 
 def load(path: str | os.PathLike | IO[bytes]) -> Any:

@@ -3,15 +3,14 @@
 import json
 import logging
 import os
-import signal
 import sys
 import tempfile
-import threading
 
 import numpy as np
 import pytest
 
 import plackett as pk
+from plackett.cli.shared.options import Source
 from plackett.cli.training import clusters
 
 distributed = pytest.importorskip("distributed", reason="training on clusters needs dask[distributed]")
@@ -66,7 +65,6 @@ def test_a_cluster_of_this_machine_comes_and_goes(run, monkeypatch):
 
 
 def test_parts_are_measured_where_they_are_and_some_may_be_empty(address, tmp_path):
-    from plackett.cli.training import clusters
 
     parquet = pytest.importorskip("pyarrow.parquet")
     data = pk.datasets.make_web_like(8, n_features=3, random_state=0)
@@ -74,7 +72,7 @@ def test_parts_are_measured_where_they_are_and_some_may_be_empty(address, tmp_pa
     parquet.write_table(parquet.read_table(tmp_path / "all.parquet").slice(0, 0), tmp_path / "none.parquet")
     ranker = pk.LinearRanker().fit(data)
     with distributed.Client(address) as client:
-        parts, *_ = clusters.load_sets([str(tmp_path)], None, client, zero_based=False)
+        parts, *_ = clusters.load_sets([str(tmp_path)], None, client, Source())
         sizes, means = clusters.measure(client, parts, ranker, ["ndcg@10", "map"])
     assert sizes == (8, data.n_docs, 3)
     assert means == pytest.approx(pk.evaluate(data, ranker.predict(data), metrics=["ndcg@10", "map"]).mean())
@@ -82,7 +80,6 @@ def test_parts_are_measured_where_they_are_and_some_may_be_empty(address, tmp_pa
 
 def workers_seen(monkeypatch):
     """How many workers each measuring has had."""
-    from plackett.cli.training import clusters
 
     plain, seen = clusters.measure, []
 
@@ -122,7 +119,6 @@ def test_what_does_not_go_with_a_cluster_is_wrong_usage(run, words, said):
 
 
 def test_a_scheduler_that_does_not_answer_is_named(run, monkeypatch):
-    from plackett.cli.training import clusters
 
     monkeypatch.setattr(clusters, "CONNECT_SECONDS", 0.2)
     done = run("train", "train.txt", "--model", "model.plackett", "--cluster", "tcp://127.0.0.1:9")
@@ -135,37 +131,3 @@ def test_without_dask_the_extra_is_named(run, monkeypatch):
     done = run("train", "train.txt", "--model", "model.plackett", "--local-cluster", "2")
     assert done.returncode == 1
     assert "--local-cluster needs distributed. Install it with: pip install 'plackett[dask]'" in done.stderr
-
-
-# --- Ctrl-C while a cluster of this machine starts or ends ------------------------------------------------------------
-
-
-def test_ctrl_c_waits_until_a_cluster_is_there():
-    before, steps = signal.getsignal(signal.SIGINT), []
-
-    def start():
-        with clusters._delayed_ctrl_c():
-            signal.raise_signal(signal.SIGINT)
-            steps.append("there")
-
-    with pytest.raises(KeyboardInterrupt):
-        start()
-    assert steps == ["there"]
-    assert signal.getsignal(signal.SIGINT) is before
-
-
-@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals cannot be blocked")
-def test_processes_that_a_cluster_will_start_hear_nothing_of_ctrl_c():
-    is_over, blocked = threading.Event(), []
-
-    def start_a_process_later():
-        is_over.wait()
-        blocked.extend(signal.pthread_sigmask(signal.SIG_BLOCK, []))  # what a process would take over
-
-    with clusters._ctrl_c_blocked_in_children():
-        thread = threading.Thread(target=start_a_process_later)
-        thread.start()
-    is_over.set()
-    thread.join()
-    assert signal.SIGINT in blocked
-    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])

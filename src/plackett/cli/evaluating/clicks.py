@@ -1,52 +1,30 @@
-"""``plackett evaluate --clicks``: the value of rankings, estimated from clicks on others."""
+"""``plackett clicks evaluate``: the value of rankings, estimated from clicks on others."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 if TYPE_CHECKING:
+    from plackett.cli.clicks import Columns
     from plackett.clicks.log import ClickLog
     from plackett.data.queries import Queries
 
-METRIC = "dcg@10"
 LOGGED = "logged"
 
 
-class Options(NamedTuple):
-    """A click log, and how values are estimated from it; None uses the defaults."""
-
-    log: str
-    propensities: str | None
-    estimator: str | None
-    candidates: str | None
-    clip: float | None
-    interval: str | None
-    level: float | None
-    unit: str | None
-
-    def settings(self) -> dict[str, Any]:
-        """Return the arguments of ``evaluate_from_clicks``, except the propensities."""
-        return {name: value for name, value in self._asdict().items() if value is not None and name not in TAKEN}
-
-
-TAKEN = ("log", "propensities")
-
-
-def options_of(clicks: str | None, others: dict[str, Any]) -> Options | None:
-    """Return the options about clicks, or None; raise if an option needs a log."""
-    if clicks is None:
-        for name, value in others.items():
-            if value is not None:
-                raise typer.BadParameter(f"--{name} requires --clicks LOG.")
-        return None
-    return Options(clicks, **others)
-
-
-def evaluate_clicks(options: Options, words: list[str], metrics: list[str] | None, form: str) -> None:
+def evaluate_clicks(
+    path: str,
+    words: list[str],
+    metric: str,
+    propensities: str | None,
+    settings: dict[str, Any],
+    columns: Columns,
+    form: str,
+) -> None:
     """Print the values of rankings: runs, models, scores of the rows of a LETOR file, or the logged order."""
     from plackett._warnings import recorded
     from plackett.cli.shared import inputs, output
@@ -55,29 +33,26 @@ def evaluate_clicks(options: Options, words: list[str], metrics: list[str] | Non
     from plackett.clicks.counterfactual.result import ClickEvaluations
     from plackett.clicks.counterfactual.slates import BY_LOGGING
     from plackett.clicks.propensities.estimate import METHODS
-    from plackett.clicks.reading.read import read_clicks
     from plackett.exceptions import warn
 
-    names = [name for part in metrics or [METRIC] for name in part.split(",")]
-    if len(names) > 1:
-        raise typer.BadParameter("--clicks takes one measure, such as -m dcg@5 or -m clicks.")
-    inputs.check_exists(options.log, *(word for word in words if word != LOGGED and not inputs.is_known_name(word)))
-    log = read_clicks(options.log)
+    if "," in metric.partition("(")[0]:
+        raise click.BadParameter("give one measure, such as -m dcg@5 or -m clicks.")
+    inputs.check_exists(*(word for word in words if word != LOGGED and not inputs.is_known_name(word)))
+    log = columns.read((path,))
     features = None
     if _is_data(words[0]):
-        features, words = inputs.load_queries(words[:1], zero_based=False, cache=False), words[1:]
+        features, words = inputs.load_queries(words[:1]), words[1:]
         if not words:
-            raise typer.BadParameter("rankings are missing: give runs, models, files of scores, or the word logged.")
-    settings = options.settings()
-    if options.estimator in BY_LOGGING:
+            raise click.BadParameter("rankings are missing: give runs, models, files of scores, or the word logged.")
+    if settings.get("estimator") in BY_LOGGING:
         settings["logging"] = "shuffled"
-    given = options.propensities
-    if given is not None:
-        is_method = given in METHODS and (features is None or given != "regression-em")  # which scores the features
-        settings["propensities"] = given if is_method else propensities_of(given, log, features, 0)
+    if propensities is not None:
+        # regression-em scores the features
+        is_method = propensities in METHODS and (features is None or propensities != "regression-em")
+        settings["propensities"] = propensities if is_method else propensities_of(propensities, log, features, 0)
     rankings = {name: _ranking(word, features, log) for name, word in zip(_names(words), words, strict=True)}
     with recorded() as caught:
-        found = evaluate_from_clicks(log, rankings, metric=names[0], **settings)
+        found = evaluate_from_clicks(log, rankings, metric=metric, **settings)
     assert isinstance(found, ClickEvaluations)
     notes = dict.fromkeys(note for one in found.results.values() for note in one.notes)
     for one in caught:
@@ -125,7 +100,7 @@ def _ranking(word: str, features: Queries | None, log: ClickLog) -> Any:
             if log.features is None:
                 raise ValueError(
                     f"{word} is a model, which needs features: give a LETOR file with the documents of the log, as in "
-                    f"plackett evaluate features.txt {word} --clicks LOG."
+                    f"plackett clicks evaluate LOG features.txt {word}."
                 )
             return ranker
         return Run.from_scores(features, ranker.predict(models.for_model(features, ranker, "the features", word)))
@@ -144,5 +119,5 @@ def _names(words: list[str]) -> list[str]:
     names = [Path(os.fspath(word)).name for word in words]
     names = names if len(set(names)) == len(names) else list(words)
     if len(set(names)) < len(names):
-        raise typer.BadParameter(f"{next(name for name in names if names.count(name) > 1)} is given twice.")
+        raise click.BadParameter(f"{next(name for name in names if names.count(name) > 1)} is given twice.")
     return names

@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 if TYPE_CHECKING:
+    from plackett.cli.shared.options import Source
     from plackett.data.queries import Queries
     from plackett.storage.opening import Stream
 
 WORDS_OF_RUN = 6
 
 
-def read_base(base: str, data: list[str], *, zero_based: bool, cache: bool) -> tuple[Queries, Any]:
+def read_base(base: str, data: list[str], source: Source) -> tuple[Queries, Any]:
     """Load the data, and the base as a column or as scores in the order of ``queries.X``.
 
     Missing last columns of a model are added to the data.
@@ -22,8 +23,8 @@ def read_base(base: str, data: list[str], *, zero_based: bool, cache: bool) -> t
     from plackett.cli.shared import inputs, models
 
     if base == "-":
-        raise typer.BadParameter("standard input (-) can be used for DATA or for feedback, not for --base.")
-    queries = inputs.load_queries(data, zero_based=zero_based, cache=cache)
+        raise click.BadParameter("standard input (-) can be used for DATA or for feedback, not for --base.")
+    queries = inputs.load_queries(data, source)
     name = models.name_of_data(data)
     models.check_features(queries, name)
     return read_ranking(base, queries, name)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 if TYPE_CHECKING:
     import numpy as np
 
     from plackett.cli.refining.methods import Methods
+    from plackett.cli.shared.options import Source
     from plackett.data.feedback.feedback import FeedbackRows
     from plackett.data.queries import Queries
 
 
-def refine(
+def refine_lists(
     data: list[str],
     base: str,
     methods: Methods,
@@ -22,14 +23,13 @@ def refine(
     strategy: str | None,
     target: str,
     tag: str | None,
+    source: Source,
     *,
     pin_judged: bool,
     as_json: bool,
-    zero_based: bool,
-    cache: bool,
 ) -> None:
     """Write the refined scores."""
-    from plackett.cli.refining import feedback as refine_feedback
+    from plackett.cli.refining import feedback as feedback_files
     from plackett.cli.refining.base import echo_base, read_base
     from plackett.cli.shared import inputs, output
     from plackett.cli.shared import scores as scores_out
@@ -42,14 +42,14 @@ def refine(
     if strategy is not None:
         check_choice(strategy, "strategy", tuple(STRATEGIES))
     if as_json and (target != "-" or tag is not None):
-        raise typer.BadParameter("--json prints to standard output; it cannot be combined with --output or --run.")
+        raise click.BadParameter("--json prints to standard output; it cannot be combined with --output or --run.")
     if "-" in feedback and "-" in data:
-        raise typer.BadParameter("standard input (-) can be used for DATA or for feedback only.")
+        raise click.BadParameter("standard input (-) can be used for DATA or for feedback only.")
     scores_out.check_target(target, tag)
     inputs.check_data(data)
     inputs.check_exists(*feedback)
-    queries, ranks_now = read_base(base, data, zero_based=zero_based, cache=cache)
-    rows = refine_feedback.on_rows(refine_feedback.read(feedback, strategy), queries, " and ".join(feedback))
+    queries, ranks_now = read_base(base, data, source)
+    rows = feedback_files.on_rows(feedback_files.read(feedback, strategy), queries, " and ".join(feedback))
     rows = rows._replace(y=as_relevance(rows.y, methods.relevant_from))
     before = as_base_score(ranks_now, queries)
     after = _refined(queries, ranks_now, before, rows, methods)
@@ -106,7 +106,7 @@ def _learns(queries: Queries, rows: FeedbackRows, methods: Methods) -> np.ndarra
         has_levels = np.fmax.reduceat(labels, starts) > np.fmin.reduceat(labels, starts)
         learns = has_pairs | has_levels
         if has_pairs.any():
-            output.note(f"{preferences} between documents, eta {methods.options.get('eta', rows.eta):.2g}")
+            output.note(f"{preferences} between documents, eta {rows.eta if methods.eta is None else methods.eta:.2g}")
         n_level = int((has_labels & has_pairs & ~has_levels).sum())
         if n_level:
             have = count_of(n_level, "query has", "queries have")

@@ -2,57 +2,63 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-import typer
+import click
 
-from plackett.validation import check_choice
+from plackett.cli.shared import completion
+from plackett.cli.shared.options import METHOD, Number, Options, one
 
 METHODS = {"mrr": "MultiplicativeRefiner", "lrr": "LinearRefiner", "rocchio": "RocchioRefiner"}
 BOOSTED = ("mrr", "lrr")
-PARAMETERS = {  # option -> parameter, and the methods that have it
-    "rounds": ("n_rounds", BOOSTED),
-    "eta": ("eta", BOOSTED),
-    "gamma": ("gamma", ("lrr",)),
-    "alpha": ("alpha", ("rocchio",)),
-    "beta": ("beta", ("rocchio",)),
+PARAMETERS = {  # parameter -> its option, and the methods that have it
+    "n_rounds": ("--rounds", BOOSTED),
+    "eta": ("--eta", BOOSTED),
+    "gamma": ("--gamma", ("lrr",)),
+    "alpha": ("--alpha", ("rocchio",)),
+    "beta": ("--beta", ("rocchio",)),
 }
+AT_LEAST_0 = Number(min=0, max=float("inf"), max_open=True)
 
 
-class Methods:
-    """The refiners named by ``--method``; raises for unknown names and parameters.
+@dataclass(frozen=True)
+class Methods(Options):
+    """The refiners that are named, and their parameters."""
 
-    Parameters
-    ----------
-    text : str
-        Names, comma-separated.
-    relevant_from : float or None
-        Labels of at least this value count 1, others 0.
-    **options : float or None
-        Parameters by the names of their options.
-    """
+    method: str = one(
+        "--method", metavar="NAMES", default="mrr", help="mrr, lrr, rocchio; trials take several.", panel=METHOD,
+        complete=completion.of_names(METHODS),
+    )  # fmt: skip
+    n_rounds: int | None = one("--rounds", type=click.IntRange(min=1), help="mrr, lrr: rounds (50).", panel=METHOD)
+    eta: float | None = one("--eta", type=Number(0, 1), help="mrr, lrr: noise of the feedback.", panel=METHOD)
+    gamma: float | None = one("--gamma", type=AT_LEAST_0, help="lrr: weight of the base (0.1).", panel=METHOD)
+    alpha: float | None = one("--alpha", type=AT_LEAST_0, help="rocchio: weight of the relevant (2).", panel=METHOD)
+    beta: float | None = one("--beta", type=AT_LEAST_0, help="rocchio: weight of the irrelevant (1).", panel=METHOD)
+    relevant_from: float | None = one(
+        "--relevant-from", type=float, help="Labels of X or more count 1, others 0.", panel=METHOD
+    )
 
-    def __init__(self, text: str, relevant_from: float | None, **options: float | None):
-        self.names = [name.strip() for name in text.split(",")]
-        self.relevant_from = relevant_from
-        self.options = {name: value for name, value in options.items() if value is not None}
+    def __post_init__(self) -> None:
+        from plackett.validation import check_choice
+
         for name in self.names:
             check_choice(name, "method", tuple(METHODS))
         if len(set(self.names)) < len(self.names):
-            raise typer.BadParameter(f"--method {text}: a method is named twice.")
-        for name, value in self.options.items():
-            having = PARAMETERS[name][1]
+            raise click.BadParameter(f"--method {self.method}: a method is named twice.")
+        for param in self.given():
+            option, having = PARAMETERS[param]
             if not set(having) & set(self.names):
-                raise typer.BadParameter(f"--{name} is a parameter of {' and '.join(having)}, not of {text}.")
-            if not value >= (1 if name == "rounds" else 0) or value == float("inf"):
-                raise typer.BadParameter(f"--{name} {value:g}: it must be at least {1 if name == 'rounds' else 0}.")
-        if self.options.get("eta", 0) > 1:
-            raise typer.BadParameter(f"--eta {self.options['eta']:g}: it must be between 0 and 1.")
+                raise click.BadParameter(f"{option} is a parameter of {' and '.join(having)}, not of {self.method}.")
 
-    def check_single(self, use: str) -> None:
-        """Raise if there are several methods."""
-        if len(self.names) > 1:
-            raise typer.BadParameter(f"{use} takes one --method; --judge-first and --ratings compare several.")
+    @property
+    def names(self) -> list[str]:
+        """The names of the methods."""
+        return [name.strip() for name in self.method.split(",")]
+
+    def given(self) -> dict[str, Any]:
+        """Return the parameters that were given."""
+        return {name: value for name in PARAMETERS if (value := getattr(self, name)) is not None}
 
     @property
     def is_boosted(self) -> bool:
@@ -63,10 +69,10 @@ class Methods:
         """Return a refiner for each name; ``eta`` is the default of methods that have one."""
         import plackett
 
-        options = self.options if eta is None else {"eta": eta, **self.options}
+        params = self.given() if eta is None else {"eta": eta, **self.given()}
         return {
             name: getattr(plackett, METHODS[name])(
-                **{PARAMETERS[key][0]: value for key, value in options.items() if name in PARAMETERS[key][1]}
+                **{param: value for param, value in params.items() if name in PARAMETERS[param][1]}
             )
             for name in self.names
         }

@@ -8,7 +8,7 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 if TYPE_CHECKING:
     from plackett._tables import Table
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def check_per_query(form: str, per_query: bool) -> None:
     """Raise for ``--per-query`` with a format that has no rows for single queries."""
     if per_query and form not in ("json", "csv"):
-        raise typer.BadParameter("--per-query requires --json or --csv.")
+        raise click.BadParameter("--per-query requires --json or --csv.")
 
 
 def check_report(path: str | None) -> None:
@@ -88,7 +88,7 @@ def check_groups(path: str | None, groups: dict[str, str] | None, data: Any, cv:
     try:
         group_of([key for test in tests for key in test.ids.tolist()], groups)
     except ValueError as error:
-        raise typer.BadParameter(f"--groups {path}: {error}") from error
+        raise click.BadParameter(f"--groups {path}: {error}") from error
 
 
 def _summary_table(result: Comparison) -> Table:

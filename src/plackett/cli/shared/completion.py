@@ -6,43 +6,54 @@ import os
 from collections.abc import Callable, Iterable
 from glob import escape, glob
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-import typer
+from click.shell_completion import BashComplete, CompletionItem, add_completion_class
 
 Pairs = list[tuple[str, str]]
 BREAKS = set("@:=")  # what bash counts as words of their own
+STARTS = {"bash": ".bashrc", "zsh": ".zshrc", "fish": ".config/fish/completions/plackett.fish"}
 
 
-def items(pairs: Iterable[tuple[str, str]]) -> list[Any]:
+def items(pairs: Iterable[tuple[str, str]]) -> list[CompletionItem]:
     """Return names with their texts as the items of a completion."""
-    make = _click().CompletionItem
-    return [make(name, help=text) for name, text in pairs]
+    return [CompletionItem(name, help=text or None) for name, text in pairs]
 
 
-def _click() -> Any:
-    try:
-        return import_module("typer._click.shell_completion")
-    except ImportError:  # older versions of typer need click
-        return import_module("click.shell_completion")
+def of_param(complete: Callable[[str], Pairs]) -> Callable[..., list[CompletionItem]]:
+    """Return a completion as click calls it."""
+    return lambda ctx, param, incomplete: items(complete(incomplete))
 
 
-def join_words_of_bash() -> None:
-    """Complete words that bash splits, such as ``ndcg@10``."""
-    usual: Any = import_module("typer._completion_classes").BashComplete
+class Bash(BashComplete):
+    """Completes words that bash splits, such as ``ndcg@10``."""
 
-    class Bash(usual):
-        def get_completion_args(self) -> tuple[list[str], str]:
-            words, last = super().get_completion_args()
-            *words, joined = _joined([*words, last])
-            # bash replaces the text after the last break, and with it the break itself if that is @
-            self.kept = (joined if set(last) <= BREAKS else joined.removesuffix(last)).removesuffix("@")
-            return words, joined
+    def get_completion_args(self) -> tuple[list[str], str]:
+        """Return the words before the last one, and the last one, as the user typed them."""
+        words, last = super().get_completion_args()
+        *words, joined = _joined([*words, last])
+        # bash replaces the text after the last break, and with it the break itself if that is @
+        self.kept = (joined if set(last) <= BREAKS else joined.removesuffix(last)).removesuffix("@")
+        return words, joined
 
-        def format_completion(self, item: Any) -> str:
-            return super().format_completion(item).removeprefix(self.kept)
+    def format_completion(self, item: CompletionItem) -> str:
+        """Return the part of a name that bash inserts."""
+        return f"{item.type},{item.value.removeprefix(self.kept)}"
 
-    _click().add_completion_class(Bash, Bash.name)
+
+def install(shell: str) -> str:
+    """Add the completion to the start-up file of a shell, and return a sentence about it."""
+    path = Path.home() / STARTS[shell]
+    line = f'eval "$(_PLACKETT_COMPLETE={shell}_source plackett)"\n'
+    if shell == "fish":
+        line = "_PLACKETT_COMPLETE=fish_source plackett | source\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    if line not in before:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(f"{'' if before.endswith(chr(10)) or not before else chr(10)}{line}")
+    return f"completion for {shell} is in {path}; it works in new terminals."
 
 
 def _joined(words: list[str]) -> list[str]:
@@ -108,17 +119,6 @@ def of_names(names: Iterable[str]) -> Callable[[str], Pairs]:
     return _last_of_list(lambda: [(name, "") for name in names])
 
 
-def task_and(tasks: Iterable[str], complete: Callable[[str], Pairs]) -> Callable[..., Pairs]:
-    """Return a completion of a task as the first word, and of others after it."""
-
-    def complete_words(ctx: typer.Context, incomplete: str) -> Pairs:
-        if ctx.params.get("words"):
-            return complete(incomplete)
-        return [(name, "") for name in tasks if name.startswith(incomplete)]
-
-    return complete_words
-
-
 def _sets(kind: str, *others: str) -> Callable[[str], Pairs]:
     """Return a completion of known sets of a kind, and of files."""
 
@@ -149,3 +149,4 @@ measures = _last_of_list(_measures)
 conventions = _last_of_list(_conventions)
 data = _sets("queries")
 texts = _sets("text", "stdlib")
+add_completion_class(Bash)

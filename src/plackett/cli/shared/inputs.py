@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from plackett._names import similar_names
-from plackett.cli.shared.columns import Columns
+from plackett.cli.shared.options import Source
 from plackett.data.tables.sqlite import is_database
 from plackett.exceptions import DataFormatError
 from plackett.storage.file_names import has_parquet, is_parquet, is_table, parquet_in_pipe
@@ -19,18 +19,12 @@ from plackett.storage.opening import Stream, name_of, open_to_examine, rereadabl
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
 
-NO_COLUMNS = Columns()
+PLAIN = Source()
 WORDS_OF_RUN = 6
 
 
 def load_queries(
-    names: list,
-    *,
-    zero_based: bool,
-    cache: bool,
-    columns: Columns = NO_COLUMNS,
-    needs_labels: bool = True,
-    features: list[str] | None = None,
+    names: list, source: Source = PLAIN, *, needs_labels: bool = True, features: list[str] | None = None
 ) -> Queries:
     """Load LETOR files, tables, or a known data set from ``PLACKETT_DATA``, after ``check_data``.
 
@@ -42,7 +36,7 @@ def load_queries(
     if len(names) == 1 and isinstance(names[0], str) and is_known_name(names[0]):
         from plackett.data import datasets
 
-        loaded = datasets.load(names[0], cache=cache)
+        loaded = datasets.load(names[0], cache=source.cache)
         if not isinstance(loaded, Queries):
             raise ValueError(f"{names[0]} holds {type(loaded).__name__}, not judged lists of feature vectors.")
         return loaded
@@ -50,52 +44,50 @@ def load_queries(
         if isinstance(name, str) and os.path.isdir(name) and not has_parquet(name):
             raise _no_data_in(name)
     names = [rereadable(name) for name in names]
-    if any(is_table(name) or is_database(name) for name in names) or columns.drop or columns.categorical or columns.sql:
-        return _load_table(names, columns, cache=cache, needs_labels=needs_labels, features=features)
-    if any(is_parquet_name(name) for name in names):
-        return _load_parquet(names, columns, cache=cache, needs_labels=needs_labels, features=features)
-    if columns.given():
-        raise typer.BadParameter(
-            f"--{next(iter(columns.given()))} names a column, but {name_of(names[0])} is not a table (CSV, TSV, Arrow "
-            "or Parquet)."
+    if any(map(_needs_table, names)) or source.drop or source.categorical or source.sql:
+        return _load_table(names, source, needs_labels=needs_labels, features=features)
+    if any(map(is_parquet_name, names)):
+        return _load_parquet(names, source, needs_labels=needs_labels, features=features)
+    if columns := source.columns():
+        raise click.BadParameter(
+            f"--{next(iter(columns))} names a column, but {name_of(names[0])} is not a table (CSV, TSV, Arrow or "
+            "Parquet)."
         )
     from plackett.data.letor.read import read_letor
 
-    source = names[0] if len(names) == 1 else names
-    if any(isinstance(name, Stream) for name in names):
-        cache = False  # the content of a pipe has no name
+    cache = source.cache and not any(isinstance(name, Stream) for name in names)  # the content of a pipe has no name
     try:
-        return read_letor(source, first_index=0 if zero_based else 1, cache=cache)
+        return read_letor(names[0] if len(names) == 1 else names, first_index=int(not source.zero_based), cache=cache)
     except DataFormatError as error:
         error.add_note("these are the lines of LETOR files; the names of tables end in .csv, .tsv, .arrow or .parquet.")
         raise
 
 
-def _load_table(
-    names: list, columns: Columns, *, cache: bool, needs_labels: bool, features: list[str] | None
-) -> Queries:
+def _needs_table(name: Any) -> bool:
+    return is_table(name) or is_database(name)
+
+
+def _load_table(names: list, source: Source, *, needs_labels: bool, features: list[str] | None) -> Queries:
     from plackett.data.tables.files import id_columns, read_columns
     from plackett.data.tables.frames import from_frame
 
-    other = [name for name in names if not (is_table(name) or is_database(name) or is_parquet_name(name))]
+    other = [name for name in names if not (_needs_table(name) or is_parquet_name(name))]
     if other:
-        raise typer.BadParameter(
+        raise click.BadParameter(
             f"{name_of(other[0])} is not a table (CSV, TSV, Arrow or Parquet), but the options require one."
         )
-    if cache:
-        raise typer.BadParameter("--cache applies only to LETOR and Parquet files, without --drop and --categorical.")
-    given = columns.given()
-    table = read_columns(names, ids=id_columns(columns.qid, columns.docid), sql=given.pop("sql", None))
-    if not needs_labels and columns.label is None and "label" not in table.column_names:
+    if source.cache:
+        raise click.BadParameter("--cache applies only to LETOR and Parquet files, without --drop and --categorical.")
+    given = source.columns()
+    table = read_columns(names, ids=id_columns(source.qid, source.docid), sql=given.pop("sql", None))
+    if not needs_labels and source.label is None and "label" not in table.column_names:
         given["label"] = None
-    if features is not None and not columns.drop:
+    if features is not None and not source.drop:
         given["features"] = features
     return from_frame(table, **given)
 
 
-def _load_parquet(
-    names: list, columns: Columns, *, cache: bool, needs_labels: bool, features: list[str] | None
-) -> Queries:
+def _load_parquet(names: list, source: Source, *, needs_labels: bool, features: list[str] | None) -> Queries:
     from plackett.data.parquet.read import has_column
     from plackett.data.sources import read_queries
     from plackett.storage.file_names import files_of
@@ -104,12 +96,13 @@ def _load_parquet(
     if other:
         raise ValueError(f"{name_of(other[0])} is not Parquet, but other files are; give files of one kind.")
     first = files_of(names)[0]
-    if needs_labels and columns.label is None and not has_column(first, "label"):
+    has_labels = source.label is not None or has_column(first, "label")
+    if needs_labels and not has_labels:
         raise ValueError(f"{first} has no column 'label'. Name that of the labels: --label COLUMN.")
-    given = {**columns.given(), "label": columns.label or "label"}
+    given = {**source.columns(), "label": (source.label or "label") if has_labels else None}
     if features and any(has_column(first, name) for name in features):  # columns may have numbers for names
         given["features"] = features
-    return read_queries(names, cache=cache, **given)
+    return read_queries(names, cache=source.cache, **given)
 
 
 def is_parquet_name(name: str | Stream) -> bool:
@@ -159,7 +152,7 @@ def check_data(names: list[str]) -> None:
         return
     check_exists(*(name for name in names if name not in known), may_be_set=True)
     if known:
-        raise typer.BadParameter(f"{known[0]} is a known data set, which cannot be combined with other DATA.")
+        raise click.BadParameter(f"{known[0]} is a known data set, which cannot be combined with other DATA.")
 
 
 def check_exists(*names: str, may_be_set: bool = False) -> None:
@@ -168,7 +161,7 @@ def check_exists(*names: str, may_be_set: bool = False) -> None:
         if name != "-" and not os.path.exists(name):
             raise _not_found(name, may_be_set=may_be_set)
     if list(names).count("-") > 1:
-        raise typer.BadParameter("standard input (-) can be used for one file only.")
+        raise click.BadParameter("standard input (-) can be used for one file only.")
     if "-" in names and sys.stdin is None:
         raise ValueError("there is no standard input to read.")
 
@@ -203,13 +196,7 @@ def _no_data_in(folder: str) -> FileNotFoundError:
 
 
 def load_sets(
-    data: list[str],
-    validation: str | None,
-    *,
-    zero_based: bool,
-    cache: bool,
-    columns: Columns = NO_COLUMNS,
-    needs_labels: bool = True,
+    data: list[str], validation: str | None, source: Source, *, needs_labels: bool = True
 ) -> tuple[Queries, Queries | None, str | None]:
     """Load training and validation set with the same columns; a note says if columns were added.
 
@@ -217,11 +204,11 @@ def load_sets(
     """
     from plackett.cli.shared.models import check_features, name_of_data
 
-    queries = load_queries(data, zero_based=zero_based, cache=cache, columns=columns, needs_labels=needs_labels)
+    queries = load_queries(data, source, needs_labels=needs_labels)
     check_features(queries, name_of_data(data))
     if validation is None:
         return queries, None, None
-    held_back = load_queries([validation], zero_based=zero_based, cache=cache, columns=columns)
+    held_back = load_queries([validation], source)
     check_features(held_back, name_of_data([validation]))
     return same_columns(queries, held_back, validation)
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from plackett._tables import rounded
 from plackett.cli.shared.parameters import usage_errors
@@ -29,7 +29,7 @@ def parse_measures(texts: str | Sequence[str], option: str = "--metrics") -> lis
         _register_own(name, option)
     measures = {_parsed(name, option) for name in names}
     if not names or len(measures) < len(names):
-        raise typer.BadParameter(f"{option}: give at least one measure, and each one once.")
+        raise click.BadParameter(f"{option}: give at least one measure, and each one once.")
     return names
 
 
@@ -41,7 +41,7 @@ def _parsed(name: str, option: str) -> Measure:
     except UnknownNameError:
         raise
     except (TypeError, ValueError) as error:
-        raise typer.BadParameter(f"{option} {name}: {error}") from error
+        raise click.BadParameter(f"{option} {name}: {error}") from error
 
 
 def _register_own(text: str, option: str) -> None:
@@ -58,7 +58,7 @@ def _register_own(text: str, option: str) -> None:
     try:
         kind = found.kind if isinstance(found, Measure) else own_kind(found)
     except (TypeError, ValueError) as error:
-        raise typer.BadParameter(f"{option} {name}: {error}") from error
+        raise click.BadParameter(f"{option} {name}: {error}") from error
     register_kind(dataclasses.replace(kind, name=name))
 
 

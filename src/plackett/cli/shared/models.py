@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
@@ -26,9 +26,9 @@ def check_target(path: str) -> None:
     from plackett.storage.compression import COMPRESSED
 
     if path == "-":
-        raise typer.BadParameter("a model cannot be written to standard output; give the name of a file.")
+        raise click.BadParameter("a model cannot be written to standard output; give the name of a file.")
     if path.lower().endswith(COMPRESSED):
-        raise typer.BadParameter(f"{path}: models are not compressed; choose another extension, such as .plackett.")
+        raise click.BadParameter(f"{path}: models are not compressed; choose another extension, such as .plackett.")
     output.check_target(path, "model")
 
 

@@ -11,8 +11,6 @@ import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
-import typer
-
 if TYPE_CHECKING:
     from plackett._tables import Table
 
@@ -22,15 +20,6 @@ _MARKS = {"▲": "green", "▼": "red"}
 _VERDICTS = {"not confirmed": "red", "confirmed": "green", "better": "green", "undecided": "yellow"}
 _VERDICT = rf"(?<=  )(?:{'|'.join(_VERDICTS)})(?=  |\n|$)"
 StreamName = Literal["stdout", "stderr"]
-
-
-def chosen_format(**is_chosen: bool) -> str:
-    """Return the name of the one format that was chosen, or "table"; raise a usage error for several."""
-    names = [name for name, is_one in is_chosen.items() if is_one]
-    if len(names) > 1:
-        *first, last = (f"--{name}" for name in is_chosen)
-        raise typer.BadParameter(f"choose one of {', '.join(first)} and {last}.")
-    return names[0] if names else "table"
 
 
 def note(text: str) -> None:

@@ -11,7 +11,7 @@ import os
 import sys
 from typing import Any
 
-import typer
+import click
 
 
 def is_own(text: str) -> bool:
@@ -36,20 +36,20 @@ def load(text: str, option: str) -> Any:
         found = importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise typer.BadParameter(
+            raise click.BadParameter(
                 f"{option} {text}: the module {module} needs {error.name}, which is not installed."
             ) from error
         file = f"{module.replace('.', '/')}.py"
-        raise typer.BadParameter(
+        raise click.BadParameter(
             f"{option} {text}: there is no module {module}, neither installed nor as {file} in this folder."
         ) from error
     except Exception as error:  # any code of the module has run
-        raise typer.BadParameter(
+        raise click.BadParameter(
             f"{option} {text}: importing {module} failed with {type(error).__name__}: {error}"
         ) from error
     if not hasattr(found, name):
         public = [one for one, value in vars(found).items() if not (one.startswith("_") or inspect.ismodule(value))]
-        raise typer.BadParameter(
+        raise click.BadParameter(
             f"{option} {text}: {module} has no {name}; it has {', '.join(public) or 'no public names'}."
         )
     return getattr(found, name)
@@ -63,7 +63,7 @@ def instance(text: str, option: str) -> Any:
     try:
         return found()
     except Exception as error:
-        raise typer.BadParameter(f"{option} {text}: {found!r} cannot be called without arguments: {error}") from error
+        raise click.BadParameter(f"{option} {text}: {found!r} cannot be called without arguments: {error}") from error
 
 
 def ranker(text: str, option: str) -> Any:
@@ -80,4 +80,4 @@ def loss(value: Any, option: str) -> Any:
     try:
         return get_loss(instance(value, option))
     except ValueError as error:
-        raise typer.BadParameter(f"{option} {value}: {error}") from error
+        raise click.BadParameter(f"{option} {value}: {error}") from error

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-import typer
+import click
 
 PLAIN = {"None": None, "True": True, "False": False}
 RANGE = ".."
@@ -26,7 +26,7 @@ def usage_errors() -> Iterator[None]:
     except UnknownNameError:
         raise
     except (TypeError, ValueError) as error:
-        raise typer.BadParameter(str(error)) from error
+        raise click.BadParameter(str(error)) from error
 
 
 def _pairs(words: list[str], option: str, example: str) -> dict[str, str]:
@@ -36,9 +36,9 @@ def _pairs(words: list[str], option: str, example: str) -> dict[str, str]:
         name, equals, rest = word.partition("=")
         name = name.strip()
         if not equals or not name.isidentifier():
-            raise typer.BadParameter(f"{option} {word}: write it like {option} {example}.")
+            raise click.BadParameter(f"{option} {word}: write it like {option} {example}.")
         if name in answer:
-            raise typer.BadParameter(f"{option} {word}: {name} is given twice.")
+            raise click.BadParameter(f"{option} {word}: {name} is given twice.")
         answer[name] = rest.strip()
     return answer
 
@@ -54,6 +54,26 @@ def _as_parameter(name: str, value: Any, option: str) -> Any:
     from plackett.cli.shared import own_parts
 
     return own_parts.loss(value, option) if name == "loss" else as_features(name, value)
+
+
+def contestant(text: str, option: str) -> Any:
+    """Return the contestant of a text such as ``trees(num_leaves=15)``: a ranker, and parameters in brackets."""
+    from plackett.cli.shared import own_parts
+    from plackett.evaluation.compare.contestants import Contestant, contestant_of
+    from plackett.evaluation.select.grids import check_names, with_params
+    from plackett.metrics.measure import split_list
+
+    name, bracket, inside = text.partition("(")
+    named = own_parts.ranker(name.strip(), option)
+    if not bracket:
+        return named
+    if not inside.endswith(")"):
+        raise click.BadParameter(f"{option} {text}: expected a closing bracket at the end, as in trees(num_leaves=15).")
+    found = contestant_of(named)
+    params = settings_of([part for part in split_list(inside[:-1], "[]") if part], f"{option} {name}")
+    check_names(found.estimator, params, f"the ranker {found.name!r}")
+    grid = {param: values for param, values in found.grid.items() if param not in params}
+    return Contestant(text, with_params(found.estimator, params), grid)
 
 
 def as_features(name: str, value: Any) -> Any:
@@ -88,7 +108,7 @@ def grid_of(words: list[str], option: str = "--grid") -> dict[str, Any]:
     for name, text in _pairs(words, option, "l2=1,0.1,0.01").items():
         where = f"{option} {name}={text}"
         if not text:
-            raise typer.BadParameter(f"{where}: {name} has no values.")
+            raise click.BadParameter(f"{where}: {name} has no values.")
         if RANGE in text:
             answer[name] = _distribution(text, where)
         else:
@@ -104,9 +124,9 @@ def _distribution(text: str, where: str) -> Any:
     is_log = text.endswith(LOG)
     low, high = (value_of(part.strip()) for part in text.removesuffix(LOG).split(RANGE, 1))
     if not all(type(bound) in (int, float) and math.isfinite(bound) for bound in (low, high)) or not low < high:
-        raise typer.BadParameter(f"{where}: a range is written like 1..20, 0.1..0.9 or 1e-4..1:log.")
+        raise click.BadParameter(f"{where}: a range is written like 1..20, 0.1..0.9 or 1e-4..1:log.")
     if is_log and low <= 0:
-        raise typer.BadParameter(f"{where}: a range with {LOG} must start above 0.")
+        raise click.BadParameter(f"{where}: a range with {LOG} must start above 0.")
     if is_log:
         return loguniform(low, high)
     if type(low) is int and type(high) is int:

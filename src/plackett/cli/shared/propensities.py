@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
+import click
 
 if TYPE_CHECKING:
     from plackett.clicks.log import ClickLog
@@ -28,7 +28,7 @@ def propensities_of(given: str, log: ClickLog, features: Queries | None, seed: i
     try:
         return Propensities.load(given)
     except FileNotFoundError:
-        raise typer.BadParameter(
+        raise click.BadParameter(
             f"--propensities {given}: there is no such file; give a file of Propensities.save, numbers such as "
             f"1,0.6,0.4, or a method: {', '.join(METHODS)}."
         ) from None

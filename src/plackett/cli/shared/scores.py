@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-import typer
+import click
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,7 +18,7 @@ def check_target(target: str, tag: str | None) -> None:
     from plackett.cli.shared import output
 
     if tag is not None and tag.split() != [tag]:
-        raise typer.BadParameter(f"--run {tag!r}: the name of a run must not contain spaces.")
+        raise click.BadParameter(f"--run {tag!r}: the name of a run must not contain spaces.")
     if target != "-":
         output.check_target(target, "scores" if tag is None else "run")
 

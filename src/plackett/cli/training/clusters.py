@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import typer
+import click
 
 from plackett._optional import import_optional
+from plackett.cli.shared.options import Options, Source, one
 
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
-    from plackett.data.sources import Source
+    from plackett.data.sources import Source as Part
 
 SCHEMES = ("tcp://", "tls://", "ws://", "wss://", "ucx://")
 CONNECT_SECONDS = 15
@@ -28,45 +29,60 @@ class Sizes(NamedTuple):
     n_features: int
 
 
-def check_options(address: str | None, n_local: int | None, data: list[str], *, cache: bool) -> None:
-    """Raise for options that cannot be combined with a cluster."""
-    if address is not None and n_local is not None:
-        raise typer.BadParameter("--cluster connects to a cluster and --local-cluster starts one; give one of them.")
-    if address is None and n_local is None:
-        return
-    option = "--cluster" if address is not None else "--local-cluster"
-    if address is not None and not address.startswith(SCHEMES):
-        raise typer.BadParameter(f"--cluster {address}: expected an address such as tcp://scheduler:8786.")
-    if cache:
-        raise typer.BadParameter(f"--cache keeps a copy on this machine, which {option} does not read.")
-    from plackett.cli.shared.inputs import is_known_name
+@dataclass(frozen=True)
+class Cluster(Options):
+    """A Dask cluster that fits the ranker."""
 
-    for name in data:
-        if name == "-" or is_known_name(name):
-            raise typer.BadParameter(f"{option} needs files that every worker can read, not {name!r}.")
+    address: str | None = one(
+        "--cluster", metavar="tcp://HOST:PORT", help="Fit on a Dask cluster; workers read DATA.", panel="Clusters"
+    )
+    n_local: int | None = one(
+        "--local-cluster", metavar="N", type=click.IntRange(min=1), help="Fit on N local processes.", panel="Clusters"
+    )
 
+    @property
+    def option(self) -> str | None:
+        """The option that was given; None without a cluster."""
+        return "--cluster" if self.address is not None else None if self.n_local is None else "--local-cluster"
 
-@contextlib.contextmanager
-def connection(address: str | None, n_local: int | None) -> Iterator[Any]:
-    """Yield a Dask client, which is the default client inside the block; None without a cluster."""
-    if address is None and n_local is None:
-        yield None
-        return
-    option = "--cluster" if address is not None else "--local-cluster"
-    distributed = import_optional("distributed", extra="dask", needed_for=option)
-    with contextlib.ExitStack() as stack:
-        if n_local is not None:
-            address = stack.enter_context(_local_cluster(n_local))
-        try:
-            with contextlib.nullcontext() if n_local is None else _delayed_ctrl_c():
+    def check(self, data: list[str], *, cache: bool) -> None:
+        """Raise for options that cannot be combined with a cluster."""
+        if self.address is not None and self.n_local is not None:
+            raise click.BadParameter(
+                "--cluster connects to a cluster and --local-cluster starts one; give one of them."
+            )
+        if self.option is None:
+            return
+        if self.address is not None and not self.address.startswith(SCHEMES):
+            raise click.BadParameter(f"--cluster {self.address}: expected an address such as tcp://scheduler:8786.")
+        if cache:
+            raise click.BadParameter(f"--cache keeps a copy on this machine, which {self.option} does not read.")
+        from plackett.cli.shared.inputs import is_known_name
+
+        for name in data:
+            if name == "-" or is_known_name(name):
+                raise click.BadParameter(f"{self.option} needs files that every worker can read, not {name!r}.")
+
+    @contextlib.contextmanager
+    def connection(self) -> Iterator[Any]:
+        """Yield a Dask client, which is the default client inside the block; None without a cluster."""
+        if self.option is None:
+            yield None
+            return
+        distributed = import_optional("distributed", extra="dask", needed_for=self.option)
+        with contextlib.ExitStack() as stack:
+            address = self.address
+            if self.n_local is not None:
+                address = stack.enter_context(_local_cluster(self.n_local))
+            try:
                 client = stack.enter_context(distributed.Client(address, timeout=CONNECT_SECONDS))
-        except (OSError, TimeoutError) as error:
-            raise ConnectionError(
-                f"no Dask scheduler answers at {address}. Is it running, and can this machine reach it? ({error})"
-            ) from error
-        if n_local is not None:
-            client.run(_ignore_ctrl_c)
-        yield client
+            except (OSError, TimeoutError) as error:
+                raise ConnectionError(
+                    f"no Dask scheduler answers at {address}. Is it running, and can this machine reach it? ({error})"
+                ) from error
+            if self.n_local is not None:
+                client.run(_ignore_ctrl_c)
+            yield client
 
 
 @contextlib.contextmanager
@@ -81,61 +97,12 @@ def _local_cluster(n_workers: int) -> Iterator[Any]:
     with (
         tempfile.TemporaryDirectory(prefix="plackett-") as folder,
         dask.config.set({"temporary-directory": folder, "distributed.scheduler.reuse-broadcast-comm": True}),
-        contextlib.ExitStack() as stack,
-    ):
-        with _delayed_ctrl_c(), _ctrl_c_blocked_in_children():
-            cluster = stack.enter_context(
-                distributed.LocalCluster(
-                    n_workers=n_workers, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0",
-                    silence_logs=logging.CRITICAL, scheduler_kwargs={"dashboard": False},
-                )
-            )  # fmt: skip
-        try:
-            yield cluster
-        finally:
-            with _delayed_ctrl_c():
-                stack.close()
-
-
-@contextlib.contextmanager
-def _delayed_ctrl_c() -> Iterator[None]:
-    """Delay Ctrl-C until the end of the block: a half-started cluster can neither be used nor closed."""
-    is_pressed = False
-
-    def note(number: int, frame: Any) -> None:
-        nonlocal is_pressed
-        is_pressed = True
-
-    if threading.current_thread() is not threading.main_thread():  # other threads receive no signals
-        yield
-        return
-    before = signal.signal(signal.SIGINT, note)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if is_pressed:
-        raise KeyboardInterrupt
-
-
-@contextlib.contextmanager
-def _ctrl_c_blocked_in_children() -> Iterator[None]:
-    """Block SIGINT, which a terminal sends to all processes, in processes started by threads created here.
-
-    Threads and processes inherit the signal mask. Where signals cannot be blocked (Windows), a worker receives Ctrl-C
-    until ``_ignore_ctrl_c`` has run in it.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    from multiprocessing import resource_tracker
-
-    resource_tracker.ensure_running()  # starting later, it would unblock signals
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        distributed.LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL, scheduler_kwargs={"dashboard": False},
+        ) as cluster,
+    ):  # fmt: skip
+        yield cluster
 
 
 def _ignore_ctrl_c() -> None:
@@ -144,8 +111,8 @@ def _ignore_ctrl_c() -> None:
 
 
 def load_sets(
-    data: list[str], validation: str | None, client: Any, *, zero_based: bool
-) -> tuple[list[Source], Queries | None, None]:
+    data: list[str], validation: str | None, client: Any, source: Source
+) -> tuple[list[Part], Queries | None, None]:
     """Return the training set as parts that workers read, at least one per thread if files can be split.
 
     The validation set is read here. The last entry, a note about columns, is None.
@@ -154,13 +121,13 @@ def load_sets(
     from plackett.data.sources import sources
     from plackett.storage.file_names import files_of, is_parquet
 
-    options = {"first_index": 0} if zero_based and not is_parquet(files_of(data)[0]) else {}
+    options = {"first_index": 0} if source.zero_based and not is_parquet(files_of(data)[0]) else {}
     parts = sources(data, pieces=max(1, sum(client.nthreads().values())), **options)
-    held_back = None if validation is None else load_queries([validation], zero_based=zero_based, cache=False)
+    held_back = None if validation is None else load_queries([validation], source)
     return parts, held_back, None
 
 
-def measure(client: Any, parts: list[Source], fitted: Any, metrics: list[str]) -> tuple[Sizes, dict[str, float]]:
+def measure(client: Any, parts: list[Part], fitted: Any, metrics: list[str]) -> tuple[Sizes, dict[str, float]]:
     """Return the sizes of the training set and the means of the measures, computed on the workers."""
     import numpy as np
 
@@ -175,7 +142,7 @@ def measure(client: Any, parts: list[Source], fitted: Any, metrics: list[str]) -
     return Sizes(len(values), sum(n_docs for n_docs, _ in answers), fitted.n_features_in_), means
 
 
-def _measure_part(source: Source, ranker: Any, metrics: dict[str, Any]) -> tuple[int, Any]:
+def _measure_part(source: Part, ranker: Any, metrics: dict[str, Any]) -> tuple[int, Any]:
     """On a worker: return the number of documents of a part and the measures of each query."""
     import numpy as np
 
