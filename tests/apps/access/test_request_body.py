@@ -14,7 +14,6 @@ import uvicorn
 from starlette.requests import Request
 
 from plackett.apps.access import guard
-from plackett.apps.access.error_responses import error_response
 from plackett.apps.access.errors import RequestError
 from plackett.apps.access.guard import RequestGuard, Sender, read_body
 from plackett.apps.access.server import open_port, server_config
@@ -41,13 +40,9 @@ class Guard(RequestGuard):
     """The checks of the size, time and number of requests, and no others."""
 
     async def __call__(self, scope, receive, send):
-        sender = Sender(send, {})
         if scope["type"] == "http":
             scope["app"] = None
-            try:
-                await self.read_and_respond(scope, receive, sender)
-            except RequestError as error:
-                await error_response(Request(scope), error)(scope, receive, sender.send)
+            await self.answer(Request(scope), receive, Sender(send, {}))
 
 
 @contextlib.contextmanager

@@ -15,9 +15,10 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from plackett.apps.access.error_responses import error_response
+from plackett.apps.access.error_responses import error_response, internal_error_response
 from plackett.apps.access.errors import RequestError
 from plackett.apps.access.settings import ServerSettings, is_loopback
 
@@ -28,11 +29,32 @@ _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\s/]+)(?::\d{1,5})?")
 
 
 class RequestGuard:
-    """Base class of middleware with these checks; a subclass calls those it needs."""
+    """Middleware with these checks; a subclass calls ``answer``, and checks in ``check`` who may do what."""
 
     def __init__(self, app: ASGIApp, settings: ServerSettings):
         self.app, self.settings, self._is_local = app, settings, settings.is_local
         self._running: set[asyncio.Task] = set()
+
+    def check(self, request: Request) -> Response | None:
+        """Refuse a request by a `RequestError`; return a response instead of that of the application, or None."""
+
+    async def answer(self, request: Request, receive: Receive, sender: Sender) -> None:
+        """Respond to a request: after its checks by the application, and to errors as they say."""
+        try:
+            self.check_host(request.headers)
+            response = self.check(request)
+            if response is None:
+                _check_length(request.headers, self.settings.max_body)
+                await self._read_and_respond(request.scope, receive, sender)
+                return
+        except RequestError as error:
+            response = error_response(request, error)
+        except Exception as error:
+            if sender.has_started:
+                raise
+            response = internal_error_response(request, error)
+        if not sender.has_started:
+            await response(request.scope, receive, sender.send)
 
     def check_host(self, headers: Headers) -> None:
         """Refuse host names other than those of this machine, if the server is local."""
@@ -51,8 +73,7 @@ class RequestGuard:
         scheme, _, token = headers.get("authorization", "").partition(" ")
         return scheme.lower() == "bearer" and self.is_token(token.strip())
 
-    async def read_and_respond(self, scope: Scope, receive: Receive, sender: Sender) -> None:
-        """Read the body, within its limits, and respond."""
+    async def _read_and_respond(self, scope: Scope, receive: Receive, sender: Sender) -> None:
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 body = await read_body(receive, self.settings.max_body)
@@ -60,13 +81,19 @@ class RequestGuard:
             message = "the body of the request arrived too slowly."
             raise RequestError(408, "slow", message, "Send it again.") from None
         if body is not None:
-            await self.respond(scope, replay(body, receive), sender)
+            await self._respond(scope, replay(body, receive), sender)
 
-    async def respond(self, scope: Scope, receive: Receive, sender: Sender) -> None:
+    async def _respond(self, scope: Scope, receive: Receive, sender: Sender) -> None:
         """Run the application on a request that has arrived, within the limits of time and number."""
         if len(self._running) >= MAX_REQUESTS:
             raise RequestError(503, "busy", "there are too many concurrent requests.", "Try again in a moment.")
-        task = asyncio.ensure_future(self.app(scope, receive, sender.send))
+        is_late = False
+
+        async def send(message: Message) -> None:
+            if not is_late:
+                await sender.send(message)
+
+        task = asyncio.ensure_future(self.app(scope, receive, send))
         self._running.add(task)
         task.add_done_callback(self._ended)
         await asyncio.wait({task}, timeout=self.settings.seconds)
@@ -74,9 +101,9 @@ class RequestGuard:
             await task
             return
         # a thread cannot be stopped: it counts as a request until it ends, and its response is dropped
+        is_late = True
         message = f"the request took longer than {self.settings.seconds:g} s."
-        slow = RequestError(503, "slow", message, "Request less at once.")
-        await error_response(Request(scope), slow)(scope, receive, sender.replacement())
+        raise RequestError(503, "slow", message, "Request less at once.")
 
     def _ended(self, task: asyncio.Task) -> None:
         self._running.discard(task)
@@ -85,16 +112,14 @@ class RequestGuard:
 
 
 class Sender:
-    """A ``send`` that adds our headers, and can be replaced by another one."""
+    """A ``send`` that adds our headers."""
 
     def __init__(self, send: Send, headers: dict[str, str], cookie: str | None = None):
         self._send, self._headers, self._cookie = send, headers, cookie
-        self.has_started = self.is_replaced = False
+        self.has_started = False
 
     async def send(self, message: Message) -> None:
         """Send a message of the application."""
-        if self.is_replaced:
-            return
         if message["type"] == "http.response.start":
             self.has_started = True
             headers = MutableHeaders(scope=message)
@@ -102,11 +127,6 @@ class Sender:
             if self._cookie is not None:
                 headers.append("Set-Cookie", self._cookie)
         await self._send(message)
-
-    def replacement(self) -> Send:
-        """Return a ``send`` for a replacement response; the original one is disabled."""
-        self.is_replaced = True
-        return Sender(self._send, self._headers, self._cookie).send
 
 
 async def read_body(receive: Receive, max_bytes: int) -> bytes | None:
@@ -118,7 +138,7 @@ async def read_body(receive: Receive, max_bytes: int) -> bytes | None:
             return None
         body += message.get("body", b"")
         if len(body) > max_bytes:
-            raise too_large(max_bytes)
+            raise _too_large(max_bytes)
         has_more = message.get("more_body", False)
     return bytes(body)
 
@@ -133,16 +153,14 @@ def replay(body: bytes, receive: Receive) -> Receive:
     return receive_again
 
 
-def too_large(limit: int) -> RequestError:
-    """Return the error for a body of too many bytes."""
+def _too_large(limit: int) -> RequestError:
     return RequestError(413, "too-large", f"the request has more than {limit:,} bytes.")
 
 
-def check_length(headers: Headers, limit: int) -> None:
-    """Refuse a request whose ``Content-Length`` is invalid or too large."""
+def _check_length(headers: Headers, limit: int) -> None:
     length = headers.get("content-length", "0")
     if not (length.isascii() and length.isdigit()) or int(length[:20]) > limit:
-        raise too_large(limit)
+        raise _too_large(limit)
 
 
 def check_origin(headers: Headers) -> None:

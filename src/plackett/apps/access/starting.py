@@ -7,36 +7,24 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import StreamRequestHandler, ThreadingTCPServer
 
 BODY = json.dumps({"error": "the server is starting.", "hint": "Try again in a moment.", "code": "starting"}).encode()
-TIMEOUT = 2  # seconds for a client to send its request
+HEAD = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: {}\r\nRetry-After: 1\r\n"
+RESPONSE = f"{HEAD}Connection: close\r\n\r\n".format(len(BODY)).encode() + BODY
 
 
-class _Handler(BaseHTTPRequestHandler):
-    timeout = TIMEOUT
+class _Handler(StreamRequestHandler):
+    timeout = 2  # seconds for a client to send its request
 
-    def parse_request(self) -> bool:
+    def handle(self) -> None:
         """Respond to every request alike, whatever its method and path."""
-        if super().parse_request():
-            self.send_response_only(503)
-            for name, value in (
-                ("Content-Type", "application/json"),
-                ("Content-Length", str(len(BODY))),
-                ("Retry-After", "1"),
-                ("Connection", "close"),
-            ):
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(BODY)
-        self.close_connection = True
-        return False
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Log nothing."""
+        while self.rfile.readline(65536).strip():  # up to the end of the headers
+            pass
+        self.wfile.write(RESPONSE)
 
 
-class _Server(ThreadingHTTPServer):
+class _Server(ThreadingTCPServer):
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:

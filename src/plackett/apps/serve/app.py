@@ -48,7 +48,7 @@ def create_app(service: Service) -> Starlette:
     app = Starlette(routes=[*ROUTES, OPENAPI], lifespan=_lifespan, exception_handlers=EXCEPTION_HANDLERS)
     app.router.redirect_slashes = False
     app.state.service, app.state.is_api = service, True
-    app.add_middleware(ServingMiddleware, service=service, paths=frozenset(route.path for route in app.routes))
+    app.add_middleware(ServingMiddleware, service=service, paths=frozenset(route.path for route in (*ROUTES, OPENAPI)))
     return app
 
 

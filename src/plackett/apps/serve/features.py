@@ -53,10 +53,10 @@ class FeatureSchema:
             rows = _ROWS.validate_python(documents)
         except ValidationError as error:
             wrong = error.errors(include_url=False)[0]
-            row, *column = wrong["loc"]
-            if not column or len(documents[row]) != self.n:
-                self._raise_shape(documents[row], f"document {row}")
-            self._raise_value(wrong["input"], f"document {row}, {self.labels[column[0]]}", column[0])
+            i, *columns = map(int, wrong["loc"])
+            if not columns or len(documents[i]) != self.n:
+                self._raise_shape(documents[i], f"document {i}")
+            self._raise_value(wrong["input"], f"document {i}, {self.labels[columns[0]]}", columns[0])
         for i, row in enumerate(rows):
             if len(row) != self.n:
                 self._raise_shape(row, f"document {i}")

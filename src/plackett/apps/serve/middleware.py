@@ -1,7 +1,7 @@
 """Checks of every request of a scoring service, its id, and its line in the log.
 
-The checks are those of ``plackett.apps.access.guard``: host, bearer token, origin, and the size, rate, time and number
-of requests. ``/live`` and ``/ready`` need no token.
+The checks are those of ``plackett.apps.access.guard``: host, bearer token, origin, and the size, time and number of
+requests. ``/live`` and ``/ready`` need no token.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ import time
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from plackett.apps.access.error_responses import error_response, internal_error_response
 from plackett.apps.access.errors import RequestError
-from plackett.apps.access.guard import RequestGuard, Sender, check_length, check_origin
+from plackett.apps.access.guard import RequestGuard, Sender, check_origin
 from plackett.apps.serve.logs import log_event
 from plackett.apps.serve.service import Service
 
@@ -58,17 +57,7 @@ class ServingMiddleware(RequestGuard):
 
         sender = Sender(watched, {**HEADERS, "X-Request-Id": request_id})
         try:
-            self.check_host(request.headers)
-            self._check_access(request)
-            check_length(request.headers, self.settings.max_body)
-            await self.read_and_respond(scope, receive, sender)
-        except RequestError as error:
-            if not sender.has_started:
-                await error_response(request, error)(scope, receive, sender.send)
-        except Exception as error:
-            if sender.has_started:
-                raise
-            await internal_error_response(request, error)(scope, receive, sender.send)
+            await self.answer(request, receive, sender)
         finally:
             seconds = (end or time.perf_counter()) - start  # the shadow model scores after the response
             path = scope["path"] if scope["path"] in self._paths else "other"
@@ -77,7 +66,8 @@ class ServingMiddleware(RequestGuard):
                 fields = {"request_id": request_id, "method": scope["method"], "path": scope["path"][:200]}
                 log_event("request", **fields, status=status, ms=round(1000 * seconds, 3), **state["log"])
 
-    def _check_access(self, request: Request) -> None:
+    def check(self, request: Request) -> None:
+        """Refuse requests without the token, if there is one, and those from pages of other sites."""
         if self.settings.token is not None:
             if request.url.path not in OPEN_PATHS and not self.has_token(request.headers):
                 raise RequestError(401, "token", "this server requires its token.", "Send Authorization: Bearer TOKEN.")

@@ -17,30 +17,32 @@ DESCRIPTION = (
     "If the server has a token, requests send `Authorization: Bearer TOKEN`."
 )
 BODIES: dict[str, type[BaseModel]] = {"/rank": requests.RankRequest, "/click": requests.ClickRequest}
-RESPONSES: dict[str, type[BaseModel] | str] = {
-    "/": "text/html",
+RESPONSES: dict[str, type[BaseModel]] = {
     "/rank": requests.RankResponse,
     "/click": requests.ClickResponse,
     "/models": requests.ModelsResponse,
     "/live": requests.Status,
     "/ready": requests.Status,
-    "/metrics": "text/plain",
 }
+TEXTS = {"/": "text/html", "/metrics": "text/plain"}
 ERRORS = {"4XX": "The request has an error.", "5XX": "The server cannot process the request now."}
 
 
 def describe(routes: Iterable[Route]) -> dict[str, Any]:
     """Return the description of all routes; their summaries are the docstrings of their handlers."""
-    models = {*BODIES.values(), *RESPONSES.values(), requests.ErrorResponse} - {"text/html", "text/plain"}
-    kinds = sorted(((model, "validation") for model in models), key=lambda kind: kind[0].__name__)
-    schemas = models_json_schema(kinds, ref_template="#/components/schemas/{model}")[1]["$defs"]
+    models: list[type[BaseModel]] = [*BODIES.values(), *RESPONSES.values(), requests.ErrorResponse]
+    schemas = models_json_schema(
+        [(model, "validation") for model in models], ref_template="#/components/schemas/{model}"
+    )[1]["$defs"]
     paths: dict[str, Any] = {}
     for route in routes:
         text = " ".join((route.endpoint.__doc__ or "").split())
         operation: dict[str, Any] = {"summary": text, "operationId": route.name}
         if route.path in BODIES:
             operation["requestBody"] = {"required": True, "content": _content(BODIES[route.path])}
-        responses = {"200": {"description": "Success.", "content": _content(RESPONSES[route.path])}}
+        kind = TEXTS.get(route.path)
+        content = {kind: {"schema": {"type": "string"}}} if kind else _content(RESPONSES[route.path])
+        responses = {"200": {"description": "Success.", "content": content}}
         for status, meaning in ERRORS.items():
             responses[status] = {"description": meaning, "content": _content(requests.ErrorResponse)}
         (method,) = (route.methods or set()) - {"HEAD"}
@@ -49,7 +51,5 @@ def describe(routes: Iterable[Route]) -> dict[str, Any]:
     return {"openapi": "3.1.0", "info": info, "paths": paths, "components": {"schemas": schemas}}
 
 
-def _content(model: type[BaseModel] | str) -> dict[str, Any]:
-    if isinstance(model, str):
-        return {model: {"schema": {"type": "string"}}}
+def _content(model: type[BaseModel]) -> dict[str, Any]:
     return {"application/json": {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}}

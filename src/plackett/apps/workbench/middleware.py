@@ -22,9 +22,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from plackett.apps.access.error_responses import error_response, internal_error_response
 from plackett.apps.access.errors import RequestError
-from plackett.apps.access.guard import RequestGuard, Sender, check_length, check_origin
+from plackett.apps.access.guard import RequestGuard, Sender, check_origin
 from plackett.apps.workbench.settings import Settings
 from plackett.apps.workbench.values import MAX_NAME
 
@@ -75,33 +74,29 @@ class SafetyMiddleware(RequestGuard):
         if scope["type"] != "http":
             return
         request = Request(scope)
-        headers, cookies = request.headers, request.cookies
-        csrf = cookies.get(CSRF_COOKIE, "")
+        csrf = request.cookies.get(CSRF_COOKIE, "")
         is_new = not _CSRF.fullmatch(csrf)
-        is_bearer = self.has_token(headers)
-        credentials = Credentials(DEFAULT_USER, secrets.token_urlsafe(32) if is_new else csrf, is_bearer)
+        credentials = Credentials(
+            DEFAULT_USER, secrets.token_urlsafe(32) if is_new else csrf, self.has_token(request.headers)
+        )
         scope.setdefault("state", {})["credentials"] = credentials
         caching = "no-cache" if scope["path"].startswith("/static/") else "no-store"
         cookie = f"{CSRF_COOKIE}={credentials.csrf}; HttpOnly; Max-Age={YEAR}; Path=/; SameSite=Strict"
         sender = Sender(send, {**HEADERS, "Cache-Control": caching}, cookie if is_new else None)
-        try:
-            self.check_host(headers)
-            redirect = self._check_token(scope, cookies, credentials)
-            if redirect is not None:
-                await redirect(scope, receive, sender.send)
-                return
-            scope["state"]["credentials"] = credentials._replace(user=_user(headers, cookies))
-            if scope["method"] not in SAFE_METHODS and not credentials.is_bearer:  # browsers never add a bearer token
-                self._check_write(scope, headers, None if is_new else csrf)
-            check_length(headers, self.settings.max_body)
-            await self.read_and_respond(scope, receive, sender)
-        except RequestError as error:
-            if not sender.has_started:
-                await error_response(request, error)(scope, receive, sender.send)
-        except Exception as error:
-            if sender.has_started:
-                raise
-            await internal_error_response(request, error)(scope, receive, sender.send)
+        await self.answer(request, receive, sender)
+
+    def check(self, request: Request) -> Response | None:
+        """Refuse requests without the token, and writes from other pages; return a redirect to store the token."""
+        scope, headers, cookies = request.scope, request.headers, request.cookies
+        credentials: Credentials = scope["state"]["credentials"]
+        redirect = self._check_token(scope, cookies, credentials)
+        if redirect is not None:
+            return redirect
+        scope["state"]["credentials"] = credentials._replace(user=_user(headers, cookies))
+        if scope["method"] not in SAFE_METHODS and not credentials.is_bearer:  # browsers never add a bearer token
+            is_new = cookies.get(CSRF_COOKIE) != credentials.csrf
+            self._check_write(scope, headers, None if is_new else credentials.csrf)
+        return None
 
     # access
 
