@@ -88,8 +88,6 @@ CASES: dict[str, Callable[[], Call]] = {
     "ranks, any": _ranked("average", 5_000, 100),
     "ranks, stable, few scores": _ranked("stable", 5_000, 100, "levels", "few"),
     "ranks, worst, few scores": _ranked("worst", 5_000, 100, "levels", "few"),
-    "ranks, quicksort, any": _ranked("quicksort", 2_000, 100),
-    "ranks, quicksort, long lists": _ranked("quicksort", 2, 100_000, "levels", "few"),
     "one list of 10, 3 measures, 50 times": lambda: _one_list(50),
     "randomisation test, one pair": lambda: lambda: randomisation_columns(_differences(300, 1), 50_000),
     "randomisation test, 30 pairs": lambda: lambda: randomisation_columns(_differences(300, 30), 20_000),

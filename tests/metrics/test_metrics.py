@@ -363,7 +363,7 @@ def test_ties_by_document_id_need_ids_only_where_scores_tie():
 
 
 def test_average_precision_names_all_its_rules_for_ties():
-    with pytest.raises(ValueError, match="'quicksort', 'together'"):
+    with pytest.raises(ValueError, match="'trec', 'together'"):
         metrics.average_precision([1, 0], [1, 2], ties="apart")
 
 

@@ -43,8 +43,8 @@ def expected_precision(labels, k=10):
     return float((labels >= 1).mean()) * min(k, len(labels)) / k
 
 
-def all_ndcgs(labels, indptr, *, k=None, ideal, ideal_indptr):
-    lists = zip(np.split(labels, indptr[1:-1]), np.split(ideal, ideal_indptr[1:-1]), strict=True)
+def all_ndcgs(labels, indptr, *, k=None, ideal):
+    lists = zip(np.split(labels, indptr[1:-1]), ideal, strict=True)
     return [own_ndcg(own, k, ideal=best) for own, best in lists]
 
 

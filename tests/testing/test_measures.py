@@ -54,7 +54,6 @@ locked = threading.Lock()
         (of_one_document, "raised IndexError: .*in the measure of_one_document, called with query"),
         (make_measure(Counting(), name="mine"), "two calls with the same labels differ"),
         (make_measure(lambda labels: np.nan, name="mine"), r"has no value \(NaN\) for any list"),
-        (make_measure(top, name="mine", bounds=(0, 1)), "outside the bounds 0 to 1"),
         (make_measure(top, name="mine", higher_is_better=False), "lower is said to be better. Set higher_is_better"),
         (make_measure(top, name="mine", expectation=lambda labels, k=2: 7.0), "is given as 7, but the mean over all"),
         (make_measure(top, name="mine", ties="stable"), "the order of the rows or of the queries changes a value"),

@@ -207,8 +207,8 @@ CONVENTIONS: dict[str, Convention] = {
         ),
         Convention(
             "ranx",
-            "ranx: gain y; ties in the order of numba's quicksort; empty 0",
-            ties="quicksort",
+            "ranx: gain y; ties stable, where ranx itself has the order of an unstable sort; empty 0",
+            ties="stable",
             rules={"*": {"gain": "linear"}},
         ),
     )

@@ -120,8 +120,7 @@ def ndcg(
         ``1 / log2(i + 1)`` for position i, or 1, 1, ``1 / log2(i)``.
     ties : {"average", "stable", "worst", "best", "trec"}, default="average"
         How equal scores are ordered: the exact expectation over all orders; the order of the rows; the smallest or the
-        largest label first; or descending document ids as in trec_eval, which needs ``docid``. Also, "quicksort" is
-        the order of numba's unstable sort, as in ranx.
+        largest label first; or descending document ids as in trec_eval, which needs ``docid``.
     empty : {0, 1, "skip"}, default=0
         The value of a query without a relevant document; "skip" gives NaN.
     short_lists : {"pad", "zero"}, default="pad"

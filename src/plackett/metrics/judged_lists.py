@@ -272,13 +272,9 @@ class JudgedLists:
     def _rank(self, values: np.ndarray, ties: str, ranked: np.ndarray) -> Ranked:
         check_choice(ties, "ties", TIES)
         group_end = self._empty(f"ends {ties}", self._n_group_ends if ties == "average" else 0, np.int32)
-        if ties == "quicksort":
-            quick = (self.scores, values, self.indptr, self.n_ranked)
-            self._run(lambda first, last: _native.metrics.rank_labels_by_quicksort(*quick, first, last, ranked))
-        else:
-            keys, order = tie_keys(self, ties), self._sorted_long()
-            columns = (self.scores, values, keys, self.indptr, self.n_ranked, order, ties == "average")
-            self._run(lambda first, last: _native.metrics.rank_labels(*columns, first, last, ranked, group_end))
+        keys, order = tie_keys(self, ties), self._sorted_long()
+        columns = (self.scores, values, keys, self.indptr, self.n_ranked, order, ties == "average")
+        self._run(lambda first, last: _native.metrics.rank_labels(*columns, first, last, ranked, group_end))
         return Ranked(ranked, group_end)
 
     def ideal(self, k: int | None) -> Ideal:

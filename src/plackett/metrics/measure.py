@@ -251,7 +251,6 @@ def make_measure(
     higher_is_better: bool = True,
     expectation: Callable[..., Any] | None = None,
     empty: object = "skip",
-    bounds: tuple[float, float] = (-np.inf, np.inf),
     **parameters: object,
 ) -> Measure:
     """Return a measure of your own from a function of the labels in ranked order.
@@ -271,15 +270,13 @@ def make_measure(
     vectorized : bool, default=False
         Whether the function computes many queries at once: ``function(labels, indptr)`` gets the labels of list i as
         ``labels[indptr[i]:indptr[i + 1]]``, none of them empty, and returns one number per list. A parameter ``ideal``
-        gets the labels of all documents, and ``ideal_indptr`` their bounds.
+        gets an array for each list.
     higher_is_better : bool, default=True
     expectation : callable, default=None
         Gets the same arguments as the function, labels in any order, and returns the mean over all orders, which is
         the exact value of a random order. Without it, that value is the mean over sampled orders.
     empty : {0, 1, "skip"}, default="skip"
         The value of NaN in means; "skip" leaves the query out.
-    bounds : tuple of two floats, default=(-inf, inf)
-        The smallest and the largest possible value, which ``plackett.testing.check_measure`` tests.
     **parameters
         Parameters of the function, ``convention``, and those of all measures of your own: ``ties``, and ``orders``, the
         maximum number of orders in which a list with ties is measured (64).
@@ -305,9 +302,13 @@ def make_measure(
     array([1.5])
     """
     kind = own_kind(
-        function, name=name, is_vectorized=vectorized, higher_is_better=higher_is_better, expectation=expectation,
-        empty=empty, bounds=bounds,
-    )  # fmt: skip
+        function,
+        name=name,
+        is_vectorized=vectorized,
+        higher_is_better=higher_is_better,
+        expectation=expectation,
+        empty=empty,
+    )
     return Measure(kind, k, **parameters)  # type: ignore[arg-type]
 
 

@@ -25,7 +25,7 @@ from plackett.validation import check_positive_int, plain
 ORDERS = 64
 DOCS_AT_ONCE = 1 << 20  # in a call of a vectorised function
 RESERVED = ("ties", "orders", "empty", "convention", "qid", "docid", "scores")
-PASSED = ("ideal", "ideal_indptr")  # keywords that are filled in
+IDEAL = "ideal"  # a keyword that is filled in
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,18 +41,15 @@ class OwnFunction:
     is_vectorized : bool
     expectation : callable or None
         The same for labels in any order: the mean of ``function`` over all orders.
-    passed : tuple of str
-        Those of ``PASSED`` that the function takes.
-    bounds : tuple of float
-        The smallest and the largest possible value, for ``check_measure``.
+    takes_ideal : bool
+        Whether the function has the parameter ``ideal``.
     """
 
     name: str
     function: Callable[..., Any]
     is_vectorized: bool = False
     expectation: Callable[..., Any] | None = None
-    passed: tuple[str, ...] = ()
-    bounds: tuple[float, float] = (-math.inf, math.inf)
+    takes_ideal: bool = False
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, OwnFunction) and vars(self) == vars(other)
@@ -68,7 +65,7 @@ class OwnFunction:
         values = np.full(lists.n_queries, np.nan)
         if lists.n_queries == 0:
             return values
-        ranked, ideal = lists.ranked(ties), lists.ideal(None) if self.passed else None
+        ranked, ideal = lists.ranked(ties), lists.ideal(None) if self.takes_ideal else None
         pending: list[tuple[int, np.ndarray]] = []
         size = 0
         for q, tables in enumerate(self._orders_of_queries(lists, ranked, orders, parameters, values)):
@@ -127,7 +124,7 @@ class OwnFunction:
             return
         if not self.is_vectorized:
             for q, tables in pending:
-                passed = {} if ideal is None else {"ideal": ideal.labels[ideal.indptr[q] : ideal.indptr[q + 1]].copy()}
+                passed = {} if ideal is None else {IDEAL: _of_query(ideal, q)}
                 where = functools.partial(_query, lists, q)
                 calls = (self._call(self.function, row.copy(), where=where, **passed, **parameters) for row in tables)
                 found = [self._number(one, lists, q) for one in calls]
@@ -136,12 +133,7 @@ class OwnFunction:
         queries = np.repeat([q for q, _ in pending], [len(tables) for _, tables in pending])
         labels = np.concatenate([tables.reshape(-1) for _, tables in pending])
         indptr = np.concatenate([[0], np.cumsum(lists.n_ranked[queries])]).astype(np.int64)
-        passed = {}
-        if ideal is not None:
-            bounds = np.concatenate([[0], np.cumsum(lists.lengths[queries])]).astype(np.int64)
-            rows = np.repeat(ideal.indptr[queries] - bounds[:-1], lists.lengths[queries]) + np.arange(bounds[-1])
-            passed = {"ideal": ideal.labels[rows], "ideal_indptr": bounds}
-            passed = {name: value for name, value in passed.items() if name in self.passed}
+        passed = {} if ideal is None else {IDEAL: [_of_query(ideal, q) for q in queries.tolist()]}
         answer = self._call(
             self.function, labels, indptr, where=lambda: f"{queries.size:,} lists", **passed, **parameters
         )
@@ -178,6 +170,10 @@ class OwnFunction:
             )
         hint = " A function of all queries needs make_measure(..., vectorized=True)." if np.ndim(value) else ""
         raise ValueError(f"{self.name} returned {_shape(value)} for {_query(lists, q)}; one number is needed.{hint}")
+
+
+def _of_query(ideal: Any, q: int) -> np.ndarray:
+    return ideal.labels[ideal.indptr[q] : ideal.indptr[q + 1]].copy()
 
 
 def _query(lists: JudgedLists, q: int) -> str:
@@ -240,7 +236,6 @@ def own_kind(
     higher_is_better: bool = True,
     expectation: Callable[..., Any] | None = None,
     empty: object = "skip",
-    bounds: tuple[float, float] = (-math.inf, math.inf),
 ) -> MeasureKind:
     """Return the kind of a measure of a user; its parameters are those of the function."""
     if isinstance(function, type) or not callable(function):
@@ -257,18 +252,11 @@ def own_kind(
     check_empty(empty)
     n_given = 2 if is_vectorized else 1
     given = _parameters(function, title, n_given)
-    own = OwnFunction(
-        title,
-        function,
-        is_vectorized,
-        expectation,
-        tuple(one for one in PASSED if one in given),
-        (float(bounds[0]), float(bounds[1])),
-    )
+    own = OwnFunction(title, function, is_vectorized, expectation, IDEAL in given)
     cutoff: Cutoff = "none"
     if "k" in given:
         cutoff = "required" if given["k"].default is inspect.Parameter.empty else "optional"
-    defaults = {key: one.default for key, one in given.items() if key not in ("k", *PASSED)}
+    defaults = {key: one.default for key, one in given.items() if key not in ("k", IDEAL)}
     return MeasureKind(
         title, (), cutoff, bool(higher_is_better), own, {**defaults, "ties": "average", "orders": ORDERS}, empty,
         own=own,
@@ -290,7 +278,7 @@ def _parameters(function: Callable[..., Any], name: str, n_given: int) -> dict[s
     for one in rest:
         if one.name in RESERVED:
             raise ValueError(f"{name} has a parameter {one.name!r}, which every measure already has; rename it.")
-        if one.default is one.empty and one.name not in ("k", *PASSED):
+        if one.default is one.empty and one.name not in ("k", IDEAL):
             raise ValueError(
                 f"{name} needs {one.name}, which has no default. A function of all queries takes (labels, indptr) and "
                 "needs make_measure(..., vectorized=True)."

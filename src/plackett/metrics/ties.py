@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from plackett.metrics.judged_lists import JudgedLists
 
 # "average" takes the expectation over all orders: the kernels compute it exactly from groups of equal scores
-TIES = ("stable", "average", "worst", "best", "trec", "quicksort")
+TIES = ("stable", "average", "worst", "best", "trec")
 
 
 def tie_keys(lists: JudgedLists, ties: str) -> np.ndarray:

@@ -223,9 +223,6 @@ def _check_traits(loss: Loss, case: _Case, rng: np.random.Generator) -> None:
             f"{(value[0] + at_end) / 2:.9g}. Set is_convex = False.",
         )  # fmt: skip
 
-    if loss.is_linear_in_labels:
-        _check_linear(loss, case, rng)
-
 
 def _check_linear(loss: Loss, case: _Case, rng: np.random.Generator) -> None:
     ends = [rng.normal(size=case.scores.size) for _ in range(2)]  # including negative ones

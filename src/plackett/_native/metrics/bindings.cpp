@@ -14,8 +14,6 @@ void bind_metrics(const Module& module) {
     module.set("COUNT_LIMIT", COUNT_LIMIT);
     define<&rank_labels>(module, "rank_labels",
                          "scores labels tie_keys indptr n_ranked long_order is_averaged first last ranked group_end");
-    define<&rank_labels_by_quicksort>(module, "rank_labels_by_quicksort",
-                                      "scores labels indptr n_ranked first last ranked");
     define<&top_labels>(module, "top_labels", "labels indptr top_indptr first last top");
     define<&append_rest>(module, "append_rest", "labels indptr n_ranked found_end first last ranked group_end");
 

@@ -7,7 +7,6 @@
 
 #include "core/arrays.hpp"
 #include "metrics/sorted_labels.hpp"
-#include "metrics/quicksort.hpp"
 #include "metrics/tie_groups.hpp"
 
 namespace plackett::metrics {
@@ -251,22 +250,6 @@ inline void rank_labels(View<const double> scores, View<const double> labels, Vi
             if (tie_keys.size > 0) ranker.settle_by_keys(own_scores, tie_keys.slice(start, stop), order);
         }
         for (Index place = 0; place < n_docs; ++place) own_ranked[place] = own_labels[order[place]];
-    }
-}
-
-// The same with ties in the order of numba's quicksort.
-inline void rank_labels_by_quicksort(View<const double> scores, View<const double> labels, View<const Index> indptr,
-                                     View<const Index> n_ranked, Index first, Index last, View<double> ranked) {
-    const Index longest = longest_of(n_ranked, first, last);
-    const Scratch<double> keys(longest);
-    const Scratch<Index> orders(longest);
-    for (Index q = first; q < last; ++q) {
-        const Index start = indptr[q], n_docs = n_ranked[q];
-        const View<double> own = keys.slice(0, n_docs);
-        const View<Index> order = orders.slice(0, n_docs);
-        for (Index i = 0; i < n_docs; ++i) own[i] = -scores[start + i];
-        Quicksort::sort(own, order);
-        for (Index place = 0; place < n_docs; ++place) ranked[start + place] = labels[start + order[place]];
     }
 }
 
