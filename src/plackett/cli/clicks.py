@@ -337,7 +337,6 @@ def report(
 @option("--estimator", metavar="NAME", help="ips, snips, clipped, dr; shuffled lists: rips, …")
 @option("--candidates", metavar="NAME", help="Candidates: session (lists), query.")
 @option("--clip", metavar="X", type=Number(min=0.0), help="Smallest propensity.")
-@option("--interval", metavar="NAME", help="bootstrap, bernstein.")
 @option("--level", metavar="X", type=float, help="Confidence level (0.95).")
 @option("--unit", metavar="NAME", help="Unit: session, query.")
 @Columns.takes

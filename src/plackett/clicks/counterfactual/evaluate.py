@@ -11,11 +11,7 @@ import numpy as np
 from plackett.clicks.correction.estimates import Bias
 from plackett.clicks.correction.regression import predicted_relevance
 from plackett.clicks.counterfactual.discounts import AVERAGE_RANK, Metric, get_discount
-from plackett.clicks.counterfactual.intervals import (
-    BERNSTEIN,
-    BOOTSTRAP,
-    unit_codes,
-)
+from plackett.clicks.counterfactual.intervals import unit_codes
 from plackett.clicks.counterfactual.policy import SHUFFLED, LoggingPolicy
 from plackett.clicks.counterfactual.positions import (
     BY_POSITION,
@@ -29,7 +25,7 @@ from plackett.clicks.counterfactual.positions import (
 )
 from plackett.clicks.counterfactual.ranking import Ranking, get_ranking
 from plackett.clicks.counterfactual.result import ClickEvaluation, ClickEvaluations
-from plackett.clicks.counterfactual.slates import BY_LOGGING, CASCADE_DR, PSEUDO_INVERSE, slate_terms
+from plackett.clicks.counterfactual.slates import BY_LOGGING, PSEUDO_INVERSE, slate_terms
 from plackett.clicks.counterfactual.summary import Plan, Setting, compare_values, summarise
 from plackett.clicks.counterfactual.terms import Terms
 from plackett.clicks.description import named_ranks
@@ -37,7 +33,7 @@ from plackett.clicks.log import ClickLog
 from plackett.clicks.propensities.counts import Counts, count_pairs, session_keys
 from plackett.clicks.propensities.estimate import METHODS, as_propensities
 from plackett.clicks.propensities.propensities import GIVEN
-from plackett.validation import check_choice, check_number, check_positive_int, check_scores, check_seed, count_of
+from plackett.validation import check_choice, check_number, check_scores, check_seed, count_of
 
 MOST_CLIPPED = 0.1  # by default
 FOLDS = 5  # of the regression of the doubly robust estimate
@@ -54,11 +50,8 @@ def evaluate_from_clicks(
     candidates: str | None = None,
     clip: float | None = None,
     regression: Any = None,
-    normalise: bool = False,
     unit: Any = "session",
-    interval: str = "bootstrap",
     level: float = 0.95,
-    n_draws: int = 2_000,
     random_state: int = 0,
 ) -> ClickEvaluation | ClickEvaluations:
     """Estimate the value of a ranking from the clicks of users who saw others.
@@ -80,8 +73,7 @@ def evaluate_from_clicks(
     * "list": the whole list.
     * "item-position": its document and rank alone (li2018).
     * "rips": the documents down to its rank (mcinerney2020).
-    * "cascade-dr": the same, with click rates of the other half of the log as control variate (kiyohara2022).
-    * "pseudo-inverse": a sum of effects of documents at ranks (swaminathan2017).
+    * "pseudo-inverse": a sum of effects of documents at ranks; for shuffled lists (swaminathan2017).
 
     All orders of documents with the same score are equally likely. Intervals treat propensities and logging
     probabilities as known. Results do not depend on the order of the sessions, nor on the number of threads.
@@ -113,17 +105,11 @@ def evaluate_from_clicks(
         For "dr": a regressor with ``fit(X, y, sample_weight=)``, or relevance predicted by other means. None means
         ridge regression on the features of the log, or the mean relevance if it has none. Queries are predicted by fits
         on other queries.
-    normalise : bool, default=False
-        For "list", "item-position" and "rips": divide by the mean weight at each rank, which lowers the variance at the
-        price of a bias that vanishes with the number of sessions.
     unit : {"session", "query"} or array-like of shape (n_sessions,), default="session"
-        The independent units: sessions, queries, or ids such as users. Bootstrap samples are drawn from units.
-    interval : {"bootstrap", "bernstein"}, default="bootstrap"
-        "bootstrap" adapts to skewness (bootstrap-t), and is NaN for fewer than 10 units or no click. "bernstein" holds
-        for any number of sessions with bounded values, and is wide (maurer2009).
+        The independent units: sessions, queries, or ids such as users. Intervals are bootstrap-t
+        intervals, whose samples are drawn from units, or from 4,000 random groups of them; NaN for fewer than 10 units
+        or no click.
     level : float, default=0.95
-    n_draws : int, default=2_000
-        Bootstrap samples. More than 4,000 units are drawn as random groups.
     random_state : int, default=0
 
     Returns
@@ -155,8 +141,7 @@ def evaluate_from_clicks(
     ClickEvaluation(ranker: dcg@5 ..., ... to ...)
     """
     check_choice(estimator, "estimator", (*BY_POSITION, *BY_LOGGING))
-    check_choice(interval, "interval", (BOOTSTRAP, BERNSTEIN))
-    seed, n_draws = check_seed(random_state), check_positive_int(n_draws, "n_draws")
+    seed = check_seed(random_state)
     if not 0 < check_number(level, "level") < 1:
         raise ValueError(f"level={level}; it must be between 0 and 1.")
     if not len(log):
@@ -166,17 +151,12 @@ def evaluate_from_clicks(
         raise ValueError("ranker is an empty dict; at least one ranking is needed.")
     if estimator in BY_POSITION:
         _refuse(logging is not None, "logging", estimator)
-        _refuse(normalise, "normalise", estimator)
         candidates = check_choice(candidates or SESSION, "candidates", (SESSION, QUERY))  # type: ignore[assignment]
         plan = _by_position(log, propensities, metric, estimator, str(candidates), clip, regression, seed)
     else:
         for name, value in (("propensities", propensities), ("clip", clip), ("regression", regression)):
             _refuse(value is not None, name, estimator)
-        if normalise and estimator in (CASCADE_DR, PSEUDO_INVERSE):
-            raise ValueError(f"normalise=True is for list, item-position and rips, not for {estimator}.")
-        plan = _by_logging(log, logging, metric, estimator, candidates, normalise, seed)
-    if interval == BERNSTEIN:
-        _check_bernstein(estimator, normalise, unit)
+        plan = _by_logging(log, logging, metric, estimator, candidates)
     units = unit_codes(log, unit)
     units = units if units is None else units[plan.sessions]
     named = dict(ranker) if is_dict else {"ranker": ranker}
@@ -188,7 +168,7 @@ def evaluate_from_clicks(
     order = np.lexsort((*(column for one in terms.values() for column in one.columns()), session_keys(plan.log)))
     terms = {name: one.taken(order) for name, one in terms.items()}
     units = None if units is None else units[order]
-    setting = Setting(plan, units, interval, float(level), n_draws, seed)
+    setting = Setting(plan, units, float(level), seed)
     results = {name: summarise(name, one, setting) for name, one in terms.items()}
     if not is_dict:
         return next(iter(results.values()))
@@ -201,14 +181,6 @@ def _refuse(is_given: bool, name: str, estimator: str) -> None:
             ("propensities", "logging probabilities") if estimator in BY_POSITION else ("logging", "propensities")
         )
         raise ValueError(f"{name} is for estimators by {other}; {estimator!r} uses {by}.")
-
-
-def _check_bernstein(estimator: str, normalise: bool, unit: Any) -> None:
-    if estimator in (SNIPS, CASCADE_DR) or normalise:
-        what = "a normalised estimate" if estimator != CASCADE_DR else CASCADE_DR
-        raise ValueError(f'interval="bernstein" needs a mean of bounded values, which {what} is not.')
-    if not (isinstance(unit, str) and unit == "session"):
-        raise ValueError('interval="bernstein" assumes independent sessions; use interval="bootstrap" for other units.')
 
 
 # --- By position ------------------------------------------------------------------------------------------------------
@@ -324,12 +296,12 @@ def _by_logging(
     metric: Metric,
     estimator: str,
     candidates: str | None,
-    normalise: bool,
-    seed: int,
 ) -> Plan:
     policy = LoggingPolicy.shuffled() if logging == SHUFFLED else logging
     if not isinstance(policy, LoggingPolicy):
         raise ValueError(f'estimator={estimator!r} needs logging: a LoggingPolicy, or "shuffled" for shuffled lists.')
+    if estimator == PSEUDO_INVERSE and policy.kind != SHUFFLED:
+        raise ValueError('estimator="pseudo-inverse" needs lists in which all orders are equally likely: "shuffled".')
     sessions: Any = slice(None)
     if policy.kind == SHUFFLED:
         if log.is_random is None or not log.is_random.any():
@@ -349,15 +321,7 @@ def _by_logging(
         )
 
     def terms(ranking: Ranking) -> Terms:
-        return slate_terms(
-            log,
-            ranking,
-            discount,
-            policy,
-            estimator,
-            of_session=chosen == SESSION or ranking.scores is None,
-            is_normalised=normalise,
-            seed=seed,
-        )
+        of_session = chosen == SESSION or ranking.scores is None
+        return slate_terms(log, ranking, discount, policy, estimator, of_session=of_session)
 
     return Plan(log, sessions, estimator, str(chosen), discount, None, terms, [])

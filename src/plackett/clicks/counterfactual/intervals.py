@@ -1,4 +1,4 @@
-"""Intervals of means over sessions: bootstrap, and empirical Bernstein bounds."""
+"""Bootstrap intervals of means over sessions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from plackett.validation import count_of
 
 LEAST_UNITS = 10  # samples of fewer repeat themselves
 MOST_UNITS = 4_000  # more are drawn as random groups
-BOOTSTRAP, BERNSTEIN = "bootstrap", "bernstein"
+DRAWS = 2_000  # bootstrap samples
 
 
 def unit_codes(log: ClickLog, unit: Any) -> np.ndarray | None:
@@ -48,25 +48,12 @@ def unit_values(columns: np.ndarray, units: np.ndarray | None, seed: int) -> np.
     return means + (sums - means * sizes[:, None]) / sizes.mean()
 
 
-def bootstrap_intervals(values: np.ndarray, level: float, n_draws: int, seed: int) -> list[Interval]:
+def bootstrap_intervals(values: np.ndarray, level: float, seed: int) -> list[Interval]:
     """Return the bootstrap-t interval of the mean of each column; all columns share their samples.
 
     NaN for fewer than 10 values: the spread of small samples is often 0.
     """
     if values.shape[0] < LEAST_UNITS:
         return [Interval(math.nan, math.nan)] * values.shape[1]
-    lows, highs = studentised_columns(values, level, n_draws, seed)
+    lows, highs = studentised_columns(values, level, DRAWS, seed)
     return [Interval(float(low), float(high)) for low, high in zip(lows, highs, strict=True)]
-
-
-def bernstein_interval(values: np.ndarray, width: float, level: float) -> Interval:
-    """Return the interval of a mean of independent values in a range of this width (maurer2009).
-
-    Both ends together miss with a probability of at most 1 - level, for any distribution and any number of values.
-    """
-    n = values.size
-    if n < 2:
-        return Interval(math.nan, math.nan)
-    bound = math.log(4 / (1 - level))
-    reach = math.sqrt(2 * values.var(ddof=1) * bound / n) + 7 * width * bound / (3 * (n - 1))
-    return Interval(float(values.mean() - reach), float(values.mean() + reach))

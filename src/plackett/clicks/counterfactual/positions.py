@@ -136,9 +136,8 @@ def position_terms(
         constant = base + added[np.minimum(length, added.size - 1)]
         total = constant + session_sums(part, weight * residual)
         use = np.where(click, weight / divisor, 0.0)
-        least = constant - session_sums(part, weight * (b + a * own) / divisor)
         columns = [total, session_sums(part, use), session_sums(part, use**2)]
-        columns += [_share(covered, mass[query]), least, least + session_sums(part, weight / divisor), unknown]
+        columns += [_share(covered, mass[query]), unknown]
         if is_normalised:
             columns.append(base_norm + session_sums(part, residual))
         if clip > 0:
@@ -151,13 +150,13 @@ def position_terms(
             )
         return columns
 
-    total, weight, square, covered, low, high, unknown, *more = by_session(log, work)
+    total, weight, square, covered, unknown, *more = by_session(log, work)
     norm = more.pop(0) if is_normalised else None
     if norm is not None and not norm.sum() > 0:
         raise ValueError('the clicks over propensities sum to 0; estimator="snips" divides by their sum.')
     if ranking.scores is None:
         covered = np.ones_like(covered)
-    return Terms([Ratio(total, norm)], weight, square, covered, low, high, more.pop(0) if more else None, unknown)
+    return Terms(Ratio(total, norm), weight, square, covered, more.pop(0) if more else None, unknown)
 
 
 def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:

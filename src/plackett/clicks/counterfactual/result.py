@@ -46,8 +46,6 @@ class ClickEvaluation:
     bias_bound : float or None
         The true value is above the expectation of the estimator by at most this much ("dr": above or below), if the
         propensities are right: because of clipping, and of documents that were never shown. None for "snips".
-    range : tuple of float or None
-        Least and largest values of a session, for ``interval="bernstein"``.
     notes : list of str
         What limits the result.
 
@@ -79,7 +77,6 @@ class ClickEvaluation:
     clip: float | None = None
     bias: float | None = None
     bias_bound: float | None = None
-    range: tuple[float, float] | None = None
     notes: list[str] = field(default_factory=list)
 
     def to_table(self) -> Table:
@@ -116,8 +113,6 @@ class ClickEvaluation:
             rows.append(("clipped below", f"{self.clip:.3g}; this changed the value by {rounded(self.bias or 0.0)}"))
         if self.bias_bound:
             rows.append(("bias", f"at most {rounded(self.bias_bound)}"))
-        if self.range is not None:
-            rows.append(("range of a session", f"{self.range[0]:.4g} to {self.range[1]:.4g}"))
         return "\n".join([aligned(rows, "ll"), *(f"- {note}" for note in self.notes)])
 
     def __repr__(self) -> str:

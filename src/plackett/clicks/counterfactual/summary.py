@@ -10,17 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett.clicks.counterfactual.discounts import Discount
-from plackett.clicks.counterfactual.intervals import (
-    BOOTSTRAP,
-    LEAST_UNITS,
-    bernstein_interval,
-    bootstrap_intervals,
-    unit_values,
-)
+from plackett.clicks.counterfactual.intervals import LEAST_UNITS, bootstrap_intervals, unit_values
 from plackett.clicks.counterfactual.positions import CLIPPED, DR, QUERY, SESSION, SNIPS
 from plackett.clicks.counterfactual.ranking import Ranking
 from plackett.clicks.counterfactual.result import ClickEvaluation, ValueDifference
-from plackett.clicks.counterfactual.slates import BY_LOGGING, CASCADE_DR, PSEUDO_INVERSE
+from plackett.clicks.counterfactual.slates import BY_LOGGING
 from plackett.clicks.counterfactual.terms import Terms
 from plackett.clicks.log import ClickLog
 from plackett.evaluation.significance import Interval, holm, paired_t_columns
@@ -48,9 +42,7 @@ class Setting(NamedTuple):
 
     plan: Plan
     units: np.ndarray | None
-    interval: str
     level: float
-    n_draws: int
     seed: int
 
 
@@ -58,10 +50,8 @@ def summarise(name: str, terms: Terms, setting: Setting) -> ClickEvaluation:
     """Return the value of a ranking, and warn of what makes it unreliable."""
     plan, level = setting.plan, setting.level
     by_logging = plan.estimator in BY_LOGGING
-    value, linear = terms.value(), terms.linear()
-    values = unit_values(linear[:, None], setting.units, setting.seed)
+    values = unit_values(terms.linear()[:, None], setting.units, setting.seed)
     error = float(values[:, 0].std(ddof=1) / math.sqrt(values.shape[0])) if values.shape[0] > 1 else math.nan
-    ends, span = _interval(linear, values, terms.low.min(), terms.high.max(), setting)
     squares = float(terms.square.sum())
     size = float(terms.weight.sum()) ** 2 / squares if squares > 0 else 0.0
     covered = float(terms.covered.mean())
@@ -72,8 +62,8 @@ def summarise(name: str, terms: Terms, setting: Setting) -> ClickEvaluation:
         metric=plan.discount.name,
         estimator=plan.estimator,
         candidates=plan.candidates,
-        value=value,
-        interval=ends,
+        value=terms.value(),
+        interval=_intervals(values, setting)[0],
         level=level,
         standard_error=error,
         n_sessions=len(plan.log),
@@ -84,7 +74,6 @@ def summarise(name: str, terms: Terms, setting: Setting) -> ClickEvaluation:
         clip=plan.clip,
         bias=bias,
         bias_bound=bound,
-        range=span,
         notes=list(plan.notes),
     )
     _note_missing_interval(found, values.shape[0], setting)
@@ -97,19 +86,10 @@ def _rounded(value: float) -> float:
     return value if abs(value) > 1e-12 else 0.0
 
 
-def _interval(
-    linear: np.ndarray, values: np.ndarray, low: float, high: float, setting: Setting
-) -> tuple[Interval, tuple[float, float] | None]:
-    if setting.interval == BOOTSTRAP:
-        return _bootstrap(values, setting)[0], None
-    ends = bernstein_interval(linear, float(high - low), setting.level)
-    return Interval(max(ends.low, float(low)), min(ends.high, float(high))), (float(low), float(high))
-
-
-def _bootstrap(values: np.ndarray, setting: Setting) -> list[Interval]:
+def _intervals(values: np.ndarray, setting: Setting) -> list[Interval]:
     if not setting.plan.log.n_clicks:  # all samples are equal, and say nothing about the next click
         return [Interval(math.nan, math.nan)] * values.shape[1]
-    return bootstrap_intervals(values, setting.level, setting.n_draws, setting.seed)
+    return bootstrap_intervals(values, setting.level, setting.seed)
 
 
 def compare_values(terms: dict[str, Terms], setting: Setting) -> list[ValueDifference]:
@@ -120,13 +100,7 @@ def compare_values(terms: dict[str, Terms], setting: Setting) -> list[ValueDiffe
     linear = {name: one.linear() for name, one in terms.items()}
     gaps = np.stack([linear[a] - linear[b] for a, b in pairs], axis=1)
     values = unit_values(gaps, setting.units, setting.seed)
-    if setting.interval == BOOTSTRAP:
-        intervals = _bootstrap(values, setting)
-    else:
-        spans = {name: float(one.high.max() - one.low.min()) for name, one in terms.items()}
-        intervals = [
-            bernstein_interval(gaps[:, place], spans[a] + spans[b], setting.level) for place, (a, b) in enumerate(pairs)
-        ]
+    intervals = _intervals(values, setting)
     p_values = holm(paired_t_columns(values)).tolist()
     found = zip(pairs, intervals, p_values, strict=True)
     return [
@@ -136,12 +110,11 @@ def compare_values(terms: dict[str, Terms], setting: Setting) -> list[ValueDiffe
 
 
 def _note_missing_interval(found: ClickEvaluation, n_units: int, setting: Setting) -> None:
-    if setting.interval != BOOTSTRAP or (found.n_clicks and n_units >= LEAST_UNITS):
+    if found.n_clicks and n_units >= LEAST_UNITS:
         return
     units = "sessions" if setting.units is None else "units"
     reason = f"{n_units} {units}, fewer than {LEAST_UNITS}" if found.n_clicks else "no click"
-    advice = "" if setting.units is not None else '; interval="bernstein" holds for any number of sessions'
-    found.notes.append(f"There is no bootstrap interval: the log has {reason}{advice}.")
+    found.notes.append(f"There is no interval: the log has {reason}.")
 
 
 def _warn_of(found: ClickEvaluation, covered: np.ndarray) -> None:
@@ -186,13 +159,10 @@ def _warn_of(found: ClickEvaluation, covered: np.ndarray) -> None:
 
 def _advice(found: ClickEvaluation) -> str:
     """Return what would give an estimate more effective clicks."""
-    if found.estimator in (CLIPPED, DR):
-        other = "or a larger clip"
-    elif found.estimator in BY_LOGGING:
-        other = "" if found.estimator in (CASCADE_DR, PSEUDO_INVERSE) else "or normalise=True"
-    else:
-        other = 'or estimator="clipped"'
-    return f"Use more sessions, a smaller cut-off, {other}." if other else "Use more sessions, or a smaller cut-off."
+    if found.estimator in BY_LOGGING:
+        return "Use more sessions, or a smaller cut-off."
+    other = "a larger clip" if found.estimator in (CLIPPED, DR) else 'estimator="clipped"'
+    return f"Use more sessions, a smaller cut-off, or {other}."
 
 
 def _add(found: ClickEvaluation, note: str) -> None:

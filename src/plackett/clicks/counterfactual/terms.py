@@ -22,43 +22,38 @@ class Ratio(NamedTuple):
 
 @dataclass
 class Terms:
-    """The sessions' parts of an estimate, which is a sum of ratios.
+    """The sessions' parts of an estimate.
 
     ``weight`` and ``square`` are the sums over the clicks of a session of their weights in the estimate and of the
-    squares. ``low`` and ``high`` bound what a session can add. ``covered`` is the share of the new ranking that the
-    log can say something about (by position) or the mean weight, whose expectation is 1 (by logging probabilities).
-    ``clipping`` is what clipping takes away, by an estimate that is not clipped; ``unknown`` bounds the bias.
+    squares. ``covered`` is the share of the new ranking that the log can say something about (by position) or the mean
+    weight, whose expectation is 1 (by logging probabilities). ``clipping`` is what clipping takes away, by an estimate
+    that is not clipped; ``unknown`` bounds the bias.
     """
 
-    ratios: list[Ratio]
+    ratio: Ratio
     weight: np.ndarray
     square: np.ndarray
     covered: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
     clipping: np.ndarray | None = None
     unknown: np.ndarray | None = None
 
     def columns(self) -> list[np.ndarray]:
         """Return all arrays with one value for each session."""
-        ratios = [part for ratio in self.ratios for part in ratio if part is not None]
-        rest = [self.weight, self.square, self.covered, self.low, self.high, self.clipping, self.unknown]
-        return ratios + [part for part in rest if part is not None]
+        rest = [self.weight, self.square, self.covered, self.clipping, self.unknown]
+        return [part for part in (*self.ratio, *rest) if part is not None]
 
     def value(self) -> float:
         """Return the estimate."""
-        return sum(float(_quotient(ratio)) for ratio in self.ratios)
+        values, weights = self.ratio
+        return float(values.mean() if weights is None else values.sum() / weights.sum())
 
     def linear(self) -> np.ndarray:
-        """Return values whose mean is the estimate, and whose variance gives its error: the ratios, linearised."""
-        total = np.zeros(self.weight.size)
-        for ratio in self.ratios:
-            if ratio.weights is None:
-                total += ratio.values
-            else:
-                quotient = _quotient(ratio)
-                total += quotient + (ratio.values - quotient * ratio.weights) / ratio.weights.mean()
-        return total
+        """Return values whose mean is the estimate, and whose variance gives its error: the ratio, linearised."""
+        values, weights = self.ratio
+        if weights is None:
+            return values
+        value = self.value()
+        return value + (values - value * weights) / weights.mean()
 
     def taken(self, order: np.ndarray) -> Terms:
         """Return the terms of the sessions in another order."""
@@ -66,13 +61,8 @@ class Terms:
         def taken(values: Any) -> Any:
             return None if values is None else values[order]
 
-        ratios = [Ratio(taken(ratio.values), taken(ratio.weights)) for ratio in self.ratios]
-        rest = {one.name: taken(getattr(self, one.name)) for one in fields(self) if one.name != "ratios"}
-        return Terms(ratios, **rest)
-
-
-def _quotient(ratio: Ratio) -> np.floating:
-    return ratio.values.mean() if ratio.weights is None else ratio.values.sum() / ratio.weights.sum()
+        rest = {one.name: taken(getattr(self, one.name)) for one in fields(self) if one.name != "ratio"}
+        return Terms(Ratio(*map(taken, self.ratio)), **rest)
 
 
 def by_session(log: ClickLog, work: Callable[[ClickLog, slice, slice], list[np.ndarray]]) -> list[np.ndarray]:
@@ -93,12 +83,3 @@ def prefix_products(part: ClickLog, values: np.ndarray) -> np.ndarray:
         rows = part.indptr[:-1][lengths > rank] + rank
         products[rows] *= products[rows - 1]
     return products
-
-
-def sums_below(part: ClickLog, values: np.ndarray) -> np.ndarray:
-    """Return the sums of the values of each row and the rows below it in its list."""
-    sums, lengths = values.copy(), np.diff(part.indptr)
-    for rank in range(part.longest - 2, -1, -1):
-        rows = part.indptr[:-1][lengths > rank + 1] + rank
-        sums[rows] += sums[rows + 1]
-    return sums
