@@ -37,9 +37,9 @@ def test_compare_takes_a_frame_with_missing_values_and_text():
     assert "brand" not in result.reference_scores["best feature"].best_features["ndcg@5"]
 
 
-def test_a_contestant_without_a_rule_is_reported():
-    result = pk.compare({"a": pk.LinearRanker(), "b": pk.PRank(missing="zero", encoding="target", random_state=0)},
-                        TABLE, qid="query", label="grade", cv=3, metrics="ndcg@5")  # fmt: skip
+def test_a_contestant_that_must_not_encode_is_reported():
+    result = pk.compare({"a": pk.LinearRanker(missing="zero"), "b": pk.TreeRanker(n_rounds=3)},
+                        TABLE, qid="query", label="grade", encoding="error", cv=3, metrics="ndcg@5")  # fmt: skip
     assert list(result.tables) == ["b"]
     assert "text or categories in brand" in result.failures["a"][0]
 
@@ -90,3 +90,28 @@ def test_mq2008_agg_goes_from_its_file_to_a_table(shared_data):
 def test_a_wrong_rule_is_reported_before_the_fits():
     with pytest.raises(ValueError, match="missing='fill' is not known"):
         pk.compare("listmle", pd.DataFrame(TABLE), qid="query", label="grade", cv=3, missing="fill")
+
+
+def test_nothing_said_fills_and_encodes_where_a_ranker_needs_it():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"query": rng.integers(0, 20, 200), "bm25": rng.normal(size=200), "price": rng.random(200)})
+    frame = frame.assign(season=rng.choice(["a", "b"], 200), grade=rng.integers(0, 3, 200))
+    frame.loc[::3, "price"] = np.nan
+    roles = {"qid": "query", "label": "grade", "cv": 2}
+    silent = pk.compare("listmle,lightgbm", frame, metrics="ndcg@10", **roles)
+    stated = pk.compare("listmle,lightgbm", frame, metrics="ndcg@10", missing="median", encoding="one-hot", **roles)
+    assert silent.failures == {}
+    for name, table in stated.tables.items():
+        np.testing.assert_array_equal(silent.tables[name].values, table.values)
+    note = (
+        'missing values are filled by the median of the training lists (missing="median") for listmle, '
+        'categories are encoded one-hot (encoding="one-hot") for listmle'
+    )
+    assert note in silent.notes
+    assert note not in stated.notes
+    assert note in pk.cross_validate("listmle", frame, **roles).notes
+    assert note in pk.select("listmle", frame, {"l2": [0.1]}, **roles).notes
+    with pytest.raises(ValueError, match="encoding="):
+        pk.LinearRanker().fit(frame, qid="query", label="grade")
+    refused = pk.compare("listmle,lightgbm", frame, missing="error", encoding="one-hot", **roles)
+    assert list(refused.failures) == ["listmle"]

@@ -79,11 +79,13 @@ def compare(
         ``DEFAULT_RANKERS``.
     missing : str or transformer, default=None
         Rule for missing values of rankers with the parameter ``missing``, as in ``LinearRanker``; trees and RankBoost
-        take missing values as they are. None leaves the rankers as they are.
+        take missing values as they are. None fills them by the median of the training lists where a ranker cannot take
+        them, and a note says so.
     missing_indicator : bool, default=None
         ``missing_indicator`` of the same rankers.
-    encoding : {"one-hot", "target"}, default=None
-        Encoding of text and categories, for rankers with the parameter ``encoding``; trees take them as they are.
+    encoding : {"one-hot", "target", "error"}, default=None
+        Encoding of text and categories, for rankers with the parameter ``encoding``; trees take them as they are. None
+        encodes them one-hot where a ranker cannot take them, and a note says so.
     cv : int, "letor", splitter or list of folds, default=5
         As for ``as_folds``. If folds have no validation queries and a ranker has several candidates, a quarter of the
         training queries is used for validation.
@@ -163,7 +165,10 @@ def compare(
         folder=folder,
         random_state=random_state,
         is_explained=is_explained,
+        missing=missing,
+        encoding=encoding,
     )
+    contestants, notes = setup.contestants, notes + setup.notes
     places_of(setup.queries, named)  # raises for unknown ids, before the fits
     settings = _settings(setup, cv, data) | ({"refit": True} if refit else {})
     settings["date"] = _date(setup, settings)

@@ -435,7 +435,10 @@ class Comparison:
                 lines.append(f"not significantly better than the best feature by {metric}: {listed(below)}")
         if self.lower_is_better:
             lines.append(f"lower is better: {', '.join(self.lower_is_better)}")
-        lines += [f"failed: {name}, {reason}" for name, reasons in self.failures.items() for reason in reasons]
+        for name, reasons in self.failures.items():
+            words = [reason.partition(": ") for reason in reasons]  # "fold 2: ..."
+            is_one = len(reasons) == self.n_folds > 1 and len({why for _, _, why in words}) == 1
+            lines += [f"failed: {name}, {reason}" for reason in ([f"every fold: {words[0][2]}"] if is_one else reasons)]
         notes = {name: table.notes for name, table in self.tables.items()}
         of_all = [note for note in next(iter(notes.values()), []) if all(note in others for others in notes.values())]
         of_one = [f"{name}: {note}" for name, own in notes.items() for note in own if note not in of_all]

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
 from plackett.data.preprocessing.categories import ENCODINGS
 from plackett.data.preprocessing.missing import check_rule
+from plackett.data.queries import Queries
 from plackett.evaluation.compare.comparison import BEST
 from plackett.evaluation.estimators import check_estimator
 from plackett.evaluation.reference_scores import BEST_FEATURE, RANDOM_ORDER
 from plackett.evaluation.select.grids import Grid, candidates_of, default_grid
 from plackett.rankers.registry import known_name, ranker
-from plackett.validation import check_choice
+from plackett.validation import check_choice, is_sparse
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ def with_preparation(
     if missing is not None:
         check_rule(missing, "missing", also=("error",))
     if encoding is not None:
-        check_choice(encoding, "encoding", ENCODINGS)
+        check_choice(encoding, "encoding", (*ENCODINGS, "error"))
     wanted = {"missing": missing, "missing_indicator": missing_indicator, "encoding": encoding}
     wanted = {name: value for name, value in wanted.items() if value is not None}
     known = contestant.estimator.get_params(deep=False) if wanted else {}
@@ -136,6 +138,39 @@ def with_preparation(
     if not params:
         return contestant
     return replace(contestant, estimator=clone(contestant.estimator).set_params(**params))
+
+
+def filled(
+    contestants: Sequence[Contestant], queries: Queries, *, missing: Any = None, encoding: str | None = None
+) -> tuple[list[Contestant], list[str]]:
+    """Return contestants that do not fail for missing values and categories, and a note on what was done, if anything.
+
+    Where ``missing`` and ``encoding`` say nothing, rankers that cannot take them fill missing values by the median of
+    the training lists, and encode categories one-hot.
+    """
+    known = queries.categories or {}
+    values = queries.X.data if is_sparse(queries.X) else np.delete(queries.X.max(axis=0), list(known))
+    defaults = {"missing": "median"} if missing is None and np.isnan(values).any() else {}
+    defaults |= {"encoding": "one-hot"} if encoding is None and known else {}
+    answer, changed = [], {name: [] for name in defaults}  # type: ignore[var-annotated]
+    for one in contestants:
+        takes = {"missing": "takes_missing", "encoding": "takes_categories"}
+        lacking = {
+            name: value
+            for name, value in defaults.items()
+            if getattr(one.estimator, name, None) == "error" and not getattr(one.estimator, takes[name], False)
+        }
+        answer.append(with_preparation(one, **lacking))
+        for name in lacking if answer[-1] is not one else ():
+            changed[name].append(one.name)
+    words = {
+        "missing": "missing values are filled by the median of the training lists",
+        "encoding": "categories are encoded one-hot",
+    }
+    done = [
+        f'{words[name]} ({name}="{defaults[name]}") for {", ".join(names)}' for name, names in changed.items() if names
+    ]
+    return answer, [", ".join(done)] if done else []
 
 
 def contestant_of(entry: Any, name: str | None = None) -> Contestant:

@@ -161,7 +161,10 @@ def cross_validate(
         select_by=select_by,
         folder=folder,
         random_state=random_state,
+        missing=missing,
+        encoding=encoding,
     )
+    (contestant,) = setup.contestants
     outcomes = []
     for outcome in run(setup, n_jobs=n_jobs, progress=progress, stops_at_error=True)[contestant.name]:
         if outcome.error is not None:
@@ -176,5 +179,5 @@ def cross_validate(
         [outcome.fit for outcome in outcomes if outcome.fit is not None],
         setup.queries,
         scores,
-        setup.notes_on(contestant, outcomes),
+        setup.notes + setup.notes_on(contestant, outcomes),
     )

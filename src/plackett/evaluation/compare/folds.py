@@ -26,7 +26,7 @@ from plackett.data.judged import Columns
 from plackett.data.queries import Queries
 from plackett.evaluation import estimators
 from plackett.evaluation.compare.comparison import FoldFit
-from plackett.evaluation.compare.contestants import Contestant
+from plackett.evaluation.compare.contestants import Contestant, filled
 from plackett.evaluation.compare.insight import STORED, FoldInsight, fold_insight
 from plackett.evaluation.compare.progress import Progress, is_bar, tell
 from plackett.evaluation.evaluate import check_judged, evaluate, parse_metrics
@@ -119,6 +119,7 @@ class Setup(NamedTuple):
     stores: dict[str, ResultStore]
     queries: Queries
     fold_of: np.ndarray
+    notes: list[str]
 
     @property
     def measures(self) -> dict[str, Measure]:
@@ -172,6 +173,8 @@ def prepare(
     folder: str | os.PathLike | None,
     random_state: int,
     is_explained: bool = False,
+    missing: Any = None,
+    encoding: str | None = None,
 ) -> Setup:
     """Check all arguments and make the folds, before anything is fitted."""
     measures, names = parse_metrics(metrics)
@@ -188,6 +191,7 @@ def prepare(
     queries = Queries.concat([fold.test for fold in folds])
     for judged in (queries, *(fold.validation for fold in folds if fold.validation is not None)):
         check_judged(judged)
+    contestants, notes = filled(contestants, queries, missing=missing, encoding=encoding)
     fold_of = np.repeat(np.arange(1, len(folds) + 1), [fold.test.n_queries for fold in folds])
     prepared = [
         FoldData.of_fold(number, fold, is_stored=folder is not None, is_explained=is_explained)
@@ -195,7 +199,7 @@ def prepare(
     ]
     rules = (criteria.select_by, criteria.convention, measures[0])
     stores = {one.name: store.with_code(one.name, one.estimator, one.grid, *rules) for one in contestants}
-    return Setup(list(contestants), prepared, criteria, names, store, stores, queries, fold_of)
+    return Setup(contestants, prepared, criteria, names, store, stores, queries, fold_of, notes)
 
 
 def _needs_validation(contestant: Contestant) -> bool:

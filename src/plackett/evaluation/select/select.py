@@ -13,7 +13,7 @@ from plackett._progress import Progress as Bar
 from plackett.data.judged import Columns, as_judged
 from plackett.data.queries import Queries
 from plackett.evaluation import estimators
-from plackett.evaluation.compare.contestants import Contestant, contestant_of, with_preparation
+from plackett.evaluation.compare.contestants import Contestant, contestant_of, filled, with_preparation
 from plackett.evaluation.compare.progress import is_bar
 from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.select.attempts import Attempt, Judged, attempt
@@ -112,9 +112,13 @@ def select(
     rules = measure.convention or get_convention(convention)
     contestant = with_preparation(_contestant(ranker, grid), missing, missing_indicator, encoding)
     random_state = check_seed(random_state)
-    candidates = search_candidates(contestant.estimator, contestant.grid, method, n_trials, measure, random_state)
+    arguments = (contestant.grid, method, n_trials, measure, random_state)
+    search_candidates(contestant.estimator, *arguments)  # raises for wrong ones before the data are read
+    judged = as_judged(data, **columns)
+    (contestant,), notes = filled([contestant], judged, missing=missing, encoding=encoding)
+    candidates = search_candidates(contestant.estimator, *arguments)
     held_out = None if validation is None else as_judged(validation, **columns)
-    judge = _judge(as_judged(data, **columns), held_out, cv, measure, rules)
+    judge = _judge(judged, held_out, cv, measure, rules)
     store = ResultStore(folder)
     if folder is not None:
         store = store.with_code(contestant.name, contestant.estimator, contestant.grid, measure, rules)
@@ -147,7 +151,7 @@ def select(
         rules.name,
         method,
         judge.in_words,
-        tuple(store.notes),
+        (*notes, *store.notes),
     )
 
 
