@@ -338,8 +338,8 @@ def sides(bench: Bench, texts: Sequence[str], least: int = 2) -> list[Side]:
     return found
 
 
-def pooled(bench: Bench, user: str, queue: str, query: str | None = None) -> dict[str, list[str]]:
-    """Return by query, or for one, the documents to judge of a pooled queue, those that nobody else has judged.
+def pooled(bench: Bench, user: str, queue: str) -> dict[str, list[str]]:
+    """Return by query the documents to judge of a pooled queue, those that nobody else has judged.
 
     They are the first ten of each side, in an order that does not show whose they are.
     """
@@ -348,7 +348,7 @@ def pooled(bench: Bench, user: str, queue: str, query: str | None = None) -> dic
     queries, _ = _queries(bench, compared, int(number) or None)
     others, own = bench.labels.get("", user), bench.labels.get("mine", user)
     answer = {}
-    for text in queries if query is None else [query]:
+    for text in queries:
         found = [_lists(bench, side, [text], wait=True)[text].ranking for side in compared]
         judged = others.of(text).keys() - own.of(text).keys()
         answer[text] = _mixed(text, {docid for one in found for docid in one.docid[:FIRST]} - judged)

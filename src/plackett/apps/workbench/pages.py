@@ -18,7 +18,7 @@ from plackett.apps.workbench.comparing import FROZEN, ComparisonRequest, Compari
 from plackett.apps.workbench.filters import SIGNIFICANT, TEMPLATES, history_chart, ranker_name
 from plackett.apps.workbench.lists import DocumentRequest, ListOptions
 from plackett.apps.workbench.query_sets import QuerySource
-from plackett.apps.workbench.queues import NextRequest, QueueRequest, known_queue
+from plackett.apps.workbench.queues import QueueRequest, known_queue
 from plackett.apps.workbench.records import RankedList
 from plackett.apps.workbench.scoreboard import Order, ScoreboardRequest
 from plackett.apps.workbench.values import MAX_ID, MAX_K, MAX_QUERY, METHODS, PageRequest
@@ -53,14 +53,12 @@ def search_page(
     method: str = "",
     view: str = "",
     pin_judged: str = "",
-    queue: str = "",
 ) -> Response:
     """Return the search box, and the list of the query refined by this user's judgements."""
     q, method = q.strip(), method if method in METHODS else METHODS[0]
     base = base or _remembered_base(request, bench)
-    is_pinned, queue = pin_judged == "true", known_queue(queue) if q else ""
-    view = view or ("before" if queue else "")  # the order of the base ranker is to be judged
-    found, error, place, notes = None, None, None, None
+    is_pinned = pin_judged == "true"
+    found, error, notes = None, None, None
     if q:
         try:
             _check_query(q)
@@ -68,8 +66,6 @@ def search_page(
             options = ListOptions.model_construct(base=base, method=method, pin_judged=is_pinned, k=k)
             found = lists.searched(bench, caller.user, q, options)
             notes = people.notes_of(bench, caller.user, q)
-            if queue:
-                place = queues.next_query(bench, caller, NextRequest(queue=queue, base=found.base, after=q))
         except RequestError as raised:
             error = raised
     return render_page(
@@ -86,8 +82,6 @@ def search_page(
         list=found,
         annotators=bench.store.annotators(bench.key),
         list_json="" if found is None else TypeAdapter(RankedList).dump_json(found).decode(),
-        queue=queue,
-        place=place,
         notes=notes,
         suggestions=[] if q else bench.collection.suggestions(),
     )
@@ -95,17 +89,17 @@ def search_page(
 
 @router.get("/document")
 def document_page(
-    request: Request, bench: Bench, caller: Caller, docid: str = "", q: str = "", base: str = "", queue: str = ""
+    request: Request, bench: Bench, caller: Caller, docid: str = "", q: str = "", base: str = ""
 ) -> Response:
     """Return a document as plain text, with its features for the query that found it."""
     _check_query(q)
     asked = DocumentRequest.model_construct(docid=docid, q=q or None, base=base)
-    values, text, grade = {"q": q, "base": base, "queue": known_queue(queue)}, q.strip(), None
+    text, grade = q.strip(), None
     document = lists.document(bench, asked)
     if text:
         with client_errors():
             grade = bench.store.graded(bench.key, [text], bench.user_id(caller.user))[text].get(docid)
-    back = "/?" + urlencode({name: value for name, value in values.items() if value})
+    back = "/?" + urlencode({name: value for name, value in (("q", q), ("base", base)) if value})
     about = {"document": document, "q": q, "base": base, "back": back, "grade": grade}
     return render_page(request, "document.html", here="document", **about)
 
@@ -128,6 +122,34 @@ def judge_page(
         offset=offset,
         limit=QUERIES,
     )
+
+
+@router.get("/judging")
+def judging_page(
+    request: Request,
+    bench: Bench,
+    caller: Caller,
+    queue: str = "",
+    base: str = "",
+    q: str = "",
+    docid: str = "",
+    after: str = "",
+) -> Response:
+    """Return one document of a queue to judge, without whose result it is."""
+    base = base if base in bench.collection.base_rankers() else ""
+    task = queues.task(bench, caller.user, known_queue(queue), base, q, docid, after)
+
+    def address(**values: str) -> str:
+        return "/judging?" + urlencode({"queue": task.queue, "base": task.base, **values})
+
+    document = notes = None
+    if task.docid:
+        document = lists.document(bench, DocumentRequest.model_construct(docid=task.docid, q=None, base=""))
+        notes = people.notes_of(bench, caller.user, task.query)
+    following = {"q": task.query, "docid": task.next_docid} if task.next_docid else {"after": task.query}
+    links = {name: one and address(q=task.query, docid=one) for name, one in zip("kj", task.around, strict=True)}
+    about = {"task": task, "document": document, "notes": notes, "next": address(**following), "links": links}
+    return render_page(request, "judging.html", here="judge", address=address, **about)
 
 
 @router.get("/collection")

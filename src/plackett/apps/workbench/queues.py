@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from fastapi import Query
@@ -128,6 +129,29 @@ class Next:
     n_done: int | None
 
 
+class Task(NamedTuple):
+    """A document to judge, "" if all are judged, with the progress on its queue.
+
+    ``n_open`` of ``n_all`` documents are to be judged, and take ``minutes`` at the pace of this user. ``next_docid`` is
+    the next one of this query without a grade, and ``around`` are those before and after, judged or not.
+    """
+
+    queue: str
+    base: str
+    query: str
+    docid: str
+    grade: float | None
+    place: int
+    n_docs: int
+    query_place: int
+    n_queries: int
+    n_open: int
+    n_all: int
+    minutes: int | None
+    next_docid: str
+    around: tuple[str, str]
+
+
 def known_queue(text: str) -> str:
     """Return the name of a queue in an address, or "" if it is not one."""
     try:
@@ -144,10 +168,11 @@ def queue(bench: Bench, caller: Caller, request: Annotated[QueueRequest, Query()
         base = bench.collection.base_name(request.base)
     shown = texts[request.offset : request.offset + request.limit]
     graded = bench.store.graded(bench.key, shown, bench.user_id(caller.user))
+    documents = to_judge(bench, caller.user, name, shown, base, request.depth)
     needs, assigned = people.needs(bench.store, bench.key, shown), assigned_users(bench.store, bench.key, shown)
     rows = []
     for text in shown:
-        first, problem = to_judge(bench, caller.user, name, text, base, request.depth)
+        first, problem = documents[text]
         n_judged = sum(docid in graded[text] for docid in first)
         rows.append(QueueRow(text, needs.get(text, ""), n_judged, len(first), assigned.get(text, []), problem))
     words = dict(choices(bench, caller.user)).get(name, "what the compared rankers show first")
@@ -164,18 +189,13 @@ def next_query(bench: Bench, caller: Caller, request: Annotated[NextRequest, Que
     order = [*range(current + 1, len(texts)), *range(current + 1)]
     graded = bench.store.graded(bench.key, texts, bench.user_id(caller.user))
 
-    def is_open(place: int) -> bool:
-        text = texts[place]
-        first, _ = to_judge(bench, caller.user, name, text, base, request.depth)
-        return any(docid not in graded[text] for docid in first)
-
-    n_done = None
-    if len(texts) <= MAX_COUNTED:
-        opened = [place for place in order if is_open(place)]
-        found, n_done = next(iter(opened), None), len(texts) - len(opened)
-    else:  # queries without a judgement of this user need no search
-        tried = order[:MAX_COUNTED]
-        found = next((place for place in tried if not graded[texts[place]] or is_open(place)), None)
+    is_counted = len(texts) <= MAX_COUNTED
+    # in a long queue, queries without a judgement of this user need no search
+    tried = order if is_counted else [place for place in order if graded[texts[place]]][:MAX_COUNTED]
+    documents = to_judge(bench, caller.user, name, [texts[place] for place in tried], base, request.depth)
+    is_done = {text: all(docid in graded[text] for docid in first) for text, (first, _) in documents.items()}
+    found = next((place for place in order if not is_done.get(texts[place], bool(graded[texts[place]]))), None)
+    n_done = sum(is_done.values()) if is_counted else None
     return Next(
         query=None if found is None else texts[found],
         place=0 if found is None else found + 1,
@@ -234,15 +254,59 @@ def queries(bench: Bench, user: str, name: str) -> tuple[str, list[str]]:
     return name, query_sets.find(bench, int(name.removeprefix(SET)))[1]
 
 
-def to_judge(bench: Bench, user: str, name: str, text: str, base: str, depth: int) -> tuple[list[str], str | None]:
-    """Return the documents of a query that are to be judged in a queue, and why there are none."""
-    try:
-        with client_errors():
-            if name.startswith(POOL):
-                return comparing.pooled(bench, user, name, text).get(text, []), None
-            return bench.collection.search(text, base, max(depth, 50)).docid[:depth], None
-    except RequestError as error:  # such as a query that the base ranker cannot parse, or an engine that is down
-        return [], error.message
+def to_judge(
+    bench: Bench, user: str, name: str, texts: Sequence[str], base: str, depth: int
+) -> dict[str, tuple[list[str], str | None]]:
+    """Return by query the documents that are to be judged in a queue, and why there are none."""
+    if name.startswith(POOL):
+        documents = comparing.pooled(bench, user, name)
+        return {text: (documents.get(text, []), None) for text in texts}
+    found: dict[str, tuple[list[str], str | None]] = {}
+    for text in texts:
+        try:
+            with client_errors():
+                found[text] = bench.collection.search(text, base, max(depth, 50)).docid[:depth], None
+        except RequestError as error:  # such as a query that the base ranker cannot parse, or an engine that is down
+            found[text] = [], error.message
+    return found
+
+
+def task(bench: Bench, user: str, name: str, base: str, query: str, docid: str, after: str) -> Task:
+    """Return the document to judge: the given one, or the next one of a query, or of the queries after another."""
+    name, texts = queries(bench, user, name)
+    with client_errors():
+        base = bench.collection.base_name(base)
+    user_id = bench.user_id(user)
+    graded = bench.store.graded(bench.key, texts, user_id)
+    first = texts.index(query) if query in texts else texts.index(after) + 1 if after in texts else 0
+    tried = [*texts[first:], *texts[:first]][:MAX_COUNTED]
+    documents = {text: of for text, (of, _) in to_judge(bench, user, name, tried, base, FIRST).items()}
+    is_open = {text: [one for one in of if one not in graded[text]] for text, of in documents.items()}
+    if docid in documents.get(query, ()):
+        found = docid
+    else:
+        query = next((text for text in tried if is_open[text]), "")
+        found = is_open[query][0] if query else ""
+    own = documents.get(query, [])
+    place = own.index(found) if found else 0
+    later = [one for one in (*own[place + 1 :], *own[:place]) if one in is_open[query]]
+    n_open, pace = sum(map(len, is_open.values())), bench.store.pace(user_id)
+    return Task(
+        queue=name,
+        base=base,
+        query=query,
+        docid=found,
+        grade=graded[query].get(found) if query else None,
+        place=place + 1,
+        n_docs=len(own),
+        query_place=texts.index(query) + 1 if query else 0,
+        n_queries=len(texts),
+        n_open=n_open,
+        n_all=sum(map(len, documents.values())),
+        minutes=None if pace is None else math.ceil(n_open * pace / 60),
+        next_docid=later[0] if later else "",
+        around=(own[place - 1] if place else "", own[place + 1] if place + 1 < len(own) else ""),
+    )
 
 
 def assigned_users(store: Store, collection: str, texts: Sequence[str]) -> dict[str, list[str]]:

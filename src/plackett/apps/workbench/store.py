@@ -9,8 +9,9 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import groupby, islice
+from itertools import groupby, islice, pairwise
 from numbers import Real
+from statistics import median
 from typing import Any, NamedTuple, TypeVar
 
 from cachetools import LRUCache
@@ -173,6 +174,7 @@ QUERY_COLUMNS = [QUERIES.c[name] for name in Query._fields]
 IMPORT_LOCK = SCHEMA_LOCK + 1
 PAGE = 200  # queries per transaction when a whole collection is read
 CACHED = 1024  # users, and queries
+MAX_PAUSE, MIN_GAPS = 120.0, 5  # seconds between judgements; how many give a pace
 Found = TypeVar("Found", User, Query)
 
 
@@ -377,6 +379,15 @@ class Store(Database):
         with self.reading() as connection:
             rows = connection.execute(_events(own, EVENTS.c.query_id == query_id))
             return [Event(*row) for row in rows]
+
+    def pace(self, user_id: int | None) -> float | None:
+        """Return the median seconds between the last judgements of a user, breaks left out; None for too few."""
+        wanted = select(EVENTS.c.time).where(EVENTS.c.user_id == user_id, EVENTS.c.kind == "judge")
+        with self.reading() as connection:
+            times = connection.execute(wanted.order_by(EVENTS.c.id.desc()).limit(50)).scalars().all()
+        gaps = [(later - earlier).total_seconds() for later, earlier in pairwise(times)]
+        gaps = [gap for gap in gaps if 0 < gap < MAX_PAUSE]
+        return median(gaps) if len(gaps) >= MIN_GAPS else None
 
     def n_queries(self, collection: str, *, user_id: int | None = None) -> int:
         """Return the number of queries that ``queries`` lists without a limit."""

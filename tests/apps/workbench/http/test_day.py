@@ -130,7 +130,7 @@ def test_a_team_pulls_queries_judges_compares_with_yesterday_and_exports(page, s
     cells = page.execute_script("return [...document.querySelector('#pairs tbody tr').cells].map((c) => c.textContent)")
     wins, ties, losses = map(int, cells[5].split(", "))
     assert wins + ties + losses == len(set(chosen))
-    assert f"{trained}: trained on judgements of" in text_of(page, "section[aria-labelledby='h-pairs']")
+    assert f"{trained}: trained on " in text_of(page, "section[aria-labelledby='h-pairs']")
     assert len(page.find_elements("css selector", "#pairs tbody tr")) == 3
 
     # explain the losers

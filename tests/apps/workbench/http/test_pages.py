@@ -42,7 +42,7 @@ PATHS = [
     "/document?docid=one.txt&q=river",
     "/features?q=river",
     "/judge",
-    "/?q=river&queue=judged",
+    "/judging?queue=judged",
 ]
 
 

@@ -1,15 +1,6 @@
-// The page of queues: where to start, who judges what, and disagreements.
-import { $, $$, calm, counted, get, make, onKey, patiently, plain, post, refresh, say } from "./common.js";
+// The page of queues: who judges what, and disagreements.
+import { $, $$, calm, counted, make, onKey, patiently, plain, post, refresh, say } from "./common.js";
 import { inWords } from "./jobs.js";
-
-$("#content").addEventListener("click", inWords(async (event) => {
-  const start = event.target.closest("#start");  // the button is replaced with the queue
-  if (!start) return;
-  const { queue, base } = start.dataset;
-  const { query } = await get(`queue/next?${new URLSearchParams({ queue, base })}`);
-  if (query === null) say("Everything is judged.");
-  else location.assign(`/?${new URLSearchParams({ q: query, base, queue })}`);
-}));
 
 $("#assign")?.addEventListener("submit", inWords(async (event) => {
   event.preventDefault();
@@ -55,7 +46,7 @@ function step(by) {
   next.focus({ preventScroll: true });
   next.scrollIntoView({ block: "nearest" });
 }
-Object.assign(onKey, { j: () => step(1), k: () => step(-1), g: () => { if (!$("#start") || $("#start").disabled) return false; $("#start").click(); } });
+Object.assign(onKey, { j: () => step(1), k: () => step(-1), g: () => { if (!$("#start")) return false; $("#start").click(); } });
 for (const button of $$(".dispute:first-child [data-grade]")) {
   const grade = Number(button.dataset.grade);
   onKey[String(grade)] = inWords(() => (current() ? settle(current(), grade) : say("Select a disagreement first, with j or k.")));

@@ -1,15 +1,13 @@
 // One result on the page. Text of documents is set as text nodes, never as markup.
 import { $, $$, counted, make, plain, short, signed } from "./common.js";
 
-const queue = $("#queue")?.dataset.queue;  // links to documents lead back to it
-
-// A row depends on the result, the list, the view, the judging mode, the first result of a pair, and the queue.
+// A row depends on the result, the list, the view, the judging mode and the first result of a pair.
 export function fill(row, result, { place, isMain, list, view, mode, better, sent }) {
   const part = (name) => $(`[data-part="${name}"]`, row);
   const title = plain(result.title || result.docid, 300);
   part("place").textContent = place;
   part("title").textContent = title;
-  part("title").href = `/document?${new URLSearchParams({ docid: result.docid, q: list.query, base: list.base, ...(queue ? { queue } : {}) })}`;
+  part("title").href = `/document?${new URLSearchParams({ docid: result.docid, q: list.query, base: list.base })}`;
   const snippet = result.label === null ? result.snippet : [];  // in a judged list it would repeat the label
   part("snippet").replaceChildren(...snippet.map(({ text, is_term }) => (is_term ? make("mark", {}, plain(text)) : plain(text))));
   part("docid").textContent = result.docid === result.title ? "" : plain(result.docid, 120);

@@ -3,7 +3,6 @@ import { $, $$, calm, complain, counted, get, kept, make, onKey, patiently, plai
 import { measure } from "./measures.js";
 import * as notes from "./notes.js";
 import { Outbox } from "./outbox.js";
-import * as queues from "./queue.js";
 import { fill, isPressed } from "./rows.js";
 
 const form = $("#search");
@@ -34,8 +33,7 @@ let turns = 0;  // lists requested
 let shows = 0;  // lists received after judgements were written
 
 const view = () => chosen("order");
-// The order can be kept while judging, which is the default in a queue
-const FREEZE = queues.queue ? "freeze.queue" : "freeze";
+// The order is kept while judging, unless another choice was made
 const isFrozen = () => $("#freeze").checked;
 const wanted = (shown = Math.max(list.results.length, MORE)) => ({
   base: list.base, method: list.method, pin_judged: list.pin_judged, k: list.k, shown: Math.min(shown, 200), side_by_side: view() !== "refined",
@@ -120,9 +118,8 @@ function tell() {
   $("#note").hidden = !note;
   $("#note p").textContent = plain(note);
   $("#reorder").hidden = !(list.isHeld || (isFrozen() && view() === "before" && list.is_refined));
-  const first = (view() === "before" ? list.base_results ?? list.results : list.results).slice(0, Math.min(queues.depth, 10));
+  const first = (view() === "before" ? list.base_results ?? list.results : list.results).slice(0, 10);
   const nFirst = first.filter(({ grade }) => grade !== null).length;
-  queues.showProgress(nFirst, first.length);
   $("#first-judged").textContent = first.length ? `${nFirst} of the first ${first.length} judged. ` : "";
   $("#undo").disabled = !list.can_undo && !outbox.entries.length;
   $("#reset").disabled = !(list.n_judged || list.n_pairs) && !outbox.entries.length;
@@ -172,21 +169,19 @@ function judge(docid, grade) {
   const result = resultOf(docid);
   const isAgain = isPressed(result.grade, grade, chosen("judging"));
   write("judgements", { docid, grade: isAgain ? null : grade }, grade);
-  if (!isAgain && queues.isGoingOn()) goOn(docid);
+  if (!isAgain) goOn(docid);
 }
 
-// The next result without a judgement among those of the queue, or the next query
+// The cursor goes to the next result without a judgement
 const isOpen = (docid) => {
   const sent = outbox.last(list.query, docid);
   return (sent?.path === "judgements" ? sent.body.grade : resultOf(docid).grade) === null;
 };
 function goOn(docid) {
-  const shown = $$(".result", $("#results")).slice(0, queues.depth);
+  const shown = $$(".result", $("#results"));
   const from = shown.findIndex((row) => row.dataset.docid === docid);
-  if (from < 0) return;
   const next = [...shown.slice(from + 1), ...shown.slice(0, from)].find((row) => isOpen(row.dataset.docid));
-  if (next) focusOn(next);
-  else queues.goOn(list.base, outbox).catch((error) => complain(error.message));
+  if (next && isFrozen()) focusOn(next);
 }
 
 function letGo() {
@@ -225,14 +220,13 @@ if (list) {
   $("#reset").addEventListener("click", () => write("reset", {}));
   $("#more").addEventListener("click", () => reload(list.results.length + MORE, true));
   $("#reorder").addEventListener("click", reorder);
-  $("#freeze").checked = kept.get(FREEZE, queues.queue ? "on" : "off") === "on";
+  $("#freeze").checked = kept.get("freeze", "on") === "on";
   $("#freeze").addEventListener("change", () => {
-    kept.set(FREEZE, isFrozen() ? "on" : "off");
+    kept.set("freeze", isFrozen() ? "on" : "off");
     if (!isFrozen() && list.isHeld) reorder();
     else draw();
   });
   notes.listen(list.query);
-  queues.listen(() => list.base, outbox);
   $("#against").addEventListener("change", draw);
   $("#measure-on")?.addEventListener("change", () => measure(list).catch((error) => complain(error.message)));
   for (const input of $$('input[name="order"]')) input.addEventListener("change", () => look(input.value));
@@ -275,7 +269,7 @@ function reorder() {
 }
 
 function address() {
-  const entries = { ...(queues.queue ? { queue: queues.queue } : {}), q: list.query, base: list.base, method: list.method, view: view(), ...(list.pin_judged ? { pin_judged: "true" } : {}) };
+  const entries = { q: list.query, base: list.base, method: list.method, view: view(), ...(list.pin_judged ? { pin_judged: "true" } : {}) };
   history.replaceState(null, "", `/?${new URLSearchParams(entries)}`);
 }
 
@@ -294,7 +288,7 @@ function focusOn(row) {
   row.scrollIntoView({ block: "nearest", behavior: isStill.matches ? "instant" : "smooth" });
 }
 const onCurrent = (act) => () => {
-  const row = current();
+  const row = current() ?? $$(".result", $("#results")).find((one) => isOpen(one.dataset.docid));
   if (!list || !row) { if (list) say("Select a result first, with j or k."); return; }
   row.focus({ preventScroll: true });
   act(row);
