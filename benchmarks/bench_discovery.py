@@ -13,7 +13,8 @@ from benchmarks.turns import best_in_turns, judged
 from plackett import _native
 from plackett._threads import n_threads
 from plackett.data.queries import QueryLists
-from plackett.rankers.boosting.discovery import Discovery, LevelBounds, count_label_pairs
+from plackett.rankers.boosting.discovery import count_label_pairs
+from plackett.scorers.ranks import Discovery, LevelBounds
 
 N_DOCS, N_FEATURES = 1_000, 46
 FEW, MANY = 300, 3_000  # queries

@@ -12,11 +12,12 @@ import plackett as pk
 from plackett.exports.forms.trees import Nodes
 from plackett.rankers.boosting import feature_rank, rankboost
 from plackett.rankers.boosting.diff_rank import DiffRank
-from plackett.rankers.boosting.discovery import Discovery, find_centres
+from plackett.rankers.boosting.discovery import find_centres
 from plackett.rankers.boosting.feature_rank import BLFeatureRank
 from plackett.rankers.linear.prank import PRank
 from plackett.rankers.linear.svm_map import MarginOfAveragePrecision
-from plackett.rankers.tied_scores import break_ties, row_keys
+from plackett.scorers.ranks import Discovery
+from plackett.scorers.tied_scores import break_ties, row_keys
 from plackett.scorers.trees import ZERO_IS_MISSING, FlatTrees
 
 Case = Callable[[], Callable[[], object]]

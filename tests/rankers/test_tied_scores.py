@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from plackett.rankers.tied_scores import break_ties, places_of, row_keys
+from plackett.scorers.tied_scores import break_ties, places_of, row_keys
 
 
 def test_ties_are_settled_within_a_millionth():

@@ -29,7 +29,7 @@ import functools
 import inspect
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, Self
 
@@ -89,6 +89,8 @@ class Ranker(QueryInputs, ABC):
     __metadata_request__fit: ClassVar = {"qid": True}
     __metadata_request__predict: ClassVar = {"qid": True}
     __metadata_request__score: ClassVar = {"qid": True}
+
+    model_of: ClassVar[Callable[[Any, int], Any] | None] = None  # makes and checks the model that scores prepared rows
 
     patience: int | None
     history_: Any
@@ -456,6 +458,12 @@ class Ranker(QueryInputs, ABC):
             if not all(isinstance(one, str) for one in names):
                 raise ValueError(f"{name} must hold strings.")
         preparation.check_loaded_preparation(self)
+        if self.model_of is not None:
+            self.model_of(self, self._n_scored())
+
+    def _n_scored(self) -> int:
+        """Return the number of columns that the model scores."""
+        return self.n_prepared
 
     def predicts_as(self, cls: type[Ranker]) -> bool:
         """Return whether scores are computed as in ``cls``, without overridden methods."""
@@ -516,6 +524,9 @@ class Normalized(Ranker):
         check_is_fitted(self)
         return isinstance(self.normalizer_, QueryNormalizer) or super().depends_on_list
 
+    def _n_scored(self) -> int:
+        return check_loaded_normalizer(self, self.n_prepared)
+
     def _normalized(self, queries: Queries) -> Queries:
         """Return the queries with scaled columns, memory-mapped if X is."""
         return queries if self.normalizer_ is None else _with_rows(queries, transform(self.normalizer_, queries))
@@ -546,13 +557,6 @@ def check_loaded_normalizer(ranker: Normalized, n_given: int) -> int:
     if getattr(normalizer, "n_features_in_", None) != n_given:
         raise ValueError(f"normalizer_ must be fitted to {n_given} columns.")
     return n_columns_of(normalizer) if is_sklearn(normalizer) else n_given
-
-
-def check_loaded_columns(ranker: Normalized, n_columns: int) -> None:
-    """Raise an error if the features of a loaded ranker do not become ``n_columns`` columns."""
-    found = check_loaded_normalizer(ranker, ranker.n_prepared)
-    if found != n_columns:
-        raise ValueError(f"features must become {n_columns} columns, as in fit, but there are {found}.")
 
 
 def _with_rows(queries: Queries, X: Any) -> Queries:

@@ -14,13 +14,14 @@ from sklearn.model_selection import ParameterGrid
 from plackett.data.queries import Queries
 from plackett.metrics.measure import Measure
 from plackett.rankers.boosting.diff_rank import DiffRank
-from plackett.rankers.boosting.discovery import Discovery, find_centres
+from plackett.rankers.boosting.discovery import find_centres
 from plackett.rankers.boosting.feature_rank import BLFeatureRank, FeatureRank
 from plackett.rankers.linear.svm_map import SVMMap
 from plackett.rankers.registry import ranker
 from plackett.reproductions import base
 from plackett.reproductions.base import Figure, Item, Job, Paper, Row, Table, Verdict, gap_and_p
 from plackett.reproductions.strict_orders import INSTEAD, NEEDS, StrictLists, strict_lists, values_of_best
+from plackett.scorers.ranks import Discovery
 
 Contestant = tuple[Callable[..., Any], Mapping[str, Sequence[Any]]]
 

@@ -10,7 +10,8 @@ from scipy import sparse
 
 from plackett.data.queries import QueryLists
 from plackett.metrics.whole_order import kendall
-from plackett.rankers.boosting.discovery import CENTRES, Discovery, count_label_pairs, find_centres, find_signs
+from plackett.rankers.boosting.discovery import CENTRES, count_label_pairs, find_centres, find_signs
+from plackett.scorers.ranks import Discovery
 from tests.rankers.boosting.feature_lists import slow_centres, slow_keys, slow_pairs, slow_ranks
 
 

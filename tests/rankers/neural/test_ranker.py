@@ -485,8 +485,8 @@ def test_a_saved_net_predicts_the_same(params, tmp_path):
         (lambda r: delattr(r, "layers_"), "layers_ must define hidden, activation, attention and heads"),
         (lambda r: setattr(r, "device", "http://x"), "device"),
         (lambda r: r.layers_.update(attention=10**12), "the shapes of layers_"),
-        (lambda r: setattr(r, "n_features_in_", 6), "must become 5 columns, as in fit, but there are 6"),
-        (lambda r: setattr(r, "mean_row_", np.zeros(6)), "mean_row_ must be a row of 5 features, not 6"),
+        (lambda r: setattr(r, "n_features_in_", 6), "weights_ must have the shapes of layers_"),
+        (lambda r: setattr(r, "mean_row_", np.zeros(6)), "mean_row_ must have 5 numbers"),
         (lambda r: setattr(r, "mean_row_", np.full(5, np.inf)), "mean_row_ must be a vector of finite numbers"),
     ],
 )

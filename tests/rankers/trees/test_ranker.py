@@ -548,8 +548,8 @@ def set_to(name, value, of_trees=True):
         (set_to("trees_", 3, of_trees=False), "trees_ must be trees"),
         (set_to("intercept_", np.nan, of_trees=False), "intercept_ must be a finite number"),
         (set_to("intercept_", "0", of_trees=False), "intercept_ must be a finite number"),
-        (set_to("has_base_", 1, of_trees=False), "has_base_ must say"),
-        (set_to("base_column_", 0, of_trees=False), "has_base_ must say"),
+        (set_to("has_base_", 1, of_trees=False), "has_base_ must"),
+        (set_to("base_column_", 0, of_trees=False), "has_base_ must"),
         (set_to("bad_name", 0, of_trees=False), "has no parameter 'bad_name'"),
     ],
 )

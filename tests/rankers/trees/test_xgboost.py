@@ -228,7 +228,7 @@ def test_a_file_must_say_what_a_zero_is():
     pytest.importorskip("xgboost")
     ranker = clone(FEW).fit(TRAIN)
     ranker.zero_is_missing_ = 1
-    with pytest.raises(pk.exceptions.ModelFormatError, match="zero_is_missing_ must say"):
+    with pytest.raises(pk.exceptions.ModelFormatError, match="zero_is_missing_ must be True or False"):
         pk.load(saved(ranker))
 
 

@@ -16,6 +16,7 @@ from plackett.rankers.boosting.base import SAME, Boosted, column_of, weight_of_e
 from plackett.rankers.linear_scores import LinearScores
 from plackett.rankers.monitor import FitMonitor
 from plackett.scorers.linear import LinearScorer
+from plackett.scorers.models import check_steps
 from plackett.validation import check_choice, check_number, check_positive_int
 
 ROUNDS_WITHOUT_RISE = 10  # of the training measure, after which the fit ends
@@ -110,6 +111,11 @@ class AdaRank(Boosted, LinearScores):
     @property
     def _n_columns(self) -> int:
         return self.coef_.size
+
+    def check_loaded(self) -> None:
+        """Raise a ``ValueError`` for attributes that no fit sets."""
+        super().check_loaded()
+        check_steps(self, self.STEP_FIELDS, self._n_columns)
 
     def _check_parameters(self) -> None:
         check_positive_int(self.n_rounds, "n_rounds")

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from plackett.rankers.base import Ranker
-from plackett.storage.models.array_checks import check_records
+from plackett.scorers.models import STEP
 from plackett.validation import is_sparse
 
 LARGEST_EDGE = 1.0 - 1e-6  # a perfect weak ranker would get an infinite weight; with this edge it gets 7.25
@@ -22,7 +22,7 @@ class Boosted(Ranker):
     ``steps_`` is a structured array, one record per step in order; ``STEP_FIELDS`` has its fields.
     """
 
-    STEP_FIELDS: ClassVar[list[tuple[str, type]]] = [("feature", np.int64), ("weight", np.float64)]
+    STEP_FIELDS: ClassVar = STEP
 
     steps_: np.ndarray
 
@@ -43,14 +43,6 @@ class Boosted(Ranker):
     def _keep_steps(self, steps: Sequence[tuple]) -> None:
         n_fields = len(self.STEP_FIELDS)
         self.steps_ = np.array([tuple(step[:n_fields]) for step in steps], dtype=self.STEP_FIELDS)
-
-    def check_loaded(self) -> None:
-        """Raise a ``ValueError`` for attributes that no fit sets."""
-        super().check_loaded()
-        check_records(self, "steps_", self.STEP_FIELDS)
-        features = self.steps_["feature"]
-        if ((features < 0) | (features >= self._n_columns)).any():
-            raise ValueError(f"the features of steps_ must be columns 0 to {self._n_columns - 1}.")
 
 
 def weight_of_edge(edge: float) -> float:

@@ -10,9 +10,9 @@ import numpy as np
 from plackett import _native
 from plackett._threads import map_blocks
 from plackett.data.queries import Queries
-from plackett.rankers.boosting.discovery import FeatureRanks
 from plackett.rankers.boosting.feature_steps import LEAST, FeatureSteps, Training, TrainingLists
-from plackett.rankers.boosting.replay import DiffReplay, Step
+from plackett.scorers.models import Steps
+from plackett.scorers.ranks import FeatureRanks, Step
 from plackett.validation import check_positive_int
 
 if TYPE_CHECKING:
@@ -80,6 +80,9 @@ class DiffRank(FeatureSteps):
     >>> scores = ranker.predict(data.X, qid=data.qid)  # scores depend on the list
     """
 
+    is_sum = True
+    model_of = Steps.of_sums
+
     def __init__(
         self,
         n_intervals: int = 8,
@@ -110,9 +113,6 @@ class DiffRank(FeatureSteps):
     def _training(self, queries: Queries, weights: np.ndarray | None) -> _DiffTraining:
         lists = TrainingLists(queries, weights, self.top_k)
         return _DiffTraining(lists, self._discovery().twice_ranks(queries.X, queries.indptr, queries.lists), self.top_k)
-
-    def _replay(self, queries: Queries) -> DiffReplay:
-        return DiffReplay(self._ranks(queries))
 
 
 class _DiffTraining(Training):

@@ -10,13 +10,12 @@ import numpy as np
 from plackett import _native
 from plackett._threads import map_blocks
 from plackett.data.queries import Queries
-from plackett.rankers.boosting.discovery import FeatureRanks
 from plackett.rankers.boosting.feature_steps import LEAST, FeatureSteps, Training, TrainingLists
-from plackett.rankers.boosting.replay import BEFORE, FEATURE, MIXTURE, RankReplay, Step
+from plackett.scorers.models import BALANCED_STEP, Steps
+from plackett.scorers.ranks import FEATURE, MIXTURE, FeatureRanks, Step
 from plackett.validation import check_choice
 
 BALANCES = ("global", "query")
-LARGEST_BETA = 1e30  # in model files; a fit finds at most the pairs of a list, and mixtures of ranks stay finite
 
 
 class FeatureRank(FeatureSteps):
@@ -74,7 +73,7 @@ class FeatureRank(FeatureSteps):
         moves, replay = np.zeros((queries.n_docs, self.n_prepared)), self._replay(queries)
         sizes = np.diff(queries.indptr)
         before = np.repeat(0.5 * (sizes + 1), sizes)  # all documents start at the mean rank
-        for step in self._recorded_steps():
+        for step in (Step(*record) for record in self.steps_.tolist()):
             replay.apply(step)
             moves[:, step.feature] += replay.scores - before
             before = replay.scores
@@ -86,9 +85,6 @@ class FeatureRank(FeatureSteps):
     def _rank_training(self, queries: Queries, weights: np.ndarray | None, balance: str | None) -> _RankTraining:
         ranks = self._discovery().twice_ranks(queries.X, queries.indptr, queries.lists, is_counted=True)
         return _RankTraining(TrainingLists(queries, weights), ranks, balance)
-
-    def _replay(self, queries: Queries) -> RankReplay:
-        return RankReplay(self._ranks(queries), queries.indptr)
 
 
 class BLFeatureRank(FeatureRank):
@@ -127,7 +123,8 @@ class BLFeatureRank(FeatureRank):
     >>> ranks = ranker.predict(data.X, qid=data.qid)
     """
 
-    STEP_FIELDS: ClassVar = [*FeatureRank.STEP_FIELDS, ("enters", np.int64), ("beta", np.float64)]
+    STEP_FIELDS: ClassVar = BALANCED_STEP
+    model_of = Steps.of_balanced
 
     def __init__(
         self,
@@ -154,13 +151,6 @@ class BLFeatureRank(FeatureRank):
 
     def _training(self, queries: Queries, weights: np.ndarray | None) -> _RankTraining:
         return self._rank_training(queries, weights, self.balance)
-
-    def check_loaded(self) -> None:
-        super().check_loaded()
-        if not np.isin(self.steps_["enters"], (FEATURE, MIXTURE, BEFORE)).all():
-            raise ValueError("the field enters of steps_ must be 0, 1 or 2.")
-        if (abs(self.steps_["beta"]) > LARGEST_BETA).any():
-            raise ValueError(f"beta of steps_ must be at most {LARGEST_BETA:g}.")
 
 
 class _RankTraining(Training):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -15,24 +15,13 @@ from plackett._threads import query_blocks
 from plackett.data.queries import Queries, QueryLists
 from plackett.rankers.base import Prepared, TrainingSet
 from plackett.rankers.boosting.base import Boosted
-from plackett.rankers.boosting.discovery import (
-    CENTRES,
-    DISCOVERIES,
-    DOCS_PER_BLOCK,
-    Discovery,
-    LevelBounds,
-    are_centres,
-    count_label_pairs,
-    find_centres,
-    find_signs,
-)
-from plackett.rankers.boosting.replay import Replay, Step
+from plackett.rankers.boosting.discovery import CENTRES, DISCOVERIES, count_label_pairs, find_centres, find_signs
 from plackett.rankers.monitor import FitMonitor
-from plackett.storage.models.array_checks import check_vector
+from plackett.scorers.models import Steps
+from plackett.scorers.ranks import DOCS_PER_BLOCK, Discovery, LevelBounds, Replay, Step
 from plackett.validation import check_choice, check_positive_int
 
 LEAST = 1e-12  # lower bound of the two sums whose ratio gives a weight, which keeps it finite
-LARGEST_WEIGHT = 1e6  # in model files; far above what a fit finds, and sums of weighted ranks stay finite
 NO_PAIRS = "no query has documents with different labels"
 
 
@@ -85,6 +74,9 @@ class FeatureSteps(Boosted, Prepared):
     patience: int | None = 50
     verbose: bool = False
 
+    is_sum: ClassVar[bool] = False  # whether scores are sums of ranks, or the list is ranked again after each step
+    model_of: ClassVar[Any] = Steps.of
+
     def _learn(self, training: TrainingSet, monitor: FitMonitor) -> None:
         queries, weights = training
         self._discover(queries.X, queries.lists, weights)
@@ -121,9 +113,9 @@ class FeatureSteps(Boosted, Prepared):
     def _training(self, queries: Queries, weights: np.ndarray | None) -> Training:
         """Return the state of a fit before its first step."""
 
-    @abstractmethod
     def _replay(self, queries: Queries) -> Replay:
         """Return an object that applies steps to new lists."""
+        return Steps(self._discovery(), (), self.is_sum).replay(queries.X, queries.indptr)
 
     @property
     def depends_on_list(self) -> bool:
@@ -134,15 +126,9 @@ class FeatureSteps(Boosted, Prepared):
         """Return twice the ranks by each feature, of new lists."""
         return self._discovery().twice_ranks(queries.X, queries.indptr).twice
 
-    def _recorded_steps(self) -> list[Step]:
-        return [Step(*record) for record in self.steps_.tolist()]
-
     def _predict_grouped(self, queries: Queries) -> np.ndarray:
         check_is_fitted(self)
-        replay = self._replay(queries)
-        for step in self._recorded_steps():
-            replay.apply(step)
-        return replay.scores
+        return self.model_of(self, queries.n_features)(queries.X, queries.indptr)
 
     def _explanation(self, needed: Any, base: np.ndarray | None) -> Any:
         with importing:
@@ -161,21 +147,3 @@ class FeatureSteps(Boosted, Prepared):
         check_positive_int(self.cycles, "cycles")
         check_choice(self.discovery, "discovery", DISCOVERIES)
         check_choice(self.centre, "centre", CENTRES)
-
-    def check_loaded(self) -> None:
-        """Raise a ``ValueError`` for attributes that no fit sets."""
-        super().check_loaded()
-        if (abs(self.steps_["weight"]) > LARGEST_WEIGHT).any():
-            raise ValueError(f"the weights of steps_ must be numbers of at most {LARGEST_WEIGHT:g}.")
-        if (self.centres_ is None) == (self.signs_ is None):
-            raise ValueError("exactly one of centres_ and signs_ must be None.")
-        if self.signs_ is not None:
-            check_vector(self, "signs_", np.int64)
-            if self.signs_.size != self.n_prepared or not np.isin(self.signs_, (-1, 1)).all():
-                raise ValueError(f"signs_ must have 1 or -1 for each of {self.n_prepared} features.")
-            return
-        centres = self.centres_
-        if not isinstance(centres, np.ndarray) or centres.dtype != np.float64 or centres.ndim != 2:
-            raise ValueError("centres_ must be a table of numbers.")
-        if centres.shape[0] != self.n_prepared or not are_centres(centres):
-            raise ValueError(f"centres_ must have finite centres for each of {self.n_prepared} features.")

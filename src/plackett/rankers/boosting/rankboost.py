@@ -15,9 +15,10 @@ from plackett.data.queries import Queries
 from plackett.losses.pair_plans import NORMALIZERS, pair_counts
 from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
-from plackett.rankers.base import Encoded, Normalized, TrainingSet, check_loaded_columns
+from plackett.rankers.base import Encoded, Normalized, TrainingSet
 from plackett.rankers.boosting.base import SAME, Boosted, column_of, weight_of_edge
 from plackett.rankers.monitor import FitMonitor
+from plackett.scorers.models import STUMP, Trees
 from plackett.validation import check_choice, check_finite, check_positive_int
 
 SMALLEST_BOUND = 1e-15  # of the share of pairs in the wrong order
@@ -109,7 +110,8 @@ class RankBoost(Boosted, Normalized, Encoded):
 
     _scoring_methods: ClassVar[tuple[str, ...]] = (*Boosted._scoring_methods, "contribution")
 
-    STEP_FIELDS: ClassVar = [*Boosted.STEP_FIELDS, ("threshold", np.float64), ("default", np.int64)]
+    STEP_FIELDS: ClassVar = STUMP
+    model_of = Trees.of_stumps
 
     takes_missing = True
 
@@ -224,7 +226,8 @@ class RankBoost(Boosted, Normalized, Encoded):
     def check_loaded(self) -> None:
         """Raise a ``ValueError`` for attributes that no fit sets."""
         super().check_loaded()
-        check_loaded_columns(self, self.n_columns_)
+        if self.n_columns_ != self._n_scored():
+            raise ValueError(f"n_columns_ must be {self._n_scored()}.")
 
 
 class _Pairs:

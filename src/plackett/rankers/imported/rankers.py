@@ -10,6 +10,7 @@ from plackett.data.queries import Queries
 from plackett.rankers.base import Ranker
 from plackett.rankers.linear_scores import LinearScores
 from plackett.rankers.trees.scores import TreeScores
+from plackett.scorers.models import Trees
 from plackett.scorers.trees import FlatTrees
 
 
@@ -114,6 +115,8 @@ class ImportedTrees(ImportedRanker, TreeScores):
     ('RankLib', array([-1.,  1.]))
     """
 
+    model_of = Trees.of_import
+
     start_: float
     scale_: float
     bias_: float
@@ -151,31 +154,14 @@ class ImportedTrees(ImportedRanker, TreeScores):
         """The constant that is added to the sum of the scaled trees."""
         return self.start_ * self.scale_ + self.bias_
 
-    def _predict_grouped(self, queries: Queries) -> np.ndarray:
-        return self._scores(queries, None)
-
     def _scores(self, queries: Queries, base: np.ndarray | None) -> np.ndarray:
-        start = np.full(queries.n_docs, self.start_, dtype=np.float32 if self.is_single_ else np.float64)
-        sums = self.trees_.predict(queries.X, start).astype(np.float64)
-        return self._check_scores(sums * self.scale_ + self.bias_, queries)
+        return self._check_scores(super()._scores(queries, base), queries)
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "trees": self.trees_.n_trees}
 
     def scaled_trees(self) -> FlatTrees:
         return self.trees_ if self.scale_ == 1.0 else self.trees_.times(self.scale_)
-
-    def check_loaded(self) -> None:
-        """Reject attributes of a file that no import produces."""
-        numbers = [getattr(self, f"{name}_", None) for name in ("start", "scale", "bias")]
-        if not all(type(number) is float and np.isfinite(number) for number in numbers):
-            raise ValueError("start_, scale_ and bias_ must be finite numbers.")
-        super().check_loaded()
-        if type(getattr(self, "is_single_", None)) is not bool:
-            raise ValueError("is_single_ must be True or False.")
-        largest = max(abs(self.start_), np.abs(self.trees_.values_).max(initial=0.0))
-        if self.is_single_ and largest > np.finfo(np.float32).max:
-            raise ValueError("start_ and the leaves must be numbers that single precision can hold.")
 
 
 class ImportedLinear(ImportedRanker, LinearScores):

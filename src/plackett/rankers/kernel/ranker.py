@@ -10,10 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 from plackett.data.queries import Queries
 from plackett.exceptions import DataWarning, warn
 from plackett.objective.objective import Objective
-from plackett.rankers.base import Ranker, as_seed, check_loaded_normalizer
+from plackett.rankers.base import as_seed, check_loaded_normalizer
 from plackett.rankers.linear.ranker import LinearRanker
 from plackett.rankers.preparation import fills_missing
-from plackett.rankers.tied_scores import tie_equal_rows
 from plackett.scorers.kernel import (
     Kernel,
     KernelScorer,
@@ -27,6 +26,7 @@ from plackett.scorers.kernel import (
     settle_gamma,
 )
 from plackett.scorers.linear import LinearScorer
+from plackett.scorers.tied_scores import tie_equal_rows
 from plackett.storage.models.array_checks import check_vector
 from plackett.validation import (
     check_choice,
@@ -131,6 +131,8 @@ class KernelRanker(LinearRanker):
     """
 
     takes_parts = False  # a kernel compares every document with all others
+
+    model_of = None  # scores are no sum over features
 
     def __init__(
         self,
@@ -274,7 +276,7 @@ class KernelRanker(LinearRanker):
         return scores + self.intercept_
 
     def check_loaded(self) -> None:
-        Ranker.check_loaded(self)  # there is no coef_ to check
+        super().check_loaded()
         self._check_parameters()
         check_vector(self, "dual_coef_")
         check_number(self.intercept_, "intercept_")

@@ -15,12 +15,12 @@ from plackett._optional import import_optional
 from plackett.data.queries import Queries, QueryLists
 from plackett.losses import get_loss
 from plackett.losses.base import Loss
-from plackett.rankers.base import NO_LABELS, Normalized, Prepared, TrainingSet, as_seed, check_loaded_columns
+from plackett.rankers.base import NO_LABELS, Normalized, Prepared, TrainingSet, as_seed
 from plackett.rankers.monitor import FitMonitor
-from plackett.rankers.tied_scores import tie_equal_rows
-from plackett.scorers.net_shape import LAYERS, NetShape
+from plackett.scorers import models
+from plackett.scorers.net_shape import NetShape
 from plackett.scorers.plain_net import PlainNet
-from plackett.storage.models.array_checks import check_vector
+from plackett.scorers.tied_scores import tie_equal_rows
 from plackett.validation import check_choice, check_number, check_positive_int, is_sparse, plain
 
 PRECISIONS = ("float32", "float64")
@@ -126,6 +126,7 @@ class NeuralRanker(Normalized, Prepared):
     warm_start: bool = False
 
     takes_loss_objects = True
+    model_of = models.Net.of
     package: ClassVar[str] = "torch"
 
     @classmethod
@@ -236,11 +237,6 @@ class NeuralRanker(Normalized, Prepared):
         n_inputs = first.shape[1] if isinstance(first, np.ndarray) and first.ndim == 2 else 0
         return NetShape.of(self.layers_, n_inputs, has_output_bias="output.bias" in self.weights_)
 
-    def _has_weights_of(self, shape: NetShape) -> bool:
-        if shape.attention > len(self.weights_):  # the shapes of a million layers would take long to list
-            return False
-        return {name: array.shape for name, array in self.weights_.items()} == shape.weights
-
     def _last_weights(self, shape: NetShape) -> dict[str, np.ndarray]:
         found, wanted = {name: array.shape for name, array in self.weights_.items()}, shape.weights
         keep = "Keep hidden, attention, the loss and the columns as they were, or set warm_start=False."
@@ -285,24 +281,6 @@ class NeuralRanker(Normalized, Prepared):
         """Reject attributes of a file that no fit produces."""
         super().check_loaded()
         self._check_device()
-        weights, layers = getattr(self, "weights_", None), getattr(self, "layers_", None)
-        if not isinstance(layers, dict) or set(layers) != set(LAYERS):
-            raise ValueError(f"layers_ must define {', '.join(LAYERS[:-1])} and {LAYERS[-1]}.")
-        if not isinstance(weights, dict):
-            raise ValueError("weights_ must hold arrays by their names.")
-        dtypes = {array.dtype if isinstance(array, np.ndarray) else None for array in weights.values()}
-        if dtypes not in ({np.dtype(np.float32)}, {np.dtype(np.float64)}):
-            raise ValueError("weights_ must hold arrays of float32, or of float64.")
-        for name, array in weights.items():
-            if not np.isfinite(array).all():
-                raise ValueError(f"weights_[{name!r}] must be an array of finite numbers.")
-        shape = self.net_shape()
-        if not self._has_weights_of(shape):
-            raise ValueError("weights_ must have the shapes of layers_.")
-        check_loaded_columns(self, shape.n_inputs)
-        check_vector(self, "mean_row_")
-        if self.mean_row_.size != shape.n_inputs:
-            raise ValueError(f"mean_row_ must be a row of {shape.n_inputs} features, not {self.mean_row_.size}.")
 
 
 def _work(shape: NetShape, queries: Queries, share: float = 1.0) -> float:

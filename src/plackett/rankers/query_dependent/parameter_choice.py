@@ -11,7 +11,7 @@ from plackett._progress import Progress
 from plackett.data.queries import Queries
 from plackett.rankers.boosting.discovery import count_label_pairs
 from plackett.rankers.monitor import ValidationSet
-from plackett.rankers.tied_scores import row_keys
+from plackett.scorers.tied_scores import row_keys
 from plackett.validation import is_sparse
 
 L2_GRID = tuple(10.0 ** ((31 - step) / 10) for step in range(1, 62))  # Dai and Wang's, from strong to weak

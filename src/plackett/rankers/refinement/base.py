@@ -20,7 +20,7 @@ from plackett.rankers.refinement.base_score import (
     predictions,
 )
 from plackett.rankers.refinement.judgements import Judgements, check_pairs
-from plackett.rankers.tied_scores import break_ties, places_of, row_keys
+from plackett.scorers.tied_scores import break_ties, places_of, row_keys
 from plackett.storage.models.array_checks import check_bounds, check_vector
 from plackett.validation import check_labels, feature_labels, is_sparse, plain
 

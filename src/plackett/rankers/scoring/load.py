@@ -22,7 +22,7 @@ def load_scorer(path: str | os.PathLike | IO[bytes]) -> Scorer:
     """Return the scorer of a model file that ``ranker.save`` wrote, importing neither scikit-learn nor scipy.
 
     Nothing in the file is run, and its arrays are checked. Files of other tools that ``load`` reads work too, but
-    reading them imports scikit-learn.
+    they import scikit-learn, as do quantile and robust scalers.
 
     Parameters
     ----------

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from plackett import _native
+from plackett._lazy import importing
+from plackett.scorers.models import frozen
 from plackett.storage.models import Part
 from plackett.storage.models.array_checks import check_vector
 
@@ -106,12 +108,8 @@ class ScaleLists(ColumnStep):
 
 @dataclass(frozen=True)
 class Scale(ColumnStep):
-    """Columns are moved and scaled by learned numbers, in the order of the scikit-learn scaler.
+    """Columns are divided, or multiplied and moved, by learned numbers, then clipped; None leaves a step out."""
 
-    ``(X - subtracted) / divisor``, or ``X * factor + added``, then clipped; None leaves a step out.
-    """
-
-    subtracted: np.ndarray | None = None
     divisor: np.ndarray | None = None
     factor: np.ndarray | None = None
     added: np.ndarray | None = None
@@ -119,13 +117,10 @@ class Scale(ColumnStep):
 
     def __call__(self, X: np.ndarray, indptr: np.ndarray) -> np.ndarray:
         rows = np.array(X)
-        if self.subtracted is not None:
-            rows -= self.subtracted
         if self.divisor is not None:
             rows /= self.divisor
-        if self.factor is not None:
+        if self.factor is not None and self.added is not None:
             rows *= self.factor
-        if self.added is not None:
             rows += self.added
         if self.limits is not None:
             np.clip(rows, *np.asarray(self.limits, dtype=rows.dtype), out=rows)
@@ -133,8 +128,11 @@ class Scale(ColumnStep):
 
 
 @dataclass(frozen=True)
-class RoundedScale(Scale):
-    """A ``StandardScaler``, which rounds its numbers to the precision of the rows first."""
+class RoundedScale(ColumnStep):
+    """Columns are scaled as by a ``StandardScaler``, which rounds its numbers to the precision of the rows."""
+
+    subtracted: np.ndarray | None = None
+    divisor: np.ndarray | None = None
 
     def __call__(self, X: np.ndarray, indptr: np.ndarray) -> np.ndarray:
         rows = np.array(X)
@@ -146,22 +144,13 @@ class RoundedScale(Scale):
 
 
 @dataclass(frozen=True)
-class Quantiles(ColumnStep):
-    """Values become their quantiles, as by a ``QuantileTransformer`` with the uniform distribution."""
+class ScaleByScikitLearn(ColumnStep):
+    """Columns are scaled by a scaler of scikit-learn that is not written again here."""
 
-    quantiles: np.ndarray
-    references: np.ndarray
+    scaler: Any
 
     def __call__(self, X: np.ndarray, indptr: np.ndarray) -> np.ndarray:
-        rows = np.array(X)
-        for column, quantiles in zip(rows.T, self.quantiles, strict=True):
-            is_least, is_most = column == quantiles[0], column == quantiles[-1]
-            up = np.interp(column, quantiles, self.references)
-            down = np.interp(-column, -quantiles[::-1], -self.references[::-1])
-            column[:] = 0.5 * (up - down)  # the mean of both ends where quantiles repeat
-            column[is_most] = 1.0
-            column[is_least] = 0.0
-        return rows
+        return self.scaler.transform(X)
 
 
 class NotScored(ValueError):
@@ -221,26 +210,19 @@ def normalizer_step(part: Part, n: int) -> Any:
 
     if part.class_name == "sklearn.StandardScaler":
         return RoundedScale(numbers("mean_", params["with_mean"]), numbers("scale_", params["with_std"]))
-    if part.class_name == "sklearn.RobustScaler":
-        return Scale(numbers("center_", params["with_centering"]), numbers("scale_", params["with_scaling"]))
     if part.class_name == "sklearn.MaxAbsScaler":
         return Scale(divisor=numbers("scale_"), limits=(-1.0, 1.0) if params.get("clip") else None)
     if part.class_name == "sklearn.MinMaxScaler":
         limits = tuple(params["feature_range"]) if params["clip"] else None
         return Scale(factor=numbers("scale_"), added=numbers("min_"), limits=limits)
-    if part.class_name == "sklearn.QuantileTransformer" and params["output_distribution"] == "uniform":
-        check_vector(SimpleNamespace(**state), "references_", state["references_"].dtype)
-        quantiles = frozen(np.asarray(state["quantiles_"], dtype=np.float64).T)
-        _require(quantiles.shape == (n, state["references_"].size), "quantiles_ must be those of the columns.")
-        return Quantiles(quantiles, frozen(state["references_"]))
+    if part.class_name in ("sklearn.RobustScaler", "sklearn.QuantileTransformer"):
+        with importing:
+            from plackett.storage.models.sklearn_estimators import remade
+
+        scaler = remade(kind, params, state)
+        _require(scaler.n_features_in_ == n, f"normalizer_ must be fitted to {n} columns.")
+        return ScaleByScikitLearn(scaler)
     raise NotScored(f"its columns are scaled by {kind}, which needs {room.partition('.')[0] or 'another package'}")
-
-
-def frozen(array: np.ndarray) -> np.ndarray:
-    """Return a contiguous copy that cannot be written to."""
-    copy = np.array(array, order="C")
-    copy.flags.writeable = False
-    return copy
 
 
 def _require(is_good: bool, message: str) -> None:

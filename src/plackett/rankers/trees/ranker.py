@@ -26,6 +26,7 @@ from plackett.rankers.refinement.base_score import (
 )
 from plackett.rankers.trees.base import NO_SPLIT, BoostedTrees, Lists, names_in, plain_rows, whole_labels
 from plackett.rankers.trees.lightgbm_text import read_trees
+from plackett.scorers.models import Trees
 from plackett.scorers.trees import FlatTrees
 from plackett.validation import check_number, check_positive_int, count_of
 
@@ -179,6 +180,7 @@ class TreeRanker(BoostedTrees):
     lambda_l2: float = param(0.0, check_number, least=0.0)
 
     package: ClassVar = "lightgbm"
+    model_of = Trees.of_lightgbm
     extra: ClassVar = "trees"
     known_params: ClassVar = GROWTH | OF_LAMBDARANK
     aliases: ClassVar = ALIASES
@@ -418,15 +420,6 @@ class TreeRanker(BoostedTrees):
             if of_objective:
                 raise ValueError(f"{min(of_objective)} is a parameter of LightGBM's own objective, loss='lightgbm'.")
         super()._check_parameters()
-
-    def check_loaded(self) -> None:
-        """Reject attributes of a file that no fit produces."""
-        super().check_loaded()
-        column = self.base_column_
-        if type(self.has_base_) is not bool or (column is not None and not self.has_base_):
-            raise ValueError("has_base_ must say whether there were base scores.")
-        if column is not None and (type(column) is not int or not 0 <= column < self.n_features_in_):
-            raise ValueError("base_column_ must be the number of a column or None.")
 
 
 def current_scores(evaluate: Callable) -> np.ndarray:

@@ -38,6 +38,8 @@ class TreeScores(Ranker):
     takes_missing: ClassVar[bool] = True
     takes_categories: ClassVar[bool] = True
 
+    model_of: ClassVar[Any]
+
     trees_: FlatTrees
     intercept_: float
     has_missing_: bool
@@ -47,8 +49,12 @@ class TreeScores(Ranker):
         """Return the trees whose sum, and ``intercept_``, are the score up to rounding."""
         return self.trees_
 
+    def _predict_grouped(self, queries: Queries) -> np.ndarray:
+        return self._scores(queries, None)
+
     def _scores(self, queries: Queries, base: np.ndarray | None) -> np.ndarray:
-        return self.trees_.predict(queries.X, self.intercept_ if base is None else base)
+        check_is_fitted(self)
+        return self.model_of(self, queries.n_features)(queries.X, start=base)
 
     def _start_of(self, queries: Queries) -> np.ndarray | None:
         """Return the scores that the trees add to where none are given."""
@@ -126,16 +132,6 @@ class TreeScores(Ranker):
             values = rows[:, column]
             rows[:, column] = np.where(np.isnan(values), code, np.where((values >= 0) & (values < code), values, -1))
         return rows
-
-    def check_loaded(self) -> None:
-        """Reject attributes of a file that no fit produces."""
-        super().check_loaded()
-        if not isinstance(getattr(self, "trees_", None), FlatTrees) or self.trees_.n_features_ != self.n_features_in_:
-            raise ValueError(f"trees_ must be trees over {self.n_features_in_} features.")
-        if type(self.intercept_) is not float or not np.isfinite(self.intercept_):
-            raise ValueError("intercept_ must be a finite number.")
-        if type(getattr(self, "has_missing_", None)) is not bool:
-            raise ValueError("has_missing_ must say whether splits have learned where missing values go.")
 
 
 def _with_column(X: Any, column: np.ndarray) -> Any:

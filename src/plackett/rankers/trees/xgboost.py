@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from plackett.data.queries import Queries
 from plackett.rankers.monitor import FitMonitor
 from plackett.rankers.parameters import with_package_params
 from plackett.rankers.trees.base import BoostedTrees, Lists, names_in, plain_rows, whole_labels
 from plackett.rankers.trees.xgboost_json import read_trees
+from plackett.scorers.models import Trees
 from plackett.scorers.trees import FlatTrees
 from plackett.validation import is_sparse, plain
 
@@ -85,6 +85,7 @@ class XGBoostRanker(BoostedTrees):
     reg_lambda: float = 1.0
 
     package: ClassVar = "xgboost"
+    model_of = Trees.of_xgboost
     known_params: ClassVar = GROWTH
     aliases: ClassVar = ALIASES
     rejected_params: ClassVar = {
@@ -157,20 +158,6 @@ class XGBoostRanker(BoostedTrees):
         self.trees_, self.intercept_ = read_trees(
             booster.save_raw("json"), self.n_rounds_, n_features, zero_is_missing=self.zero_is_missing_
         )
-
-    def _predict_grouped(self, queries: Queries) -> np.ndarray:
-        return self._scores(queries, None)
-
-    def _scores(self, queries: Queries, base: np.ndarray | None) -> np.ndarray:
-        start = np.full(queries.n_docs, self.intercept_, dtype=np.float32)  # in which XGBoost adds up
-        return self.trees_.predict(queries.X, start).astype(np.float64)
-
-    def check_loaded(self) -> None:
-        super().check_loaded()
-        if type(getattr(self, "zero_is_missing_", None)) is not bool:
-            raise ValueError("zero_is_missing_ must say whether the rows of fit were sparse.")
-        if max(abs(self.intercept_), np.abs(self.trees_.values_).max(initial=0.0)) > np.finfo(np.float32).max:
-            raise ValueError("intercept_ and the leaves must be numbers that single precision can hold.")
 
     def _matrix(self, X: Any, **given: Any) -> Any:
         missing = 0.0 if self.zero_is_missing_ else np.nan

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+Check = Callable[[Any, str, int], None]  # of an attribute of a model over a number of columns
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
@@ -48,3 +50,34 @@ def check_matrix(estimator: Any, name: str) -> None:
     ):
         raise ValueError(f"{name} must be a matrix of finite numbers.")
     setattr(estimator, name, np.ascontiguousarray(matrix))  # as kernels take them
+
+
+def check_state(estimator: Any, checks: Mapping[str, Check], n_columns: int) -> None:
+    """Raise a ValueError for the first loaded attribute that does not pass its check."""
+    for name, check in checks.items():
+        check(estimator, name, n_columns)
+
+
+def number(estimator: Any, name: str, n_columns: int) -> None:
+    """Raise a ValueError if a loaded attribute is not a finite number."""
+    value = getattr(estimator, name, None)
+    if type(value) is not float or not np.isfinite(value):
+        raise ValueError(f"{name} must be a finite number.")
+
+
+def flag(estimator: Any, name: str, n_columns: int) -> None:
+    """Raise a ValueError if a loaded attribute is not True or False."""
+    if type(getattr(estimator, name, None)) is not bool:
+        raise ValueError(f"{name} must be True or False.")
+
+
+def column_or_none(estimator: Any, name: str, n_columns: int) -> None:
+    """Raise a ValueError if a loaded attribute is neither the number of a column nor None."""
+    column = getattr(estimator, name, None)
+    if column is not None and (type(column) is not int or not 0 <= column < n_columns):
+        raise ValueError(f"{name} must be the number of a column or None.")
+
+
+def row(estimator: Any, name: str, n_columns: int) -> None:
+    """Raise a ValueError if a loaded attribute is not a finite number for every column."""
+    check_vector(estimator, name, size=n_columns)
