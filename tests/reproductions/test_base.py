@@ -19,6 +19,7 @@ from plackett.reproductions.base import (
     as_text,
     counts_of,
     gap_and_p,
+    in_print,
     results,
     rows_table,
     summary,
@@ -184,3 +185,10 @@ def test_a_gap_comes_with_a_paired_test_over_queries_that_count_for_both():
     assert gap == pytest.approx(sum(differences) / 3)
     assert p == pytest.approx(stats.ttest_1samp(differences, 0).pvalue)
     assert gap_and_p(own, own) == (0.0, 1.0)
+
+
+def test_printed_numbers_of_one_table_have_equally_many_decimals():
+    cells = [("Table 1", 0.3), ("Table 1", 0.25), ("Table 2", 7.656), ("Table 2", 1.0), ("Table 2", "a")]
+    rows = [Row("x", value, 0.1, Verdict.CONFIRMED).at(name, "row", "column") for name, value in cells]
+    rows.append(Row("y", 0.5, 0.1, Verdict.CONFIRMED))
+    assert in_print(Table("t", "", "", tuple(rows)).to_dict()["rows"]) == ["0.30", "0.25", "7.656", "1.000", "a", "0.5"]

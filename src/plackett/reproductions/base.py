@@ -12,6 +12,7 @@ import platform
 import time
 import tomllib
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -418,16 +419,25 @@ def summary(counts: Mapping[str, int]) -> str:
 def rows_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
     """Return rows of `Table.to_dict` as a table for a terminal or a page."""
     cells = [
-        [row["what"], in_print(row["printed"]), as_text(row["ours"], row["error"]), row["verdict"], row["reason"]]
-        for row in rows
+        [row["what"], printed_text, as_text(row["ours"], row["error"]), row["verdict"], row["reason"]]
+        for row, printed_text in zip(rows, in_print(rows), strict=True)
     ]
     names = ("number or claim", "printed", "ours", "verdict", "reason")
     return TextTable([Column(name, "text") for name in names], cells)
 
 
-def in_print(value: float | str | None) -> str:
-    """Return a printed number with as many digits as it has, up to four."""
-    return f"{value:.4g}" if isinstance(value, float) else as_text(value)
+def in_print(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the printed numbers as text; those of one printed table with equally many decimals, up to four digits."""
+    texts, decimals = [], Counter[str]()
+    for row in rows:
+        value = row["printed"]
+        texts.append(f"{value:.4g}" if isinstance(value, float) else as_text(value))
+        if row["cell"] and isinstance(value, float):
+            decimals[row["cell"][0]] = max(decimals[row["cell"][0]], len(texts[-1].partition(".")[2]))
+    for place, row in enumerate(rows):
+        if row["cell"] and isinstance(row["printed"], float):
+            texts[place] = f"{row['printed']:.{decimals[row['cell'][0]]}f}"
+    return texts
 
 
 def as_text(value: float | str | None, error: float | None = None) -> str:

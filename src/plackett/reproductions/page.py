@@ -62,19 +62,20 @@ def paper_html(results: Values) -> str:
         sections=sections,
         marks=MARKS,
         as_text=as_text,
-        in_print=in_print,
     )
 
 
 def _section(key: str, values: Values) -> Section:
-    cells = [row for row in values["rows"] if row["cell"]]
+    texts = in_print(values["rows"])
+    rows = [{**row, "in_print": text} for row, text in zip(values["rows"], texts, strict=True)]
+    cells = [row for row in rows if row["cell"]]
     names = dict.fromkeys(row["cell"][0] for row in cells)
     return Section(
         key,
         values,
         summary(values["verdicts"]),
         [grid_html(name, [row for row in cells if row["cell"][0] == name]) for name in names],
-        [row for row in values["rows"] if not row["cell"]],
+        [row for row in rows if not row["cell"]],
         cells,
         [drawn(figure, f"{key}-{place}") for place, figure in enumerate(values["figures"])],
     )
@@ -99,7 +100,7 @@ def _cell(row: Values | None) -> str:
         return "<td></td>"
     kind, mark = row["verdict"].replace(" ", "-"), MARKS[row["verdict"]]
     ours = f"<b>{escape(as_text(row['ours']))}</b> <span class='verdict' title='{row['verdict']}'>{mark}</span>"
-    return f'<td class="n v-{kind}">{ours}<br><small>{escape(in_print(row["printed"]))}</small></td>'
+    return f'<td class="n v-{kind}">{ours}<br><small>{escape(row["in_print"])}</small></td>'
 
 
 def _settings(results: Values) -> list[list[str]]:

@@ -115,6 +115,8 @@ def test_seconds_stand_beside_those_of_the_paper(one_thread, monkeypatch):
     table = tables.table_4(Job(is_quick=True))
     assert [row.printed for row in table.rows[:4]] == list(TABLE_4[50, 20])
     assert all(row.ours > 0 for row in table.rows[:5])
+    assert {row.verdict for row in table.rows[:4]} == {Verdict.NOT_COMPARABLE}
+    assert table.rows[0].reason == "seconds on another machine; pairs are not enumerated"
     assert "1 threads" in table.protocol
     naive, growth = table.rows[4:6]
     assert (naive.printed, naive.verdict) == (None, Verdict.NOT_COMPARABLE)
