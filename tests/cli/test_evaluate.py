@@ -88,3 +88,15 @@ def test_measures_of_diversity_read_the_subtopics_of_the_qrels(run, lists_folder
     done = run("evaluate", "diverse.qrels", "diverse.run", "-m", "ndcg@5")
     assert done.returncode != 0
     assert "read the file with subtopics=True" in " ".join(done.stderr.split())
+
+
+def test_tables_of_judgements_and_of_runs_are_compared(run, tmp_path):
+    (tmp_path / "judgements.csv").write_text("query,docid,rating\na,d1,2\na,d2,0\nb,d1,1\n")
+    (tmp_path / "bm25.csv").write_text("query,docid,score\na,d2,0.9\na,d1,0.5\nb,d1,0.1\n")
+    (tmp_path / "new.csv").write_text("query,docid,position\na,d1,1\na,d2,2\nb,d1,1\n")
+    done = run("evaluate", *(str(tmp_path / name) for name in ("judgements.csv", "bm25.csv", "new.csv")))
+    assert done.returncode == 0, done.stderr
+    assert "new.csv" in done.stdout
+    swapped = run("evaluate", str(tmp_path / "bm25.csv"), str(tmp_path / "judgements.csv"))
+    assert swapped.returncode != 0
+    assert "Judgements come first" in swapped.stderr

@@ -147,22 +147,22 @@ def _load(data: str, scores: list[str], how: Source, *, is_name: bool, subtopics
             if values.size != queries.n_docs:
                 raise ValueError(f"{name} has {values.size:,} scores but {data} has {queries.n_docs:,} rows.")
         return queries, found
-    from plackett.data import judgements
-    from plackett.data.trec.files import read_qrels, read_trec_run
+    from plackett.data.runs import read_judgements, read_run
+    from plackett.data.trec.files import read_qrels
 
-    judged = read_qrels(source, subtopics=True) if subtopics else judgements.read(source).to_qrels()
-    return judged, [read_trec_run(name) for name in scores]
+    judged = read_qrels(source, subtopics=True) if subtopics else read_judgements(source)
+    return judged, [read_run(name) for name in scores]
 
 
 def _is_table(data: str, scores: list[str], named: Source) -> bool:
     """Return whether columns of a CSV, TSV, Arrow or Parquet file are needed."""
-    from plackett.cli.shared import inputs
+    from plackett.data.runs import is_run
     from plackett.data.tables.files import is_file_of_columns
     from plackett.data.tables.sqlite import is_database
     from plackett.storage import file_names
 
     if file_names.is_table(data) or is_database(data):
-        return bool(named.columns()) or not all(map(inputs.is_run, scores))
+        return bool(named.columns()) or not (all(map(is_run, scores)) or is_run(data))
     return bool(named.columns() or not all(map(os.path.exists, scores))) and is_file_of_columns(data)
 
 

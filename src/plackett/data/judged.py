@@ -13,12 +13,13 @@ import numpy as np
 from plackett.data import datasets
 from plackett.data.datasets.folders import read_whole
 from plackett.data.queries import Queries
+from plackett.data.runs import read_judgements, read_run
 from plackett.data.sources import read_queries
 from plackett.data.tables.arrow_table import as_arrow, is_frame
 from plackett.data.tables.files import is_file_of_columns, read_table
 from plackett.data.tables.frames import from_frame
 from plackett.data.tables.sqlite import is_database
-from plackett.data.trec.files import read_qrels, read_trec_run
+from plackett.data.trec.files import read_qrels
 from plackett.data.trec.qrels import Qrels
 from plackett.data.trec.run import Run
 from plackett.storage.file_names import has_parquet, is_table
@@ -137,7 +138,9 @@ def as_qrels(judgements: Any, *, subtopics: bool = False) -> Qrels:
 
     Parameters
     ----------
-    judgements : Qrels, path, or dict of dicts
+    judgements : Qrels, data frame, path, or dict of dicts
+        Of a frame or a table, columns are known by their usual names, such as query, docid and rating. A file may be
+        CSV, TSV, Parquet, Arrow, JSON, LETOR text or qrels.
     subtopics : bool, default=False
         As for ``read_qrels``, of a file.
 
@@ -151,8 +154,10 @@ def as_qrels(judgements: Any, *, subtopics: bool = False) -> Qrels:
     >>> as_qrels({"301": {"FT941-7": 1, "FT943-2": 0}})
     Qrels(1 query, 2 judgements, labels 0..1)
     """
-    if isinstance(judgements, (str, os.PathLike)):
-        return read_qrels(judgements, subtopics=subtopics)
+    if isinstance(judgements, (str, os.PathLike)) and subtopics:
+        return read_qrels(judgements, subtopics=True)
+    if isinstance(judgements, (str, os.PathLike)) or is_frame(judgements):
+        return read_judgements(judgements)
     if isinstance(judgements, Mapping):
         return Qrels.from_dict(judgements)
     if not isinstance(judgements, Qrels):
@@ -166,7 +171,9 @@ def as_run(run: Any, name: str = "scores") -> Run:
 
     Parameters
     ----------
-    run : Run, path, object with ``to_run``, or dict of dicts
+    run : Run, data frame, path, object with ``to_run``, or dict of dicts
+        Of a frame or a table, columns are known by their usual names, such as query, docid, and score or position. A
+        file may be CSV, TSV, Parquet, Arrow, JSON or a TREC run.
     name : str, default="scores"
         In messages, and the tag of a dict.
 
@@ -182,8 +189,8 @@ def as_run(run: Any, name: str = "scores") -> Run:
     """
     if isinstance(run, Run):
         return run
-    if isinstance(run, (str, os.PathLike)):
-        return read_trec_run(run)
+    if isinstance(run, (str, os.PathLike)) or is_frame(run):
+        return read_run(run, None if isinstance(run, (str, os.PathLike)) else name)
     if hasattr(run, "to_run"):
         return run.to_run()
     if isinstance(run, Mapping) and all(isinstance(docs, Mapping) for docs in run.values()):

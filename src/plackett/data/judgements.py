@@ -73,7 +73,8 @@ def read(source: str | os.PathLike | IO, format: str | None = None) -> Judgement
     - CSV: separated by commas, semicolons or tabs; a header names the columns in any order and among others, as in
       Quepid's files. Without a header the columns are query, document and rating.
     - JSON: a list of objects with ``query``, ``docid`` and ``grade`` (or the names of CSV), one object per line, or an
-      object with the lists ``judgements`` and ``preferences`` (``query``, ``docid``, ``other``).
+      object with the lists ``judgements`` and ``preferences`` (``query``, ``docid``, ``other``), or
+      ``{query: {docid: grade}}``, as ranx has it.
 
     Parameters
     ----------
@@ -156,7 +157,8 @@ def _separator(line: str) -> str | None:
     return found[0] if found else None
 
 
-def _read_csv(text: str, name: str) -> JudgementFile:
+def csv_rows(text: str, name: str) -> list[tuple[int, list[str]]]:
+    """Return the line number and the fields of each row, separated by commas, semicolons or tabs."""
     first = next((line for line in text.splitlines() if line.strip()), "")
     separator = _separator(first)
     if separator is None:
@@ -164,11 +166,15 @@ def _read_csv(text: str, name: str) -> JudgementFile:
     limit = csv.field_size_limit(MAX_CSV_FIELD)
     try:
         lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-        rows = [(lines.line_num, row) for row in lines if any(field.strip() for field in row)]
+        return [(lines.line_num, row) for row in lines if any(field.strip() for field in row)]
     except csv.Error as error:
         raise DataFormatError(name, lines.line_num, f"{error}.") from None
     finally:
         csv.field_size_limit(limit)
+
+
+def _read_csv(text: str, name: str) -> JudgementFile:
+    rows = csv_rows(text, name)
     places = columns_of(rows[0][1])
     if places is None:
         places = {"query": 0, "document": 1, "rating": 2}
@@ -183,7 +189,7 @@ def _read_csv(text: str, name: str) -> JudgementFile:
         if not rating:
             answer = answer._replace(n_unjudged=answer.n_unjudged + 1)
         elif label is None or not qid or not docid:
-            shown = separator.join(row)[:60]
+            shown = ",".join(row)[:60]
             raise DataFormatError(name, number, f"expected a query, a document and a rating, found {shown!r}.")
         else:
             for column, value in zip((answer.qid, answer.docid, answer.labels), (qid, docid, label), strict=True):
@@ -213,12 +219,10 @@ def _number(word: str) -> float | None:
 
 def _read_json(text: str, name: str) -> JudgementFile:
     """Read an object with lists, a list of judgements, or one judgement per line."""
-    try:
-        content = json.loads(text)
-    except RecursionError:
-        raise DataFormatError(name, None, "the JSON is nested too deeply.") from None
-    except ValueError as error:
-        content = _json_lines(text, name, error)
+    content = json_of(text, name)
+    if isinstance(content, dict) and content and all(isinstance(one, dict) for one in content.values()):  # of ranx
+        rows = [(qid, docid, label) for qid, labels in content.items() for docid, label in labels.items()]
+        content = [dict(zip(("query", "docid", "grade"), row, strict=True)) for row in rows]
     if isinstance(content, dict):
         if "click_judgements" in content:
             message = "these judgements come from clicks; if imported, they would count as yours."
@@ -231,6 +235,16 @@ def _read_json(text: str, name: str) -> JudgementFile:
     ]
     qid, docid, labels = ([row[place] for row in rows] for place in range(3))
     return JudgementFile("json", qid, docid, labels, pairs)
+
+
+def json_of(text: str, name: str) -> Any:
+    """Return the value of a text of JSON, or the list of the values of its lines."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise DataFormatError(name, None, "the JSON is nested too deeply.") from None
+    except ValueError as error:
+        return _json_lines(text, name, error)
 
 
 def _json_lines(text: str, name: str, error: ValueError) -> list[Any]:

@@ -220,9 +220,9 @@ def evaluate(
     labels : array-like of shape (n_docs,), Queries, data frame, path, Qrels, or dict of dicts
         A ``Queries`` has its own query ids, document ids and features, as do a LETOR or Parquet file, a folder of
         Parquet files, or a pattern. For a data frame, or a CSV, TSV or Arrow file, ``qid``, ``label``, ``docid`` and
-        ``scores`` name columns. ``Qrels`` need a ``Run`` as scores, and ``{qid: {docid: label}}`` needs
-        ``{qid: {docid: score}}``.
-    scores : array-like of shape (n_docs,), str, Run, or dict of dicts
+        ``scores`` name columns. Judgements of single documents, as ``Qrels``, ``{qid: {docid: label}}``, a frame or a
+        file with the columns query, docid and rating, need a run as scores.
+    scores : array-like of shape (n_docs,), str, Run, dict of dicts, data frame or path
         Higher is better. For a ``Queries`` or files, in the order of their rows. For a data frame, also a column name.
     metrics : sequence of str, Measure or callable, or text with commas, default=("ndcg@10", "map", "mrr")
         A callable is a custom measure: see ``plackett.metrics.make_measure``. A mapping of names to measures names
@@ -267,7 +267,7 @@ def evaluate(
     given = check_columns(columns)
     queries: Queries | None = None
     notes: list[str] = []
-    if isinstance(labels, (Qrels, Mapping)) or isinstance(scores, (Run, Mapping)):
+    if isinstance(labels, (Qrels, Mapping)) or is_run_like(scores, labels):
         check_no_columns(given, "qrels and a run have their own ids")
         is_complete = [(measure.convention or rules).is_complete for measure in measures]
         counts = any(is_complete) if complete is None else complete
@@ -316,6 +316,13 @@ def evaluate(
         reference_scores=references,
         best_features=best,
     )
+
+
+def is_run_like(scores: Any, labels: Any = None) -> bool:
+    """Return whether scores are a run of their own: not one per row, nor a column of ``labels``."""
+    if isinstance(scores, (str, os.PathLike)):
+        return os.path.isfile(scores) and not (is_frame(labels) and scores in list(labels.columns))
+    return isinstance(scores, (Run, Mapping)) or is_frame(scores)
 
 
 def parse_metrics(metrics: Any) -> tuple[list[Measure], list[str]]:

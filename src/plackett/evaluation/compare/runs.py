@@ -21,6 +21,7 @@ from plackett.evaluation.evaluate import (
     DEFAULT_METRICS,
     Evaluation,
     evaluate,
+    is_run_like,
     parse_metrics,
 )
 from plackett.evaluation.reference_scores import RANDOM_ORDER, notes_on_sampling, random_values
@@ -55,10 +56,11 @@ def compare_runs(
     Parameters
     ----------
     qrels : Qrels, path, dict of dicts, Queries or data frame
-        Judgements: as ``read_qrels`` returns them, a qrels file, or ``{qid: {docid: label}}``. A ``Queries`` or a
-        frame with labels is matched to scores by its rows.
+        Judgements: as ``read_qrels`` returns them, a file or frame of judgements, or ``{qid: {docid: label}}``. A
+        ``Queries``, or a frame where runs are one score per row, is matched to scores by its rows.
     runs : mapping of str to run, or sequence of runs
-        A run is a ``Run``, the path of a run file, or ``{qid: {docid: score}}``; for a ``Queries``, one score per row.
+        A run is a ``Run``, a data frame, a file (CSV, TSV, JSON, Parquet, Arrow or TREC), or ``{qid: {docid: score}}``;
+        for a ``Queries``, one score per row.
         The runs of a sequence are named by their tags.
     metrics : sequence of str, Measure or callable, or text with commas, default=("ndcg@10", "map", "mrr")
     convention : str or Convention, default="standard"
@@ -100,7 +102,8 @@ def compare_runs(
     """
     rules, (measures, names) = get_convention(convention), parse_metrics(metrics)
     given = {"qrels": qrels, "runs": runs}
-    if is_frame(qrels):
+    has_runs = any(map(is_run_like, runs.values() if isinstance(runs, Mapping) else [runs]))
+    if is_frame(qrels) and not has_runs:
         qrels = as_judged(qrels, **columns)
     else:
         check_no_columns(columns, "these judgements have their own ids")

@@ -1,0 +1,179 @@
+"""Judgements and runs in the forms that teams have: tables by their usual column names, JSON, files of TREC."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from plackett.data import judgements
+from plackett.data.tables.arrow_table import as_arrow, is_frame
+from plackett.data.tables.files import read_columns
+from plackett.data.trec.files import QRELS_LINE, RUN_LINE, read_qrels, read_trec_run
+from plackett.data.trec.qrels import Qrels
+from plackett.data.trec.run import Run
+from plackett.exceptions import DataFormatError
+from plackett.storage.file_names import is_parquet, is_table, table_ending
+from plackett.storage.opening import name_of, open_bytes
+from plackett.validation import plain
+
+SCORES = ("score", "relevancescore", "similarity", "value")
+POSITIONS = ("position", "rank", "pos")
+RATINGS = tuple(name for name in judgements.COLUMNS["rating"] if name not in SCORES)
+TEXTS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
+_HEAD = 1 << 16
+
+
+def read_judgements(source: Any) -> Qrels:
+    """Return judgements of a frame, or of a file in any format of ``plackett.data.judgements.read``, Parquet or Arrow.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from plackett.data.runs import read_judgements
+    >>> read_judgements(pd.DataFrame({"query": ["river", "river"], "docid": ["d1", "d2"], "rating": [2, None]}))
+    Qrels(1 query, 1 judgement, labels 2..2)
+    """
+    if not is_frame(source) and not _is_arrow(source):
+        if _ending(source) not in TEXTS and _is_file(source):
+            with open_bytes(source) as file:
+                head = file.read(_HEAD).decode("utf-8", "replace")
+            if judgements.format_of(head) == "qrels":
+                _check_words(name_of(source), head, is_run=False)
+                return read_qrels(source)
+        try:
+            return judgements.read(source).to_qrels()
+        except DataFormatError as error:
+            if is_run(source):
+                raise DataFormatError(name_of(source), error.line, f"{error.message}{_SWAPPED}") from error
+            raise
+    columns, name = _columns_of(source)
+    query, document = _ids(columns, name)
+    rating = _find(columns, (*RATINGS, *SCORES))
+    if rating is None:
+        _refuse(name, columns, "judgements", RATINGS)
+    labels = np.array([np.nan if value is None else value for value in columns[rating]], dtype=np.float64)
+    kept = ~np.isnan(labels)  # as Quepid exports documents that are not judged
+    return Qrels(np.array(query)[kept], np.array(document)[kept], labels[kept])
+
+
+def read_run(source: Any, tag: str | None = None) -> Run:
+    """Return the run of a frame, or of a CSV, TSV, JSON, Parquet, Arrow or TREC file.
+
+    Columns are known by their usual names: query, docid, and score or position. JSON holds a list of such objects, one
+    per line, or ``{query: {docid: score}}``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from plackett.data.runs import read_run
+    >>> read_run(pd.DataFrame({"query": ["river", "river"], "docid": ["d1", "d2"], "position": [2, 1]})).scores
+    array([-2., -1.])
+    """
+    if not is_frame(source) and not _is_arrow(source) and _ending(source) not in TEXTS:
+        if _is_file(source):
+            with open_bytes(source) as file:
+                _check_words(name_of(source), file.read(_HEAD).decode("utf-8", "replace"), is_run=True)
+        return read_trec_run(source)
+    columns, name = _columns_of(source)
+    if not isinstance(columns, dict):
+        return Run.from_dict(dict(columns), tag=tag)
+    query, document = _ids(columns, name)
+    score, position = _find(columns, SCORES), _find(columns, POSITIONS)
+    if score is None and position is None:
+        _refuse(name, columns, "a run", (*SCORES, *POSITIONS))
+    try:
+        numbers = np.array(columns[score or position], dtype=np.float64)  # type: ignore[index]
+    except (TypeError, ValueError) as error:
+        raise DataFormatError(name, None, f"column {score or position!r} holds something else than numbers.") from error
+    return Run(query, document, numbers if score is not None else -numbers, tag=tag)
+
+
+def is_run(source: str | os.PathLike) -> bool:
+    """Return whether a file holds a run rather than judgements, by its first line or its columns."""
+    if not _is_file(source):
+        return False
+    if _is_arrow(source) or _ending(source) in TEXTS:
+        try:
+            columns, _ = _columns_of(source)
+        except (ValueError, ModuleNotFoundError):
+            return False
+        has_rating = _find(columns, RATINGS) is not None
+        return not has_rating and _find(columns, (*SCORES, *POSITIONS)) is not None
+    with open_bytes(source) as file:
+        return next((len(line.split()) for line in file if line.strip()), 0) == len(RUN_LINE.split())
+
+
+def _is_file(source: Any) -> bool:
+    return isinstance(source, (str, os.PathLike)) and os.path.isfile(source)
+
+
+def _ending(source: Any) -> str:
+    return table_ending(source) if isinstance(source, (str, os.PathLike)) else ""
+
+
+def _is_arrow(source: Any) -> bool:
+    return _is_file(source) and (is_parquet(source) or (is_table(source) and _ending(source) not in TEXTS))
+
+
+def _columns_of(source: Any) -> tuple[Any, str]:
+    """Return the columns of a frame or a file by name; of ``{query: {docid: score}}`` in JSON, that; and its name."""
+    if is_frame(source) or _is_arrow(source):
+        table = as_arrow(source if is_frame(source) else read_columns(source, ids=["query", "docid"]))
+        name = "the frame" if is_frame(source) else name_of(source)
+        return {column: table[column].to_pylist() for column in table.column_names}, name
+    with open_bytes(source) as file:
+        text = file.read().decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+    name = name_of(source)
+    if _ending(source) in (".csv", ".tsv"):
+        header, *rows = (row for _, row in judgements.csv_rows(text, name))
+        if any(len(row) != len(header) for row in rows):
+            line = next(n for n, row in enumerate(rows, 2) if len(row) != len(header))
+            raise DataFormatError(name, line, f"expected {len(header)} fields, as the header has.")
+        return dict(zip([one.strip() for one in header], map(list, zip(*rows, strict=True)), strict=False)), name
+    content = judgements.json_of(text, name)
+    if isinstance(content, Mapping):
+        if not all(isinstance(one, Mapping) for one in content.values()):
+            raise DataFormatError(name, None, "expected {query: {docid: score}}, or a list of objects.")
+        return content.items(), name
+    if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
+        raise DataFormatError(name, None, "expected a list of objects with query, docid and score.")
+    return {key: [row.get(key) for row in content] for key in (content[0] if content else ())}, name
+
+
+def _find(columns: Iterable[str], known: Sequence[str]) -> str | None:
+    """Return the first column with one of these names, in lower case without spaces, underscores and hyphens."""
+    names = {re.sub(r"[\s_-]", "", str(name)).lower(): name for name in columns}
+    return next((names[one] for one in known if one in names), None)
+
+
+def _ids(columns: Mapping[str, list], name: str) -> tuple[list[str], list[str]]:
+    found = [_find(columns, judgements.COLUMNS[role]) for role in ("query", "document")]
+    for role, column in zip(("query", "document"), found, strict=True):
+        if column is None:
+            _refuse(name, columns, f"a {role}", judgements.COLUMNS[role])
+        if None in columns[column]:
+            raise DataFormatError(name, None, f"column {column!r} is empty in row {columns[column].index(None)}.")
+    return tuple([str(plain(value)) for value in columns[column]] for column in found)  # type: ignore[index, return-value]
+
+
+def _refuse(name: str, columns: Iterable[str], what: str, known: Sequence[str]) -> NoReturn:
+    """Raise for a table without a column; with a hint if judgements and a run seem to be swapped."""
+    other = RATINGS if what == "a run" else POSITIONS if what == "judgements" else ()
+    hint = _SWAPPED if _find(columns, other) is not None else ""
+    listed = f"it has {', '.join(map(repr, columns))}; expected one called {', '.join(known[:4])}"
+    raise DataFormatError(name, None, f"there is no column for {what}: {listed}.{hint}")
+
+
+_SWAPPED = " Are judgements and run swapped? Judgements come first, such as: evaluate(judgements, run)."
+
+
+def _check_words(name: str, head: str, *, is_run: bool) -> None:
+    """Raise if the first line of a file of TREC is that of the other kind."""
+    words = next((line.split() for line in head.splitlines() if line.strip() and not line.startswith("#")), [])
+    if len(words) == (len(QRELS_LINE.split()) if is_run else len(RUN_LINE.split())):
+        what = ("a run", "judgements") if is_run else ("judgements", "a run")
+        raise DataFormatError(name, 1, f"expected {what[0]}, found {what[1]}: {' '.join(words)[:60]!r}.{_SWAPPED}")
