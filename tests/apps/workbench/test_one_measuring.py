@@ -119,7 +119,7 @@ def test_every_page_says_the_same_and_names_no_winner_that_loses(client, judged)
     assert verdict["base"] == pytest.approx(by_hand)
     has_won = verdict["difference"] > 0 and verdict["p_value"] <= 0.05
     assert not has_won
-    assert ("did not win" in client.get("/collection").text) is not has_won
+    assert ("did not win" in client.get("/train").text) is not has_won
 
 
 def by_name(board):

@@ -110,13 +110,17 @@ def judge_page(
 ) -> Response:
     """Return a queue with this user's progress, the people of its queries, and the disagreements."""
     base = base if base in bench.collection.base_rankers() else ""
-    page = QueueRequest(queue=known_queue(queue), base=base, limit=QUERIES, offset=offset)
+    asked = QueueRequest(queue=known_queue(queue), base=base, limit=QUERIES, offset=offset)
+    page = queues.queue(bench, caller, asked)
+    people_of = [row.assigned for row in page.rows if row.assigned]  # the plan that the form starts with
     return render_page(
         request,
         "judge.html",
         here="judge",
         queues=queues.choices(bench, caller.user),
-        queue=queues.queue(bench, caller, page),
+        queue=page,
+        plan=list(dict.fromkeys(name for names in people_of for name in names)),
+        per_query=max(map(len, people_of), default=1),
         found=people.disagreements(bench, PageRequest()),
         users=[one.name for one in bench.store.users()],
         offset=offset,
@@ -154,7 +158,7 @@ def judging_page(
 
 @router.get("/collection")
 def collection_page(request: Request, bench: Bench, offset: Offset = 0) -> Response:
-    """Return the judged queries, the agreement of users, export, import and training."""
+    """Return the judged queries, and the agreement of users."""
     found = bench.store.queries(bench.key, limit=QUERIES, offset=offset)
     return render_page(
         request,
@@ -162,11 +166,17 @@ def collection_page(request: Request, bench: Bench, offset: Offset = 0) -> Respo
         here="collection",
         about=collection.about(bench),
         queries=collection.JudgedQueries(bench.store.n_queries(bench.key), found),
-        trained=bench.rankers.response().rankers[::-1],
-        annotators=bench.store.annotators(bench.key),
         offset=offset,
         limit=QUERIES,
     )
+
+
+@router.get("/train")
+def train_page(request: Request, bench: Bench) -> Response:
+    """Return the jobs of the collection: training, trained rankers, export and import."""
+    trained, annotators = bench.rankers.response().rankers[::-1], bench.store.annotators(bench.key)
+    about = collection.about(bench)
+    return render_page(request, "train.html", here="train", about=about, trained=trained, annotators=annotators)
 
 
 @router.get("/lists")

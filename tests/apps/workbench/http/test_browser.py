@@ -271,7 +271,7 @@ def test_users_judge_apart(page, server):
 def test_import_train_make_it_the_base_ranker_and_export(page, server, tmp_path):
     lines = [f"{topic} 0 {topic}-{n} {int(n > 6)}" for topic in TOPICS for n in (1, 2, 3, 7, 8, 9)]
     (tmp_path / "qrels.txt").write_text("\n".join(lines))
-    visit(page, server.url("/collection"))
+    visit(page, server.url("/train"))
     one(page, "a[href$='format=qrels&mine=true']").click()
     until(lambda: "nothing" in text_of(page, "#messages"))  # to export
     page.get_log("browser")  # of the status of that answer
@@ -279,10 +279,11 @@ def test_import_train_make_it_the_base_ranker_and_export(page, server, tmp_path)
     one(page, "#train button").click()
     until(lambda: "training needs 3" in text_of(page, "#messages"))
     one(page, "#train [name=mine]").click()
+    before = text_of(page, "#judgements")
     one(page, "#file").send_keys(str(tmp_path / "qrels.txt"))
     one(page, "#import button").click()
     until(lambda: "24 judgements imported" in text_of(page, "#imported"))
-    until(lambda: "bread" in text_of(page, "#judgements"))
+    until(lambda: text_of(page, "#judgements") != before)
     one(page, "#train button").click()
     until(lambda: page.find_elements("css selector", ".trained tbody tr"), 60)
     assert one(page, "#progress").is_displayed()
@@ -296,7 +297,7 @@ def test_import_train_make_it_the_base_ranker_and_export(page, server, tmp_path)
     assert order(page)
     downloads = tmp_path / "downloads"
     page.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(downloads)})
-    visit(page, server.url("/collection"))
+    visit(page, server.url("/train"))
     one(page, "a[href$='format=qrels&mine=true']").click()
     files = until(lambda: [path for path in downloads.glob("*") if path.suffix == ".qrels"])
     assert "bread 0 bread-9 1" in files[0].read_text(encoding="utf-8")
@@ -306,7 +307,7 @@ def test_import_train_make_it_the_base_ranker_and_export(page, server, tmp_path)
     assert "\nbread Q0 bread-" in exported["run"]
     assert json.loads(exported["json"])
     assert exported["letor"].count("qid:") == 24
-    visit(page, server.url("/collection"))
+    visit(page, server.url("/train"))
     one(page, ".trained button[data-delete]").click()
     until(lambda: not page.find_elements("css selector", ".trained"))
 
@@ -383,6 +384,7 @@ READ = [
         "/?q=river",
         "/?q=river&view=side",
         "/collection",
+        "/train",
         "/document?docid=river-1&q=river",
     ],
 )

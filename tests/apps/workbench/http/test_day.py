@@ -115,7 +115,7 @@ def test_a_team_pulls_queries_judges_compares_with_yesterday_and_exports(page, s
     until(lambda: is_ranked(page))
 
     # change something: train a ranker on the judgements
-    visit(page, server.url("/collection"))
+    visit(page, server.url("/train"))
     one(page, "#train button.main").click()
     until(lambda: page.find_elements("css selector", ".trained[data-name]"), 30)
     trained = one(page, ".trained").get_attribute("data-name")

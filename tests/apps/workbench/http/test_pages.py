@@ -39,6 +39,7 @@ PATHS = [
     "/?q=river",
     "/?q=stream&base=boolean",
     "/collection",
+    "/train",
     "/document?docid=one.txt&q=river",
     "/features?q=river",
     "/judge",

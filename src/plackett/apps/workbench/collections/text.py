@@ -157,7 +157,7 @@ class TextCollection(Collection):
         for docid in self.index.docid[places].tolist():
             spans = [one for one in self.index.analyser.spans(self.index.title(docid)[:MAX_TITLE]) if one[0]][:5]
             query = self.index.title(docid)[spans[0][1] : spans[-1][2]] if spans else ""
-            query = " ".join(query.split())
+            query = " ".join(_without_open_bracket(query).split())
             first = self.index.search(self.index.analyser(query), 3).docid.tolist() if query else []
             if docid in first:
                 found[query] = None
@@ -204,6 +204,20 @@ def open_collection(
         return TextCollection(_build_index(source, progress), name, key)
     index = cached_index(cache, key, content_key(source), lambda: _build_index(source, progress))
     return TextCollection(index, name, key)
+
+
+def _without_open_bracket(text: str) -> str:
+    """Return the beginning of a title before a bracket that is opened and not closed.
+
+    Examples
+    --------
+    >>> _without_open_bracket("Open files (and")
+    'Open files '
+    """
+    for opened, closed in ("()", "[]", "{}"):
+        if text.count(opened) > text.count(closed):
+            text = text[: text.rindex(opened)]
+    return text
 
 
 def _stdlib_index(progress: Callable[[int, int], None] | None) -> TextIndex:

@@ -19,7 +19,7 @@ export async function measure(list) {
   const found = await get(`lists/${list.query_id}/measures?${query}`);
   if (turn !== asked) return;
   const gain = [...own, ...(own.length ? [make("h3", {}, "On your judgements")] : []), ...(found.visible ? gained(found.visible) : [])];
-  if (found.visible && !onLabels) $("#brief").textContent = `, NDCG@10 ${change(found.visible)}`;
+  if (found.visible && !onLabels) $("#brief").textContent = `, NDCG@10 ${change(found.visible)}, fitted to these judgements`;
   if (!found.metrics.length) {
     place.replaceChildren(...gain, make("p", { class: "quiet" }, found.note));
     return;

@@ -3,7 +3,7 @@ import { $, $$, calm, patiently, pause, post, refresh, remove, say } from "./com
 import { cancelJob, followJob, inWords, resume } from "./jobs.js";
 
 const EVERY = 700;  // polling interval in milliseconds
-const words = { done: "The snapshot is saved.", interrupted: "The server was stopped. Take it again." };
+const words = { done: "The snapshot is saved. After the next change, compare with it: the link is in History.", interrupted: "The server was stopped. Take it again." };
 
 // Shows the lists as they are ranked, and the whole board when all are
 async function wait() {
