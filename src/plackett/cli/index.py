@@ -144,10 +144,10 @@ def _collection(sources: list[str], collection: str | None) -> TextCollection | 
     from plackett.cli.shared import inputs
 
     if collection is not None:
-        from plackett.data.documents import collections as text_collections
+        from plackett.data.documents.collections import read_smart
 
         inputs.check_exists(sources[0])
-        return getattr(text_collections, f"read_{collection}")(sources[0])
+        return read_smart(collection, sources[0])
     loaded = [load_collection(source) for source in sources]
     if loaded[0] is not None and len(sources) == 1:
         return loaded[0]
