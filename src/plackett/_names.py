@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from plackett.exceptions import UnknownNameError
 
 
-def unknown_name(reason: str, advice: str, given: object, known: Iterable[object]) -> UnknownNameError:
-    """Return the error for a name that is not known; the message is ``reason`` and ``advice``."""
-    names = [str(name) for name in known]
-    return UnknownNameError(reason, advice, names, similar_names(given, names))
+def unknown_name(name: str, given: object, advice: str, known: Iterable[object]) -> UnknownNameError:
+    """Return the error for the value of the parameter ``name``, which is not known; ``advice`` ends the message."""
+    names = [str(one) for one in known]
+    return UnknownNameError(f"{name}={given!r} is not known", advice, names, similar_names(given, names), (name, given))
 
 
 def similar_names(given: object, known: Iterable[str], n: int = 3, cutoff: float = 0.6) -> list[str]:

@@ -30,18 +30,36 @@ class ModelFormatError(ValueError):
         return type(self), (self.path, self.message)
 
 
+class ParameterError(ValueError):
+    """The parameter ``name`` has a ``value`` that it cannot have; ``expected`` says what it can have."""
+
+    def __init__(self, name: str, value: object, expected: str):
+        self.name, self.value, self.expected = name, value, expected
+        super().__init__(f"{name}={value!r}; {expected}")
+
+    def __reduce__(self):
+        return type(self), (self.name, self.value, self.expected)
+
+
 class UnknownNameError(ValueError):
     """A name is not known; ``reason`` says which, ``known`` are the names to choose from, ``similar`` the likely ones.
 
-    ``advice`` is the rest of the message.
+    ``advice`` is the rest of the message; ``parameter`` the name and the value of the parameter, if it is one.
     """
 
-    def __init__(self, reason: str, advice: str, known: Sequence[str], similar: Sequence[str]):
-        self.reason, self.advice, self.known, self.similar = reason, advice, known, similar
+    def __init__(
+        self,
+        reason: str,
+        advice: str,
+        known: Sequence[str],
+        similar: Sequence[str],
+        parameter: tuple[str, object] | None = None,
+    ):
+        self.reason, self.advice, self.known, self.similar, self.parameter = reason, advice, known, similar, parameter
         super().__init__(reason + advice)
 
     def __reduce__(self):
-        return type(self), (self.reason, self.advice, self.known, self.similar)
+        return type(self), (self.reason, self.advice, self.known, self.similar, self.parameter)
 
 
 class DatasetNotFoundError(FileNotFoundError):

@@ -10,6 +10,7 @@ import numpy as np
 
 from plackett._lazy import importing
 from plackett._names import unknown_name
+from plackett.exceptions import ParameterError
 
 LARGEST_SEED = 2**32 - 1  # accepted by numpy's RandomState
 INDICES_PER_BLOCK = 1 << 20  # per thread
@@ -353,7 +354,7 @@ def largest_values(X: Any) -> np.ndarray:
 def check_positive_int(value: object, name: str) -> int:
     """Return ``value`` as an int of at least 1 (True and 10.0 are rejected as probable mistakes)."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"{name}={plain(value)!r}; it must be a whole number of at least 1.")
+        raise ParameterError(name, plain(value), "it must be a whole number of at least 1.")
     return int(value)
 
 
@@ -361,7 +362,7 @@ def check_seed(value: object, name: str = "random_state") -> int:
     """Return ``value`` as a seed that numpy accepts and that can be recorded."""
     seed = plain(value)
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
-        raise ValueError(f"{name}={seed!r}; a seed must be a whole number from 0 to {LARGEST_SEED}.")
+        raise ParameterError(name, seed, f"a seed must be a whole number from 0 to {LARGEST_SEED}.")
     return seed
 
 
@@ -372,7 +373,7 @@ def check_choice(value: object, name: str, choices: Sequence[object]) -> object:
         if type(given) is type(choice) and given == choice:
             return choice
     known = ", ".join(repr(choice) for choice in choices)
-    raise unknown_name(f"{name}={given!r} is not known", f"; choose one of {known}.", given, choices)
+    raise unknown_name(name, given, f"; choose one of {known}.", choices)
 
 
 def check_number(value: object, name: str, *, least: float | None = None, above: float | None = None) -> float:
@@ -381,5 +382,5 @@ def check_number(value: object, name: str, *, least: float | None = None, above:
     number = float(value) if is_number else np.nan  # type: ignore[arg-type]
     if not np.isfinite(number) or (least is not None and number < least) or (above is not None and number <= above):
         bound = f" of at least {least:g}" if least is not None else f" above {above:g}" if above is not None else ""
-        raise ValueError(f"{name}={plain(value)!r}; it must be a finite number{bound}.")
+        raise ParameterError(name, plain(value), f"it must be a finite number{bound}.")
     return number

@@ -10,7 +10,7 @@ import pytest
 from plackett.cli.app import load_verb
 from plackett.cli.errors import show_error
 from plackett.cli.shared import output
-from plackett.exceptions import UnknownNameError
+from plackett.exceptions import ParameterError, UnknownNameError
 from plackett.text import build_index
 from plackett.validation import check_choice
 
@@ -52,18 +52,19 @@ def test_errors_of_the_system_have_a_path_a_hint_and_no_number(shown, error, mes
 
 
 @pytest.mark.parametrize(
-    ("message", "expected"),
+    ("name", "words", "expected"),
     [
-        ("Lower n_splits, the number of folds.", "Lower --folds, the number of folds."),
-        ('n_trials needs method="random".', "--trials needs --method random."),
-        ("l2=-1; it must be at least 0.", "--set l2=-1: it must be at least 0."),
-        ("the ranker 'listnet' has loss='listnet'.", "the ranker 'listnet' has loss='listnet'."),
-        ("kernel='x' is unknown here.", "kernel='x' is unknown here."),
-        ("day=1/part.txt, line 3: damaged.", "day=1/part.txt, line 3: damaged."),
+        ("n_splits", ["--folds", "1"], "--folds 1: too few."),
+        ("n_splits", ["--folds=1"], "--folds 1: too few."),
+        ("n_splits", ["--cv", "1"], "--folds 1: too few."),
+        ("l2", ["--set", "l2=1"], "--set l2=1: too few."),
+        ("l2", ["--grid", "l2=1,2"], "--grid l2=1: too few."),
+        ("n_splits", [], "n_splits=1; too few."),
     ],
 )
-def test_parameters_of_python_become_options(shown, message, expected):
-    assert shown(ValueError(message), "tune", "x", "--set", "l2=-1") == [f"plackett: error: {expected}", 1]
+def test_parameters_of_python_are_shown_as_the_options_that_were_typed(shown, name, words, expected):
+    error = pickle.loads(pickle.dumps(ParameterError(name, 1, "too few.")))
+    assert shown(error, "tune", "x", *words)[::2] == [f"plackett: error: {expected}", 2]
 
 
 def test_an_unknown_name_has_a_suggestion_and_the_names_in_the_hint(shown):
@@ -76,7 +77,7 @@ def test_an_unknown_name_has_a_suggestion_and_the_names_in_the_hint(shown):
         "  hint: choose one of grid, random.",
         2,
     ]
-    assert shown(raised.value, "tune", "x") == expected
+    assert shown(raised.value, "tune", "x", "--method", "grdi") == expected
     copy = pickle.loads(pickle.dumps(raised.value))
     assert (str(copy), copy.known, copy.similar) == (str(raised.value), ["grid", "random"], ["grid"])
 

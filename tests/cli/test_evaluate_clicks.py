@@ -87,7 +87,7 @@ def test_estimated_propensities_are_noted_for_models_too(run, folder):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("new.run",), "--estimator ips needs propensities"),
+        (("new.run",), "the estimator 'ips' needs propensities"),
         (("new.run", "new.run", *WORDS), "new.run is given twice"),
         (("new.run", *WORDS, "-m", "dcg@3,p@1"), "give one measure"),
         (("test.txt", *WORDS), "rankings are missing"),

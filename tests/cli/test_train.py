@@ -233,7 +233,7 @@ def test_columns_that_one_file_leaves_out_count_as_zero(run, lists_folder, lists
         (["-m", "map", "-m", "MAP"], "--metrics: give at least one measure, and each one once."),
         (["--l2", "-1"], "--l2 -1: it must be a finite number of at least 0."),
         (["--max-iter", "0"], "--max-iter 0: it must be a whole number of at least 1."),
-        (["-r", "trees:listmel"], "listmel is not known. Did you mean listmle"),
+        (["-r", "trees:listmel"], "loss='listmel' is not known. Did you mean listmle"),
         (["--tune-l2"], "--tune-l2 and --l2-path need a --validation set."),
         (["--patience", "3"], "--patience needs a --validation set."),
         (["--tune-l2", "--l2", "1", "--validation", "vali.txt"], "--l2 and --patience cannot be combined with"),

@@ -96,7 +96,7 @@ def test_a_setting_that_fails_is_shown_and_all_failing_is_an_error(run):
     words = ("tune", "train.txt", "--validation", "vali.txt", "-r", "featurerank", "-g")
     done = run(*words, "n_intervals=0,4")
     assert done.returncode == 0
-    assert "failed with n_intervals=0: ValueError: n_intervals=0" in done.stdout
+    assert "failed with n_intervals=0: ParameterError: n_intervals=0" in done.stdout
     done = run(*words, "n_intervals=0", "-o", "model")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("plackett: error: -g n_intervals=0: it must be ")
@@ -172,7 +172,7 @@ def test_trees_of_catboost_are_not_tuned_to_be_saved(run):
         (["--grid", "l2="], "l2 has no values"),
         (["--grid", "l3=1,2"], "no parameter 'l3'"),
         (["--grid", "l2=1", "--grid", "l2=2"], "l2 is given twice"),
-        (["--grid", "l2=1..2:log"], "Distributions need --method random"),
+        (["--grid", "l2=1..2:log"], "Distributions need the method random or optuna."),
         (["--grid", "l2=2..1", "--method", "random"], "a range is written like"),
         (["--grid", "l2=0..1:log", "--method", "random"], "must start above 0"),
         (["--set", "l2"], "write it like --set key=value"),
@@ -184,10 +184,10 @@ def test_trees_of_catboost_are_not_tuned_to_be_saved(run):
         (["-g", "l2=a,b"], "-g l2=a: it must be a finite number of at least 0."),
         (["-g", "solvr=sgd"], "the ranker 'listmle' has no parameter 'solvr'. Did you mean solver?"),
         (["-m", "ndcg@0"], "--metrics ndcg@0: k=0; it must be a whole number of at least 1."),
-        (["--trials", "3"], "--trials needs --method random"),
-        (["--trials", "0", "--method", "random"], "it must be at least 1"),
-        (["--folds", "1"], "it must be at least 2"),
-        (["--seed", "4294967296"], "--seed=4294967296; a seed must be a whole number from 0 to 4294967295"),
+        (["--trials", "3"], "--trials 3: random and optuna have trials"),
+        (["--trials", "0", "--method", "random"], "--trials: 0 is not in the range x>=1."),
+        (["--folds", "1"], "--folds: 1 is not in the range x>=2."),
+        (["--seed", "4294967296"], "--seed 4294967296: a seed must be a whole number from 0 to 4294967295"),
         (["--folds", "2", "--validation", "vali.txt"], "either --validation or --folds"),
         (["--metrics", "ndgc@10"], "ndgc"),
         (["--metrics", "ndcg@10", "-m", "map"], "give one measure"),

@@ -53,7 +53,7 @@ splitters = st.builds(
 def test_every_query_is_tested_once_and_parts_are_of_equal_size(qid, splitter):
     data, n_splits = queries_of(qid), splitter.n_splits
     if data.n_queries < n_splits:
-        with pytest.raises(ValueError, match=f"cannot be divided into {n_splits} parts. Lower n_splits"):
+        with pytest.raises(ValueError, match="cannot be divided into so many parts"):
             list(splitter.folds(data))
         return
     folds = list(splitter.folds(data))

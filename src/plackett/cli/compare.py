@@ -69,7 +69,7 @@ class Report(Options):
     "-r", "--rankers", metavar="NAMES", multiple=True, required=True, complete=completion.rankers,
     help="As 'listmle,trees(num_leaves=15)'; your own: module:name.",
 )  # fmt: skip
-@option("-f", "--folds", "--cv", "folds", metavar="N|letor", help="Folds, or the published ones.")
+@option("-f", "--folds", "--cv", "n_splits", metavar="N|letor", help="Folds, or the published ones.")
 @measures_option("Measures, comma-separated.", "ndcg@10,map")
 @CONVENTION
 @option(
@@ -94,7 +94,7 @@ class Report(Options):
 def compare(
     data: list[str],
     rankers: tuple[str, ...],
-    folds: str | None,
+    n_splits: str | None,
     metrics: Any,
     convention: str,
     normalize: str | None,
@@ -112,14 +112,15 @@ def compare(
     quiet: bool,
 ) -> None:
     """Compare rankers: hyperparameters chosen on validation queries, measures on test queries, p-values."""
-    from plackett.cli.shared import comparisons, inputs, models, output, parameters
+    from plackett.cli.shared import comparisons, inputs, models, output
+    from plackett.validation import check_seed
 
     comparisons.check_per_query(show.form, per_query)
-    if folds is not None and folds != LETOR and not (folds.isdecimal() and int(folds) >= 2):
-        raise click.BadParameter(f"--folds {folds}: give a number of at least 2, or letor.")
+    if n_splits is not None and n_splits != LETOR and not (n_splits.isdecimal() and int(n_splits) >= 2):
+        raise click.BadParameter(f"--folds {n_splits}: give a number of at least 2, or letor.")
     if jobs == 0:
         raise click.BadParameter("--jobs 0: give a number of at least 1, or -1 for all cores.")
-    parameters.check_seed(seed)
+    check_seed(seed, "seed")  # before the data are read
     _check_no_ranker(data)
     inputs.check_data(data)
     wanted = _parse(metrics, convention, select_by)
@@ -130,7 +131,7 @@ def compare(
         models.check_target(model)
     if folder is not None:
         output.check_folder(folder, "fits")
-    loaded, cv = _load(data, folds, source)
+    loaded, cv = _load(data, n_splits, source)
     comparisons.check_groups(report.groups, group_of, loaded, cv)
 
     from plackett._progress import is_watched

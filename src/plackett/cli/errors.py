@@ -1,7 +1,4 @@
-"""Messages of errors: one line, a hint on what to do, and the exit status.
-
-Messages of the library name parameters of Python, such as ``method='grdi'``, which become options: ``--method grdi``.
-"""
+"""Messages of errors: one line, a hint on what to do, and the exit status."""
 
 from __future__ import annotations
 
@@ -10,16 +7,16 @@ import itertools
 import os
 import re
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
 from plackett._names import did_you_mean, similar_names
 from plackett.cli.shared import output
-from plackett.exceptions import DataFormatError, DatasetNotFoundError, ModelFormatError, UnknownNameError
+from plackett.exceptions import DatasetNotFoundError, ParameterError, UnknownNameError
 
 FAILED, WRONG_USAGE = 1, 2
-OPTION_OF = {"n_splits": "--folds", "n_trials": "--trials"}
 MEANT = {  # words after "plackett" that other commands have -> what to write
     "help": "plackett --help",
     "version": "plackett --version",
@@ -27,8 +24,6 @@ MEANT = {  # words after "plackett" that other commands have -> what to write
     "-V": "plackett --version",
     "--help-all": "plackett VERB --help-all",
 }
-QUOTED = re.compile(r"""(?<![\w.'"-])(?<!\bhas )(?P<name>[A-Za-z]\w*)=(?P<value>'[^']*'|"[^"]*")""")
-FIRST = re.compile(r"^(?P<name>[A-Za-z]\w*)=(?P<value>-?[\w.+-]+)(?=;| is )")
 NO_SPACE = "free some space, or write to another disk."
 NO_ACCESS = "check the permissions, or choose another place."
 CHECK_PATH = "check the path."
@@ -49,10 +44,8 @@ def show_error(error: Exception, verb: Any, path: str = "plackett") -> int:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message(), err=True)
         return WRONG_USAGE
-    is_usage = isinstance(error, (click.UsageError, UnknownNameError))
+    is_usage = isinstance(error, (click.UsageError, ParameterError, UnknownNameError))
     message, hint = _message_and_hint(error, verb)
-    if not isinstance(error, (DataFormatError, ModelFormatError, OSError)):  # their messages quote files
-        message = _in_options(message, verb)
     if notes := getattr(error, "__notes__", None):
         hint = " ".join(notes)
     elif hint is None and is_usage:
@@ -65,12 +58,16 @@ def _message_and_hint(error: Any, verb: Any) -> tuple[str, str | None]:
     """Return the message, and a hint if the message does not say what to do."""
     if isinstance(error, click.UsageError):
         return _usage_message(error, verb), None
+    if isinstance(error, ParameterError):
+        option = _typed(error.name, error.value, verb)
+        return str(error) if option is None else f"{option}: {error.expected}", None
     if isinstance(error, UnknownNameError):
         names = ", ".join(dict.fromkeys(error.known))
-        return f"{error.reason}.{did_you_mean(error.similar)}", f"choose one of {names}."
+        option = None if error.parameter is None else _typed(*error.parameter, verb)
+        reason = error.reason if option is None else f"{option} is not known"
+        return f"{reason}.{did_you_mean(error.similar)}", f"choose one of {names}."
     if isinstance(error, DatasetNotFoundError):
-        text = re.sub(r"pass folder='([^']*)' or set (\w+) to it", r"set \2 to \1", str(error))
-        message, _, source = text.partition(" Get it from ")
+        message, _, source = str(error).partition(" Get it from ")
         return message, f"get it from {source}" if source else None
     if isinstance(error, OSError) and error.strerror:
         return _system_message(error), HINTS.get(error.errno or 0)
@@ -125,30 +122,24 @@ def _usage_message(error: Any, verb: Any) -> str:
 
 def options_of(verb: Any) -> list[str]:
     """Return the options of a verb, long and short, with those of the ranker that is named."""
-    if verb is None:
-        return []
+    return [option for param in _params(verb) for option in param.opts if option[0] == "-"]
+
+
+def _params(verb: Any) -> Iterator[click.Parameter]:
     from plackett.cli.shared.rankers import RankerCommand, options_of, ranker_in
 
-    own = options_of(ranker_in(sys.argv[1:]) or "linear") if isinstance(verb, RankerCommand) else []
-    return [option for param in [*verb.params, *own] for option in param.opts if option[0] == "-"]
+    yield from () if verb is None else verb.params
+    if isinstance(verb, RankerCommand):
+        yield from options_of(ranker_in(sys.argv[1:]) or "linear")
 
 
-def _in_options(message: str, verb: Any) -> str:
-    """Replace parameters of Python by the options of a verb."""
-    known = options_of(verb)
-    words = sys.argv[1:]
-    typed = {word.partition("=")[0]: option for option, word in itertools.pairwise(words) if option in known}
-
-    def as_option(found: re.Match) -> str:
-        name, value = found["name"], found["value"].strip("'\"")
-        option = OPTION_OF.get(name, f"--{name.replace('_', '-')}")
-        if name in typed:  # --set l2=1, --grid l2=1,2
-            return f"{typed[name]} {name}={value}"
-        return f"{option} {value}" if option in known else found[0]
-
-    message = QUOTED.sub(as_option, FIRST.sub(as_option, message))
-    message = re.sub(r"^(--?[\w-]+ \S+); ", r"\1: ", message)  # --l2 -1: it must be at least 0
-    for name, option in OPTION_OF.items():
-        if option in known:
-            message = re.sub(rf"(?<![\w./\\'\"-]){name}(?![\w./\\'\"-])", option, message)
-    return message
+def _typed(name: str, value: object, verb: Any) -> str | None:
+    """Return the option that set a parameter, with its value; None for a parameter that the user did not set."""
+    words = [word.partition("=")[0] for word in sys.argv[1:]]
+    for option, word in itertools.pairwise(words):
+        if word == name and option[:1] == "-":  # --set l2=1, --grid l2=1,2
+            return f"{option} {name}={value}"
+    for param in _params(verb):
+        if param.name == name and set(param.opts) & set(words):
+            return f"{max(param.opts, key=len)} {value}"
+    return None

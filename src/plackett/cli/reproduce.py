@@ -49,8 +49,9 @@ def reproduce(
     from plackett._tables import Column, Table
     from plackett.cli.shared import inputs, output, parameters
     from plackett.reproductions.base import Job, results, rows_table, summary
+    from plackett.validation import check_seed
 
-    parameters.check_seed(seed)
+    check_seed(seed, "seed")  # before the data are read
     with parameters.usage_errors():
         found = reproductions.paper(paper)
     if data is not None:

@@ -43,14 +43,14 @@ METHODS = ("grid", "random", "optuna")  # those of select, whose module is slow 
 )  # fmt: skip
 @SETTINGS_OPTION
 @option("--validation", metavar="DATA", help="Validation lists.")
-@option("--folds", "--cv", "folds", type=int, help="Or cross-validate on DATA.", show_default="5")
+@option("--folds", "--cv", "n_splits", type=click.IntRange(min=2), help="Or cross-validate on DATA.", show_default="5")
 @measures_option("Measure for selection.", "ndcg@10")
 @CONVENTION
 @option(
     "--method", metavar="NAME", default="grid", complete=completion.of_names(METHODS),
     help=f"{', '.join(METHODS[:-1])} or {METHODS[-1]}.",
 )  # fmt: skip
-@option("--trials", type=int, help="Trials of random and optuna.", show_default="20")
+@option("--trials", "n_trials", type=click.IntRange(min=1), help="Trials of random and optuna.", show_default="20")
 @option("-o", "--model", metavar="FILE", help="Model file of the best candidate.")
 @option("--folder", metavar="DIR", help="Store fits, so that a run can resume.")
 @SEED
@@ -64,11 +64,11 @@ def tune(
     grid: list[str],
     settings: list[str],
     validation: str | None,
-    folds: int | None,
+    n_splits: int | None,
     metrics: Any,
     convention: str,
     method: str,
-    trials: int | None,
+    n_trials: int | None,
     model: str | None,
     folder: str | None,
     seed: int,
@@ -78,19 +78,16 @@ def tune(
     quiet: bool,
 ) -> None:
     """Evaluate candidate hyperparameters on held-out queries, and save the best."""
-    if validation is not None and folds is not None:
+    if validation is not None and n_splits is not None:
         raise click.BadParameter("give either --validation or --folds.")
-    if folds is not None and folds < 2:
-        raise click.BadParameter(f"--folds {folds}: it must be at least 2.")
-    if trials is not None and trials < 1:
-        raise click.BadParameter(f"--trials {trials}: it must be at least 1.")
     if data.count("-") + (validation == "-") > 1:
         raise click.BadParameter("standard input (-) can be used for one file only.")
 
-    from plackett.cli.shared import inputs, models, output, parameters
+    from plackett.cli.shared import inputs, models, output
     from plackett.evaluation.select.selection import BEST
+    from plackett.validation import check_seed
 
-    parameters.check_seed(seed)
+    check_seed(seed, "seed")  # before the data are read
     if model is not None:
         models.check_target(model)
     if folder is not None:
@@ -100,7 +97,7 @@ def tune(
         inputs.check_data([validation])
     contestant = _contestant(ranker, grid, settings, preparation)
     metric = metrics if isinstance(metrics, str) else ",".join(metrics)
-    n_candidates = _check_search(contestant, metric, convention, method, trials, seed)
+    n_candidates = _check_search(contestant, metric, convention, method, n_trials, seed)
     if model is not None:
         _check_can_be_saved(contestant)
 
@@ -109,8 +106,8 @@ def tune(
         output.note(note)
 
     search = {
-        "metric": metric, "convention": convention, "method": method, "n_trials": trials, "random_state": seed,
-        "folder": folder, "cv": folds,
+        "metric": metric, "convention": convention, "method": method, "n_trials": n_trials, "random_state": seed,
+        "folder": folder, "cv": n_splits,
     }  # fmt: skip
     found = _search(contestant, queries, held_back, search, n_candidates, is_quiet=quiet)
     if model is not None:

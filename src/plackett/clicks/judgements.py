@@ -18,7 +18,7 @@ from plackett.clicks.pairs import Pairs
 from plackett.data.queries import Queries
 from plackett.data.text_column import as_str_array
 from plackett.data.trec.qrels import Qrels
-from plackett.exceptions import DataWarning, warn
+from plackett.exceptions import DataWarning, ParameterError, warn
 from plackett.validation import check_choice, check_number, count_of
 
 if TYPE_CHECKING:
@@ -211,10 +211,10 @@ def judge(
     check_number(min_impressions, "min_impressions", least=0)
     check_number(min_evidence, "min_evidence", least=0)
     if not 0 < check_number(level, "level") < 1:
-        raise ValueError(f"level={level}; it must be between 0 and 1.")
+        raise ParameterError("level", level, "it must be between 0 and 1.")
     given, n_grades = (None, int(grades)) if isinstance(grades, (int, np.integer)) else (_checked_cuts(grades), 0)
     if given is None and n_grades < 2:
-        raise ValueError(f"grades={grades}; at least 2 are needed.")
+        raise ParameterError("grades", grades, "at least 2 are needed.")
 
     posterior = model.posterior()
     if by == SATISFACTION:
@@ -316,7 +316,7 @@ def _product(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 def _checked_cuts(grades: Sequence[float]) -> np.ndarray:
     cuts = np.asarray(grades, dtype=np.float64)
     if cuts.ndim != 1 or not cuts.size or not ((cuts > 0) & (cuts < 1)).all() or (np.diff(cuts) <= 0).any():
-        raise ValueError(f"grades={grades!r}; a number of grades, or rising cut points between 0 and 1, are needed.")
+        raise ParameterError("grades", grades, "a number of grades, or rising cut points between 0 and 1, are needed.")
     return cuts
 
 

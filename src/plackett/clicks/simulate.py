@@ -18,6 +18,7 @@ from plackett.clicks.users import User, get_user
 from plackett.data.grouping import ranked_rows
 from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn
+from plackett.exceptions import ParameterError
 from plackett.storage.container import write_container
 from plackett.validation import check_number, check_positive_int, check_scores, check_seed
 
@@ -89,7 +90,7 @@ def simulate_clicks(
     n_sessions, k = check_positive_int(n_sessions, "n_sessions"), check_positive_int(k, "k")
     share, seed = check_number(random_share, "random_share", least=0), check_seed(random_state)
     if share > 1:
-        raise ValueError(f"random_share={share:g}; it must be at most 1.")
+        raise ParameterError("random_share", share, "it must be at most 1.")
     if queries.y is None:
         raise ValueError("queries has no labels; simulated users click by them.")
     grouped = queries.grouped

@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 
 from plackett import _native
 from plackett._threads import map_blocks
+from plackett.exceptions import ParameterError
 from plackett.validation import check_not_masked, check_number, check_positive_int
 
 ALWAYS_EXACT = 12  # queries that differ: all 2**12 sign patterns are enumerated for any n_draws
@@ -221,7 +222,7 @@ def bootstrap_columns(
     """
     level = check_number(level, "level", above=0.0)
     if level >= 1.0:
-        raise ValueError(f"level={level:g}; it must be between 0 and 1, such as 0.95.")
+        raise ParameterError("level", level, "it must be between 0 and 1, such as 0.95.")
     n_draws = check_positive_int(n_draws, "n_draws")
     seed = _seed(random_state)
     ends = np.full((2, differences.shape[1]), np.nan)

@@ -17,6 +17,7 @@ from plackett.data.grouping import group_rows
 from plackett.data.judged import Columns, as_judged, check_no_columns
 from plackett.data.queries import Queries
 from plackett.evaluation.letor_folds import LetorFolds
+from plackett.exceptions import ParameterError
 from plackett.validation import check_positive_int, count_of, plain
 
 __all__ = ["Fold", "LetorFolds", "QueryKFold", "as_folds", "check_folds", "with_validation"]
@@ -104,11 +105,10 @@ class QueryKFold(BaseCrossValidator):
         """Return the part, counted from 0, of each of the queries with these ids."""
         n_splits = check_positive_int(self.n_splits, "n_splits")
         if n_splits < 2:
-            raise ValueError("n_splits=1; at least 2 parts are needed, one to train on and one to test on.")
+            raise ParameterError("n_splits", 1, "at least 2 parts are needed, one to train on and one to test on.")
         if ids.size < n_splits:
-            raise ValueError(
-                f"{count_of(ids.size, 'query', 'queries')} cannot be divided into {n_splits} parts. Lower n_splits, "
-                "the number of folds."
+            raise ParameterError(
+                "n_splits", n_splits, f"{count_of(ids.size, 'query', 'queries')} cannot be divided into so many parts."
             )
         order = np.arange(ids.size)
         if self.shuffle:

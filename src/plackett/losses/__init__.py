@@ -131,7 +131,7 @@ def get_loss(loss: Any) -> Loss:
     if callable(getattr(loss, "value_and_slope", None)):
         return own.OwnLoss(loss)
     advice = f"; choose one of {', '.join(loss_names())}, or pass an object with value_and_slope."
-    raise unknown_name(f"loss={loss!r} is not known", advice, loss, loss_names())
+    raise unknown_name("loss", loss, advice, loss_names())
 
 
 def linear_form(loss: Any) -> Loss:

@@ -221,5 +221,5 @@ def get_convention(name: str | Convention) -> Convention:
         return name
     if name not in CONVENTIONS:
         advice = f"; choose one of {', '.join(CONVENTIONS)}."
-        raise unknown_name(f"convention={name!r} is not known", advice, name, CONVENTIONS)
+        raise unknown_name("convention", name, advice, CONVENTIONS)
     return CONVENTIONS[name]

@@ -16,6 +16,7 @@ from sklearn.metrics.pairwise import kernel_metrics, manhattan_distances, pairwi
 from sklearn.utils import check_random_state
 
 from plackett._lazy import importing
+from plackett.exceptions import ParameterError
 from plackett.scorers.linear import LinearScorer
 from plackett.validation import check_choice, check_csr, check_number, count_of, is_sparse, plain
 
@@ -117,7 +118,7 @@ def settle_gamma(gamma: Any, kernel: Any, X: Any) -> float:
     if not isinstance(gamma, str):
         return check_number(gamma, "gamma", above=0.0)
     if gamma not in ("scale", "median"):
-        raise ValueError(f"gamma={plain(gamma)!r}; it must be a number above 0, None, 'scale' or 'median'.")
+        raise ParameterError("gamma", plain(gamma), "it must be a number above 0, None, 'scale' or 'median'.")
     width = _variance(X) * X.shape[1] if gamma == "scale" else _median_distance(X, kernel)
     return 1.0 / width if width > 0 else 1.0 / X.shape[1]
 

@@ -72,4 +72,4 @@ def get_solver(solver: Any) -> Solver:
         raise ValueError(f"solver={solver.__name__} is a class; pass an object: solver={solver.__name__}().")
     names = ["auto", *_BY_NAME]
     advice = f"; choose {', '.join(names)}, or pass a Solver object."
-    raise unknown_name(f"solver={solver!r} is not known", advice, solver, names)
+    raise unknown_name("solver", solver, advice, names)

@@ -459,7 +459,7 @@ def test_one_order_of_every_query_is_noted(log, scores):
 
 
 MISTAKES = [
-    ({"propensities": None}, "estimator='ips' needs propensities"),
+    ({"propensities": None}, "the estimator 'ips' needs propensities"),
     ({"propensities": THETA[:3]}, "propensities for 3 ranks but lists of up to 5 documents. Cut the lists"),
     ({"propensities": [1, 0.5, math.nan, 0.2, math.nan]}, r"ranks 3 and 5 is not known \(NaN\)"),
     ({"propensities": [1, 0.5, 0.3, 0.2, 0]}, "rank 5 is not above 0"),

@@ -66,7 +66,7 @@ def test_settings_are_those_of_scikit_learn_in_the_order_of_the_grid():
         ({"l3": [1]}, "LinearRanker has no parameter 'l3'; it has .*l2"),
         ({"loss__q": [1]}, "LinearRanker has no parameter 'loss__q'"),
         ({"l2": []}, "l2 has no values"),
-        ({"l2": 1.0}, 'l2 must be a list of values, not 1.0. Distributions need method="random"'),
+        ({"l2": 1.0}, "l2 must be a list of values, not 1.0. Distributions need the method random"),
         ({"loss": "listmle"}, "loss must be a list of values, not 'listmle'"),
         (["l2"], "grid must be a dict such as"),
         ([], "grid must be a dict such as"),
@@ -264,7 +264,7 @@ def test_optuna_fits_no_setting_twice_and_learns_from_failures(parts):
     ("method", "grid", "options", "match"),
     [
         ("grid", {"l2": loguniform(1e-3, 1)}, {}, "l2 must be a list of values, not a distribution"),
-        ("grid", {"l2": [1]}, {"n_trials": 3}, 'n_trials needs method="random"'),
+        ("grid", {"l2": [1]}, {"n_trials": 3}, "n_trials=3; random and optuna have trials"),
         ("random", {"l2": 0.5}, {}, "l2 must be a list of values or a distribution"),
         ("random", {"l2": [1]}, {"n_trials": 0}, "n_trials=0"),
         ("random", {"l3": [1]}, {}, "no parameter 'l3'"),

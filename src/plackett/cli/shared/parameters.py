@@ -19,11 +19,11 @@ TAKES_FEATURES = ("query_features", "base_column")
 @contextlib.contextmanager
 def usage_errors() -> Iterator[None]:
     """Turn errors about values of options into usage errors with the same message."""
-    from plackett.exceptions import UnknownNameError
+    from plackett.exceptions import ParameterError, UnknownNameError
 
     try:
         yield
-    except UnknownNameError:
+    except (ParameterError, UnknownNameError):
         raise
     except (TypeError, ValueError) as error:
         raise click.BadParameter(str(error)) from error
@@ -132,14 +132,6 @@ def _distribution(text: str, where: str) -> Any:
     if type(low) is int and type(high) is int:
         return randint(low, high + 1)
     return uniform(low, high - low)
-
-
-def check_seed(seed: int, option: str = "--seed") -> None:
-    """Raise for a seed that is too large, before any data are read."""
-    from plackett.validation import check_seed as check
-
-    with usage_errors():
-        check(seed, option)
 
 
 def check_values(estimator: Any) -> None:

@@ -16,7 +16,7 @@ from plackett.clicks.propensities.counts import Counts, count_pairs
 from plackett.clicks.propensities.estimate import as_propensities
 from plackett.clicks.propensities.propensities import Propensities
 from plackett.data.queries import Queries
-from plackett.exceptions import DataWarning, warn
+from plackett.exceptions import DataWarning, ParameterError, warn
 from plackett.storage.mapped import take_rows
 from plackett.validation import check_choice, check_number, check_positive_int, check_seed, count_of
 
@@ -155,7 +155,7 @@ def _checked_clip(clip: float | None, method: str, n_sessions: int) -> float:
     if clip is None:
         return min(1.0, CLIP_OF_DR / n_sessions**0.5) if method == "dr" else 0.0
     if check_number(clip, "clip", least=0) > 1:
-        raise ValueError(f"clip={clip:g}; propensities are at most 1.")
+        raise ParameterError("clip", clip, "propensities are at most 1.")
     return float(clip)
 
 

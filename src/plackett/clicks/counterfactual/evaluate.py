@@ -33,6 +33,7 @@ from plackett.clicks.log import ClickLog
 from plackett.clicks.propensities.counts import Counts, count_pairs, session_keys
 from plackett.clicks.propensities.estimate import METHODS, as_propensities
 from plackett.clicks.propensities.propensities import GIVEN
+from plackett.exceptions import ParameterError
 from plackett.validation import check_choice, check_number, check_scores, check_seed, count_of
 
 MOST_CLIPPED = 0.1  # by default
@@ -143,7 +144,7 @@ def evaluate_from_clicks(
     check_choice(estimator, "estimator", (*BY_POSITION, *BY_LOGGING))
     seed = check_seed(random_state)
     if not 0 < check_number(level, "level") < 1:
-        raise ValueError(f"level={level}; it must be between 0 and 1.")
+        raise ParameterError("level", level, "it must be between 0 and 1.")
     if not len(log):
         raise ValueError("the log has no sessions.")
     is_dict = isinstance(ranker, Mapping)
@@ -237,8 +238,8 @@ def _bias(
     notes = []
     if propensities is None:
         raise ValueError(
-            f"estimator={estimator!r} needs propensities: those of estimate_propensities, or from an experiment, or a "
-            f"method for this log ({', '.join(METHODS)})."
+            f"the estimator {estimator!r} needs propensities: those of estimate_propensities, or from an experiment, "
+            f"or a method for this log ({', '.join(METHODS)})."
         )
     found = as_propensities(propensities, log, level=None)
     if found.method != GIVEN:

@@ -10,6 +10,7 @@ import numpy as np
 
 from plackett._tables import aligned, json_value
 from plackett.evaluation.betting import Tally, values_needed
+from plackett.exceptions import ParameterError
 from plackett.validation import check_number
 
 UNDECIDED, EQUAL = "undecided", "no difference that matters"
@@ -95,7 +96,7 @@ class Preference:
 def preference_of(tally: Tally, first: str, second: str, *, level: float, margin: float | None) -> Preference:
     """Return the preference in the values of units."""
     if not 0 < check_number(level, "level") < 1:
-        raise ValueError(f"level={level:g}; it must lie between 0 and 1.")
+        raise ParameterError("level", level, "it must lie between 0 and 1.")
     if margin is not None:
         check_number(margin, "margin", above=0)
     lower, upper, counts = tally.bounds()
@@ -160,7 +161,7 @@ def sessions_needed(
         )
     for name, value in (("power", power), ("level", level)):
         if not 0 < check_number(value, name) < 1:
-            raise ValueError(f"{name}={value:g}; it must lie between 0 and 1.")
+            raise ParameterError(name, value, "it must lie between 0 and 1.")
     shares = np.array([(1 - ties + size) / 2, (1 - ties - size) / 2, ties])
     needed = values_needed(np.array([1.0, -1.0, 0.0]), shares, level=level, power=power, anytime=anytime)
     return float(needed if math.isinf(needed) else math.ceil(needed / rate))

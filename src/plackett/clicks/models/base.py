@@ -18,7 +18,7 @@ from plackett.clicks.models.ascent import LEAST
 from plackett.clicks.models.collapse import session_blocks
 from plackett.clicks.models.priors import Prior, fitted_posterior, posterior_of, start_prior
 from plackett.clicks.pairs import Pairs
-from plackett.exceptions import ConvergenceWarning, DataWarning, warn
+from plackett.exceptions import ConvergenceWarning, DataWarning, ParameterError, warn
 from plackett.storage import models
 from plackett.validation import check_number, check_positive_int, check_seed
 
@@ -241,7 +241,7 @@ class ClickModel(Parameters, ABC):
             from scipy.special import betaincinv
 
         if not 0 < check_number(level, "level") < 1:
-            raise ValueError(f"level={level}; it must be between 0 and 1.")
+            raise ParameterError("level", level, "it must be between 0 and 1.")
         yes, no = self.posterior().T
         ends = [betaincinv(yes, no, chance) for chance in ((1 - level) / 2, (1 + level) / 2)]
         return np.stack(ends, axis=1)

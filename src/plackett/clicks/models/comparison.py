@@ -15,7 +15,7 @@ from plackett.clicks.log import ClickLog
 from plackett.clicks.models.base import ClickModel
 from plackett.clicks.models.registry import get_click_model
 from plackett.evaluation.significance import Interval, holm
-from plackett.exceptions import ConvergenceWarning, warn
+from plackett.exceptions import ConvergenceWarning, ParameterError, warn
 from plackett.validation import check_choice, check_number, check_positive_int, check_seed
 
 GROUPS = 2_000  # random groups of sessions, or of queries, that are resampled as one
@@ -224,11 +224,11 @@ def compare_click_models(
     check_choice(by, "by", ("session", "query"))
     check_positive_int(n_draws, "n_draws")
     if not 0 < check_number(level, "level") < 1:
-        raise ValueError(f"level={level}; it must be between 0 and 1.")
+        raise ParameterError("level", level, "it must be between 0 and 1.")
     unit = np.arange(len(log)) if by == "session" else np.unique(log.session_query, return_inverse=True)[1]
     n_units = int(unit.max(initial=-1)) + 1
     if check_positive_int(cv, "cv") < 2 or cv > n_units:
-        raise ValueError(f"cv={cv}; it must be from 2 to the number of {_PLURAL[by]}, {n_units:,}.")
+        raise ParameterError("cv", cv, f"it must be from 2 to the number of {_PLURAL[by]}, {n_units:,}.")
     rng = np.random.default_rng(check_seed(random_state))
     order = rng.permutation(n_units)
     place = np.empty(n_units, dtype=np.int64)
@@ -262,7 +262,7 @@ def _named(models: Any) -> dict[str, ClickModel]:
         list(models.items()) if isinstance(models, Mapping) else [(getattr(one, "name", one), one) for one in models]
     )
     if isinstance(models, str) or not items:
-        raise ValueError(f"models={models!r}; a list of names or models is needed.")
+        raise ParameterError("models", models, "a list of names or models is needed.")
     named: dict[str, ClickModel] = {}
     for name, model in items:
         if name in named:

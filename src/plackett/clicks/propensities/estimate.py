@@ -25,7 +25,7 @@ from plackett.clicks.propensities.em import (
 )
 from plackett.clicks.propensities.harvesting import harvested, randomised, swapped
 from plackett.clicks.propensities.propensities import Propensities
-from plackett.exceptions import ConvergenceWarning, DataWarning, warn
+from plackett.exceptions import ConvergenceWarning, DataWarning, ParameterError, warn
 from plackett.validation import check_choice, check_number, check_positive_int, check_seed
 
 TRUST_SHOWN = 50  # impressions that a pair needs for "trust"; fewer say too little about its relevance
@@ -113,7 +113,7 @@ def estimate_propensities(
     """
     check_choice(method, "method", METHODS)
     if level is not None and not 0 < check_number(level, "level") < 1:
-        raise ValueError(f"level={level}; it must be between 0 and 1, or None.")
+        raise ParameterError("level", level, "it must be between 0 and 1, or None.")
     if check_positive_int(n_groups, "n_groups") < 2:
         raise ValueError("n_groups=1; a jackknife needs at least 2 groups.")
     check_positive_int(max_iter, "max_iter")

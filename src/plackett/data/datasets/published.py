@@ -418,7 +418,7 @@ def _not_found(
             looked += f" Found, but without these files: {', '.join(there)}."
     home = root if root is not None else Path("DATA")
     advice = f"Get it from {dataset.source} and copy its files to {home / dataset.folders[0]}"
-    pointer = f"; then pass folder={str(home)!r} or set {VARIABLE} to it."
+    pointer = f"; then set {VARIABLE} to {str(home)!r}, or pass it as folder."
     other = _other_version(dataset, folder, parts)
     hint = f" version={other!r} is available." if other else ""
     return DatasetNotFoundError(f"{label} was not found: {looked}{hint} {advice}{pointer} ({dataset.licence})")

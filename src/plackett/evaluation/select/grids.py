@@ -126,7 +126,7 @@ def candidates_of(estimator: Any, grid: Grid | None) -> list[dict[str, Any]]:
                 given = "a distribution" if hasattr(values, "rvs") else repr(values)
                 raise ValueError(
                     f"grid: {name} must be a list of values, not {given}. "
-                    'Distributions need method="random" or method="optuna".'
+                    "Distributions need the method random or optuna."
                 )
         check_names(estimator, part)
         candidates += [dict(zip(part, values, strict=True)) for values in itertools.product(*part.values())]

@@ -10,6 +10,7 @@ from typing import Any
 from plackett._lazy import importing
 from plackett._optional import import_optional
 from plackett.evaluation.select.grids import Grid, candidates_of, check_names, is_list, parts_of
+from plackett.exceptions import ParameterError
 from plackett.metrics.measure import Measure
 from plackett.validation import check_choice, check_positive_int, plain
 
@@ -103,7 +104,7 @@ def search_candidates(
     check_choice(method, "method", METHODS)
     if method == "grid":
         if n_trials is not None:
-            raise ValueError('n_trials needs method="random" or method="optuna"; method="grid" tries the whole grid.')
+            raise ParameterError("n_trials", n_trials, "random and optuna have trials; grid tries the whole grid.")
         return FixedCandidates(candidates_of(estimator, grid))
     n_trials = DEFAULT_TRIALS if n_trials is None else check_positive_int(n_trials, "n_trials")
     parts = parts_of(grid)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from plackett import _native
 from plackett._lazy import importing
 from plackett.data.queries import Queries
+from plackett.exceptions import ParameterError
 from plackett.rankers.refinement.base import Refiner, dense_rows, map_queries
 from plackett.rankers.refinement.judgements import Judgements
 from plackett.rankers.refinement.weak_learners import (
@@ -60,7 +61,7 @@ class BoostedRefiner(Refiner):
     def _check_parameters(self) -> None:
         check_positive_int(self.n_rounds, "n_rounds")
         if check_number(self.eta, "eta", least=0.0) > 1.0:
-            raise ValueError(f"eta={plain(self.eta)!r}; it must be between 0 and 1.")
+            raise ParameterError("eta", plain(self.eta), "it must be between 0 and 1.")
         if self.confidence is not None:
             check_number(self.confidence, "confidence", least=0.0)
         is_number = self.sample_size is not None and self.sample_size != "paper"
@@ -72,7 +73,7 @@ class BoostedRefiner(Refiner):
             return
         is_estimator = hasattr(self.estimator, "fit") and hasattr(self.estimator, "predict")
         if not is_estimator or isinstance(self.estimator, (type, RegressorMixin)):
-            raise ValueError(f"estimator={self.estimator!r}; it must be a classifier of scikit-learn or None.")
+            raise ParameterError("estimator", self.estimator, "it must be a classifier of scikit-learn or None.")
         if self.sample_size is None and not takes_weights(self.estimator):
             raise ValueError(
                 f"{type(self.estimator).__name__} takes no sample_weight; sample_size='paper' trains it on a sample "
