@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 import plackett as pk
-from plackett.apps.access.server import open_port
+from plackett.apps.access.server import open_ports
 from plackett.apps.serve.models import ModelSpec, ModelTable, load_model
 from plackett.apps.serve.server import run_service
 from plackett.apps.serve.service import Service
@@ -63,9 +63,9 @@ def main() -> None:
     model = load_model(ModelSpec(name, None, path))
     if name in SCORES:
         model = replace(model, scorer=replace(model.scorer, model=PeerScores(name, path)))
-    listener = open_port("127.0.0.1", 0)
-    print(f"port {listener.getsockname()[1]}", flush=True)
-    run_service(Service(ModelTable([model]), ServingSettings(poll=0.0, workers=workers)), listener)
+    listeners = open_ports("127.0.0.1", 0, workers)
+    print(f"port {listeners[0].getsockname()[1]}", flush=True)
+    run_service(Service(ModelTable([model]), ServingSettings(poll=0.0, workers=workers)), listeners)
 
 
 if __name__ == "__main__":

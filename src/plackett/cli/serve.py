@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 from typing import TYPE_CHECKING, Any
@@ -71,7 +72,7 @@ def serve(
 
     for package in ("starlette", "uvicorn", "pydantic", "prometheus_client"):
         import_optional(package, extra="web", needed_for="plackett serve")
-    from plackett.apps.access.server import address_of, open_port
+    from plackett.apps.access.server import address_of, open_ports
     from plackett.apps.serve.log import prepare_log
     from plackett.apps.serve.models import ModelSpec, ModelTable, load_model
     from plackett.apps.serve.server import run_service
@@ -94,7 +95,8 @@ def serve(
     inputs.check_exists(*(spec.path for spec in specs))
     if log is not None:  # before the workers start, which would fail one by one
         prepare_log(log)
-    with open_port(settings.host, settings.port) as listener:
+    with contextlib.ExitStack() as stack:
+        listeners = [stack.enter_context(one) for one in open_ports(settings.host, settings.port, settings.workers)]
         service = Service(ModelTable(map(load_model, specs)), settings)
         _warn_of_same_models(service)
         for model in service.table:
@@ -103,9 +105,9 @@ def serve(
             output.note("plain HTTP: the token is sent unencrypted; anyone who can read the traffic can use it")
         if server.token is None and settings.token is not None:
             output.note(f"The token is {settings.token}")
-        address = address_of(listener, settings).partition("?")[0]
+        address = address_of(listeners[0], settings).partition("?")[0]
         output.note(f"Serving at {address} (stop it with Ctrl-C)")
-        run_service(service, listener)
+        run_service(service, listeners)
 
 
 def _interleaving(names: str | None, options: dict[str, Any]) -> InterleaveSettings | None:

@@ -1,13 +1,15 @@
 """Servers: ports and addresses."""
 
+import contextlib
 import socket
+import sys
 
 import pytest
 
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
-from plackett.apps.access.server import address_of, next_free_port, open_port
+from plackett.apps.access.server import address_of, next_free_port, open_port, open_ports
 from plackett.apps.access.settings import ServerSettings, is_loopback
 
 TOKEN = "a-token-that-is-long-enough"
@@ -20,6 +22,27 @@ def test_a_port_that_is_taken_names_one_that_is_free():
             open_port("127.0.0.1", port)
         free = int(str(found.value).split("--port ")[1].split(",")[0])
         assert free == next_free_port("127.0.0.1", port + 1) > port
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere workers share one socket")
+def test_connections_are_spread_over_the_workers_and_a_second_server_is_refused():
+    with contextlib.ExitStack() as stack:
+        listeners = [stack.enter_context(one) for one in open_ports("127.0.0.1", 0, 3)]
+        port = listeners[0].getsockname()[1]
+        for _ in range(90):
+            stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+        counts = []
+        for listener in listeners:
+            listener.setblocking(False)
+            accepted = []
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    accepted.append(stack.enter_context(listener.accept()[0]))
+            counts.append(len(accepted))
+        assert sum(counts) == 90
+        assert min(counts) >= 5  # 30 are expected
+        with pytest.raises(OSError, match="is in use"):
+            open_port("127.0.0.1", port)
 
 
 @pytest.mark.parametrize(

@@ -215,6 +215,7 @@ def test_workers_swap_models_are_replaced_and_stop_with_their_parent(folder, ran
         wait_for(lambda: served.events(f"Child process [{children[0]}] died"))
         assert Client(served.port).rank()[1]["ranking"] == expected
         wait_for(lambda: len(children_of(served)) == 2)
+        assert all(Client(served.port).rank()[1]["ranking"] == expected for _ in range(12))  # each has its socket again
         assert Client(served.port).ask("GET", "/metrics")[1].startswith("# Counters of one of several workers.")
         children = children_of(served)
         served.process.kill()

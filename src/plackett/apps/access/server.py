@@ -6,6 +6,7 @@ import errno
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -23,21 +24,39 @@ BACKLOG = 256  # connections that are not accepted yet
 
 def open_port(host: str, port: int) -> socket.socket:
     """Return a listening socket; raise an OSError with advice, such as the next free port."""
+    return open_ports(host, port, 1)[0]
+
+
+def open_ports(host: str, port: int, n_processes: int) -> list[socket.socket]:
+    """Return a listening socket for each process, all at the same port; raise an OSError with advice.
+
+    Linux spreads new connections over them. With one shared socket, the fastest process would take most connections,
+    and clients keep them. On other systems, all processes share one socket.
+    """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except socket.gaierror:
         raise OSError(f"the host {host!r} is unknown; use 127.0.0.1 for this machine.") from None
+    n = n_processes if sys.platform.startswith("linux") else 1
     # asyncio disables Nagle's algorithm, which delays responses by 40 ms, only if the protocol is given
-    listener = socket.socket(family, kind, protocol)
+    listeners = [socket.socket(family, kind, protocol) for _ in range(n)]
     try:
-        if os.name == "posix":  # elsewhere two servers could share a port
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # reuse the port of a server that just ended
-        listener.bind(address)
-        listener.listen(BACKLOG)
+        for listener in listeners:
+            if os.name == "posix":  # elsewhere two servers could share a port
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # of a server that has just ended
+            if listener is not listeners[0]:
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            listener.bind(address)
+            if n > 1:  # not before the first is bound, or a second server could share the port
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            address = listener.getsockname()
+        for listener in listeners:  # after all are bound: sockets of accepted connections would be in the way
+            listener.listen(BACKLOG)
     except OSError as error:
-        listener.close()
+        for listener in listeners:
+            listener.close()
         raise OSError(_port_error(error, host, port)) from None
-    return listener
+    return listeners * (n_processes // n)
 
 
 def _port_error(error: OSError, host: str, port: int) -> str:

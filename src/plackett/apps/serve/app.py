@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import signal
 import threading
@@ -21,6 +22,7 @@ from starlette.routing import Route
 
 from plackett.apps.access.error_responses import EXCEPTION_HANDLERS
 from plackett.apps.access.errors import RequestError
+from plackett.apps.serve.logs import log_event
 from plackett.apps.serve.middleware import ServingMiddleware
 from plackett.apps.serve.openapi import describe
 from plackett.apps.serve.ranking import Ranked, answer, rank
@@ -60,6 +62,7 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
     service.open_log()
     tasks = [asyncio.create_task(_every(SYNC, service.sync_log))]
     if settings.poll:
+        service.look()  # a worker that replaces another one starts with the models of its parent
         tasks.append(asyncio.create_task(_every(settings.poll, service.look)))
     if settings.workers > 1:
         _stop_with_parent()
@@ -73,8 +76,11 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
 
 async def _every(seconds: float, work: Callable[[], None]) -> None:
     while True:
-        await asyncio.to_thread(work)
         await asyncio.sleep(seconds)
+        try:
+            await asyncio.to_thread(work)
+        except Exception as error:  # such as a lack of memory; the next time may succeed
+            log_event(f"{work.__name__} failed", logging.ERROR, error=str(error) or type(error).__name__)
 
 
 def _stop_with_parent() -> None:

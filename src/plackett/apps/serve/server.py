@@ -7,6 +7,7 @@ import math
 import socket
 from functools import partial
 
+import uvicorn
 from starlette.applications import Starlette
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
@@ -21,18 +22,18 @@ from plackett.apps.serve.settings import ServingSettings
 UNRESPONSIVE = 30  # seconds after which a worker is replaced
 
 
-def run_service(service: Service, listener: socket.socket) -> None:
-    """Serve until SIGTERM or Ctrl-C; running requests are answered before it returns."""
+def run_service(service: Service, listeners: list[socket.socket]) -> None:
+    """Serve with a process per socket until SIGTERM or Ctrl-C; running requests are answered before it returns."""
     settings = service.settings
     timeout = math.ceil(settings.seconds) + 1
     config = partial(server_config, workers=settings.workers, log_config=None, timeout_graceful_shutdown=timeout)
     start_logging()
     if settings.workers == 1:
-        run_server(config(create_app(service)), listener)
+        run_server(config(create_app(service)), listeners[0])
     else:
         logging.getLogger("uvicorn").setLevel(logging.INFO)  # tells when a worker is replaced
         app = partial(worker_app, list(service.table), settings)
-        workers = Workers(config(app, factory=True, timeout_worker_healthcheck=UNRESPONSIVE), [listener])
+        workers = Workers(config(app, factory=True, timeout_worker_healthcheck=UNRESPONSIVE), listeners)
         workers.run()
         if any(process.exitcode == STARTUP_FAILURE for process in workers.processes):
             raise OSError("a worker could not start; the lines above give the reason.")
@@ -40,11 +41,30 @@ def run_service(service: Service, listener: socket.socket) -> None:
 
 
 class Workers(Multiprocess):
-    """uvicorn's supervisor, which accepts no new connections while its workers end."""
+    """uvicorn's supervisor, with a listening socket for each worker."""
+
+    def __init__(self, config: uvicorn.Config, listeners: list[socket.socket]):
+        self._listeners = listeners
+        super().__init__(config, [])
+
+    @property
+    def sockets(self) -> list[socket.socket]:
+        """The socket of the worker that starts next, which replaces the first one that has ended."""
+        are_running = [worker.process.is_alive() for worker in self.processes]
+        return [self._listeners[[*are_running, False].index(False)]]
+
+    @sockets.setter
+    def sockets(self, sockets: list[socket.socket]) -> None:
+        """Ignore the sockets that uvicorn would pass to each worker."""
+
+    def ignore(self) -> None:
+        """Ignore signals that change the number of workers, which would leave sockets without one."""
+
+    handle_hup = handle_ttin = handle_ttou = ignore
 
     def terminate_all(self) -> None:
         """Close the port, and ask the workers to end."""
-        for listener in self.sockets:  # or new connections would wait for an answer
+        for listener in self._listeners:  # or new connections would wait for an answer
             listener.close()
         super().terminate_all()
 
