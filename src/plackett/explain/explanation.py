@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,7 +43,7 @@ class Difference(NamedTuple):
 class Records(ABC):
     """What can be written as CSV and as a data frame, with a line for each record."""
 
-    _columns: Sequence[str]
+    _columns: Any
 
     @abstractmethod
     def _records(self) -> Iterable[Sequence[Any]]:
@@ -210,7 +210,7 @@ class Explanation(Records):
         return None if self.docid is None else str(plain(self.docid[place]))
 
     @property
-    def _columns(self) -> list[str]:  # type: ignore[override]
+    def _columns(self) -> list[str]:
         names = ["docid"] if self.docid is not None else []
         return ["row", "qid", *names, "score", "baseline", *Contribution._fields]
 
@@ -256,7 +256,7 @@ class PairExplanation(Records):
     (5.0, 'length')
     """
 
-    _columns: ClassVar[Sequence[str]] = Difference._fields
+    _columns = Difference._fields
 
     row_a: int
     row_b: int

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,7 +39,7 @@ class NeighborTable(Records):
     array([ 1,  5, 10])
     """
 
-    _columns: ClassVar[Sequence[str]] = ("query", "weight", "distance")
+    _columns = ("query", "weight", "distance")
 
     query: Any
     ids: np.ndarray
@@ -109,7 +108,7 @@ class QueryExplanation(Records):
     ['column 1', 'column 2']
     """
 
-    _columns: ClassVar[Sequence[str]] = CoefficientDifference._fields
+    _columns = CoefficientDifference._fields
 
     query: Any
     neighbors: NeighborTable

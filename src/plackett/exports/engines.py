@@ -131,7 +131,20 @@ def write_elasticsearch_trees(form: TreeForm, *, name: str, target: str = "elast
     """Return the body of ``POST _ltr/_featureset/FEATURES/_createmodel``."""
     names, nodes = _prepared_trees(form, target)
     limits = just_above(nodes.thresholds)
-    missing_left = nodes.missing_left if form.has_missing else limits > 0.0
+    roots = xgboost_trees(nodes, names, limits, form.has_missing, decimal)
+    model = {"type": "model/xgboost+json", "definition": []}
+    return to_json_lines({"model": {"name": name, "model": model}}, "definition", roots)
+
+
+def score_elasticsearch_trees(content: str, X: np.ndarray, names: list[str]) -> np.ndarray:
+    """Return the scores that the plugin gives rows whose columns have these names."""
+    trees = json.loads(content)["model"]["model"]["definition"]
+    return score_xgboost_trees(trees, X, names, np.float32)
+
+
+def xgboost_trees(nodes: Nodes, names: list[str], limits: np.ndarray, has_missing: bool, text: Any) -> list[Any]:
+    """Return trees as XGBoost dumps them, which go left where ``x < limit``; ``text`` makes a plain number."""
+    missing_left = nodes.missing_left if has_missing else limits > 0.0
     numbers, depths = (part.tolist() for part in nodes.in_trees())
 
     def split(node: int, left: Any, right: Any) -> dict[str, Any]:
@@ -140,20 +153,18 @@ def write_elasticsearch_trees(form: TreeForm, *, name: str, target: str = "elast
             "nodeid": numbers[node],
             "depth": depths[node],
             "split": names[nodes.features[node]],
-            "split_condition": decimal(limits[node]),
+            "split_condition": text(limits[node]),
             "yes": yes,
             "no": no,
             "missing": yes if missing_left[node] else no,
             "children": [left, right],
         }
 
-    roots = nodes.nested(split, lambda node: {"nodeid": numbers[node], "leaf": decimal(nodes.values[node])})
-    model = {"type": "model/xgboost+json", "definition": []}
-    return to_json_lines({"model": {"name": name, "model": model}}, "definition", roots)
+    return nodes.nested(split, lambda node: {"nodeid": numbers[node], "leaf": text(nodes.values[node])})
 
 
-def score_elasticsearch_trees(content: str, X: np.ndarray, names: list[str]) -> np.ndarray:
-    """Return the scores that the plugin gives rows whose columns have these names."""
+def score_xgboost_trees(trees: list[Any], X: np.ndarray, names: list[str], dtype: Any) -> np.ndarray:
+    """Return the scores by trees that XGBoost dumps, of rows whose columns have these names."""
     columns = {name: column for column, name in enumerate(names)}
 
     def parts(node: dict[str, Any]) -> Any:
@@ -162,8 +173,7 @@ def score_elasticsearch_trees(content: str, X: np.ndarray, names: list[str]) -> 
         missing_left = node["missing"] == node["yes"]
         return columns[node["split"]], node["split_condition"], *node["children"], missing_left
 
-    trees = json.loads(content)["model"]["model"]["definition"]
-    return Nodes.read(trees, parts, np.float32).scores(X, is_strict=True)
+    return Nodes.read(trees, parts, dtype).scores(X, is_strict=True)
 
 
 def write_solr_trees(form: TreeForm, *, name: str, store: str | None) -> str:

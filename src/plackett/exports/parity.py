@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from plackett.exports.forms import Form
 from plackett.exports.forms.linear import dense_rows
 from plackett.validation import count_of
 
@@ -43,7 +42,7 @@ class Parity:
         return f"checked on {rows}: scores differ by at most {self.relative:.1e} of their spread"
 
 
-def check_parity(score: Callable[[np.ndarray], np.ndarray], ranker: Any, form: Form, X: Any, target: str) -> Parity:
+def check_parity(score: Callable[[np.ndarray], np.ndarray], ranker: Any, X: Any, target: str) -> Parity:
     """Compare the scores of an exported model with those of the ranker.
 
     The ranker scores the rows in float64 even if X is float32, so all rounding is the target's.
@@ -68,20 +67,7 @@ def check_parity(score: Callable[[np.ndarray], np.ndarray], ranker: Any, form: F
         place = row if queries.row_order is None else int(queries.row_order[row])
         raise ValueError(
             f"{target} would score row {place} as {theirs[row]:.9g} instead of {ours[row]:.9g}; the difference is "
-            f"{found.relative:.1e} of the scores' spread, above {TOLERANCE:g}. {_reason(form, rows)}"
-            "Nothing was written."
+            f"{found.relative:.1e} of the scores' spread, above {TOLERANCE:g}. Where it reads values as float32, train "
+            "and check with float32 rows, or scale the columns. Nothing was written."
         )
     return found
-
-
-def _reason(form: Form, rows: Any) -> str:
-    """Return advice about the feature that changes scores most when its values become float32."""
-    if form.inputs is not None:
-        return ""
-    shares = np.zeros(form.n_features)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for feature in range(form.n_features):
-            values = dense_rows(rows.T, feature, feature + 1).ravel()
-            shares[feature] = form.rounding_error(feature, values, values.astype(np.float32).astype(np.float64))
-    worst = int(np.argmax(np.where(np.isnan(shares), -1.0, shares)))
-    return form.rounding_advice(worst) if shares[worst] > 0.0 else ""

@@ -11,13 +11,12 @@ two tags.
 
 from __future__ import annotations
 
-from xml.etree import ElementTree
-
 import numpy as np
 
 from plackett.exports.float32 import check_depth, decimal, nodes_in_single
 from plackett.exports.forms.linear import LinearForm
 from plackett.exports.forms.trees import LEAF, Nodes, TreeForm
+from plackett.rankers.imported.ranklib import read_model
 
 
 def write_linear(form: LinearForm) -> str:
@@ -33,16 +32,12 @@ def write_linear(form: LinearForm) -> str:
     return f"## Linear Regression\n## {form.ranker} by plackett\n{pairs}\n"
 
 
-def score_linear(content: str, X: np.ndarray, names: list[str] | None = None) -> np.ndarray:
-    """Return RankLib's scores of rows: it skips lines that begin with ##; key 0 is the constant."""
-    (line,) = (line for line in content.splitlines() if line.strip() and not line.startswith("##"))
-    by_key = {int(key): float(value) for key, _, value in (pair.partition(":") for pair in line.split())}
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is reported later
-        values = X.astype(np.float32).astype(np.float64)
-        scores = np.full(X.shape[0], by_key.pop(0))
-        for key, weight in by_key.items():
-            scores += weight * values[:, key - 1]
-    return scores
+def score(content: str, X: np.ndarray, names: list[str] | None = None) -> np.ndarray:
+    """Return RankLib's scores of rows, which it reads as float32."""
+    with np.errstate(over="ignore"):  # what is not finite is reported later
+        rows = X.astype(np.float32).astype(np.float64)
+    model = read_model(content)
+    return model.model_of(model, model.n_features_in_)(np.ascontiguousarray(rows[:, : model.n_features_in_]))
 
 
 def write_trees(form: TreeForm) -> str:
@@ -77,15 +72,3 @@ def _tree_lines(nodes: Nodes, root: int) -> list[str]:
         stack.append((int(nodes.right[node]), depth + 1, '<split pos="right">'))
         stack.append((int(nodes.left[node]), depth + 1, '<split pos="left">'))
     return lines
-
-
-def score_trees(content: str, X: np.ndarray, names: list[str] | None = None) -> np.ndarray:
-    """Return RankLib's scores of rows: it skips lines that begin with #, and reads the others as XML."""
-    lines = (line.strip() for line in content.splitlines() if not line.startswith("#"))
-    ensemble = ElementTree.fromstring("".join(lines))
-
-    def parts(node: ElementTree.Element) -> float | tuple:
-        first = float(node[0].text or "")
-        return first if node[0].tag == "output" else (int(first) - 1, float(node[1].text or ""), node[2], node[3])
-
-    return Nodes.read([tree[0] for tree in ensemble], parts, np.float32).scores(X)

@@ -37,7 +37,7 @@ TARGETS: dict[type, dict[str, Target]] = {
         "opensearch": Target(partial(engines.write_elasticsearch, target="opensearch"), engines.score_elasticsearch),
         "solr": Target(engines.write_solr, engines.score_solr),
         "vespa": Target(vespa.write_linear, vespa.score_linear),
-        "ranklib": Target(ranklib.write_linear, ranklib.score_linear),
+        "ranklib": Target(ranklib.write_linear, ranklib.score),
         "onnx": Target(onnx.write_linear, onnx.score),
         "json": Target(plain_json.write_linear, plain_json.score_linear),
     },
@@ -49,7 +49,7 @@ TARGETS: dict[type, dict[str, Target]] = {
         "solr": Target(engines.write_solr_trees, engines.score_solr_trees),
         "elastic-ltr": Target(elastic_ltr.write_trees, elastic_ltr.score_trees),
         "vespa": Target(vespa.write_trees, vespa.score_trees),
-        "ranklib": Target(ranklib.write_trees, ranklib.score_trees),
+        "ranklib": Target(ranklib.write_trees, ranklib.score),
         "onnx": Target(onnx.write_trees, onnx.score),
         "json": Target(plain_json.write_trees, plain_json.score_trees),
     },
@@ -171,7 +171,7 @@ def build(
     if check is None:
         return Exported(content, None)
     parity = check_parity(
-        lambda rows: written.score(content, _as_target(rows, ranker, target), form.names), ranker, form, check, target
+        lambda rows: written.score(content, _as_target(rows, ranker, target), form.names), ranker, check, target
     )
     return Exported(content, parity)
 

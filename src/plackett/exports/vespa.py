@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
 import numpy as np
 
+from plackett.exports.engines import score_xgboost_trees, xgboost_trees
 from plackett.exports.float32 import check_depth
 from plackett.exports.forms.linear import LinearForm, names_for
-from plackett.exports.forms.trees import Nodes, TreeForm
+from plackett.exports.forms.trees import TreeForm
 from plackett.scorers.trees import LARGEST
 
 _NUMBER = r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?"
@@ -61,37 +61,13 @@ def write_trees(form: TreeForm) -> str:
     check_depth(form, "vespa")
     nodes = form.nodes()
     limits = np.nextafter(np.minimum(nodes.thresholds, np.nextafter(LARGEST, 0.0)), np.inf)  # LARGEST stays
-    missing_left = nodes.missing_left if form.has_missing else limits > 0.0
-    numbers, depths = (part.tolist() for part in nodes.in_trees())
-
-    def split(node: int, left: Any, right: Any) -> dict[str, Any]:
-        yes, no = left["nodeid"], right["nodeid"]
-        return {
-            "nodeid": numbers[node],
-            "depth": depths[node],
-            "split": names[nodes.features[node]],
-            "split_condition": limits[node].item(),
-            "yes": yes,
-            "no": no,
-            "missing": yes if missing_left[node] else no,
-            "children": [left, right],
-        }
-
-    roots = nodes.nested(split, lambda node: {"nodeid": numbers[node], "leaf": nodes.values[node].item()})
+    roots = xgboost_trees(nodes, names, limits, form.has_missing, float)
     return "[\n" + ",\n".join(json.dumps(root, ensure_ascii=False, allow_nan=False) for root in roots) + "\n]\n"
 
 
 def score_trees(content: str, X: np.ndarray, names: list[str]) -> np.ndarray:
     """Return the scores that Vespa gives rows whose columns are these features."""
-    columns = {name: column for column, name in enumerate(names)}
-
-    def parts(node: dict[str, Any]) -> Any:
-        if "leaf" in node:
-            return node["leaf"]
-        missing_left = node["missing"] == node["yes"]
-        return columns[node["split"]], node["split_condition"], *node["children"], missing_left
-
-    return Nodes.read(json.loads(content), parts, np.float64).scores(X, is_strict=True)
+    return score_xgboost_trees(json.loads(content), X, names, np.float64)
 
 
 def _rank_features(form: LinearForm | TreeForm) -> list[str]:

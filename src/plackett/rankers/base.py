@@ -29,7 +29,7 @@ import functools
 import inspect
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, Self
 
@@ -84,13 +84,14 @@ class Ranker(QueryInputs, ABC):
     """
 
     is_frozen: ClassVar[bool] = False  # whether the ranker was trained elsewhere and is never fitted
+    not_portable: ClassVar[str] = "its scores are not known to be linear in the features"  # why it cannot be exported
     ignores_further_columns_: bool = False  # whether X may have more columns than the model
 
     __metadata_request__fit: ClassVar = {"qid": True}
     __metadata_request__predict: ClassVar = {"qid": True}
     __metadata_request__score: ClassVar = {"qid": True}
 
-    model_of: ClassVar[Callable[[Any, int], Any] | None] = None  # makes and checks the model that scores prepared rows
+    model_of: ClassVar[Any] = None  # makes and checks the model that scores prepared rows
 
     patience: int | None
     history_: Any

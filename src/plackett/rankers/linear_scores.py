@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -20,7 +20,7 @@ KERNEL_TYPES = (np.dtype(np.float64), np.dtype(np.float32))
 class LinearScores(Normalized, Prepared):
     """A ranker whose scores are ``X @ coef_ + intercept_``, with X scaled by ``normalizer_`` if there is one."""
 
-    model_of = Linear.of
+    model_of: ClassVar[Any] = Linear.of
 
     coef_: np.ndarray
     intercept_: float

@@ -277,9 +277,7 @@ def test_values_that_float32_takes_across_a_threshold_are_told(lists, tmp_path):
     path = tmp_path / "model.json"
     path.write_text("before")
     for target in IN_SINGLE:
-        with pytest.raises(
-            ValueError, match=r"in which feature 'trees' crosses thresholds most often.*float32 rows\. Nothing"
-        ):
+        with pytest.raises(ValueError, match=r"check with float32 rows.*Nothing"):
             exported(ranker, target, path=path, feature_names=NAMES, check=X)
     assert path.read_text(encoding="utf-8") == "before"
     assert os.listdir(tmp_path) == ["model.json"]
@@ -345,7 +343,7 @@ def test_rankers_that_are_not_fitted_or_score_otherwise_are_refused(lists):
     for ranker in (pk.TreeRanker(), pk.TreeRanker("lightgbm"), pk.XGBoostRanker(), pk.RankBoost()):
         with pytest.raises(NotFittedError):
             pk.export(ranker, "json")
-    with pytest.raises(ValueError, match=r"TreeRanker has no linear form.*tree_form"):
+    with pytest.raises(ValueError, match=r"TreeRanker cannot be exported"):
         linear_form(pk.TreeRanker())
 
     class Mine(pk.RankBoost):

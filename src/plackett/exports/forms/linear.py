@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from plackett._lazy import importing
 from plackett.data.preprocessing.scaling import QueryNormalizer
 from plackett.exports.forms.inputs import Inputs, model_names
-from plackett.rankers.base import Normalized, Ranker
+from plackett.rankers.base import Normalized
 from plackett.rankers.linear_scores import LinearScores
 from plackett.validation import count_of, feature_number, is_sparse
 
@@ -75,18 +75,6 @@ class LinearForm:
         """Return weights of the raw features and their intercept, for targets that do not scale."""
         weights = self.weights / self.scale
         return weights, float(self.intercept - self.offset @ weights)
-
-    def rounding_error(self, feature: int, values: np.ndarray, rounded: np.ndarray) -> float:
-        """Return the largest change of a score when the values of a feature are rounded."""
-        largest = float(np.max(np.abs(values - rounded), initial=0.0))
-        return abs(float(self.weights[feature] / self.scale[feature])) * largest
-
-    def rounding_advice(self, feature: int) -> str:
-        """Return what to do about such a change."""
-        return (
-            f"It reads values as float32, which affects {self.label(feature)} most: shift or scale that column before "
-            "training. "
-        )
 
     def without_intercept(self) -> LinearForm:
         """Return the same scores with an intercept of 0, for targets that have none.
@@ -156,43 +144,16 @@ def linear_form(ranker: Any, feature_names: Sequence[str] | None = None) -> Line
 
 def _refusal(ranker: Any) -> str:
     """Return why a ranker has no linear form."""
-    with importing:
-        from sklearn.pipeline import Pipeline
-
-        from plackett.rankers.boosting.diff_rank import DiffRank
-        from plackett.rankers.boosting.feature_rank import FeatureRank
-        from plackett.rankers.boosting.rankboost import RankBoost
-        from plackett.rankers.kernel.ranker import KernelRanker
-        from plackett.rankers.neural.ranker import NeuralRanker
-        from plackett.rankers.query_dependent.ranker import QueryDependentRanker
-        from plackett.rankers.recommendation.personality import PersonalityDiagnosis
-        from plackett.rankers.refinement.base import Refiner
-        from plackett.rankers.trees.base import BoostedTrees
-
-    reasons: dict[Any, str] = {
-        KernelRanker: "its scores are sums of kernel values, not linear in the features",
-        DiffRank: "its scores are sums of positions in the list, so they depend on the other documents",
-        FeatureRank: "it orders a list as a whole, so the position of a document depends on the other documents",
-        QueryDependentRanker: "it has a model for each query, not one for all",
-        Refiner: "it only refines the lists that it was fitted to",
-        PersonalityDiagnosis: "it scores the items of a user by the ratings of others, not by features",
-        Pipeline: "only rankers themselves are exported; instead of a step before the ranker, use its normalize=",
-        Ranker: "its scores are not known to be linear in the features",
-    }
     if isinstance(ranker, type):
         return f"expected a fitted ranker, not the class {ranker.__name__}."
-    name = type(ranker).__name__
-    if isinstance(ranker, NeuralRanker):
-        return f"{name} has no linear form: its scores are those of a net, which net_form returns."
-    if isinstance(ranker, BoostedTrees | RankBoost):
-        return f"{name} has no linear form: its scores are sums of trees, which tree_form returns."
-    for cls, reason in reasons.items():
-        if isinstance(ranker, cls):
-            return f"{name} cannot be exported: {reason}."
-    return (
-        f"{name} cannot be exported: it is not one of the linear rankers (LinearRanker, AdaRank, PRank, SVMMap), nor "
-        "one of trees (TreeRanker, XGBoostRanker, RankBoost), nor a net (NeuralRanker)."
+    reason = getattr(ranker, "not_portable", None)
+    if reason is None and hasattr(ranker, "steps"):
+        reason = "only rankers themselves are exported; instead of a step before the ranker, use its normalize="
+    others = (
+        "it is not one of the linear rankers (LinearRanker, AdaRank, PRank, SVMMap), nor one of trees (TreeRanker, "
+        "XGBoostRanker, RankBoost), nor a net (NeuralRanker)"
     )
+    return f"{type(ranker).__name__} cannot be exported: {reason or others}."
 
 
 def column_scaling(ranker: Normalized, n_features: int) -> tuple[np.ndarray, np.ndarray, str]:

@@ -60,14 +60,6 @@ class NetForm:
         bounds = reduce(lambda found, weight: np.abs(found) @ np.abs(weight), self.net.weights[::-1])[0]
         return LinearForm(bounds, 0.0, self.offset, self.scale, self.names, self.scaling, self.ranker, self.first_index)
 
-    def rounding_error(self, feature: int, values: np.ndarray, rounded: np.ndarray) -> float:
-        """Return approximately the largest change of a score when the values of a feature are rounded."""
-        return self.steepest().rounding_error(feature, values, rounded)
-
-    def rounding_advice(self, feature: int) -> str:
-        """Return what to do about such a change."""
-        return self.steepest().rounding_advice(feature)
-
 
 def net_form(ranker: Any, feature_names: Sequence[str] | None = None) -> NetForm:
     """Return the net of a fitted ranker.

@@ -213,18 +213,6 @@ class TreeForm:
                 "or onnx, or fill missing values with 0 before training."
             )
 
-    def rounding_error(self, feature: int, values: np.ndarray, rounded: np.ndarray) -> float:
-        """Return the share of rows that change sides of a threshold when the values of a feature are rounded."""
-        thresholds = np.sort(self.trees.thresholds_[self.trees.features_ == feature])
-        return float(np.mean(np.searchsorted(thresholds, values) != np.searchsorted(thresholds, rounded)))
-
-    def rounding_advice(self, feature: int) -> str:
-        """Return what to do about such rows."""
-        return (
-            f"It reads values as float32, in which {self.label(feature)} crosses thresholds most often: train and "
-            "check with float32 rows. "
-        )
-
 
 def tree_form(ranker: Any, feature_names: Sequence[str] | None = None) -> TreeForm:
     """Return the trees of a fitted ranker.

@@ -81,6 +81,7 @@ class DiffRank(FeatureSteps):
     """
 
     is_sum = True
+    not_portable = "its scores are sums of positions in the list, so they depend on the other documents"
     model_of = Steps.of_sums
 
     def __init__(

@@ -68,6 +68,8 @@ class FeatureRank(FeatureSteps):
     >>> ranks = ranker.predict(data.X, qid=data.qid)  # scores depend on the list
     """
 
+    not_portable = "it orders a list as a whole, so the position of a document depends on the other documents"
+
     def _contributions(self, queries: Queries) -> np.ndarray:
         """Return how far the steps of each feature moved the documents in the ranking of their list."""
         moves, replay = np.zeros((queries.n_docs, self.n_prepared)), self._replay(queries)

@@ -133,6 +133,7 @@ class KernelRanker(LinearRanker):
     takes_parts = False  # a kernel compares every document with all others
 
     model_of = None  # scores are no sum over features
+    not_portable = "its scores are sums of kernel values, not linear in the features"
 
     def __init__(
         self,

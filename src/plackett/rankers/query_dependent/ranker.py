@@ -162,6 +162,8 @@ class QueryDependentRanker(QueryModels):
     True
     """
 
+    not_portable = "it has a model for each query, not one for all"
+
     def fit(
         self,
         X: Any,
@@ -324,7 +326,7 @@ class QueryDependentRanker(QueryModels):
             raise ValueError("pass the id of a training query or the features of another one, not both.")
         return self._neighbor_table(query, self._prepare_observed(query))
 
-    def explain(
+    def explain(  # type: ignore[override]
         self,
         X: Any = None,
         *,

@@ -75,6 +75,8 @@ class PersonalityDiagnosis(BaseEstimator):
     (2, 3)
     """
 
+    not_portable = "it scores the items of a user by the ratings of others, not by features"
+
     def __init__(self, sigma: float = 2.5):
         self.sigma = sigma
 

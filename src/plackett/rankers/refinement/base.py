@@ -49,6 +49,8 @@ class Refiner(Prepared):
     has_ids_: bool
     scores_: np.ndarray
 
+    not_portable = "it only refines the lists that it was fitted to"
+
     def fit(  # type: ignore[override]
         self, X: Any, y: Any = None, *, base_score: Any, qid: Any = None, pairs: Any = None
     ) -> Self:
