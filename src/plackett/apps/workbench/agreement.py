@@ -60,22 +60,12 @@ class Summary:
 
 
 def summarise(judgements: Iterable[Judgement], preferences: Iterable[Preference] = (), n_changed: int = 0) -> Summary:
-    """Return counts, agreement and contradictions of judgements.
+    """Return counts, agreement and contradictions of judgements; ``n_changed`` counts replaced grades besides them.
 
-    Parameters
-    ----------
-    judgements, preferences : iterables, as the store returns them
-    n_changed : int, default=0
-        Replaced grades that are not among ``judgements``.
-
-    Returns
-    -------
-    Summary
-        ``grades`` has the count of each grade. ``agreement`` is about documents that several users judged: ``equal`` is
-        the share of pairs of users with the same grade, ``alpha`` Krippendorff's alpha with squared differences, 1 for
-        perfect agreement and 0 for chance; both are None if there is nothing to compare. ``contradictions`` are those
-        of single users: ``changed`` grades, ``opposite`` preferences (or a preference for the lower grade), and
-        ``circles``, the cycles of preferences between three or more documents.
+    ``agreement`` is about documents that several users judged: ``equal`` is the share of pairs of users with the same
+    grade, ``alpha`` Krippendorff's alpha with squared differences, 1 for perfect agreement and 0 for chance.
+    ``contradictions`` are those of single users: ``changed`` grades, ``opposite`` preferences (or a preference for the
+    lower grade), and ``circles``, the cycles of preferences between three or more documents.
     """
     graded, preferred = list(judgements), list(preferences)
     users = {one.user for one in graded} | {one.user for one in preferred}

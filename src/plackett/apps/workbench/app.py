@@ -59,21 +59,7 @@ DESCRIPTION = (
 
 
 def create_app(documents: Collection, store: Store, settings: Settings | None = None) -> FastAPI:
-    """Return the workbench as an ASGI application.
-
-    Parameters
-    ----------
-    documents : Collection
-        A ``TextCollection`` (see ``open_collection``) or a ``LetorCollection``.
-    store : Store
-        The caller closes it after the application has ended.
-    settings : Settings, default=None
-
-    Returns
-    -------
-    FastAPI
-        ``app.state.workbench`` is its ``Workbench``.
-    """
+    """Return the workbench as an ASGI application; the caller closes the store after the application has ended."""
     settings = Settings() if settings is None else settings
     app = FastAPI(
         title="plackett workbench",

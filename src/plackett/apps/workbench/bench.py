@@ -22,21 +22,8 @@ LOG = logging.getLogger("plackett.apps.workbench")
 class Workbench:
     """What the use cases of a workbench share. Thread-safe.
 
-    Attributes
-    ----------
-    collection : Collection
-    key : str
-        The name that judgements of the collection are stored under.
-    store : Store
-    settings : Settings
-    jobs : JobRunner
-    labels : LabelSources
-    rankers : TrainedRankers
-    rankings : Rankings
-    cache, comparisons : BackgroundCache
-        Rankings and frozen lists; comparisons of rankers.
-    is_warm : bool
-        Whether the modules and the index that requests need are loaded.
+    Judgements of the collection are stored under ``key``. ``cache`` has rankings and frozen lists, ``comparisons``
+    those of rankers. ``is_warm`` says whether the modules and the index that requests need are loaded.
     """
 
     def __init__(self, collection: Collection, store: Store, settings: Settings):

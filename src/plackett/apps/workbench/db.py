@@ -102,19 +102,9 @@ class Database:
     def open(cls, url: str | PathLike[str], *, timeout: float = 10.0):
         """Open the store at ``url``, and create it if needed.
 
-        Parameters
-        ----------
-        url : str or path
-            The path of an SQLite file, ``sqlite:///PATH``, or ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE``.
-        timeout : float, default=10.0
-            Seconds to wait for another writer, and for a server to respond.
-
-        Raises
-        ------
-        ValueError
-            The URL has none of these forms.
-        StoreError
-            The store cannot be opened, or has the schema of another version of plackett.
+        ``url`` is the path of an SQLite file, ``sqlite:///PATH``, or ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE``;
+        ``timeout`` the seconds to wait for another writer, and for a server to respond. Other URLs raise a ValueError,
+        and stores that cannot be opened or have another schema a StoreError.
         """
         engine, location = open_engine(url, timeout)
         database = cls(engine, location, timeout)

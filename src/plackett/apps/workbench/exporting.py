@@ -47,23 +47,9 @@ def export_judgements(
 ) -> ExportedFile:
     """Return the judgements of a collection as a file, written part by part.
 
-    Parameters
-    ----------
-    format : {"json", "qrels", "letor", "run"}
-        ``"json"`` has every judgement with its user and time. ``"qrels"`` has the mean grade of every judged document,
-        rounded by ``Qrels.rounded`` (to the nearest, halves down). ``"letor"`` has the mean grade, the features, and
-        the document's id as a comment. ``"run"`` has the refined order of every judged query.
-    judgements, preferences : iterables, as the store returns them
-    base, method, k : as in ``Collection.search`` and ``refine``, for ``"letor"`` and ``"run"``
-
-    Returns
-    -------
-    ExportedFile
-
-    Raises
-    ------
-    ValueError
-        There is nothing to export.
+    "json" has every judgement with its user and time. "qrels" has the mean grade of every judged document, rounded by
+    ``Qrels.rounded`` (to the nearest, halves down). "letor" has the mean grade, the features, and the document's id as
+    a comment. "run" has the refined order of every judged query. A ValueError says that there is nothing to export.
     """
     check_choice(format, "format", FORMATS)
     file = _file_name(collection, format)

@@ -14,14 +14,7 @@ from plackett.validation import count_of
 
 
 class ImportedJudgements(NamedTuple):
-    """The content of a file, as ``Store.import_judgements`` takes it, with notes for the user.
-
-    Attributes
-    ----------
-    rows : list of (query, docid, grade)
-    preferences : list of (query, docid, other)
-    notes : list of str
-    """
+    """The content of a file, as ``Store.import_judgements`` takes it, with notes for the user."""
 
     rows: list[tuple[str, str, float]]
     preferences: list[tuple[str, str, str]]
@@ -29,25 +22,10 @@ class ImportedJudgements(NamedTuple):
 
 
 def read_judgements(data: bytes, format: str | None = None, collection: Collection | None = None) -> ImportedJudgements:
-    """Return the judgements in the bytes of a file.
+    """Return the judgements in the bytes of a file: UTF-8 text in the given format, or in that of its first line.
 
-    Parameters
-    ----------
-    data : bytes
-        UTF-8 text; compressed files are refused, because a small one may expand beyond memory.
-    format : {"json", "qrels", "letor", "csv"}, default=None
-        None detects it from the first line.
-    collection : Collection, default=None
-        Documents that it does not have are skipped, and counted in the notes.
-
-    Returns
-    -------
-    ImportedJudgements
-
-    Raises
-    ------
-    DataFormatError, ValueError
-        The file has an error.
+    Compressed files are refused, because a small one may expand beyond memory. Documents that ``collection`` does not
+    have are skipped, and counted in the notes.
     """
     try:
         text = data.decode("utf-8-sig")

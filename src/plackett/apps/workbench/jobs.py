@@ -64,15 +64,9 @@ class Cancelled(Exception):
 
 
 class JobRunner:
-    """Background jobs of one collection. Thread-safe.
+    """Background jobs of one collection, ``max_jobs`` at the same time. Thread-safe.
 
-    Parameters
-    ----------
-    store : Store
-        The state of the jobs; unfinished jobs of an earlier server are marked as interrupted.
-    collection : str
-    max_jobs : int
-        Jobs at the same time.
+    Unfinished jobs of an earlier server are marked as interrupted.
     """
 
     def __init__(self, store: Store, collection: str, max_jobs: int):

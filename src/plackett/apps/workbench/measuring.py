@@ -31,24 +31,10 @@ def measure_list(
 ) -> ListMeasures:
     """Return P@k and NDCG@k of base and refined order on the judged documents of a list.
 
-    Parameters
-    ----------
-    hits : Hits
-    judged : Judged
-        Grades are labels; preferences only affect the refinement.
-    method : as in ``refine``
-    leave_one_out : bool, default=True
-        Whether ``left_out`` is computed, which takes one refinement for each of up to 20 judged documents.
-    annotated : dict, default=None
-        Grades of an imported annotator to measure on instead of those of ``judged``, which only refine the
-        list then. There is no ``left_out``: the refinement does not know these grades.
-
-    Returns
-    -------
-    ListMeasures
-        ``metrics`` such as "p@3" and "ndcg@3", for cut-offs below the number of judged documents, and by metric the
-        values of the base order, of the refined order, and of the order in which each document is placed by a
-        refinement without its judgement (``left_out``). All are empty if there are too few judgements.
+    Measures are empty if there are too few judgements; cut-offs are below the number of judged documents. ``left_out``
+    takes one refinement for each of up to 20 judged documents. Grades of an imported annotator (``annotated``) are
+    measured on instead of those of ``judged``, which only refine the list then; the refinement does not know them, so
+    that nothing is left out.
     """
     grades = judged.labels if annotated is None else annotated
     rows = np.array([row for row, docid in enumerate(hits.docid) if docid in grades], dtype=np.int64)

@@ -93,10 +93,7 @@ class RankerRequest(RequestModel):
 class TrainedRankers:
     """The trained rankers of a collection. Thread-safe.
 
-    Attributes
-    ----------
-    notes : list of str
-        Which saved base rankers cannot be used, and why; ``load_base_rankers`` adds more.
+    ``notes`` say which saved base rankers cannot be used, and why; ``load_base_rankers`` adds more.
     """
 
     def __init__(self, collection: Collection, store: Store):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("plackett.apps.workbench")
 MAX_WAITING = 20_000  # values to compute; further ones are requested again by the next request
-IDLE = 5.0  # seconds after which the thread ends
 MAX_RANKINGS = 20_000  # each some kilobytes
 RETRY_AFTER = 20.0  # seconds until a ranking that failed is tried again
 LIVE_SECONDS = 600.0  # seconds until a ranking of a live engine is requested again
@@ -36,21 +36,13 @@ MAX_LOADED = 48  # trained rankers, and those of their folds
 
 
 class BackgroundCache:
-    """Values by key. Thread-safe.
-
-    Parameters
-    ----------
-    max_size : int
-        Values in the cache; the least recently used one is dropped first.
-    """
+    """Values by key; of more than ``max_size``, the least recently used one is dropped first. Thread-safe."""
 
     def __init__(self, max_size: int):
         self._values: LRUCache[Hashable, Any] = LRUCache(max_size)
-        self._waiting: dict[Hashable, Callable[[], Any]] = {}
-        self._order: deque[Hashable] = deque()
-        self._changed = threading.Condition()
-        self._thread: threading.Thread | None = None
-        self._is_closed = False
+        self._waiting: set[Hashable] = set()
+        self._lock = threading.Lock()
+        self._worker = ThreadPoolExecutor(1, "rankings")
 
     def get(self, key: Hashable, compute: Callable[[], Any]) -> Any:
         """Return a cached value, or None if it has to be computed first, which then happens in the background.
@@ -58,7 +50,7 @@ class BackgroundCache:
         ``compute`` returns errors that users should see as values; any other error is logged, and the value is computed
         again by the next call.
         """
-        with self._changed:
+        with self._lock:
             if key in self._values:
                 return self._values[key]
         self.renew(key, compute)
@@ -66,58 +58,40 @@ class BackgroundCache:
 
     def renew(self, key: Hashable, compute: Callable[[], Any]) -> None:
         """Compute a value in the background; an old one stays in the cache until then."""
-        with self._changed:
-            if key in self._waiting or len(self._waiting) >= MAX_WAITING or self._is_closed:
-                return
-            self._waiting[key] = compute
-            self._order.append(key)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="rankings", daemon=True)
-                self._thread.start()
-            self._changed.notify()
+        with self._lock, suppress(RuntimeError):  # of a worker that is closed
+            if key not in self._waiting and len(self._waiting) < MAX_WAITING:
+                self._worker.submit(self._compute, key, compute)
+                self._waiting.add(key)
 
     def now(self, key: Hashable, compute: Callable[[], Any]) -> Any:
         """Return a value, computed here if it is not cached."""
-        with self._changed:
+        with self._lock:
             if key in self._values:
                 return self._values[key]
         value = compute()
-        with self._changed:
+        with self._lock:
             self._values[key] = value
         return value
 
     def drop(self, key: Hashable) -> None:
         """Drop a value, so that it is computed again."""
-        with self._changed:
+        with self._lock:
             self._values.pop(key, None)
 
     def close(self) -> None:
         """Drop pending values; the thread ends after the current one."""
-        with self._changed:
-            self._is_closed = True
-            self._waiting.clear()
-            self._order.clear()
-            self._changed.notify()
+        self._worker.shutdown(wait=False, cancel_futures=True)
 
-    def _work(self) -> None:
-        while True:
-            with self._changed:
-                if not self._order:
-                    self._changed.wait(IDLE)
-                if not self._order:
-                    self._thread = None
-                    return
-                key = self._order.popleft()
-                compute = self._waiting[key]
-            try:
-                value = compute()
-            except Exception:
-                LOG.exception("a value of the scoreboard cannot be computed")
-                value = None
-            with self._changed:
-                self._waiting.pop(key, None)
-                if value is not None:
-                    self._values[key] = value
+    def _compute(self, key: Hashable, compute: Callable[[], Any]) -> None:
+        value = None
+        try:
+            value = compute()
+        except Exception:
+            LOG.exception("a value of the scoreboard cannot be computed")
+        with self._lock:
+            self._waiting.discard(key)
+            if value is not None:
+                self._values[key] = value
 
 
 class Found(NamedTuple):
@@ -143,14 +117,7 @@ def failures_note(name: str, failures: Sequence[str]) -> list[str]:
 
 
 class Rankings:
-    """The rankings of a collection: of its base rankers and other trained rankers. Thread-safe.
-
-    Parameters
-    ----------
-    collection : Collection
-    trained : TrainedRankers
-    cache : BackgroundCache
-    """
+    """The rankings of a collection: of its base rankers and other trained rankers. Thread-safe."""
 
     def __init__(self, collection: Collection, trained: TrainedRankers, cache: BackgroundCache):
         self._collection, self._trained, self._cache = collection, trained, cache

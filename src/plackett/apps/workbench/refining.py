@@ -29,20 +29,10 @@ DocKey = TypeVar("DocKey", bound=Hashable)
 
 
 class Refined(NamedTuple):
-    """A list in its refined order.
+    """A list in its refined order: rows of the hits, best first.
 
-    Attributes
-    ----------
-    order : list of int
-        Rows of the hits, best first.
-    scores : ndarray of shape (n_docs,)
-        Refined scores of the rows of the hits.
-    moves : ndarray of int of shape (n_docs,)
-        Places that each row moved up; negative if it moved down.
-    why : list of list of Reason
-        For each row the strongest reasons of its move, largest first.
-    note : str or None
-        Notes for the user.
+    ``scores``, ``moves`` (places that a row moved up) and ``why`` (the strongest reasons of its move, largest first)
+    follow the rows of the hits.
     """
 
     order: list[int]
@@ -53,18 +43,9 @@ class Refined(NamedTuple):
 
 
 class RowFeedback(NamedTuple):
-    """Judgements by row of a list.
+    """Judgements by row of a list: grades (NaN without one), and what a refiner learns from.
 
-    Attributes
-    ----------
-    grades : ndarray of shape (n_docs,)
-        Grades of the user; NaN for documents without one.
-    y : ndarray of shape (n_docs,)
-        Labels for a refiner.
-    pairs : ndarray of int of shape (n_pairs, 2), or None
-        Preferences, and those that the labels imply, which a refiner takes instead of ``y``.
-    eta : float
-    notes : list of str
+    That is the labels ``y``, or ``pairs``: preferences, and those that the labels imply.
     """
 
     grades: np.ndarray
@@ -78,22 +59,11 @@ def refine(hits: Hits, judged: Judged, method: str = "multiplicative", pin_judge
     """Return a list refined by its judgements.
 
     Judged documents are compared with each other. If all of them have the same grade, they are compared with the
-    unjudged documents: relevant ones count as better than these, others as worse.
+    unjudged documents: relevant ones count as better than these, others as worse. "rocchio" only distinguishes relevant
+    from other documents; the preferred one of a pair is relevant.
 
-    Parameters
-    ----------
-    hits : Hits
-    judged : Judged
-        Documents that are not in the list are ignored, and counted in the note.
-    method : {"multiplicative", "linear", "rocchio"}, default="multiplicative"
-        "rocchio" only distinguishes relevant from other documents; the preferred one of a pair is relevant.
-    pin_judged : bool, default=False
-        Whether documents graded relevant are pinned first and other graded documents last. Preferences pin no
-        document; they affect the order of equal grades and of documents without a grade.
-
-    Returns
-    -------
-    Refined
+    ``pin_judged`` pins documents graded relevant first, and other graded documents last. Preferences pin no document;
+    they affect the order of equal grades and of documents without a grade.
     """
     check_choice(method, "method", METHODS)
     feedback = _row_feedback(hits, judged, method)

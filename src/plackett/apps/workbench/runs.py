@@ -81,14 +81,8 @@ def compare_rankings(
 ) -> Comparison:
     """Return the comparison of rankers on the queries that have a label, in the order of their texts.
 
-    Parameters
-    ----------
-    labels : mapping of query to (mapping of document to label)
-        At least one query has a label.
-    rankings : mapping of ranker to (mapping of query to Ranking)
-        Every ranker has a ranking of every query with a label; an empty one counts with the worst value.
-    measures : sequence of str or Measure
-    convention : str, default="standard"
+    At least one query has a label, and every ranker has a ranking of every query with one; an empty one counts with the
+    worst value.
     """
     from plackett.evaluation.compare.runs import compare_runs
 

@@ -68,18 +68,10 @@ class Judged(NamedTuple):
 
 
 class ListState(NamedTuple):
-    """The current judgements of a user's list, in the order in which documents and pairs first appeared.
+    """The current judgements of a list, in the order in which documents and pairs first appeared.
 
-    Attributes
-    ----------
-    grades : dict
-        By document the current grade and its time.
-    pairs : dict
-        By the two documents (preferred, other, time).
-    changed : set of str
-        Documents whose grade replaced a different one.
-    can_undo : bool
-        Whether an event can be undone.
+    ``grades`` has by document the current grade and its time, ``pairs`` by the two documents (preferred, other, time),
+    and ``changed`` the documents whose grade replaced a different one.
     """
 
     grades: dict[str, tuple[float, datetime]]

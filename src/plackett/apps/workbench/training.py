@@ -41,23 +41,10 @@ class TooFewJudgements(ValueError):
 
 
 class Trained(NamedTuple):
-    """A trained ranker and its comparison with the base ranker.
+    """A trained ranker with its model file, and its comparison with the base ranker as a JSON object.
 
-    Attributes
-    ----------
-    ranker : Ranker
-        Fitted on all lists.
-    data : bytes
-        Its model file, for ``plackett.load``.
-    summary : dict
-        A JSON object: "base", "n_queries", "n_documents", "n_from_preferences" (documents whose label comes from
-        preferences), "n_folds", "n_measured" (queries with a grade), "metrics" (for each the means "base" and
-        "trained", their "difference" with the ends "low" and "high" of its 95 % interval, and the "p_value" of a
-        randomisation test over queries), "features" (the strongest, with their coefficients), "notes", "seconds".
-    folds : list of bytes
-        Model files of the rankers that were each trained without some of the queries.
-    fold_of : dict of str to int
-        By query that it was trained on the number, from 1, of the fold that was trained without it.
+    ``folds`` are the model files of the rankers that were each trained without some of the queries; ``fold_of`` has the
+    number of its fold, from 1, of each query that was trained on.
     """
 
     ranker: Ranker
@@ -91,39 +78,16 @@ def train(
     progress: Progress | None = None,
     cancel: threading.Event | None = None,
 ) -> Trained:
-    """Train a ranker on all judgements, and compare it with the base ranker on queries that it was not trained on.
+    """Train a ranker on all judgements, and compare it with ``base`` on queries that it was not trained on.
 
     A list is a query with the documents that a trained ranker reorders, the first ones of the collection's default
     ranker. The label of a document is the mean grade of all users, or without grades the label that preferences imply
     (``labels_of_pairs``), or else 0: documents without a judgement count as not relevant. Lists with a single label
     have no order to learn and are skipped.
 
-    Both rankers are measured on all queries with a grade by ``compare_rankings``, as on the scoreboard.
-
-    Parameters
-    ----------
-    collection : Collection
-    judgements, preferences : iterables, as the store returns them
-    base : str, default=""
-        The base ranker to compare with; "" means the first.
-    base_ranking : callable, default=None
-        Returns the ranking of a query by the base ranker; None searches the collection.
-    ranker : Ranker, default=None
-        An unfitted ranker; None means ``LinearRanker("listmle")`` on scaled columns, with a penalty that is tuned on
-        validation queries if there are enough queries.
-    metrics : tuple of str, default=("ndcg@5", "ndcg@10", "map")
-    progress : callable, default=None
-        Called with a share from 0 to 1 and a message.
-    cancel : threading.Event, default=None
-        Once it is set, the training raises ``Cancelled``, at the latest after the current fit.
-
-    Returns
-    -------
-    Trained
-
-    Raises
-    ------
-    TooFewJudgements, Cancelled
+    Both rankers are measured on all queries with a grade by ``compare_rankings``, as on the scoreboard. Without
+    ``ranker``, a linear one is trained on scaled columns, with a penalty that is tuned on validation queries if there
+    are enough. ``TooFewJudgements`` and, once ``cancel`` is set, ``Cancelled`` are raised.
     """
     start = time.perf_counter()
 

@@ -153,10 +153,8 @@ class Collection(ABC):
     def add_ranker(self, name: str, ranker: Ranker) -> None:
         """Add a fitted ranker as a base ranker; it replaces a saved one of that name.
 
-        Raises
-        ------
-        ValueError
-            The name is that of a built-in ranker, or the features of the ranker are not those of the collection.
+        A ValueError says that the name is that of a built-in ranker, or that its features are not those of the
+        collection.
         """
         self._check_name(name)
         self.check_ranker(name, ranker)
@@ -229,17 +227,7 @@ class Collection(ABC):
     def search(self, query: str, base: str = "", k: int = 100) -> Hits:
         """Return the ``k`` best documents of a base ranker, with their features. Recent lists are cached.
 
-        Parameters
-        ----------
-        query : str
-        base : str, default=""
-            One of ``base_rankers()``; "" means the first.
-        k : int, default=100
-
-        Raises
-        ------
-        ValueError
-            The base ranker is unknown, or the query has a syntax error.
+        A ValueError says that the base ranker is unknown, or that the query has a syntax error.
         """
         base = self.base_name(base)
         key = (query, base, check_positive_int(k, "k"))
@@ -302,22 +290,7 @@ def rescored(hits: Hits, ranker: Ranker) -> Hits:
 
 
 def make_hits(docid: Sequence[str], base_scores: Any, X: Any, feature_names: Sequence[str] | None = None) -> Hits:
-    """Return a checked list of another search engine, in the order of its base scores; ties keep their order.
-
-    Parameters
-    ----------
-    docid : sequence of str
-        Unique ids.
-    base_scores : array-like of shape (n_docs,)
-    X : array-like of shape (n_docs, n_features)
-        Finite numbers.
-    feature_names : sequence of str, default=None
-        None means "column 0", "column 1", and so on.
-
-    Returns
-    -------
-    Hits
-    """
+    """Return a checked list of another search engine, in the order of its base scores; ties keep their order."""
     names = [str(one) for one in docid]
     if len(set(names)) < len(names):
         duplicate = next(one for place, one in enumerate(names) if one in names[:place])

@@ -18,12 +18,6 @@ class LetorCollection(Collection):
     """The lists of a ``Queries`` as a collection; its base rankers are the columns and saved rankers.
 
     Documents without ids are named by their query and place, such as "q7/3".
-
-    Parameters
-    ----------
-    queries : Queries
-    rankers : mapping from name to fitted ranker, default=None
-    name : str, default="judged lists"
     """
 
     kind = "letor"

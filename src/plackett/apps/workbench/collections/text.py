@@ -49,15 +49,7 @@ EXAMPLES = (
 
 
 class TextCollection(Collection):
-    """The documents of a text index.
-
-    Parameters
-    ----------
-    index : TextIndex
-    name, key : str
-    examples : iterable of str, default=()
-        Example queries; empty means titles of documents.
-    """
+    """The documents of a text index; example queries are titles of documents, unless some are given."""
 
     kind = "text"
 
@@ -174,20 +166,10 @@ def open_collection(
 ) -> TextCollection:
     """Open the documents of a folder or a file, or the built-in ones, as a collection.
 
-    Parameters
-    ----------
-    source : path or None
-        A folder or a file: text, Markdown, HTML, JSONL, JSON, CSV, TSV; or an index folder written by
-        ``plackett index``. None opens the documentation of Python's standard library.
-    cache : path, default=None
-        A folder where the index is cached by the content of the documents. A damaged cache is rebuilt. None disables
-        the cache.
-    progress : callable, default=None
-        As in ``build_index``; not called if the index is cached.
-
-    Returns
-    -------
-    TextCollection
+    ``source`` has text, Markdown, HTML, JSONL, JSON, CSV or TSV, or is an index folder written by ``plackett index``;
+    None means the documentation of Python's standard library. Its index is kept in the folder ``cache`` by the content
+    of the documents; a damaged cache is rebuilt. ``progress`` is as in ``build_index``, and not called if the index is
+    cached.
     """
     source = None if source is None else str(source)
     if source is None:

@@ -32,18 +32,13 @@ class EngineList(NamedTuple):
 
 
 class EngineCollection(Collection):
-    """The documents that live engines find.
+    """The documents that live engines find; documents of all engines have the same ids.
 
     Each engine is a base ranker, and the first one finds the candidates of saved rankers.
 
     Features of a document are those of the first engine's list: the engine's score, the text features of the returned
     documents (whose statistics are those of the list), and logged features or numeric fields. A document that the
     engine does not return for a query has no features for it.
-
-    Parameters
-    ----------
-    engines : sequence of EngineSettings
-        Their documents have the same ids; the features and examples are those of the first one.
     """
 
     kind = "engine"

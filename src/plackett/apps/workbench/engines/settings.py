@@ -133,19 +133,7 @@ def check_address(url: str, name: str) -> SplitResult:
 
 
 def read_engine(path: str | PathLike[str], environment: Mapping[str, str] | None = None) -> EngineSettings:
-    """Return the settings in a TOML file.
-
-    Parameters
-    ----------
-    path : path
-    environment : mapping, default=None
-        Values of ``${NAME}`` in headers; None means the environment variables.
-
-    Raises
-    ------
-    ValueError
-        The file has an error, or a variable is missing.
-    """
+    """Return the settings in a TOML file; ``environment`` has the values of ``${NAME}`` in headers."""
     try:
         with open(path, "rb") as file:
             values = tomllib.load(file)
