@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import http.client
 import json
-import socket
-import ssl
-import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from plackett.apps.access.errors import RequestError
 from plackett.apps.workbench.engines.settings import EngineSettings
 
+if TYPE_CHECKING:
+    import httpx
+
 MAX_ANSWER = 16 * 2**20  # bytes
 MAX_REASON = 300  # characters of an engine's own message
-BLOCK = 1 << 16
 PARALLEL = 8  # requests to an engine at the same time
 
 
@@ -31,25 +29,37 @@ class EngineClient:
     """Requests to the engine of some settings, and to no other host. Thread-safe."""
 
     def __init__(self, settings: EngineSettings):
+        import httpx  # most workbenches have no engine
+
         self._settings = settings
-        self._slots = threading.BoundedSemaphore(PARALLEL)
-        self._tls = ssl.create_default_context() if settings.address.scheme == "https" else None
+        own = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "plackett-workbench"}
+        limits = httpx.Limits(max_connections=PARALLEL, max_keepalive_connections=0)
+        how: dict[str, Any] = {"timeout": settings.timeout, "limits": limits, "trust_env": False}
+        self._http = httpx.Client(headers={**own, **settings.headers}, follow_redirects=False, **how)
 
     def ask(self, url: str, body: bytes | None = None, media_type: str = "application/json") -> Any:
         """Return the JSON of an answer; ``url`` has the host of the settings.
 
-        Raises
-        ------
-        EngineError
-            Says what is wrong, without headers of the request.
+        An ``EngineError`` says what is wrong, without headers of the request.
         """
+        import httpx
+
+        parts, own = urlsplit(url), self._settings.address
+        assert (parts.scheme, parts.netloc) == (own.scheme, own.netloc)  # addresses are made from the settings
         deadline = time.monotonic() + self._settings.timeout
-        if not self._slots.acquire(timeout=self._settings.timeout):
-            raise self._error(f"is busy: {PARALLEL} searches are waiting for it.", "Try again in a moment.")
+        headers = {} if body is None else {"Content-Type": media_type}
         try:
-            status, content = self._send(url, body, media_type, deadline)
-        finally:
-            self._slots.release()
+            with self._http.stream("GET" if body is None else "POST", url, content=body, headers=headers) as answer:
+                status, content = answer.status_code, self._read(answer, deadline)
+        except httpx.PoolTimeout:
+            raise self._error(f"is busy: {PARALLEL} searches are waiting for it.", "Try again in a moment.") from None
+        except httpx.TimeoutException:
+            raise self._slow() from None
+        except (httpx.HTTPError, OSError) as error:  # "from None": these may show the request
+            reason = str(error).rpartition("] ")[2] if isinstance(error, httpx.ConnectError) else type(error).__name__
+            if "CERTIFICATE_VERIFY_FAILED" in str(error):
+                raise self._error(f"has a certificate that cannot be verified ({reason}).") from None
+            raise self._error(f"cannot be reached ({reason}).", "Start it, or check its address.") from None
         if status != 200:
             raise self._refusal(status, content)
         try:
@@ -57,50 +67,15 @@ class EngineClient:
         except (ValueError, RecursionError):
             raise self._error("did not return JSON.", "Check the address: it may be that of a web page.") from None
 
-    def _send(self, url: str, body: bytes | None, media_type: str, deadline: float) -> tuple[int, bytes]:
-        parts, own = urlsplit(url), self._settings.address
-        assert (parts.scheme, parts.netloc) == (own.scheme, own.netloc)  # addresses are made from the settings
-        timeout, host = self._settings.timeout, own.hostname or ""
-        connection = (
-            http.client.HTTPConnection(host, own.port, timeout=timeout)
-            if self._tls is None
-            else http.client.HTTPSConnection(host, own.port, timeout=timeout, context=self._tls)
-        )
-        headers = {"Accept": "application/json", "User-Agent": "plackett-workbench", **self._settings.headers}
-        if body is not None:
-            headers["Content-Type"] = media_type
-        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        try:
-            connection.request("GET" if body is None else "POST", target, body, headers)
-            answer = connection.getresponse()
-            return answer.status, self._read(connection, answer, deadline)
-        except ssl.SSLCertVerificationError as error:
-            raise self._error(f"has a certificate that cannot be verified ({error.verify_message}).") from None
-        except TimeoutError:
-            raise self._slow() from None
-        except (OSError, http.client.HTTPException) as error:  # "from None": these may show the request
-            reason = getattr(error, "strerror", None) or type(error).__name__
-            raise self._error(f"cannot be reached ({reason}).", "Start it, or check its address.") from None
-        finally:
-            connection.close()
-
-    def _read(self, connection: http.client.HTTPConnection, answer: http.client.HTTPResponse, deadline: float) -> bytes:
-        parts: list[bytes] = []
-        size = 0
-        while True:
-            left = deadline - time.monotonic()
-            if left <= 0:
+    def _read(self, answer: httpx.Response, deadline: float) -> bytes:
+        content = bytearray()
+        for block in answer.iter_bytes():
+            if time.monotonic() > deadline:
                 raise self._slow()
-            sock: socket.socket | None = connection.sock
-            if sock is not None:  # None once the answer is complete
-                sock.settimeout(left)
-            block = answer.read1(BLOCK)
-            if not block:
-                return b"".join(parts)
-            size += len(block)
-            if size > MAX_ANSWER:
+            content += block
+            if len(content) > MAX_ANSWER:
                 raise self._error(f"sent more than {MAX_ANSWER // 2**20} MB.", "Ask for fewer fields or documents.")
-            parts.append(block)
+        return bytes(content)
 
     def _refusal(self, status: int, content: bytes) -> EngineError:
         if 300 <= status < 400:
