@@ -48,7 +48,7 @@ def run() -> list[Result]:
     return rows
 
 
-def _measured(name: str, comparison: pk.Comparison) -> list[Result]:
+def _measured(name: str, comparison: pk.evaluation.Comparison) -> list[Result]:
     with tempfile.TemporaryDirectory() as folder:
         start = time.process_time()
         path = pk.write_report(comparison, Path(folder) / "report.html")

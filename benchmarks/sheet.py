@@ -57,7 +57,7 @@ OFFICIAL = ("svm_rank", "ListNet", "AdaRank", "RankBoost", "RankNet")
 OFFICIAL_SETS = {"mq2008": "Mq2008", "ohsumed": "OHSUMED"}
 
 
-def compared(names: Iterable[str], splitter: pk.LetorFolds, folder: Path) -> Comparison:
+def compared(names: Iterable[str], splitter: pk.evaluation.LetorFolds, folder: Path) -> Comparison:
     """Return the comparison of rankers; NDCG@10 chooses hyperparameters, and fits in ``folder`` are not repeated."""
     contestants = {name: (name, BUDGETS[name]) if name in BUDGETS else name for name in names}
     return pk.compare(contestants, cv=splitter, metrics=METRICS, folder=folder, progress=False)
@@ -65,7 +65,7 @@ def compared(names: Iterable[str], splitter: pk.LetorFolds, folder: Path) -> Com
 
 def sheet(set_name: str, data: Path, rankers: Sequence[str], fits: Path, end: float) -> tuple[Comparison, list[str]]:
     """Return the comparison of the rankers that were fitted in time, with the official baselines, and the missing."""
-    splitter = pk.LetorFolds(set_name, data)
+    splitter = pk.evaluation.LetorFolds(set_name, data)
     done, missing = [], []
     for name in rankers:
         if name != REFERENCE and time.monotonic() > end:

@@ -193,7 +193,7 @@ def test_no_reading_depends_on_files_pipes_or_compression(tmp_path_factory, list
     check(pk.read_letor([folder / "first.txt", folder / "second.txt"]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # columns of whole numbers may look like ids
-        check(pk.from_frame(pk.to_frame(expected)))
+        check(pk.from_frame(expected.to_frame()))
     if os.path.isdir("/dev/fd"):
         check(through_a_pipe(b"".join(lines)))
 

@@ -114,7 +114,7 @@ def test_queries_whose_rows_were_changed_since_are_refused_where_they_are_used(t
         lambda: pk.evaluate(queries, X[:, 0], reference_scores=True),
         lambda: pk.write_letor(queries, tmp_path / "x.txt"),
         lambda: pk.write_parquet(queries, tmp_path / "x.parquet"),
-        lambda: pk.to_frame(queries),
+        lambda: queries.to_frame(),
         queries.describe,
         lambda: pk.ranker("listmle").fit(queries),
     ]

@@ -33,7 +33,7 @@ print(f"build {_native.build}, NDCG@10 of a small fit {ndcg:.3f}")
 # a use of each extra, with nothing else installed
 EXTRAS = {
     "report": "pk.write_report(pk.compare('listmle,regression', data, cv=2), 'report.html')",
-    "frames": "assert len(pk.from_frame(pk.to_frame(data))) == len(data)",
+    "frames": "assert len(pk.from_frame(data.to_frame())) == len(data)",
     "zstd": "pk.write_letor(data, 'data.txt.zst'); assert len(pk.read_letor('data.txt.zst')) == len(data)",
     "trec": "import ir_measures",
     "text": "from plackett.text import Analyser; assert Analyser(stemmer='english')('wings') == ['wing']",

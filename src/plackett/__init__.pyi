@@ -18,7 +18,6 @@ from plackett.data.parquet.write import write_parquet as write_parquet
 from plackett.data.queries import Queries as Queries
 from plackett.data.tables.files import read_table as read_table
 from plackett.data.tables.frames import from_frame as from_frame
-from plackett.data.tables.frames import to_frame as to_frame
 from plackett.data.trec.files import read_qrels as read_qrels
 from plackett.data.trec.files import read_trec_run as read_trec_run
 from plackett.data.trec.files import write_qrels as write_qrels
@@ -26,14 +25,10 @@ from plackett.data.trec.files import write_trec_run as write_trec_run
 from plackett.data.trec.qrels import Qrels as Qrels
 from plackett.data.trec.run import Run as Run
 from plackett.evaluation.compare.compare import compare as compare
-from plackett.evaluation.compare.comparison import Comparison as Comparison
 from plackett.evaluation.compare.cross_validate import cross_validate as cross_validate
 from plackett.evaluation.compare.runs import compare_runs as compare_runs
-from plackett.evaluation.evaluate import Evaluation as Evaluation
 from plackett.evaluation.evaluate import evaluate as evaluate
-from plackett.evaluation.letor_folds import LetorFolds as LetorFolds
 from plackett.evaluation.select.select import select as select
-from plackett.evaluation.splits import QueryKFold as QueryKFold
 from plackett.exports.targets import export as export
 from plackett.rankers.boosting.adarank import AdaRank as AdaRank
 from plackett.rankers.boosting.diff_rank import DiffRank as DiffRank
@@ -50,16 +45,13 @@ from plackett.rankers.recommendation.personality import PersonalityDiagnosis as 
 from plackett.rankers.recommendation.recommend import recommend as recommend
 from plackett.rankers.refinement.boosted import LinearRefiner as LinearRefiner
 from plackett.rankers.refinement.boosted import MultiplicativeRefiner as MultiplicativeRefiner
-from plackett.rankers.refinement.judgements import pin_judged as pin_judged
 from plackett.rankers.refinement.rocchio import RocchioRefiner as RocchioRefiner
 from plackett.rankers.registry import load as load
 from plackett.rankers.registry import ranker as ranker
 from plackett.rankers.registry import ranker_names as ranker_names
 from plackett.rankers.scoring.load import load_scorer as load_scorer
-from plackett.rankers.scoring.scorer import Scorer as Scorer
 from plackett.rankers.trees.ranker import TreeRanker as TreeRanker
 from plackett.rankers.trees.xgboost import XGBoostRanker as XGBoostRanker
-from plackett.report.clicks import write_click_report as write_click_report
 from plackett.report.html import write_report as write_report
 
 __version__: str

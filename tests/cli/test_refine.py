@@ -110,7 +110,7 @@ def test_judged_documents_may_keep_their_places_also_where_nothing_was_learned(r
     told = np.full(named.n_docs, np.nan)
     told[[0, 1, 2, 12, 13]] = [1, 0, 0, 0, 0]
     free = numbers(run(*words).stdout)
-    assert numbers(done.stdout) == pk.pin_judged(free, told, qid=named.qid).tolist()
+    assert numbers(done.stdout) == named.pin_judged(free, told).tolist()
     for first, best, worst in ((0, [0], [1, 2]), (12, [], [12, 13])):
         order = (first + np.argsort([-score for score in numbers(done.stdout)[first : first + 12]])).tolist()
         assert order[: len(best)] == best
@@ -118,7 +118,7 @@ def test_judged_documents_may_keep_their_places_also_where_nothing_was_learned(r
     assert done.stderr.splitlines()[-1] == "5 judged documents are put first or last"
     graded = run(*words[:-2], "--pin-judged").stdout
     told[[0, 1, 2, 12, 13]] = [2, 0, 1, 0, 1]
-    assert numbers(graded) == pk.pin_judged(numbers(run(*words[:-2]).stdout), told, qid=named.qid).tolist()
+    assert numbers(graded) == named.pin_judged(numbers(run(*words[:-2]).stdout), told).tolist()
     (lists_folder / "pairs.csv").write_text(f"qid,better,worse\n{named.ids[0]},d4,d5\n")
     pairs = ["refine", "named.txt", "-b", "1", "-f", "pairs.csv"]
     done = run(*pairs, "--pin-judged")

@@ -14,7 +14,7 @@ COLUMNS = ["--qid", "query", "--label", "grade", "--docid", "product", "--drop",
 @pytest.fixture
 def log(run, lists):
     """A log as a database gives it: other names of columns, a time, rows in no order."""
-    frame = pk.to_frame(lists).rename(columns={"qid": "query", "label": "grade"})
+    frame = lists.to_frame().rename(columns={"qid": "query", "label": "grade"})
     frame.insert(1, "product", np.arange(len(frame)))
     frame["timestamp"] = pd.Timestamp("2024-01-01")
     frame = frame.sample(frac=1.0, random_state=0)

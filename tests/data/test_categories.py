@@ -27,7 +27,7 @@ def make_frame():
 
 
 def native(frame, kind):
-    return frame if kind == "pandas" else pk.to_frame(pk.from_frame(frame), kind)
+    return frame if kind == "pandas" else pk.from_frame(frame).to_frame(kind)
 
 
 def names_of(queries):
@@ -65,11 +65,11 @@ def test_codes_do_not_depend_on_the_order_of_rows():
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_frame_gets_the_names_back(kind):
     data = pk.from_frame(make_frame())
-    again = pk.from_frame(pk.to_frame(data, kind))
+    again = pk.from_frame(data.to_frame(kind))
     np.testing.assert_array_equal(again.X, data.X)
     assert names_of(again) == names_of(data)
-    assert pk.to_frame(data)["brand"].tolist()[:1] == ["acme"]
-    assert pk.to_frame(data)["brand"].isna().tolist()[1]
+    assert data.to_frame()["brand"].tolist()[:1] == ["acme"]
+    assert data.to_frame()["brand"].isna().tolist()[1]
 
 
 def test_selections_and_copies_keep_categories():
@@ -129,7 +129,7 @@ def test_sorted_parquet_keeps_categories(tmp_path):
     pk.write_parquet(pk.read_parquet(tmp_path / "mixed.parquet"), tmp_path / "sorted.parquet")
     data = pk.read_parquet(tmp_path / "sorted.parquet", cache=True)
     assert data.grouped.ids.tolist() == ["b", "a", "c"]
-    assert pk.to_frame(data)["brand"].tolist()[:2] == ["acme", "zeta"]
+    assert data.to_frame()["brand"].tolist()[:2] == ["acme", "zeta"]
 
 
 def test_categories_of_arrays_are_given_by_position_or_name():

@@ -201,7 +201,7 @@ def test_a_missing_category_is_no_missing_value():
 @pytest.mark.parametrize("backend", ["polars", "pyarrow"])
 def test_frames_of_other_packages_are_the_same(backend):
     pytest.importorskip(backend)
-    frames = [pk.to_frame(pk.Queries(frame, qid=0), backend) for frame in (FRAME, NEW)]
+    frames = [pk.Queries(frame, qid=0).to_frame(backend) for frame in (FRAME, NEW)]
     frames = [frame.drop("qid") if backend == "polars" else frame.drop_columns(["qid"]) for frame in frames]
     ranker = pk.LinearRanker(missing="min", encoding="one-hot").fit(frames[0], Y, qid=QID)
     expected = pk.LinearRanker(missing="min", encoding="one-hot").fit(FRAME, Y, qid=QID).predict(NEW)

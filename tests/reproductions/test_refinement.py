@@ -100,7 +100,7 @@ def test_eta_is_chosen_on_the_queries_of_other_folds():
     good_early = np.array([[1.0]] * 4 + [[0.0]] * 6)  # queries 0 and 5 are of one fold, 1 and 6 of another, ...
     steady = np.full((10, 1), 0.41)
     made = [
-        pk.Evaluation(names, np.arange(10), values, convention="standard", n_empty={refinement.CHOSEN_BY: 0})
+        pk.evaluation.Evaluation(names, np.arange(10), values, convention="standard", n_empty={refinement.CHOSEN_BY: 0})
         for values in (good_early, steady)
     ]
     chosen = refinement.chosen_on_others(made).values[:, 0]

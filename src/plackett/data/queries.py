@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett._tables import Table
 from plackett.data.categories import (
     Categories,
@@ -19,6 +20,7 @@ from plackett.data.categories import (
 from plackett.data.description.describe import Description, columns_table, describe
 from plackett.data.docids import docids_of_comments, titles_of_comments
 from plackett.data.grouping import as_objects, check_is_no_column, group_rows
+from plackett.data.pinning import pinned
 from plackett.data.query_lists import Levels as Levels
 from plackett.data.query_lists import QueryLists as QueryLists
 from plackett.data.subtopics import Subtopics, as_subtopics
@@ -31,6 +33,8 @@ from plackett.validation import (
     check_index,
     check_labels,
     check_not_masked,
+    check_number,
+    check_scores,
     count_of,
     feature_labels,
     feature_number,
@@ -512,6 +516,60 @@ class Queries:
         answer = np.empty_like(values)
         answer[self.row_order] = values
         return answer
+
+    def pin_judged(self, scores: Any, labels: Any, *, relevant_from: float = 1.0) -> np.ndarray:
+        """Return scores with documents judged relevant above all others of their query, and other judged ones below.
+
+        A refiner learns from judgements to rank documents that were not judged, and may not move every judged document
+        to the place of its label. Use this to show judged documents where their labels put them. Documents that were
+        not judged keep their scores. Judged ones are ordered by their labels, then by their scores.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n_docs,)
+            Of a refiner (``scores_``), or of any ranker, in the order of the rows of X.
+        labels : array-like of shape (n_docs,)
+            As in ``fit`` of the refiner: NaN for documents that were not judged.
+        relevant_from : float, default=1.0
+            The smallest label that is relevant.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from plackett import Queries
+        >>> Queries(np.zeros((4, 1)), qid=[7, 7, 7, 7]).pin_judged([0.7, 0.9, 0.2, 0.4], [np.nan, 0, 1, np.nan])
+        array([ 0.7, -0.8,  1.9,  0.4])
+        """
+        relevant_from = check_number(relevant_from, "relevant_from")
+        labels = check_labels(labels, self.n_docs, name="labels", allow_nan=True)
+        return pinned(self, check_scores(scores, self.n_docs), labels, relevant_from)
+
+    def to_frame(self, backend: str = "pandas", *, label: str = "label", qid: str = "qid", docid: str = "docid") -> Any:
+        """Return a data frame with one row per document: query id, document name, label, comment, then the features.
+
+        ``from_frame`` converts it back. Sparse features become dense. Columns without a name are called
+        ``"feature 21"`` by their number in the file, or ``"column 20"``. Comments of LETOR files are in the column
+        ``letor_comment``. Codes of categories become categorical columns of their names.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
+            The library must be installed.
+        label, qid, docid : str
+            Names of these columns; labels and document names appear only if the queries have them.
+
+        Examples
+        --------
+        >>> from plackett import Queries
+        >>> Queries([[0.5], [0.25]], y=[1, 0], qid=[7, 7], feature_names=["bm25"]).to_frame()
+           qid  label  bm25
+        0    7    1.0  0.50
+        1    7    0.0  0.25
+        """
+        with importing:
+            from plackett.data.tables.frames import to_frame
+
+        return to_frame(self, backend, label=label, qid=qid, docid=docid)
 
     def describe(self, *, relevant_from: float = 1.0, with_findings: bool = True) -> Description:
         """Describe the data: sizes, labels, list lengths, duplicates, and findings.

@@ -9,11 +9,14 @@ __all__, __getattr__, __dir__ = attach(
     __name__,
     {
         "plackett.data.text_table": "read_scores",
-        "plackett.evaluation.evaluate": "evaluate_every_convention",
+        "plackett.evaluation.compare.comparison": "Comparison",
+        "plackett.evaluation.evaluate": "Evaluation evaluate_every_convention",
+        "plackett.evaluation.letor_folds": "LetorFolds",
         "plackett.evaluation.permutation": "permutation_importance",
         "plackett.evaluation.select.grids": "default_grid",
         "plackett.evaluation.simulated_feedback": "relevance_feedback",
         "plackett.evaluation.simulated_recommendation": "recommendation",
         "plackett.evaluation.slicing": "slices",
+        "plackett.evaluation.splits": "QueryKFold",
     },
 )

@@ -36,7 +36,8 @@ class LetorFolds:
     Examples
     --------
     >>> import numpy as np
-    >>> from plackett import LetorFolds, Queries
+    >>> from plackett import Queries
+    >>> from plackett.evaluation import LetorFolds
     >>> data = Queries(np.arange(10.0).reshape(-1, 1), y=np.zeros(10), qid=list("abcdefghij"))
     >>> splitter = LetorFolds(parts=[1, 2, 3, 4, 5, 1, 2, 3, 4, 5])
     >>> first, second, *_ = splitter.folds(data)

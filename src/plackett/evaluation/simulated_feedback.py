@@ -17,7 +17,6 @@ from plackett.metrics.conventions import Convention
 from plackett.metrics.measure import Measure
 from plackett.rankers.refinement.base_score import as_base_score, is_column
 from plackett.rankers.refinement.judgements import as_relevance
-from plackett.rankers.refinement.judgements import pin_judged as pinned_scores
 from plackett.validation import check_positive_int, count_of
 
 DEFAULT_METRICS = ("p@1", "p@5", "p@10", "ndcg@10", "map")
@@ -161,8 +160,8 @@ def relevance_feedback(
         the last as not relevant (of each at most half the list). Only full lists are evaluated.
     pin_judged : bool, default=False
         Whether documents judged relevant (1 or more) come first and other judged documents last, by
-        :func:`plackett.pin_judged`. One more ranking, "judged sorted", pins them in the base ranking: it shows what
-        the judgements gain without learning. Residual lists are the same.
+        :meth:`plackett.Queries.pin_judged`. One more ranking, "judged sorted", pins them in the base ranking: it shows
+        what the judgements gain without learning. Residual lists are the same.
 
     Returns
     -------
@@ -228,7 +227,7 @@ def measure_refinements(
             unlabelled = _with_labels(queries, None)
             scores[str(name)] = clone(one).fit(unlabelled, judgements, base_score=base).scores_
         if pin_judged and name != BASE:
-            scores[str(name)] = pinned_scores(scores[str(name)], judgements, qid=queries.qid)
+            scores[str(name)] = queries.pin_judged(scores[str(name)], judgements)
         for kind, is_measured in parts.items():  # the base comes first: errors are raised before the fits
             lists = _rows(queries, is_measured)
             tables[kind][str(name)] = evaluate(

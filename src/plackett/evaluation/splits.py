@@ -47,7 +47,8 @@ class QueryKFold(BaseCrossValidator):
     Examples
     --------
     >>> import numpy as np
-    >>> from plackett import Queries, QueryKFold
+    >>> from plackett import Queries
+    >>> from plackett.evaluation import QueryKFold
     >>> data = Queries(np.arange(8.0).reshape(-1, 1), y=np.zeros(8), qid=[1, 1, 2, 3, 3, 4, 5, 6])
     >>> for fold in QueryKFold(3).folds(data):
     ...     print(fold.train.ids, fold.validation.ids, fold.test.ids)

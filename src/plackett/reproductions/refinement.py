@@ -33,7 +33,6 @@ from plackett.metrics.measure import Measure
 from plackett.rankers.linear.ranker import LinearRanker
 from plackett.rankers.refinement.base_score import as_base_score
 from plackett.rankers.refinement.boosted import LinearRefiner, MultiplicativeRefiner
-from plackett.rankers.refinement.judgements import pin_judged
 from plackett.rankers.refinement.rocchio import RocchioRefiner
 from plackett.reproductions.base import LEVEL, Figure, Item, Job, Paper, Row, Table, Verdict, gap_and_p
 
@@ -122,7 +121,7 @@ class JudgedSorted(BaseEstimator):
     scores_: np.ndarray
 
     def fit(self, queries: Queries, judgements: np.ndarray, *, base_score: Any) -> JudgedSorted:
-        self.scores_ = pin_judged(as_base_score(base_score, queries), judgements, qid=queries.qid)
+        self.scores_ = queries.pin_judged(as_base_score(base_score, queries), judgements)
         return self
 
 

@@ -141,9 +141,9 @@ def check_same(again, data):
 def test_a_letor_file_comes_back_from_its_frame(backend, first_index):
     text = "2 qid:b 1:0.5 2:3 #docid = GX1 inc = 1\n0 qid:a 1:7\n1 qid:b 2:4 # é\n".encode()
     data = pk.read_letor(io.BytesIO(text), first_index=first_index)
-    check_same(pk.from_frame(pk.to_frame(data, backend)), data)
+    check_same(pk.from_frame(data.to_frame(backend)), data)
     rows = pk.read_letor(io.BytesIO(text), first_index=first_index, sparse=True)
-    check_same(pk.from_frame(pk.to_frame(rows, backend)), rows)
+    check_same(pk.from_frame(rows.to_frame(backend)), rows)
 
 
 IDS = {
@@ -181,19 +181,19 @@ def test_any_queries_come_back_from_their_frame(draw):
         comments=column(IDS["text"]) if has_comments else None,
         first_index=draw.draw(st.sampled_from([None, 0, 1])) if not is_named else None,
     )
-    check_same(pk.from_frame(pk.to_frame(data, draw.draw(st.sampled_from(sorted(MAKE))))), data)
+    check_same(pk.from_frame(data.to_frame(draw.draw(st.sampled_from(sorted(MAKE))))), data)
 
 
 def test_ids_of_several_kinds_are_refused():
     ids = np.array([7, "a", 7], dtype=object)
     data = pk.Queries([[0.1], [0.2], [0.3]], qid=ids, docid=ids)
     with pytest.raises(ValueError, match=r"column 'qid' is objects: int, str. Convert it to text"):
-        pk.from_frame(pk.to_frame(data))
+        pk.from_frame(data.to_frame())
     for backend in ("polars", "pyarrow"):
         with pytest.raises(
             ValueError, match=rf'{backend} has no column type for some ids .*Use to_frame\(queries, "pandas"\)'
         ):
-            pk.to_frame(data, backend)
+            data.to_frame(backend)
 
 
 def test_a_frame_without_labels_is_one_unless_another_column_may_have_been_meant():
@@ -207,7 +207,7 @@ def test_a_frame_without_labels_is_one_unless_another_column_may_have_been_meant
 def test_a_feature_that_would_be_read_as_document_ids_is_refused(name, tmp_path):
     queries = pk.Queries([[0.5, 1.0], [0.25, 2.0]], y=[1, 0], qid=[7, 7], feature_names=[name, "bm25"])
     with pytest.raises(ValueError, match=f"a feature is called '{name}', which would be read as the document ids"):
-        pk.to_frame(queries)
+        queries.to_frame()
     with pytest.raises(ValueError, match=f"a feature is called '{name}', which would be read as the document ids"):
         pk.write_parquet(queries, tmp_path / "lists.parquet")
 

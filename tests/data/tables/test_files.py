@@ -130,7 +130,7 @@ def test_a_long_table_that_contradicts_itself_is_named():
 
 def frame_of(queries):
     """The rows of queries in another order, with other names of columns."""
-    frame = pk.to_frame(queries).rename(columns={"qid": "query", "label": "grade"})
+    frame = queries.to_frame().rename(columns={"qid": "query", "label": "grade"})
     return frame.sample(frac=1.0, random_state=0)
 
 
@@ -175,7 +175,7 @@ def test_names_of_columns_need_a_table():
     with pytest.raises(TypeError, match="data is a dict; Queries, a data frame, a path or an array is needed"):
         pk.select("listmle", {}, {"l2": [0.1]})
     with pytest.warns(DataWarning, match=r"it holds times.*drop="):
-        as_judged(pk.to_frame(data).assign(when=pd.Timestamp("2024-01-01")))
+        as_judged(data.to_frame().assign(when=pd.Timestamp("2024-01-01")))
 
 
 # --- Files as other programs write them -------------------------------------------------------------------------------

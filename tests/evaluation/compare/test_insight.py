@@ -125,7 +125,7 @@ def test_a_resumed_run_and_a_restored_comparison_are_the_same(data, compared, tm
     assert first.to_json() == second.to_json()
     assert first.insights == compared.insights
     assert first.learning_curves == compared.learning_curves
-    restored = pk.Comparison.from_dict(json.loads(first.to_json()))
+    restored = pk.evaluation.Comparison.from_dict(json.loads(first.to_json()))
     assert restored.insights == first.insights
     assert restored.to_json() == first.to_json()
     pk.compare(RANKERS, data, cv=3, metrics="ndcg@5", folder=tmp_path / "without")

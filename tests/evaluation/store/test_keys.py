@@ -25,6 +25,7 @@ from sklearn.preprocessing import FunctionTransformer
 import plackett as pk
 from plackett import _native
 from plackett.data.preprocessing import QueryZScore
+from plackett.evaluation.splits import QueryKFold
 from plackett.evaluation.store import keys
 from plackett.evaluation.store.fingerprints import key_fingerprint
 from plackett.evaluation.store.keys import NotIdentifiable, code_of, identity_of, versions_of
@@ -317,10 +318,16 @@ def test_a_value_that_holds_itself_is_refused():
 
 
 def test_ways_to_cut_folds_are_known_by_what_they_hold():
-    cuts = [pk.QueryKFold(3), pk.QueryKFold(4), pk.QueryKFold(3, random_state=1), GroupKFold(3), GroupKFold(4)]
+    cuts = [
+        QueryKFold(3),
+        QueryKFold(4),
+        QueryKFold(3, random_state=1),
+        GroupKFold(3),
+        GroupKFold(4),
+    ]
     keys = {json.dumps(identity_of(GridSearchCV(pk.LinearRanker(), {"l2": [1]}, cv=cv))) for cv in cuts}
     assert len(keys) == len(cuts)
-    assert identity_of(pk.QueryKFold(3)) == identity_of(pk.QueryKFold(3))
+    assert identity_of(QueryKFold(3)) == identity_of(QueryKFold(3))
 
 
 def test_the_versions_of_what_results_rest_on_are_part_of_the_code():

@@ -15,7 +15,6 @@ from plackett.apps.workbench.values import METHODS, RELEVANT_FROM
 from plackett.data.feedback.feedback import ETA, Feedback
 from plackett.data.queries import Queries
 from plackett.rankers.refinement.boosted import LinearRefiner, MultiplicativeRefiner
-from plackett.rankers.refinement.judgements import pin_judged as pinned_scores
 from plackett.rankers.refinement.rocchio import RocchioRefiner
 from plackett.rankers.refinement.strongest_reasons import Reason, strongest_reasons
 from plackett.validation import check_choice, count_of
@@ -170,7 +169,8 @@ def _reordered(
     hits: Hits, scores: np.ndarray, why: list[list[Reason]], feedback: RowFeedback, pin_judged: bool
 ) -> Refined:
     if pin_judged and hits.docid:
-        before, scores = scores, pinned_scores(scores, feedback.grades, relevant_from=RELEVANT_FROM)
+        one_list = Queries(np.zeros((len(hits.docid), 0)))
+        before, scores = scores, one_list.pin_judged(scores, feedback.grades, relevant_from=RELEVANT_FROM)
         if np.isnan(feedback.grades).all() and (feedback.pairs is not None or not np.isnan(feedback.y).all()):
             feedback.notes.append(NO_GRADES)
         for row in np.flatnonzero(scores != before).tolist():

@@ -36,7 +36,6 @@ def refine_lists(
     from plackett.data.feedback.clicks import STRATEGIES
     from plackett.rankers.refinement.base_score import as_base_score
     from plackett.rankers.refinement.judgements import as_relevance
-    from plackett.rankers.refinement.judgements import pin_judged as pinned_scores
     from plackett.validation import check_choice, count_of
 
     if strategy is not None:
@@ -55,7 +54,7 @@ def refine_lists(
     after = _refined(queries, ranks_now, before, rows, methods)
     echo_base(ranks_now, queries)
     if pin_judged:
-        after = pinned_scores(after, rows.y, qid=queries.qid)
+        after = queries.pin_judged(after, rows.y)
         n_judged = int((rows.y == rows.y).sum())
         put = f"{count_of(n_judged, 'judged document is', 'judged documents are')} put first or last"
         output.note(put if n_judged else "no document was judged; --pin-judged has no effect")

@@ -63,7 +63,7 @@ def from_frame(
     -------
     Queries
         X is float32 if all numeric feature columns are, else float64; nulls become NaN. Booleans become 0 and 1.
-        ``from_frame(to_frame(queries))`` gives the same queries, except that sparse features become dense.
+        ``from_frame(queries.to_frame())`` gives the same queries, except that sparse features become dense.
 
     Examples
     --------
@@ -93,33 +93,7 @@ def from_frame(
 def to_frame(
     queries: Queries, backend: str = "pandas", *, label: str = "label", qid: str = "qid", docid: str = "docid"
 ) -> Any:
-    """Return a data frame with one row per document: query id, document name, label, comment, then the features.
-
-    ``from_frame`` converts it back.
-
-    Parameters
-    ----------
-    queries : Queries
-        Sparse features become dense. Columns without a name are called ``"feature 21"`` by their number in the file,
-        or ``"column 20"``. Comments of LETOR files are in the column ``letor_comment``. Codes of categories become
-        categorical columns of their names.
-    backend : {"pandas", "polars", "pyarrow"}, default="pandas"
-        The library must be installed.
-    label, qid, docid : str
-        Names of these columns; labels and document names appear only if the queries have them.
-
-    Returns
-    -------
-    data frame of the backend
-
-    Examples
-    --------
-    >>> from plackett import Queries, to_frame
-    >>> to_frame(Queries([[0.5], [0.25]], y=[1, 0], qid=[7, 7], feature_names=["bm25"]))
-       qid  label  bm25
-    0    7    1.0  0.50
-    1    7    0.0  0.25
-    """
+    """Return the queries as a data frame: see ``Queries.to_frame``."""
     check_choice(backend, "backend", BACKENDS)
     module = import_optional(backend, extra=None, needed_for=f"to_frame with backend={backend!r}")
     names = queries.feature_labels
@@ -142,9 +116,7 @@ def to_frame(
         return module.table(columns) if backend == "pyarrow" else module.DataFrame(columns)
     except (TypeError, ValueError) as error:
         reason = (str(error).splitlines() or [""])[0]
-        raise ValueError(
-            f'{backend} has no column type for some ids ({reason}). Use to_frame(queries, "pandas").'
-        ) from error
+        raise ValueError(f'{backend} has no column type for some ids ({reason}). Use to_frame("pandas").') from error
 
 
 def _as_values(ids: np.ndarray) -> np.ndarray | list:

@@ -1,4 +1,4 @@
-"""Judgements of documents: labels or pairs as the feedback of refiners, and pinned documents."""
+"""Judgements of documents: labels or pairs as the feedback of refiners."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett.data.queries import Queries
-from plackett.validation import check_labels, check_not_masked, check_number, check_scores, count_of, plain
+from plackett.validation import check_not_masked, check_number, count_of, plain
 
 
 class QueryFeedback(NamedTuple):
@@ -101,57 +101,3 @@ def check_pairs(pairs: Any, queries: Queries) -> np.ndarray:
     if same.size:
         raise ValueError(f"pairs prefers row {int(table[same[0], 0])} to itself.")
     return grouped
-
-
-def pin_judged(scores: Any, labels: Any, *, qid: Any = None, relevant_from: float = 1.0) -> np.ndarray:
-    """Return scores with documents judged relevant above all others of their query, and other judged ones below.
-
-    A refiner learns from judgements to rank documents that were not judged, and may not move every judged document to
-    the place of its label. Use this function to show judged documents where their labels put them. Documents that were
-    not judged keep their scores. Judged ones are ordered by their labels, then by their scores.
-
-    Parameters
-    ----------
-    scores : array-like of shape (n_docs,)
-        Of a refiner (``scores_``), or of any ranker.
-    labels : array-like of shape (n_docs,)
-        As in ``fit`` of the refiner: NaN for documents that were not judged.
-    qid : iterable of hashable ids, one per row, default=None
-        None means that all rows are one list.
-    relevant_from : float, default=1.0
-        The smallest label that is relevant.
-
-    Returns
-    -------
-    ndarray of shape (n_docs,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from plackett import pin_judged
-    >>> pin_judged([0.7, 0.9, 0.2, 0.4], [np.nan, 0, 1, np.nan])
-    array([ 0.7, -0.8,  1.9,  0.4])
-    """
-    relevant_from = check_number(relevant_from, "relevant_from")
-    labels = check_labels(labels, name="labels", allow_nan=True)
-    answer = check_scores(scores, labels.size).astype(np.float64)
-    if not answer.size:
-        return answer
-    queries = Queries(np.zeros((answer.size, 0)), qid=qid)
-    for place in range(queries.n_queries):
-        own = queries.rows_of(place)
-        lowest, highest = answer[own].min(), answer[own].max()
-        for is_moved, edge, sign in (
-            (labels[own] >= relevant_from, highest, 1.0),  # a NaN is neither
-            (labels[own] < relevant_from, lowest, -1.0),
-        ):
-            moved = own[is_moved]
-            places = _places(sign * labels[moved], sign * answer[moved])
-            answer[moved] = edge + sign * max(1.0, 1e-9 * abs(edge)) * (1.0 + places)
-    return answer
-
-
-def _places(labels: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Return places from 0 by label, then by score; equal in both have the same place."""
-    _, places = np.unique(np.column_stack([labels, scores]), axis=0, return_inverse=True)
-    return places.reshape(-1).astype(np.float64)
