@@ -8,6 +8,7 @@ import numpy as np
 
 import plackett as pk
 from plackett.data.documents.stdlib_corpus import read_stdlib
+from plackett.rankers.boosting.feature_rank import BLFeatureRank
 from plackett.text import build_index, letor_features
 
 METRICS = ["ndcg@10", "map", "mrr", "err@10"]
@@ -17,7 +18,7 @@ LINEAR = ["listmle", "p-listmle", "cs-listmle", "listnet", "ranksvm", "ranknet",
 OTHERS = {
     "diffrank": pk.DiffRank(cycles=3),
     "featurerank": pk.FeatureRank(cycles=3),
-    "bl-featurerank": pk.BLFeatureRank(cycles=3),
+    "bl-featurerank": BLFeatureRank(cycles=3),
     "adarank": pk.AdaRank("ndcg@10", normalize="query-zscore"),
     "rankboost": pk.RankBoost(n_rounds=200, n_thresholds=256),
     "svm-map": pk.SVMMap(C=10, normalize="query-zscore"),

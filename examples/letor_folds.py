@@ -14,6 +14,7 @@ from scipy.stats import ttest_rel
 from sklearn.model_selection import ParameterGrid
 
 import plackett as pk
+from plackett.rankers.boosting.feature_rank import BLFeatureRank
 
 
 def best_of_l2_path(name, fold):
@@ -45,7 +46,7 @@ OTHERS = {
     "rankboost": (pk.RankBoost, {}),
     "prank": (pk.PRank, {"random_state": [0]}),
     "diffrank": (pk.DiffRank, STEPS),
-    "bl-featurerank": (pk.BLFeatureRank, STEPS),
+    "bl-featurerank": (BLFeatureRank, STEPS),
     "featurerank": (pk.FeatureRank, STEPS),
 }
 CHOOSE = {

@@ -12,6 +12,7 @@ from pkgutil import resolve_name
 import pytest
 
 import plackett as pk
+from plackett.rankers.boosting.feature_rank import BLFeatureRank
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="the docs are not here")
@@ -92,7 +93,7 @@ def test_every_attribute_is_described_once(name, docstrings):
 
 
 def test_attributes_as_in_another_class_have_its_descriptions(docstrings):
-    described = {name: text for names, _, text in docstrings.described(pk.BLFeatureRank) for name in names}
+    described = {name: text for names, _, text in docstrings.described(BLFeatureRank) for name in names}
     assert described["history_"][0].strip().startswith('For every step: ``"E"``')  # of FeatureRank
     assert described["n_iter_"][0].strip() == "Steps taken."  # of DiffRank
     with pytest.raises(ValueError, match="best_score_ are not whole entries of DiffRank"):

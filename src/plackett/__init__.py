@@ -28,7 +28,7 @@ _names, __getattr__, __dir__ = attach(
         "plackett.rankers.linear.prank": "PRank",
         "plackett.rankers.linear.svm_map": "SVMMap",
         "plackett.rankers.kernel.ranker": "KernelRanker",
-        "plackett.rankers.boosting.feature_rank": "BLFeatureRank FeatureRank",
+        "plackett.rankers.boosting.feature_rank": "FeatureRank",
         "plackett.rankers.boosting.diff_rank": "DiffRank",
         "plackett.rankers.boosting.adarank": "AdaRank",
         "plackett.rankers.boosting.rankboost": "RankBoost",
@@ -48,6 +48,7 @@ _names, __getattr__, __dir__ = attach(
         "plackett.evaluation.compare.runs": "compare_runs",
         "plackett.evaluation.select.select": "select",
         "plackett.exports.targets": "export",
+        "plackett.report.clicks": "write_click_report",
         "plackett.report.html": "write_report",
     },
     modules="plackett.clicks plackett.data.datasets plackett.data.preprocessing plackett.evaluation "

@@ -32,7 +32,6 @@ from plackett.evaluation.select.select import select as select
 from plackett.exports.targets import export as export
 from plackett.rankers.boosting.adarank import AdaRank as AdaRank
 from plackett.rankers.boosting.diff_rank import DiffRank as DiffRank
-from plackett.rankers.boosting.feature_rank import BLFeatureRank as BLFeatureRank
 from plackett.rankers.boosting.feature_rank import FeatureRank as FeatureRank
 from plackett.rankers.boosting.rankboost import RankBoost as RankBoost
 from plackett.rankers.kernel.ranker import KernelRanker as KernelRanker
@@ -52,6 +51,7 @@ from plackett.rankers.registry import ranker_names as ranker_names
 from plackett.rankers.scoring.load import load_scorer as load_scorer
 from plackett.rankers.trees.ranker import TreeRanker as TreeRanker
 from plackett.rankers.trees.xgboost import XGBoostRanker as XGBoostRanker
+from plackett.report.clicks import write_click_report as write_click_report
 from plackett.report.html import write_report as write_report
 
 __version__: str

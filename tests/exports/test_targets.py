@@ -15,6 +15,7 @@ import plackett as pk
 from plackett.exports.forms.linear import LinearForm, linear_form
 from plackett.exports.targets import OPTIONS, build
 from plackett.exports.targets import TARGETS as ALL_TARGETS
+from plackett.rankers.boosting.feature_rank import BLFeatureRank
 from tests.exports import formulas
 
 NAMES = ['title "bm25"', "größe ✓", "body\\tf", "page rank", "a,b", "{x}"]
@@ -332,7 +333,7 @@ def test_all_weights_zero(lists):
 REFUSED = {
     "kernel": (pk.KernelRanker(), "kernel values"),
     "featurerank": (pk.FeatureRank(), "orders a list as a whole"),
-    "bl-featurerank": (pk.BLFeatureRank(), "orders a list as a whole"),
+    "bl-featurerank": (BLFeatureRank(), "orders a list as a whole"),
     "diffrank": (pk.DiffRank(), "depend on the other documents"),
     "query-zscore": (pk.LinearRanker(normalize="query-zscore"), "'query-zscore' cannot be exported.*within each query"),
     "query-minmax": (pk.AdaRank(n_rounds=2, normalize="query-minmax"), "AdaRank with normalize='query-minmax'"),

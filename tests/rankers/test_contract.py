@@ -8,12 +8,13 @@ from sklearn.base import clone
 
 import plackett as pk
 from plackett.exceptions import DataWarning
+from plackett.rankers.boosting.feature_rank import BLFeatureRank
 
 RANKERS = [
     pk.LinearRanker(),
     pk.KernelRanker(gamma=0.1),
     pk.FeatureRank(),
-    pk.BLFeatureRank(),
+    BLFeatureRank(),
     pk.DiffRank(),
     pk.AdaRank(),
     pk.RankBoost(n_rounds=20),

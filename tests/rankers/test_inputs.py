@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 import plackett as pk
 from plackett.data.preprocessing import QueryRank, QueryZScore
 from plackett.exceptions import DataWarning, NothingToLearnWarning
+from plackett.rankers.boosting.feature_rank import BLFeatureRank
 
 DATA = pk.datasets.make_web_like(6, docs_per_query=5, n_features=4, random_state=0)
 X, Y, QID = DATA.X.astype(float), DATA.y, DATA.qid
@@ -28,7 +29,7 @@ BY_LIST = {
     "RankBoost": lambda: pk.RankBoost(n_rounds=3, normalize="query-minmax"),
     "PRank": lambda: pk.PRank(random_state=0, normalize="query-unit"),
     "FeatureRank": pk.FeatureRank,
-    "BLFeatureRank": pk.BLFeatureRank,
+    "BLFeatureRank": BLFeatureRank,
     "DiffRank": pk.DiffRank,
     "qsvm": lambda: pk.ranker("qsvm", n_neighbors=3),
     "pairs": lambda: pk.QueryDependentRanker("uniform", function="pair", n_neighbors=3),

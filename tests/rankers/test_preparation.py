@@ -13,6 +13,7 @@ from sklearn.impute import KNNImputer, SimpleImputer
 import plackett as pk
 from plackett.data.preprocessing import MissingValues, OneHotCategories, TargetCategories
 from plackett.exceptions import DataWarning
+from plackett.rankers.boosting.feature_rank import BLFeatureRank
 
 RANKERS = {
     "linear": lambda **p: pk.LinearRanker(**p),
@@ -22,7 +23,7 @@ RANKERS = {
     "svm-map": lambda **p: pk.SVMMap(C=1.0, **p),
     "adarank": lambda **p: pk.AdaRank(n_rounds=5, **p),
     "featurerank": lambda **p: pk.FeatureRank(**p),
-    "bl-featurerank": lambda **p: pk.BLFeatureRank(**p),
+    "bl-featurerank": lambda **p: BLFeatureRank(**p),
     "diffrank": lambda **p: pk.DiffRank(cycles=1, **p),
     "query-dependent": lambda **p: pk.QueryDependentRanker(l2=0.01, **p),
 }

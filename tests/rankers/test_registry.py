@@ -12,6 +12,7 @@ import plackett as pk
 from plackett.data.preprocessing import QueryMinMax, QueryRank, QueryUnitLength, QueryZScore
 from plackett.losses import loss_names
 from plackett.rankers import registry
+from plackett.rankers.boosting.feature_rank import BLFeatureRank
 from plackett.storage import models
 
 PAPERS = {
@@ -26,7 +27,7 @@ PAPERS = {
 }
 OTHERS = {
     "featurerank": pk.FeatureRank,
-    "bl-featurerank": pk.BLFeatureRank,
+    "bl-featurerank": BLFeatureRank,
     "diffrank": pk.DiffRank,
     "adarank": pk.AdaRank,
     "rankboost": pk.RankBoost,

@@ -10,13 +10,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import plackett as pk
+from plackett.rankers.boosting.feature_rank import BLFeatureRank
 
 RANKERS = [
     pk.LinearRanker(),
     pk.LinearRanker(loss="squared", solver="lbfgs"),
     pk.LinearRanker(loss="hinge"),
     pk.FeatureRank(),
-    pk.BLFeatureRank(),
+    BLFeatureRank(),
     pk.DiffRank(),
     pk.AdaRank(),
     pk.RankBoost(n_rounds=20),
@@ -24,7 +25,7 @@ RANKERS = [
     pk.SVMMap(),
     pk.QueryDependentRanker(),
 ]
-RANKS_WITHIN_THE_LIST = (pk.FeatureRank, pk.BLFeatureRank, pk.DiffRank)
+RANKS_WITHIN_THE_LIST = (pk.FeatureRank, BLFeatureRank, pk.DiffRank)
 
 WEIGHTS_ARE_OF_QUERIES = "a query is weighted as a whole; the check gives documents of one list different weights"
 COLUMNS_ARE_TAKEN_BY_NAME = "a frame's columns are taken by name, in any order; the check wants an error"

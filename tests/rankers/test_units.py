@@ -5,6 +5,7 @@ import pytest
 
 import plackett as pk
 from plackett.rankers.boosting.discovery import find_centres
+from plackett.rankers.boosting.feature_rank import BLFeatureRank
 from plackett.rankers.refinement.weak_learners import confidence_of
 
 UNITS = [1e-11, 1e11, 1e-200]
@@ -30,8 +31,8 @@ QUERIES = np.arange(len(Y)).reshape(12, 9)
 UNITLESS = {
     "featurerank": pk.FeatureRank(cycles=2),
     "featurerank, linear": pk.FeatureRank(discovery="linear"),
-    "bl-featurerank": pk.BLFeatureRank(cycles=2),
-    "bl-featurerank, query": pk.BLFeatureRank(balance="query"),
+    "bl-featurerank": BLFeatureRank(cycles=2),
+    "bl-featurerank, query": BLFeatureRank(balance="query"),
     "diffrank": pk.DiffRank(cycles=2),
     "diffrank, posterior": pk.DiffRank(centre="posterior", discovery="quasi-knn"),
     "rankboost": pk.RankBoost(20),

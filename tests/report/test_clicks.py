@@ -19,7 +19,7 @@ def page(log, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "clicks.html"
     found = [pk.clicks.estimate_propensities(log, method) for method in ("randomised", "harvesting")]
     comparison = pk.clicks.compare_click_models(["pbm", "dctr"], log, cv=2, n_draws=200)
-    pk.clicks.write_click_report(log, path, propensities=found, comparison=comparison)
+    pk.write_click_report(log, path, propensities=found, comparison=comparison)
     return path.read_text(encoding="utf-8")
 
 
@@ -42,7 +42,7 @@ def test_intervals_of_all_methods_are_drawn(log, page):
 
 
 def test_the_same_log_gives_the_same_bytes_and_loads_nothing(log, tmp_path):
-    pages = [pk.clicks.write_click_report(log, tmp_path / name).read_bytes() for name in ("a.html", "b.html")]
+    pages = [pk.write_click_report(log, tmp_path / name).read_bytes() for name in ("a.html", "b.html")]
     assert pages[0] == pages[1]
     assert not re.search(rb'(src|href)="https?:', pages[0])
     assert b'<section id="models"' not in pages[0]
@@ -52,7 +52,7 @@ def test_the_same_log_gives_the_same_bytes_and_loads_nothing(log, tmp_path):
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_names_are_escaped(log, tmp_path, text):
     found = pk.clicks.Propensities([1.0, 0.5], method=text, notes=[text])
-    page = pk.clicks.write_click_report(log, tmp_path / "clicks.html", propensities=found, title=text).read_text(
+    page = pk.write_click_report(log, tmp_path / "clicks.html", propensities=found, title=text).read_text(
         encoding="utf-8"
     )
     assert "<script>alert" not in page
@@ -61,7 +61,7 @@ def test_names_are_escaped(log, tmp_path, text):
 
 def test_ranks_that_cannot_be_found_are_left_out_of_the_picture(log, tmp_path):
     found = pk.clicks.Propensities([1.0, np.nan, 0.5], [[1, 1], [np.nan, np.nan], [0.4, 0.6]], level=0.9)
-    page = pk.clicks.write_click_report(log, tmp_path / "clicks.html", propensities=found).read_text(encoding="utf-8")
+    page = pk.write_click_report(log, tmp_path / "clicks.html", propensities=found).read_text(encoding="utf-8")
     assert "nan" not in page[page.index("<path") : page.index("</svg>")]
     assert "Vertical lines are 90% intervals." in page
 
@@ -69,8 +69,6 @@ def test_ranks_that_cannot_be_found_are_left_out_of_the_picture(log, tmp_path):
 def test_damage_is_shown_with_its_rule(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("session,query,docid,rank,click\n1,shoe,a,1,0\n1,shoe,b,3,1\nhello\n")
-    page = pk.clicks.write_click_report(pk.clicks.read_clicks(path), tmp_path / "clicks.html").read_text(
-        encoding="utf-8"
-    )
+    page = pk.write_click_report(pk.clicks.read_clicks(path), tmp_path / "clicks.html").read_text(encoding="utf-8")
     assert "damaged line" in page
     assert "cut before the first missing position" in page

@@ -32,7 +32,6 @@ __all__, __getattr__, __dir__ = attach(
         "plackett.clicks.propensities.propensities": "Propensities",
         "plackett.clicks.reading.cleaning": "Cleaning",
         "plackett.clicks.simulate": "simulate_clicks",
-        "plackett.report.clicks": "write_click_report",
         "plackett.clicks.reading.read": "read_clicks",
     },
 )

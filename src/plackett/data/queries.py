@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from plackett._lazy import importing
 from plackett._tables import Table
 from plackett.data.categories import (
     Categories,
@@ -26,6 +25,7 @@ from plackett.data.query_lists import QueryLists as QueryLists
 from plackett.data.subtopics import Subtopics, as_subtopics
 from plackett.data.tables.coding import encode_frame
 from plackett.data.tables.column_roles import warn_of_frame
+from plackett.data.tables.to_frame import to_frame
 from plackett.data.text_column import TextColumn, as_str_array
 from plackett.storage.mapped import is_mapped, stack_rows, take_rows
 from plackett.validation import (
@@ -566,9 +566,6 @@ class Queries:
         0    7    1.0  0.50
         1    7    0.0  0.25
         """
-        with importing:
-            from plackett.data.tables.frames import to_frame
-
         return to_frame(self, backend, label=label, qid=qid, docid=docid)
 
     def describe(self, *, relevant_from: float = 1.0, with_findings: bool = True) -> Description:

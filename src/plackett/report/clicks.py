@@ -52,7 +52,7 @@ def write_click_report(
 
     Examples
     --------
-    >>> from plackett.clicks import write_click_report
+    >>> from plackett import write_click_report
     >>> import plackett as pk
     >>> lists = pk.datasets.make_web_like(20, 15, 3, random_state=0)
     >>> log = pk.clicks.simulate_clicks(lists, lists.X[:, 0], 2_000, k=3, random_share=0.5)

@@ -190,9 +190,7 @@ def test_ids_of_several_kinds_are_refused():
     with pytest.raises(ValueError, match=r"column 'qid' is objects: int, str. Convert it to text"):
         pk.from_frame(data.to_frame())
     for backend in ("polars", "pyarrow"):
-        with pytest.raises(
-            ValueError, match=rf'{backend} has no column type for some ids .*Use to_frame\(queries, "pandas"\)'
-        ):
+        with pytest.raises(ValueError, match=rf'{backend} has no column type for some ids .*Use to_frame\("pandas"\)'):
             data.to_frame(backend)
 
 

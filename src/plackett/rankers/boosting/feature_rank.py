@@ -118,7 +118,7 @@ class BLFeatureRank(FeatureRank):
 
     Examples
     --------
-    >>> from plackett import BLFeatureRank
+    >>> from plackett.rankers.boosting.feature_rank import BLFeatureRank
     >>> import plackett as pk
     >>> data = pk.datasets.make_web_like(50, n_features=8, random_state=0)
     >>> ranker = BLFeatureRank().fit(data.X, data.y, qid=data.qid)
