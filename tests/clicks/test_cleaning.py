@@ -122,7 +122,7 @@ SOUND = [query("1", ["a", "b", "c"])]
 )
 def test_ubi(queries, events, counts, kept):
     for lines in ((queries, events), (queries[::-1], events[::-1])):
-        log = read_clicks(*(io.StringIO("\n".join(one)) for one in lines), format="ubi")
+        log = read_clicks(*(io.StringIO("\n".join(one)) for one in lines))
         assert log.cleaning.counts == counts
         assert kept is None or log.click.tolist() == kept
 

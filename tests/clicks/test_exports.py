@@ -74,9 +74,10 @@ def test_times_with_zones(zone):
 
 def test_one_file_or_several(tmp_path):
     (tmp_path / "all.ndjson").write_text(ndjson(bulk(QUERIES + EVENTS, "ubi")).getvalue())
-    assert by_id(read_clicks(tmp_path / "all.ndjson", format="ubi")) == expected(SESSIONS)
-    with pytest.raises(ValueError, match="format='ubi' if they are in the same file"):
-        read_clicks(tmp_path / "all.ndjson")
+    assert by_id(read_clicks(tmp_path / "all.ndjson")) == expected(SESSIONS)
+    (tmp_path / "queries.ndjson").write_text(ndjson(QUERIES).getvalue())
+    with pytest.raises(ValueError, match="Both may also be in one file of JSON lines"):
+        read_clicks(tmp_path / "queries.ndjson")
     for i in range(2):
         (tmp_path / f"ubi_queries-{i}.ndjson").write_text(ndjson(QUERIES[i::2]).getvalue())
         (tmp_path / f"ubi_events-{i}.ndjson").write_text(ndjson(EVENTS[i::2]).getvalue())

@@ -137,7 +137,7 @@ def test_every_damage_of_rows_and_ubi_is_counted_as_the_rules_say(first):
         assert sessions_of(log) == [one[:4] for one in wanted]
         assert len(log) > 300
         all_damage |= set(counts)
-    assert all_damage == set(RULES)
+    assert all_damage == set(RULES) - {"invalid propensity"}
 
 
 @pytest.mark.parametrize("seed", range(2))

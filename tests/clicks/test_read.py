@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.clicks import ClickLog, read_clicks
+from plackett.clicks import ClickLog, UbiNames, read_clicks
 from plackett.clicks.reading.fields import Lines, json_fields
 from plackett.exceptions import DataFormatError, DataWarning
 
@@ -90,9 +90,7 @@ def test_floats_and_missing_values_of_pandas():
 
 def test_usual_columns_are_found_and_missing_ones_named():
     text = "sid,q,d,p,c\n1,a,x,1,0\n"
-    with pytest.raises(
-        ValueError, match=r"no column for the session; its columns are 'sid', 'q'.*with session='COLUMN'"
-    ):
+    with pytest.raises(ValueError, match=r"no column for the query; its columns are 'sid', 'q'.*with query='COLUMN'"):
         read_clicks(io.StringIO(text))
     log = read_clicks(io.StringIO(text), session="sid", query="q", docid="d", rank="p", click="c")
     assert lists_of(log) == [("a", ["x"], [0])]
@@ -180,7 +178,9 @@ def test_an_empty_query_is_missing_unless_it_has_filters():
     assert list(log.queries) == ['{"brand":"x"}']
     assert log.cleaning.counts == {"missing query": 2}
     log = read_ubi(
-        [queries[0], '{"query_id": "4", "user_query": "q", "query_response_hit_ids": ["b"]}'], [], filters=[]
+        [queries[0], '{"query_id": "4", "user_query": "q", "query_response_hit_ids": ["b"]}'],
+        [],
+        ubi=UbiNames(filters=[]),
     )
     assert (list(log.queries), list(log.docids)) == (["q"], ["b"])
 
@@ -233,7 +233,7 @@ def test_unknown_actions_are_named():
     with pytest.warns(DataWarning, match=r"The events have 'impression' \(\d+\), 'item_click' \(\d+\)"):
         log = read_ubi(queries, events)
     assert log.n_clicks == 0
-    assert by_id(read_ubi(queries, events, clicks=["item_click"])) == expected(SESSIONS)
+    assert by_id(read_ubi(queries, events, ubi=UbiNames(clicks=["item_click"]))) == expected(SESSIONS)
 
 
 # --- Options ----------------------------------------------------------------------------------------------------------
@@ -302,10 +302,51 @@ def test_a_log_without_sessions_warns():
     assert len(log) == 0
 
 
+# --- Logs without sessions --------------------------------------------------------------------------------------------
+
+
+def test_lists_without_a_session_begin_where_the_position_does_not_rise(monkeypatch):
+    rows = ["red,a,1,0", "red,b,2,1", "red,c,1,0", "hat,d,1,1", "hat,e,2,0", "hat,e,1,1"]
+    for block in (1 << 20, 40, 25):  # lists lie in several blocks
+        monkeypatch.setattr("plackett.clicks.reading.fields.BLOCK", block)
+        monkeypatch.setattr("plackett.clicks.reading.read.BLOCK", block)
+        with pytest.warns(DataWarning, match="no column for the session: a list begins where the query"):
+            log = read_clicks(io.StringIO("\n".join(["query,docid,rank,click", *rows])))
+        assert log.session_ids is None
+        assert lists_of(log) == [
+            ("red", ["a", "b"], [0, 1]),
+            ("red", ["c"], [0]),
+            ("hat", ["d", "e"], [1, 0]),
+            ("hat", ["e"], [1]),
+        ]
+
+
+def test_each_row_is_a_list_without_session_and_position():
+    text = "slot,item,click,pscore\n1,x,0,0.25\n2,y,1,0.5\n1,x,1,0.125\n2,z,0,0\n1,z,0,none\n"
+    with pytest.warns(DataWarning, match="a list begins with each row"):
+        log = read_clicks(io.StringIO(text), query="slot", docid="item", propensity="pscore")
+    assert lists_of(log) == [("1", ["x"], [0]), ("2", ["y"], [1]), ("1", ["x"], [1])]
+    assert log.propensity.tolist() == [0.25, 0.5, 0.125]
+    assert log.cleaning.counts == {"invalid propensity": 2}
+
+
+def test_propensities_follow_their_rows(tmp_path):
+    rng = np.random.default_rng(0)
+    chances = {(row[0], row[2]): round(float(rng.uniform(0.01, 1)), 6) for row in ROWS}
+    rows = shuffled([(*row, chances[row[0], row[2]]) for row in ROWS])
+    text = "\n".join(["session,query,docid,rank,click,time,chance", *(",".join(map(str, row)) for row in rows)])
+    log = read_clicks(io.StringIO(text), k=4, propensity="chance")
+    log.save(tmp_path / "log")
+    for one in (log, ClickLog.load(tmp_path / "log"), log[5:50], log[::-1], ClickLog.concat([log[:9], log[9:]])):
+        session = np.repeat(np.array(one.session_ids), np.diff(one.indptr))
+        names = [one.pairs[int(code)][1] for code in one.pair]
+        assert one.propensity.tolist() == [chances[key] for key in zip(session, names, strict=True)]
+
+
 def test_wrong_options_are_rejected():
     with pytest.raises(TypeError, match="a list is needed"):
-        read_clicks(io.StringIO(as_csv(ROWS)), clicks="click")
-    with pytest.raises(ValueError, match="needs its events"):
-        read_clicks(io.StringIO("{}"), format="ubi")
+        UbiNames(clicks="click")
+    with pytest.raises(ValueError, match="Also pass the events"):
+        read_clicks(io.StringIO('{"query_id": 1, "action_name": "click"}'))
     with pytest.raises(ValueError, match="k=0"):
         read_clicks(io.StringIO("{}"), k=0)

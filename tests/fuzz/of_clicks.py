@@ -46,10 +46,9 @@ def mutate(seeds, rng):
 
 
 def read(path):
-    is_ubi = b"query_id" in path.read_bytes()
     with our_errors(), warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
-        log = read_clicks(path, format="ubi" if is_ubi else "auto")
+        log = read_clicks(path)
         with tempfile.TemporaryDirectory() as folder:
             kept = Path(folder) / "log"
             log.save(kept)

@@ -56,19 +56,17 @@ class Columns(Options):
 
     def read(self, paths: tuple[str, ...], path: str | None = None) -> ClickLog:
         """Return the log in one or two files; write the cleaned log to ``path``, too."""
-        from plackett._progress import is_watched
         from plackett.cli.shared import inputs
         from plackett.clicks.reading.read import read_clicks
-        from plackett.clicks.reading.ubi import CLICKS
+        from plackett.clicks.reading.ubi import UbiNames
 
         inputs.check_exists(*paths)
         names = ("session", "query", "docid", "rank", "click", "ranker", "client", "k")
         log = read_clicks(
             *paths,
             **{name: getattr(self, name) for name in names},
-            clicks=self.action or CLICKS,
+            ubi=UbiNames(clicks=self.action) if self.action else UbiNames(),
             max_sessions_per_client=self.max_sessions,
-            verbose=is_watched(),
         )
         if path is not None:
             log.save(path)

@@ -33,5 +33,6 @@ __all__, __getattr__, __dir__ = attach(
         "plackett.clicks.reading.cleaning": "Cleaning",
         "plackett.clicks.simulate": "simulate_clicks",
         "plackett.clicks.reading.read": "read_clicks",
+        "plackett.clicks.reading.ubi": "UbiNames",
     },
 )

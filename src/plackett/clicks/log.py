@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -18,20 +19,13 @@ from plackett.data.text_column import TextColumn
 from plackett.exceptions import DataFormatError
 from plackett.storage.container import ContainerError, open_container, write_container
 from plackett.storage.mapped import take_rows
-from plackett.validation import check_choice, check_finite, check_number, check_seed, count_of
+from plackett.validation import check_choice, check_finite, check_number, check_scores, check_seed, count_of
 
 KIND, VERSION = "plackett click log", 1
-_DTYPES = {
-    "indptr": np.int64,
-    "pair": np.int32,
-    "click": np.bool_,
-    "session_query": np.int32,
-    "times": np.float64,
-    "ranker": np.int32,
-    "is_random": np.bool_,
-}
+_PER_ROW = {"pair": np.int32, "click": np.bool_, "propensity": np.float64}
+_PER_SESSION = {"session_query": np.int32, "times": np.float64, "ranker": np.int32, "is_random": np.bool_}
+_DTYPES = {"indptr": np.int64, **_PER_ROW, **_PER_SESSION}
 SESSIONS_AT_ONCE = 1 << 16
-_PER_SESSION = ("times", "ranker", "is_random")
 
 
 class ClickLog:
@@ -64,6 +58,8 @@ class ClickLog:
         Names of the rankers.
     is_random : ndarray of bool of shape (n_sessions,) or None
         Whether the list was shuffled.
+    propensity : ndarray of float64 of shape (n_shown,) or None
+        Probability with which the service showed the document at its rank, as it logged it.
     features : ndarray of shape (n_pairs, n_features) or None
         Features of each pair.
     feature_names : list of str or None
@@ -98,6 +94,7 @@ class ClickLog:
         ranker: np.ndarray | None = None,
         rankers: TextColumn | None = None,
         is_random: np.ndarray | None = None,
+        propensity: np.ndarray | None = None,
         features: np.ndarray | None = None,
         feature_names: Sequence[str] | None = None,
         cleaning: Cleaning | None = None,
@@ -106,7 +103,8 @@ class ClickLog:
         self.indptr, self.pair, self.click = _read_only(indptr), _read_only(pair), _read_only(click)
         self.session_query, self.pairs, self.session_ids = _read_only(session_query), pairs, session_ids
         self.times, self.ranker, self.rankers = _read_only(times), _read_only(ranker), rankers
-        self.is_random, self.features = _read_only(is_random), _read_only(features)
+        self.is_random, self.propensity = _read_only(is_random), _read_only(propensity)
+        self.features = _read_only(features)
         self.feature_names = None if feature_names is None else list(feature_names)
         self.cleaning = cleaning
 
@@ -122,6 +120,7 @@ class ClickLog:
         times: Any = None,
         ranker: Any = None,
         is_random: Any = None,
+        propensity: Any = None,
         features: Any = None,
         feature_names: Sequence[str] | None = None,
     ) -> ClickLog:
@@ -143,6 +142,8 @@ class ClickLog:
             In seconds.
         is_random : array-like of shape (n_sessions,), default=None
             Whether the list was shuffled.
+        propensity : array-like of shape (n_shown,), default=None
+            Logged probability of each document at its rank.
         features : array-like of shape (n_pairs, n_features), default=None
             Features of the pairs, in the order of their codes (by name of the query, then of the document).
         feature_names : sequence of str, default=None
@@ -176,6 +177,9 @@ class ClickLog:
             log.times = _read_only(seconds)
         if is_random is not None:
             log.is_random = _read_only(_flags(is_random, "is_random", n_sessions, "query"))
+        if propensity is not None:
+            chances = check_chances(propensity, "propensity")
+            log.propensity = _read_only(_of_length(chances, "propensity", doc.size, "docid"))
         return log if features is None else log.with_features(features, feature_names)
 
     def with_features(self, features: Any, feature_names: Sequence[str] | None = None) -> ClickLog:
@@ -295,11 +299,9 @@ class ClickLog:
         part = slice(start, stop)
         return self._with(
             indptr=self.indptr[start : stop + 1] - first,
-            pair=self.pair[first:last],
-            click=self.click[first:last],
-            session_query=self.session_query[part],
             session_ids=None if self.session_ids is None else self.session_ids[part],
-            **{name: values[part] for name, values in self._by_session().items()},
+            **{name: values[first:last] for name, values in self._given(_PER_ROW).items()},
+            **{name: values[part] for name, values in self._given(_PER_SESSION).items()},
         )
 
     def _take(self, sessions: np.ndarray) -> ClickLog:
@@ -308,15 +310,13 @@ class ClickLog:
         rows = np.arange(indptr[-1]) + np.repeat(self.indptr[sessions] - indptr[:-1], lengths)
         return self._with(
             indptr=indptr,
-            pair=take_rows(self.pair, rows),
-            click=take_rows(self.click, rows),
-            session_query=self.session_query[sessions],
             session_ids=None if self.session_ids is None else self.session_ids[sessions],
-            **{name: values[sessions] for name, values in self._by_session().items()},
+            **{name: take_rows(values, rows) for name, values in self._given(_PER_ROW).items()},
+            **{name: values[sessions] for name, values in self._given(_PER_SESSION).items()},
         )
 
-    def _by_session(self) -> dict[str, np.ndarray]:
-        return {name: getattr(self, name) for name in _PER_SESSION if getattr(self, name) is not None}
+    def _given(self, names: Iterable[str]) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     def _with(self, **changed: Any) -> ClickLog:
         return ClickLog(**{**vars(self), **changed})
@@ -407,13 +407,12 @@ class ClickLog:
         parts: dict[str, Iterator[np.ndarray]] = {
             "indptr": _joined_bounds(log.indptr for log in logs),
             "pair": (place[codes[i]][log.pair] for i, log in enumerate(logs)),
-            "click": (log.click for log in logs),
             "session_query": (query[i][log.session_query] for i, log in enumerate(logs)),
         }
-        given = [{name: value for name, value in vars(log).items() if value is not None} for log in logs]
+        given = [log._given(vars(log)) for log in logs]
         whole, has_all = pairs.arrays(), set.intersection(*map(set, given))
-        for name in has_all.intersection(_PER_SESSION):
-            parts[name] = (getattr(log, name) for log in logs)
+        for name in sorted(has_all & {"click", "propensity", "times", "is_random"}):
+            parts[name] = map(attrgetter(name), logs)
         if "ranker" in has_all:
             rankers, ranker = _union([log.rankers for log in logs])
             parts["ranker"] = (ranker[i][log.ranker] for i, log in enumerate(logs))
@@ -476,7 +475,7 @@ class ClickLog:
             writer.finish({"feature_names": self.feature_names, "cleaning": cleaning})
 
     def _stored(self) -> dict[str, np.ndarray]:
-        arrays = {name: getattr(self, name) for name in _DTYPES if getattr(self, name) is not None}
+        arrays = self._given(_DTYPES)
         for name in ("session_ids", "rankers"):
             names = getattr(self, name)
             if names is not None:
@@ -584,6 +583,16 @@ def _flags(values: Any, name: str, n: int, other: str) -> np.ndarray:
     return flags.astype(bool)
 
 
+def check_chances(values: Any, name: str) -> np.ndarray:
+    """Return probabilities above 0."""
+    chances = check_scores(values, name=name).astype(np.float64)
+    is_wrong = ~((chances > 0) & (chances <= 1))
+    if is_wrong.any():
+        row = int(np.argmax(is_wrong))
+        raise ValueError(f"{name} is {chances[row]:g} in row {row}; probabilities must be above 0 and at most 1.")
+    return chances
+
+
 def _names_of(names: Any, what: str, n: int) -> TextColumn:
     column = names if isinstance(names, TextColumn) else TextColumn.from_strings(map(str, names))
     if len(column) != n:
@@ -613,16 +622,16 @@ def _log_of(arrays: dict[str, np.ndarray], header: dict[str, Any], is_trusted: b
             optional[name] = stored_names(name, arrays)
     if not is_trusted:
         _checked_bounds(arrays["indptr"], n_sessions, arrays["pair"].size)
-        _of_length(arrays["click"], "click", arrays["pair"].size, "pair")
         _check_pairs(arrays["indptr"], arrays["pair"], arrays["session_query"], pairs)
         if "session_ids" in optional and len(optional["session_ids"]) != n_sessions:
             raise ValueError("session_ids has the wrong length.")
         if "ranker" in arrays:
             _check_codes(arrays["ranker"], len(optional["rankers"]), "ranker")
-    optional |= {name: _of_length(arrays[name], name, n_sessions) for name in _PER_SESSION if name in arrays}
+    for names, other, n in ((_PER_ROW, "pair", arrays["pair"].size), (_PER_SESSION, "query", n_sessions)):
+        optional |= {name: _of_length(arrays[name], name, n, other) for name in names if name in arrays}
     if header.get("cleaning") is not None:
         optional["cleaning"] = Cleaning.from_dict(header["cleaning"])
-    log = ClickLog(arrays["indptr"], arrays["pair"], arrays["click"], arrays["session_query"], pairs, **optional)
+    log = ClickLog(arrays["indptr"], pairs=pairs, **optional)
     return log.with_features(arrays["features"], header.get("feature_names")) if "features" in arrays else log
 
 

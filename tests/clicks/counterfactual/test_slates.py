@@ -1,5 +1,6 @@
 """Estimates by logging probabilities against loops, enumerations and published code."""
 
+import io
 import itertools
 import math
 
@@ -182,6 +183,27 @@ def test_only_shuffled_sessions_are_used():
     found = evaluate(log, new, logging="shuffled", estimator="rips", unit=np.arange(100))
     assert found.n_sessions == is_random.sum()
     assert found.value == evaluate(log[is_random], new, logging="shuffled", estimator="rips").value
+
+
+def test_logged_probabilities_of_the_log_are_used():
+    """Rows of slot, item, click and probability: the value is that of inverse propensity scores."""
+    rng = np.random.default_rng(0)
+    slot, item = rng.integers(3, size=4_000), rng.choice(4, size=4_000, p=[0.4, 0.3, 0.2, 0.1])
+    chance = np.array([0.4, 0.3, 0.2, 0.1])[item]
+    rate = np.array([0.1, 0.2, 0.3, 0.6])
+    click = rng.random(4_000) < rate[item]
+    rows = [f"{s},{i},{int(c)},{p}" for s, i, c, p in zip(slot, item, click, chance, strict=True)]
+    text = "\n".join(["slot,item,click,p", *rows])
+    log = pk.clicks.read_clicks(io.StringIO(text), query="slot", docid="item", propensity="p")
+    new = [float(log.pairs[code][1]) for code in range(log.n_pairs)]  # prefers item 3
+    found = evaluate(log, {"new": new, "logged": "logged"}, metric="clicks")
+    assert found["new"].estimator == "item-position"
+    assert found["new"].value == pytest.approx((click * (item == 3) / chance).mean())
+    assert found["new"].interval.low < rate[3] < found["new"].interval.high
+    assert found["logged"].value == pytest.approx(click.mean())
+    assert evaluate(log, new, metric="clicks", estimator="rips").value == pytest.approx(found["new"].value)
+    with pytest.raises(ValueError, match="'ips' needs propensities"):
+        evaluate(log, new, estimator="ips")
 
 
 def test_a_missing_probability_is_named(scores):

@@ -17,6 +17,7 @@ from plackett.clicks.counterfactual.positions import (
     BY_POSITION,
     CLIPPED,
     DR,
+    IPS,
     QUERY,
     SESSION,
     SNIPS,
@@ -25,7 +26,7 @@ from plackett.clicks.counterfactual.positions import (
 )
 from plackett.clicks.counterfactual.ranking import Ranking, get_ranking
 from plackett.clicks.counterfactual.result import ClickEvaluation, ClickEvaluations
-from plackett.clicks.counterfactual.slates import BY_LOGGING, PSEUDO_INVERSE, slate_terms
+from plackett.clicks.counterfactual.slates import BY_LOGGING, ITEM_POSITION, PSEUDO_INVERSE, slate_terms
 from plackett.clicks.counterfactual.summary import Plan, Setting, compare_values, summarise
 from plackett.clicks.counterfactual.terms import Terms
 from plackett.clicks.description import named_ranks
@@ -47,7 +48,7 @@ def evaluate_from_clicks(
     propensities: Any = None,
     logging: LoggingPolicy | str | None = None,
     metric: Metric = "dcg@10",
-    estimator: str = "ips",
+    estimator: str | None = None,
     candidates: str | None = None,
     clip: float | None = None,
     regression: Any = None,
@@ -90,12 +91,14 @@ def evaluate_from_clicks(
         For estimators by position. Values are used as given, even if that of rank 1 is not 1. A method of
         ``estimate_propensities`` is applied to this log.
     logging : LoggingPolicy or "shuffled", default=None
-        For estimators by logging probabilities. "shuffled" uses the sessions with ``log.is_random``.
+        For estimators by logging probabilities. "shuffled" uses the sessions with ``log.is_random``; None the logged
+        probabilities in ``log.propensity``.
     metric : str or callable, default="dcg@10"
         "dcg", "dcg@k", "precision@k", "average-rank" (the sum of the ranks of relevant documents; with "snips" their
         mean; lower is better), "clicks" or "clicks@k" (expected clicks per session), or a function of an array of ranks
         that returns their weights.
-    estimator : str, default="ips"
+    estimator : str, default=None
+        None means "ips", or "item-position" for a log with ``log.propensity`` if no propensities of ranks are given.
     candidates : {"session", "query"}, default=None
         The documents that the new ranking orders: those of each list, or all of the query. None means "session", or
         "query" with a logging policy that is not "shuffled". With "query" and propensities, a click counts 1 / mean
@@ -141,6 +144,9 @@ def evaluate_from_clicks(
     >>> found
     ClickEvaluation(ranker: dcg@5 ..., ... to ...)
     """
+    if estimator is None:
+        is_logged = logging is not None or (log.propensity is not None and propensities is None)
+        estimator = ITEM_POSITION if is_logged else IPS
     check_choice(estimator, "estimator", (*BY_POSITION, *BY_LOGGING))
     seed = check_seed(random_state)
     if not 0 < check_number(level, "level") < 1:
@@ -299,6 +305,10 @@ def _by_logging(
     candidates: str | None,
 ) -> Plan:
     policy = LoggingPolicy.shuffled() if logging == SHUFFLED else logging
+    if policy is None and log.propensity is not None:
+        # of a list of one document, both probabilities are the same
+        step = log.propensity if log.longest == 1 else None
+        policy = LoggingPolicy.from_probabilities(step=step, marginal=log.propensity)
     if not isinstance(policy, LoggingPolicy):
         raise ValueError(f'estimator={estimator!r} needs logging: a LoggingPolicy, or "shuffled" for shuffled lists.')
     if estimator == PSEUDO_INVERSE and policy.kind != SHUFFLED:

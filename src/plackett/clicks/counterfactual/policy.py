@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from plackett.clicks.log import ClickLog
-from plackett.validation import check_scores, count_of
+from plackett.clicks.log import ClickLog, check_chances
+from plackett.validation import count_of
 
 SHUFFLED, GIVEN = "shuffled", "given"
 
@@ -61,7 +61,11 @@ class LoggingPolicy:
         """
         if step is None and marginal is None:
             raise ValueError("step or marginal is needed: the probability of each shown document, as logged.")
-        return cls(GIVEN, step=_chances(step, "step"), marginal=_chances(marginal, "marginal"))
+        return cls(
+            GIVEN,
+            step=None if step is None else check_chances(step, "step"),
+            marginal=None if marginal is None else check_chances(marginal, "marginal"),
+        )
 
     def check(self, log: ClickLog) -> None:
         """Raise an error if the policy does not belong to a log."""
@@ -91,17 +95,6 @@ class LoggingPolicy:
             return "LoggingPolicy.shuffled()"
         names = [name for name, values in (("step", self._step), ("marginal", self._marginal)) if values is not None]
         return f"LoggingPolicy.from_probabilities({', '.join(names)})"
-
-
-def _chances(values: Any, name: str) -> np.ndarray | None:
-    if values is None:
-        return None
-    chances = check_scores(values, name=name).astype(np.float64)
-    is_wrong = ~((chances > 0) & (chances <= 1))
-    if is_wrong.any():
-        row = int(np.argmax(is_wrong))
-        raise ValueError(f"{name} is {chances[row]:g} in row {row}; probabilities must be above 0 and at most 1.")
-    return chances
 
 
 def _need(name: str, what: str) -> str:

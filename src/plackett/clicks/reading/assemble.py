@@ -12,6 +12,7 @@ from plackett.clicks.pairs import PairTable
 from plackett.clicks.reading.cleaning import Cleaning
 from plackett.clicks.reading.lists import Limits, Lists, cut_lists, without_bots
 from plackett.clicks.reading.tables import SortedNames
+from plackett.data.text_column import TextColumn
 
 
 class Columns:
@@ -47,18 +48,23 @@ def cleaned_log(lists: Lists, names: SortedNames, limits: Limits, cleaning: Clea
     query_place[pairs.pair_query] = used.pair_query
     has_rankers = lists.ranker is not None and len(lists) > 0 and bool((lists.ranker >= 0).all())
     has_times = lists.times is not None and len(lists) > 0 and bool(np.isfinite(lists.times).all())
-    is_all = np.array_equal(lists.session, np.arange(len(names.session.names)))
+    ids: TextColumn | None = names.session.names
+    if not len(names.session.names):
+        ids = None
+    elif not np.array_equal(lists.session, np.arange(len(names.session.names))):
+        ids = names.session.names[lists.session]
     return ClickLog(
         lists.indptr,
         place[code],
         lists.click,
         query_place[lists.query],
         used,
-        session_ids=names.session.names if is_all else names.session.names[lists.session],
+        session_ids=ids,
         times=lists.times if has_times else None,
         ranker=lists.ranker if has_rankers else None,
         rankers=names.ranker.names if has_rankers else None,
         is_random=lists.is_random if len(lists) else None,
+        propensity=lists.propensity if len(lists) else None,
         cleaning=cleaning,
     )
 

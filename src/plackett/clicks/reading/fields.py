@@ -51,6 +51,11 @@ class Fields(NamedTuple):
         """Return a field as seconds; NaN where it is missing or invalid."""
         return self._parsed(name, _native.clicks.parse_times, np.float64)
 
+    def numbers(self, name: str) -> np.ndarray:
+        """Return a field as numbers; NaN where it is missing or invalid."""
+        text = self.buffers[name].tobytes()
+        return np.array([_number(text[start:stop]) for start, stop in self.spans[name].tolist()], dtype=np.float64)
+
     def is_given(self, name: str) -> np.ndarray:
         """Return whether a field has a value in each row."""
         return self.spans[name][:, 0] >= 0
@@ -94,6 +99,13 @@ class Fields(NamedTuple):
         values = np.empty(self.n_rows, dtype=dtype)
         parse(self.buffers[name], self.spans[name], values)
         return values
+
+
+def _number(text: bytes) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan
 
 
 def no_fields(names: Iterable[str]) -> Fields:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +38,7 @@ class Lists:
     ranker: np.ndarray | None = None
     is_random: np.ndarray | None = None
     client: np.ndarray | None = None
+    propensity: np.ndarray | None = None
 
     def __len__(self) -> int:
         return self.indptr.size - 1
@@ -46,7 +48,7 @@ class Lists:
         lengths = (np.diff(self.indptr) if n_kept is None else n_kept)[which]
         starts = self.indptr[:-1][which]
         parts = {name: values[which] for name in BY_LIST if (values := getattr(self, name)) is not None}
-        for name in ("doc", "click", "rank"):
+        for name in ("doc", "click", "rank", "propensity"):
             if (values := getattr(self, name)) is not None:
                 parts[name] = take_lists(values, starts, lengths)
         return replace(self, indptr=np.append(0, np.cumsum(lengths)), **parts)
@@ -77,6 +79,7 @@ class Rows:
     ranker: np.ndarray | None = None
     is_random: np.ndarray | None = None
     client: np.ndarray | None = None
+    propensity: np.ndarray | None = None  # of each row
 
 
 def lists_of_rows(rows: Rows, cleaning: Cleaning) -> Lists:
@@ -84,22 +87,25 @@ def lists_of_rows(rows: Rows, cleaning: Cleaning) -> Lists:
     unit_of_run, session, query = _units(rows, cleaning)
     unit = np.repeat(unit_of_run, rows.lengths)
     cleaning.first_position = first = _first_position(unit, rows.rank, session.size)
-    rank, doc, click = rows.rank, rows.doc, rows.click
-    order = _order(unit, rows)
-    if order is not None:
-        unit, rank, doc, click = unit[order], rank[order], doc[order], click[order]
+    rank, doc, click, propensity = rows.rank, rows.doc, rows.click, rows.propensity
+    order: Any = _order(unit, rows)
+    order = slice(None) if order is None else order
     if first == 1 and not rank.all():
-        kept = np.flatnonzero(rank)
-        cleaning.add("invalid position", rank.size - kept.size)
-        unit, rank, doc, click = unit[kept], rank[kept], doc[kept], click[kept]
+        order = np.arange(rank.size)[order]
+        order = order[rank[order] > 0]
+        cleaning.add("invalid position", rank.size - order.size)
+    unit, rank, doc, click = unit[order], rank[order], doc[order], click[order]
+    propensity = None if propensity is None else propensity[order]
     is_new = np.append(True, (unit[1:] != unit[:-1]) | (rank[1:] != rank[:-1]) | (doc[1:] != doc[:-1]))[: unit.size]
     starts = np.flatnonzero(is_new)
     if starts.size < unit.size:
         cleaning.add("repeated row", unit.size - starts.size)
         unit, rank, doc, click = unit[starts], rank[starts], doc[starts], np.logical_or.reduceat(click, starts)
+        propensity = None if propensity is None else propensity[starts]
     lengths = np.bincount(unit, minlength=session.size)
     indptr = np.append(0, np.cumsum(lengths))
-    lists = Lists(session, query, indptr, doc, click, rank if first == 1 else rank + np.int32(1))
+    rank = rank if first == 1 else rank + np.int32(1)
+    lists = Lists(session, query, indptr, doc, click, rank, propensity=propensity)
     for name in ("times", "ranker", "is_random", "client"):
         values = getattr(rows, name)
         if values is not None:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
-from plackett._progress import Progress
 from plackett.clicks.log import ClickLog
 from plackett.clicks.reading.cleaning import Cleaning
 from plackett.clicks.reading.fields import (
@@ -24,8 +23,8 @@ from plackett.clicks.reading.fields import (
     json_fields,
 )
 from plackett.clicks.reading.lists import Limits
-from plackett.clicks.reading.rows import find_columns, read_rows
-from plackett.clicks.reading.ubi import CLICKS, FILTERS, HITS, IMPRESSIONS, Reader, read_ubi
+from plackett.clicks.reading.rows import USUAL, find_columns, read_rows
+from plackett.clicks.reading.ubi import HITS, Reader, UbiNames, read_ubi
 from plackett.clicks.reading.ubi_sources import ubi_sources
 from plackett.data.parquet.table import opened
 from plackett.data.tables.arrow_table import OBJECTS, as_arrow, is_frame
@@ -33,21 +32,19 @@ from plackett.data.text_table import UTF8_MARK
 from plackett.exceptions import DataFormatError, DataWarning, warn
 from plackett.storage.container import MAGIC
 from plackett.storage.opening import first_bytes, name_of, open_bytes
-from plackett.validation import check_choice, check_positive_int
+from plackett.validation import check_positive_int
 
-FORMATS = ("auto", "ubi", "rows")
 _ROWS_PER_BATCH = 1 << 16
 _EXAMINED = 200  # lines
+_NO_EVENTS = "{} holds queries of UBI. Also pass the events: events='FILE'. Both may also be in one file of JSON lines."
 _EXAMINED_BYTES = 1000
 HITS_OF_A_SEARCH = re.compile(rb'"hits"\s*:\s*\{(?:[^[]*,)?\s*"hits"\s*:\s*\[')  # a response of OpenSearch
-_STEPS = 100  # of the progress bar
 
 
 def read_clicks(
     source: Any,
     events: Any = None,
     *,
-    format: str = "auto",
     session: str | None = None,
     query: str | None = None,
     docid: str | None = None,
@@ -57,12 +54,10 @@ def read_clicks(
     ranker: str | None = None,
     is_random: str | None = None,
     client: str | None = None,
-    clicks: Sequence[str] = CLICKS,
-    impressions: Sequence[str] = IMPRESSIONS,
-    filters: Sequence[str] = FILTERS,
+    propensity: str | None = None,
+    ubi: UbiNames = UbiNames(),  # noqa: B008
     k: int | None = None,
     max_sessions_per_client: int | None = None,
-    verbose: bool = False,
 ) -> ClickLog:
     r"""Read a click log, and clean it.
 
@@ -78,29 +73,27 @@ def read_clicks(
         * A table with a row for each shown document: CSV or TSV with a header, NDJSON, Parquet or a data frame.
         * ``ubi_queries`` of OpenSearch's User Behavior Insights (UBI), as NDJSON or Parquet, with ``events``. Records
           may lie below ``_source``, and lines of the bulk format are skipped.
-        * A folder with files ``ubi_queries*`` and ``ubi_events*``, or one NDJSON file with both, for ``format="ubi"``.
+        * A folder with files ``ubi_queries*`` and ``ubi_events*``, or one NDJSON file with both.
         * A file of ``ClickLog.save``, which is loaded as it is.
     events : path or data frame, default=None
         ``ubi_events``, as NDJSON, Parquet or CSV.
-    format : {"auto", "ubi", "rows"}, default="auto"
-        "auto" examines the first bytes.
     session, query, docid, rank, click : str, default=None
         Columns of a table; None looks for usual names such as ``session_id`` and ``position``. Positions may begin at
-        0 or at 1, which is detected.
+        0 or at 1, which is detected. Without a session, a list begins where the query, time or client changes, or the
+        position does not rise; without a position, too, each row is a list.
     time, ranker, is_random, client : str, default=None
         Optional columns: time of the list, name of the ranker, whether the list was shuffled, and the client. For UBI,
         ``ranker`` is a path such as ``"query_attributes.variant"``.
-    clicks, impressions : sequence of str
-        UBI: values of ``action_name`` that are clicks, and impressions, which give the lists of queries without hits.
-    filters : sequence of str, default=("query_attributes.filters",)
-        UBI: paths of filters, which are part of the query.
+    propensity : str, default=None
+        Column of the probability with which the service showed the document at its position, for
+        ``evaluate_from_clicks``.
+    ubi : UbiNames, default=UbiNames()
+        UBI: names of actions, and paths of filters.
     k : int, default=None
         Longest list; further documents are dropped. Set it to the number of results on a page if hits were logged
         that were not shown.
     max_sessions_per_client : int, default=None
         Clients with more sessions are dropped as bots. Clients whose name indicates a bot are always dropped.
-    verbose : bool, default=False
-        Show a progress bar on standard error.
 
     Returns
     -------
@@ -117,50 +110,31 @@ def read_clicks(
     >>> log.cleaning.first_position
     0
     """
-    check_choice(format, "format", FORMATS)
     for name, value in (("k", k), ("max_sessions_per_client", max_sessions_per_client)):
         if value is not None:
             check_positive_int(value, name)
-    for name, words in (("clicks", clicks), ("impressions", impressions), ("filters", filters)):
-        if isinstance(words, str):
-            raise TypeError(f"{name}={words!r}; a list is needed, such as {name}=[{words!r}].")
     limits, cleaning = Limits(k, max_sessions_per_client), Cleaning()
     columns = {"session": session, "query": query, "docid": docid, "rank": rank, "click": click}
-    columns |= {"time": time, "ranker": ranker, "is_random": is_random, "client": client}
-    queries_of: list[Any]
-    events_of: list[Any]
-    found_parts = ubi_sources(source) if events is None else None
-    queries_of, events_of = found_parts or ([source], [] if events is None else [events])
-    if format == "ubi" and not events_of:
-        if not isinstance(source, (str, os.PathLike)) or source == "-":
-            raise ValueError("a log of UBI needs its events as well: events='FILE'.")
-        events_of = [source]
+    columns |= {"time": time, "ranker": ranker, "is_random": is_random, "client": client, "propensity": propensity}
+    if _magic(source) == MAGIC:
+        given = {"k": k, "max_sessions_per_client": max_sessions_per_client, **columns}
+        return _loaded(source, [name for name, value in given.items() if value is not None])
+    parts = ubi_sources(source) if events is None else ([source], [events])
     with ExitStack() as stack:
-        opening = _Opening(stack, [*queries_of, *events_of], verbose)
-        if events_of:
-            log = read_ubi(
-                _ubi_reader(queries_of, opening),
-                _ubi_reader(events_of, opening),
-                clicks=clicks,
-                impressions=impressions,
-                filters=filters,
-                ranker=ranker,
-                limits=limits,
-                cleaning=cleaning,
-            )
-            _check_clicks(log)
-        elif _magic(source) == MAGIC:
-            given = {"k": k, "max_sessions_per_client": max_sessions_per_client, **columns}
-            return _loaded(source, [name for name, value in given.items() if value is not None])
-        else:
-            present, blocks = _table(opening.open(source), _shown(source))
-            if HITS in present and format == "auto":
-                raise ValueError(
-                    f"{_shown(source)} holds queries of UBI. Also pass the events: events='FILE', or format='ubi' "
-                    "if they are in the same file."
-                )
+        if parts is None:
+            opened_source = _opened(source, stack)
+            present, blocks = _table(opened_source, _shown(source))
+            if docid is None and _is_ubi(set(present)):
+                parts = _both_in_one(source, opened_source)
+        if parts is None:
             found = find_columns(present, columns, _shown(source))
             log = read_rows(blocks(list(dict.fromkeys(found.values()))), found, limits, cleaning)
+        else:
+            queries, actions = (_ubi_reader(some, stack) for some in parts)
+            log, has_events = read_ubi(queries, actions, ubi, ranker=ranker, limits=limits, cleaning=cleaning)
+            if not has_events and parts[0] == parts[1]:
+                raise ValueError(_NO_EVENTS.format(_shown(source)))
+            _check_clicks(log)
     if not len(log):
         warn(f"{_shown(source)} has no session that can be used.\n{cleaning}", DataWarning)
     return log
@@ -190,34 +164,16 @@ class _Parquet(NamedTuple):
     path: str
 
 
-class _Opening:
-    """Opens sources, and shows how much of them was read."""
-
-    def __init__(self, stack: ExitStack, sources: Sequence[Any], is_shown: bool):
-        self._stack = stack
-        files = [one for one in sources if isinstance(one, (str, os.PathLike)) and os.path.isfile(one)]
-        self._n_bytes = sum(map(os.path.getsize, files)) if len(files) == len(sources) else 0
-        self._n_read = self._n_shown = 0
-        self._progress = stack.enter_context(Progress("reading", _STEPS, is_shown=is_shown))
-
-    def open(self, source: Any) -> Any:
-        """Return an Arrow table, the path of a Parquet file, or lines."""
-        if is_frame(source):
-            return _as_arrow(source)
-        if _magic(source).startswith(b"PAR1"):
-            return _Parquet(os.fspath(source))
-        file = self._stack.enter_context(open_bytes(source))
-        head = file.read(BLOCK).removeprefix(UTF8_MARK)
-        _check_head(head, _shown(source))
-        return Lines(head, file, self._report)
-
-    def _report(self, n_bytes: int) -> None:
-        self._n_read += n_bytes
-        share = min(1.0, self._n_read / self._n_bytes) if self._n_bytes else 0.0
-        for _ in range(int(_STEPS * share) - self._n_shown):
-            self._progress.advance()
-        self._n_shown = max(self._n_shown, int(_STEPS * share))
-        self._progress.show(f"{self._n_read / 1e6:,.0f} MB")
+def _opened(source: Any, stack: ExitStack) -> Any:
+    """Return an Arrow table, the path of a Parquet file, or lines."""
+    if is_frame(source):
+        return _as_arrow(source)
+    if _magic(source).startswith(b"PAR1"):
+        return _Parquet(os.fspath(source))
+    file = stack.enter_context(open_bytes(source))
+    head = file.read(BLOCK).removeprefix(UTF8_MARK)
+    _check_head(head, _shown(source))
+    return Lines(head, file)
 
 
 def _check_head(head: bytes, name: str) -> None:
@@ -306,8 +262,21 @@ def _header(header: bytes, name: str) -> tuple[list[str], str]:
 # --- UBI --------------------------------------------------------------------------------------------------------------
 
 
-def _ubi_reader(sources: Sequence[Any], opening: _Opening) -> Reader:
-    opened_sources = [(opening.open(source), _shown(source)) for source in sources]
+def _is_ubi(keys: set[str]) -> bool:
+    """Return whether the columns of the first lines are those of queries or events, rather than of shown documents."""
+    has_records = not keys.isdisjoint({"user_query", "action_name"}) and "query_id" in keys
+    return HITS in keys or (has_records and keys.isdisjoint(USUAL["docid"]))
+
+
+def _both_in_one(source: Any, opened_source: Any) -> tuple[list[Any], list[Any]]:
+    """Return the sources of queries and events that are in one file, which is read twice."""
+    if not isinstance(opened_source, Lines) or not isinstance(source, (str, os.PathLike)) or not os.path.isfile(source):
+        raise ValueError(_NO_EVENTS.format(_shown(source)))
+    return [source], [source]
+
+
+def _ubi_reader(sources: Sequence[Any], stack: ExitStack) -> Reader:
+    opened_sources = [(_opened(source, stack), _shown(source)) for source in sources]
 
     def read(names: Sequence[str], list_name: str | None) -> Iterator[Fields]:
         for source, name in opened_sources:

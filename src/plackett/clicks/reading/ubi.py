@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -38,37 +39,56 @@ ORDINALS = ("event_attributes.position.ordinal", "event_attributes.rank", "posit
 BULK = ("index", "create")  # lines of the bulk format, before each record
 QUERY_KEYS = ("query_id", "user_query", "client_id", "action_name", *TIMES, *BULK)
 EVENT_KEYS = ("query_id", "action_name", *OBJECTS, *ORDINALS)
-CLICKS, IMPRESSIONS = ("click", "click_through"), ("impression",)
-FILTERS = ("query_attributes.filters",)
+CLICKS = ("click", "click_through")
 _ACTIONS_NAMED = 6
 
 Reader = Callable[[Sequence[str], str | None], Iterator[Fields]]
 
 
+@dataclass(frozen=True)
+class UbiNames:
+    """Names in a log of UBI.
+
+    Parameters
+    ----------
+    clicks, impressions : sequence of str
+        Values of ``action_name`` that are clicks, and impressions, which give the lists of queries without hits.
+    filters : sequence of str, default=("query_attributes.filters",)
+        Paths of filters, which are part of the query.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> pk.clicks.UbiNames(clicks=["add_to_cart"]).impressions
+    ('impression',)
+    """
+
+    clicks: Sequence[str] = CLICKS
+    impressions: Sequence[str] = ("impression",)
+    filters: Sequence[str] = ("query_attributes.filters",)
+
+    def __post_init__(self) -> None:
+        for name, words in vars(self).items():
+            if isinstance(words, str):
+                raise TypeError(f"{name}={words!r}; a list is needed, such as {name}=[{words!r}].")
+
+
 def read_ubi(
-    queries: Reader,
-    events: Reader,
-    *,
-    clicks: Sequence[str],
-    impressions: Sequence[str],
-    filters: Sequence[str],
-    ranker: str | None,
-    limits: Limits,
-    cleaning: Cleaning,
-) -> ClickLog:
-    """Return the log of queries and events.
+    queries: Reader, events: Reader, names: UbiNames, *, ranker: str | None, limits: Limits, cleaning: Cleaning
+) -> tuple[ClickLog, bool]:
+    """Return the log of queries and events, and whether there are events.
 
     A session is a ``query_id``, and its list is ``query_response_hit_ids``. Sessions without hits take their list from
     impression events. ``queries`` and ``events`` return the fields of the two sources by their keys.
     """
-    tables, keys = Names(), [*QUERY_KEYS, *filters, *([ranker] if ranker else [])]
-    coder, shown, acted = _QueryCoder(filters, tables), Columns(), Columns()
+    tables, keys = Names(), [*QUERY_KEYS, *names.filters, *([ranker] if ranker else [])]
+    coder, shown, acted = _QueryCoder(names.filters, tables), Columns(), Columns()
     for block in _with_empty(queries(keys, HITS), keys):
         _add_queries(block, coder, ranker, tables, shown, cleaning)
-    _add_events(_with_empty(events(EVENT_KEYS, None), EVENT_KEYS), clicks, impressions, tables, acted, cleaning)
-    names = tables.finish()
-    lists = _lists(shown.join(), acted.join(), names, cleaning)
-    return cleaned_log(lists, names, limits, cleaning)
+    has_events = _add_events(_with_empty(events(EVENT_KEYS, None), EVENT_KEYS), names, tables, acted, cleaning)
+    found = tables.finish()
+    lists = _lists(shown.join(), acted.join(), found, cleaning)
+    return cleaned_log(lists, found, limits, cleaning), has_events
 
 
 def _with_empty(blocks: Iterator[Fields], keys: Sequence[str]) -> Iterator[Fields]:
@@ -146,13 +166,10 @@ def _add_queries(
 
 
 def _add_events(
-    blocks: Iterator[Fields],
-    clicks: Sequence[str],
-    impressions: Sequence[str],
-    names: Names,
-    acted: Columns,
-    cleaning: Cleaning,
-) -> None:
+    blocks: Iterator[Fields], wanted_names: UbiNames, names: Names, acted: Columns, cleaning: Cleaning
+) -> bool:
+    """Add clicks and impressions; return whether there is an event of any kind."""
+    clicks, impressions = wanted_names.clicks, wanted_names.impressions
     actions, wanted = NameTable(), [*clicks, *impressions]
     actions.add_column(TextColumn.from_strings(wanted))
     counts = np.zeros(0, dtype=np.int64)
@@ -177,6 +194,7 @@ def _add_events(
         acted.add(session=session, is_click=is_click[rows], doc=doc[rows], ordinal=ordinal[rows])
     if not counts[: len(clicks)].any() and counts.any():
         _warn_of_actions(actions, counts, clicks, impressions)
+    return bool(counts.any())
 
 
 def _warn_of_actions(actions: NameTable, counts: np.ndarray, clicks: Sequence[str], impressions: Sequence[str]) -> None:
@@ -184,7 +202,11 @@ def _warn_of_actions(actions: NameTable, counts: np.ndarray, clicks: Sequence[st
     by_count = sorted((-int(counts[code]), texts[int(place[code])]) for code in np.flatnonzero(counts))
     named = ", ".join(f"{name!r} ({-count:,})" for count, name in by_count[:_ACTIONS_NAMED])
     others = [name for _, name in by_count if name not in impressions]
-    advice = f"Name those that are clicks, such as clicks=[{others[0]!r}]" if others else "Also pass events with clicks"
+    advice = (
+        f"Name those that are clicks, such as ubi=UbiNames(clicks=[{others[0]!r}])"
+        if others
+        else "Also pass events with clicks"
+    )
     warn(
         f"no event has an action_name of clicks ({', '.join(map(repr, clicks))}), so that no document was clicked. The "
         f"events have {named}. {advice}.",
