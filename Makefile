@@ -9,6 +9,7 @@
 #   make docs      the site; make docs-check also checks its links, sizes and accessibility
 #   make engines   tests of exports with packages that conflict with those of the other tests
 #   make dist      sdist and wheels, tested without a compiler: minimal, each extra alone, oldest and newest dependencies
+#   make reproductions  run the quick experiments of five papers for the site; OPTIONS= runs them in full
 #   make api       rewrite tests/api.txt, the public names and signatures
 #   make bench     the benchmarks: a table, a file and a page with charts; make bench-compare A=OLD.json B=NEW.json
 PYTHON ?= python3
@@ -18,7 +19,7 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 BUILDS := auto
 say = @echo "plackett: $(1)" >&2
 
-.PHONY: demo test kernels builds engines check checked sanitize portable dist bench bench-compare api docs docs-check clean
+.PHONY: demo test kernels builds engines check checked sanitize portable dist bench bench-compare api reproductions docs docs-check clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
@@ -98,6 +99,13 @@ PYTHONS = $(PYTHON)
 dist: .venv/bin/python
 	$(PIP) packaging
 	$(BIN)/python tools/dist.py $(PYTHONS)
+
+OPTIONS := --quick
+reproductions: .venv/installed-test
+	mkdir -p build; for paper in featurerank refinement p-listmle qsvm kernel-cs-listmle; do \
+	    $(BIN)/plackett reproduce $$paper $(OPTIONS) --json > build/paper.json \
+	        && $(BIN)/python -m json.tool --compact --no-ensure-ascii build/paper.json docs/reproductions/$$paper.json \
+	        || exit 1; done
 
 docs: .venv/installed-docs
 	rm -rf docs/_build/html

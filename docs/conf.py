@@ -30,6 +30,7 @@ extensions = [
     "measured",
     "pictures",
     "reference",
+    "reproduced",
 ]
 
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}

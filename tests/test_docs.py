@@ -21,6 +21,7 @@ import pytest
 from click.exceptions import Exit, UsageError
 
 import plackett
+from plackett import reproductions
 from plackett.cli.app import load_verb
 from plackett.cli.verbs import VERBS
 from plackett.data import datasets
@@ -417,6 +418,31 @@ def recorded():
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module, module.rows_of(json.loads((DOCS / module.RECORD).read_text(encoding="utf-8")))
+
+
+def test_recorded_runs_of_papers_make_their_tables_and_pages():
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("jinja2")
+    from plackett.reproductions.page import paper_html
+
+    spec = importlib.util.spec_from_file_location("reproduced", DOCS / "_ext" / "reproduced.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found = module.runs(DOCS)
+    assert list(found) == list(reproductions.PAPERS)
+    table = module.verdicts(found)
+    for name, run in found.items():
+        paper = reproductions.paper(name)
+        assert (run["title"], [table["item"] for table in run["tables"]]) == (
+            paper.title,
+            [item.title for item in paper.items],
+        )
+        assert f'href="{module.FOLDER}/{name}.html"' in table
+        assert run["title"] in paper_html(run)
+    shown = re.findall(r"```\{reproduced\} (\S+) (.+)", (DOCS / "reproducing.md").read_text(encoding="utf-8"))
+    assert shown
+    for name, item in shown:
+        assert module.printed(found[name], item).count("<tr>") > 2
 
 
 def test_the_page_on_speed_shows_every_benchmark():
