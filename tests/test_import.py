@@ -57,6 +57,35 @@ def test_commands_that_need_no_ranker_load_nothing_heavy(verb, tmp_path):
     assert loaded("from plackett.cli import main; main()", HEAVY, verb, *words) == "[]"
 
 
+# modules of plackett that a verb loads, at most
+MODULES = {"info": 60, "train": 190, "evaluate": 120, "rank": 185}
+
+
+@pytest.mark.parametrize("verb", MODULES)
+def test_a_verb_loads_the_modules_that_it_uses(verb, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("lists.txt").write_text("2 qid:1 1:1 2:0\n0 qid:1 1:0 2:1\n")
+    Path("scores.txt").write_text("1\n2\n")
+    words = {
+        "info": ["lists.txt"],
+        "train": ["lists.txt", "-o", "model", "-q"],
+        "evaluate": ["lists.txt", "scores.txt"],
+        "rank": ["model", "lists.txt"],
+    }
+    if verb == "rank":
+        plackett.LinearRanker().fit([[1.0, 0.0], [0.0, 1.0]], [2, 0]).save("model")
+    code = """
+import sys
+from plackett.cli import main
+try: main()
+except SystemExit: pass
+print(*(name for name in sys.modules if name.startswith("plackett.")))
+"""
+    modules = run(code, verb, *words[verb]).splitlines()[-1].split()
+    assert len(modules) <= MODULES[verb]
+    assert not {name.split(".")[1] for name in modules} & {"apps", "clicks", "explain", "exports", "report", "text"}
+
+
 def test_a_linear_ranker_loads_no_more_of_scikit_learn_than_its_base(tmp_path):
     use = f"""
 import sys, sklearn.base
