@@ -260,3 +260,26 @@ def test_help_is_one_screen_with_an_example(run, monkeypatch):
     text = run("compare", "--help").stdout
     assert "Example: plackett compare" in text
     assert len(text.splitlines()) <= 50
+
+
+def test_parameters_in_brackets_belong_to_a_ranker(run, lists):
+    name = "ranksvm(l2=0.1, normalize=query-zscore)"
+    done = run("compare", "train.txt", "-r", f"ranksvm,{name}", "--cv", "2", "--json", "-q")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert set(found["mean"]) == {"ranksvm", name}
+
+
+@pytest.mark.parametrize(
+    ("rankers", "message"),
+    [
+        ("listmle(l2=0.1", "expected a closing bracket at the end, as in trees(num_leaves=15)."),
+        ("listmle(l3=0.1)", "has no parameter 'l3'"),
+        ("listmle(l2)", "write it like --rankers listmle key=value."),
+        ("listmel(l2=1)", "there is no ranker 'listmel'. Did you mean listmle"),
+    ],
+)
+def test_parameters_in_brackets_are_checked(run, rankers, message):
+    done = run("compare", "train.txt", "-r", rankers, "--cv", "2")
+    assert done.returncode == 2
+    assert message in done.stderr

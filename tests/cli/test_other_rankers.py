@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import plackett as pk
+from plackett.cli.shared.rankers import options_of
+from plackett.rankers.registry import ENTRIES, parameters
 from tests.cli.test_train import INTERRUPT, facts_of, unboxed
 
 SETTINGS = {  # where the default is not the quickest
@@ -180,3 +182,28 @@ def test_control_c_saves_what_was_found_so_far(run_apart, name, words, found):
     assert done.stderr.endswith(said)
     model = pk.load("model")
     assert (model.n_iter_, model.stop_reason_) == (2, "interrupted")
+
+
+def test_parameters_of_a_ranker_are_options_with_the_sentences_of_its_docstring(run, lists):
+    shown = " ".join(run("train", "-r", "diffrank", "--help").stdout.replace("│", " ").split())
+    assert "--cycles N Passes over the features (10)." in shown
+    assert "--n-intervals N Number of parts into which lists are split to find the ranking by a feature (8)." in shown
+    assert "--loss" not in shown
+    assert run("train", "train.txt", "-r", "diffrank", "--cycles", "2", "--top-k=3", "-o", "model").returncode == 0
+    params = pk.load("model").get_params(deep=False)
+    assert (params["cycles"], params["top_k"], params["n_intervals"]) == (2, 3, 8)
+    done = run("train", "train.txt", "-r", "diffrank", "--cycles", "2", "--set", "cycles=2", "-o", "model")
+    assert (done.returncode, "--set cycles and --cycles are the same parameter" in done.stderr) == (2, True)
+
+
+WITHOUT_TEXT = ("learning_rate", "min_data_in_leaf", "lambda_l2", "min_child_weight", "reg_lambda", "activation")
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_options_of_a_ranker_are_the_parameters_of_its_class(name):
+    options = {option.name: option for option in options_of(name)}
+    own = parameters(name)
+    assert set(options) == set(own) - {"verbose"}
+    for param, option in options.items():
+        assert option.default == own[param] or param == "max_bytes"  # which is a constant
+        assert option.help or param in WITHOUT_TEXT

@@ -55,9 +55,10 @@ def load_queries(
         )
     from plackett.data.letor.read import read_letor
 
+    how: dict[str, Any] = {"first_index": int(not source.zero_based), "sparse": source.sparse}
     cache = source.cache and not any(isinstance(name, Stream) for name in names)  # the content of a pipe has no name
     try:
-        return read_letor(names[0] if len(names) == 1 else names, first_index=int(not source.zero_based), cache=cache)
+        return read_letor(names[0] if len(names) == 1 else names, cache=cache, **how)
     except DataFormatError as error:
         error.add_note("these are the lines of LETOR files; the names of tables end in .csv, .tsv, .arrow or .parquet.")
         raise

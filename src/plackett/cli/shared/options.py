@@ -151,6 +151,9 @@ class Source(Options):
     zero_based: bool = one(
         "--zero-based", default=False, is_flag=True, help="Feature numbers of files start at 0.", panel=FILES
     )
+    sparse: bool = one(
+        "--sparse", default=False, is_flag=True, help="Read LETOR files as a sparse matrix.", panel=FILES
+    )
     cache: bool = one(
         "--cache", default=False, is_flag=True, help="Cache the parsed files, memory-mapped.", panel=FILES
     )

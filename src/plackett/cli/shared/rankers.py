@@ -23,7 +23,6 @@ from plackett.cli.shared.options import NORMALIZERS, Option
 from plackett.cli.shared.parameters import as_text, value_of
 
 DEFAULT = "listmle"
-SHARED = "LinearRanker"  # whose docstring explains what others have "as in ``LinearRanker``"
 METAVARS = {"int": "N", "float": "X", "bool": "BOOL"}
 
 
@@ -144,9 +143,18 @@ def _parameters(name: str) -> tuple[dict[str, Any], dict[str, tuple[str, str]]]:
     entry = registry.entry_of(name)
     if entry is None:  # of another package
         return registry.parameters(name), _texts(inspect.getdoc(registry.class_of(name)) or "")
-    defaults, doc = _source(entry.class_name, registry.home_of(entry.class_name))
-    shared = _texts(_source(SHARED, registry.home_of(SHARED))[1])
-    return defaults, {**shared, **{key: text for key, text in _texts(doc).items() if "as in" not in text[0]}}
+    return _source(entry.class_name, registry.home_of(entry.class_name))[0], _texts_of(entry.class_name)
+
+
+def _texts_of(class_name: str) -> dict[str, tuple[str, str]]:
+    """Return the texts of a class's parameters; those "as in" another class are taken from there."""
+    from plackett.rankers.registry import home_of
+
+    texts = _texts(_source(class_name, home_of(class_name))[1])
+    for name, (kind, _) in texts.items():
+        if kind.startswith("as in "):
+            texts[name] = _texts_of(re.findall(r"\w+", kind)[-1]).get(name, ("", ""))
+    return texts
 
 
 @functools.cache
