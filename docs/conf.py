@@ -28,6 +28,7 @@ extensions = [
     "mathml",
     "live_report",
     "measured",
+    "options",
     "pictures",
     "reference",
     "reproduced",

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from plackett._names import did_you_mean, similar_names
+from plackett.cli.help import long_name
 from plackett.cli.shared import output
 from plackett.exceptions import DatasetNotFoundError, ParameterError, UnknownNameError
 
@@ -112,8 +113,7 @@ def _usage_message(error: Any, verb: Any) -> str:
     if param is None:
         return error.message
     is_option = param.param_type_name == "option"
-    names = sorted(param.opts, key=lambda name: name[:2] != "--")
-    shown = names[0] if is_option else param.metavar or str(param.name).upper()
+    shown = long_name(param) if is_option else param.metavar or str(param.name).upper()
     if isinstance(error, click.MissingParameter):
         also = next((f" ({name})" for name in param.opts if name != shown), "") if is_option else ""
         return f"{shown}{also} is missing."
@@ -141,5 +141,5 @@ def _typed(name: str, value: object, verb: Any) -> str | None:
             return f"{option} {name}={value}"
     for param in _params(verb):
         if param.name == name and set(param.opts) & set(words):
-            return f"{max(param.opts, key=len)} {value}"
+            return f"{long_name(param)} {value}"
     return None

@@ -128,7 +128,7 @@ def _print_verb(console: Console, command: Any, ctx: Any, is_full: bool) -> None
     panels = {title: _grid(row_of(param, ctx) for param in params) for title, params in explained.items()}
     folded = {title: own for title, own in others.items() if title not in explained}
     if folded:
-        names = [(panel, " ".join(map(_long_name, params))) for panel, params in folded.items()]
+        names = [(panel, " ".join(map(long_name, params))) for panel, params in folded.items()]
         panels[f"More options: {path} {HELP_ALL}"] = _grid(names)
     _print_panels(console, panels)
     _print_examples(console, path)
@@ -178,7 +178,8 @@ def _metavar(param: Any) -> str:
     return METAVARS.get(param.type.name, "TEXT") if param.param_type_name == "option" else str(param.name).upper()
 
 
-def _long_name(param: Any) -> str:
+def long_name(param: Any) -> str:
+    """Return the first long name of an option, or its short name."""
     return next((name for name in param.opts if name.startswith("--")), param.opts[0])
 
 
