@@ -13,7 +13,6 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
 from plackett.apps.access.server import run_server, server_config
-from plackett.apps.serve.app import create_app
 from plackett.apps.serve.logs import log_event, start_logging
 from plackett.apps.serve.models import ModelTable, ServedModel
 from plackett.apps.serve.service import Service
@@ -29,6 +28,8 @@ def run_service(service: Service, listeners: list[socket.socket]) -> None:
     config = partial(server_config, workers=settings.workers, log_config=None, timeout_graceful_shutdown=timeout)
     start_logging()
     if settings.workers == 1:
+        from plackett.apps.serve.app import create_app  # which the parent of workers does not need
+
         run_server(config(create_app(service)), listeners[0])
     else:
         logging.getLogger("uvicorn").setLevel(logging.INFO)  # tells when a worker is replaced
@@ -71,5 +72,7 @@ class Workers(Multiprocess):
 
 def worker_app(models: list[ServedModel], settings: ServingSettings) -> Starlette:
     """Return the application of a worker, with models that were loaded and verified by its parent."""
+    from plackett.apps.serve.app import create_app
+
     start_logging()
     return create_app(Service(ModelTable(models), settings))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from plackett.apps.access.errors import RequestError
 from plackett.apps.serve.logs import log_event
-from plackett.apps.serve.metrics import Metrics
 from plackett.apps.serve.models import ModelTable, ServedModel, Signature, load_model, signature_of
 from plackett.apps.serve.ranking import Ranked, rank_by
 from plackett.apps.serve.settings import ServingSettings
@@ -18,6 +17,7 @@ from plackett.apps.serve.settings import ServingSettings
 if TYPE_CHECKING:
     from plackett.apps.serve.interleaving import Mixer
     from plackett.apps.serve.log import Log
+    from plackett.apps.serve.metrics import Metrics
 
 MAX_PENDING = 64  # requests that wait for the shadow model
 ORDER_LOGGED = 100  # documents of an order in the log
@@ -54,6 +54,8 @@ class Service:
     @cached_property
     def metrics(self) -> Metrics:
         """The counters of this process."""
+        from plackett.apps.serve.metrics import Metrics
+
         return Metrics(self.table)
 
     def open_log(self) -> None:
