@@ -19,6 +19,7 @@ from plackett.data.text_column import TextColumn
 from plackett.exceptions import DataFormatError
 from plackett.storage.container import ContainerError, open_container, write_container
 from plackett.storage.mapped import take_rows
+from plackett.storage.remote import local_files
 from plackett.validation import check_choice, check_finite, check_number, check_scores, check_seed, count_of
 
 KIND, VERSION = "plackett click log", 1
@@ -508,6 +509,7 @@ class ClickLog:
         return f"ClickLog({sessions} of {queries}, {self.n_shown:,} shown, {clicks}, {pairs})"
 
 
+@local_files
 def open_log(path: str | os.PathLike, *, is_trusted: bool) -> ClickLog:
     """Return the log in a file, mapped; one that this process has just written is trusted, and not read to check it."""
     try:

@@ -23,6 +23,7 @@ from plackett.data.trec.files import read_qrels
 from plackett.data.trec.qrels import Qrels
 from plackett.data.trec.run import Run
 from plackett.storage.file_names import has_parquet, is_table
+from plackett.storage.remote import local_files
 from plackett.validation import check_index, is_sparse
 
 
@@ -46,6 +47,7 @@ class Columns(TypedDict, total=False):
     sql: str | None
 
 
+@local_files
 def as_judged(data: Any, **columns: Unpack[Columns]) -> Queries:
     """Return judged lists of what functions accept as data.
 

@@ -19,6 +19,7 @@ from plackett.data.trec.files import read_qrels
 from plackett.data.trec.qrels import Qrels
 from plackett.exceptions import DataFormatError
 from plackett.storage.opening import name_of, open_bytes
+from plackett.storage.remote import local_files
 from plackett.validation import check_choice
 
 FORMATS = ("json", "qrels", "letor", "csv")
@@ -65,6 +66,7 @@ class JudgementFile(NamedTuple):
         return Qrels(np.array(self.qid, dtype=str), np.array(self.docid, dtype=str), self.labels)
 
 
+@local_files
 def read(source: str | os.PathLike | IO, format: str | None = None) -> JudgementFile:
     """Read judgements from LETOR rows, qrels, CSV or JSON.
 

@@ -18,6 +18,7 @@ from plackett.data.trec.run import Run
 from plackett.exceptions import DataFormatError
 from plackett.storage.file_names import is_parquet, is_table, table_ending
 from plackett.storage.opening import name_of, open_bytes
+from plackett.storage.remote import local_files
 from plackett.validation import plain
 
 SCORES = ("score", "relevancescore", "similarity", "value")
@@ -27,6 +28,7 @@ TEXTS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 _HEAD = 1 << 16
 
 
+@local_files
 def read_judgements(source: Any) -> Qrels:
     """Return judgements of a frame, or of a file in any format of ``plackett.data.judgements.read``, Parquet or Arrow.
 
@@ -60,6 +62,7 @@ def read_judgements(source: Any) -> Qrels:
     return Qrels(np.array(query)[kept], np.array(document)[kept], labels[kept])
 
 
+@local_files
 def read_run(source: Any, tag: str | None = None) -> Run:
     """Return the run of a frame, or of a CSV, TSV, JSON, Parquet, Arrow or TREC file.
 

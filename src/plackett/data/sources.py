@@ -18,6 +18,7 @@ from plackett.data.queries import Queries
 from plackett.data.tables.judged_rows import JudgedRows
 from plackett.storage.file_names import files_of, is_parquet
 from plackett.storage.opening import is_stream
+from plackett.storage.remote import local_files
 from plackett.validation import check_positive_int
 
 
@@ -52,6 +53,7 @@ class Source:
         return f"{self.path}, row groups {first} to {last - 1}"
 
 
+@local_files
 def sources(paths: Any, *, pieces: int | None = None, **options: Any) -> list[Source]:
     """Return sources for all files that ``paths`` matches, in order.
 
@@ -82,6 +84,7 @@ def sources(paths: Any, *, pieces: int | None = None, **options: Any) -> list[So
     return [Source(file, groups, kept) for file, groups in _cut(files, pieces, options)]
 
 
+@local_files
 def read_queries(paths: Any, **options: Any) -> Queries:
     """Read queries from LETOR text or Parquet files; several files are read as one.
 

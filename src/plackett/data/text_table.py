@@ -10,6 +10,7 @@ import numpy as np
 
 from plackett.exceptions import DataFormatError
 from plackett.storage.opening import name_of, open_bytes
+from plackett.storage.remote import local_files
 
 BLOCK = 1 << 22  # bytes split at a time, so that the masks stay in the cache of the processor
 SHOWN = 80  # characters of an invalid line in a message
@@ -188,6 +189,7 @@ def _is_number(word: bytes, dtype: type) -> bool:
     return b"_" not in word  # Python reads 1_000 as 1000; ranking tools do not write that
 
 
+@local_files
 def read_scores(source: str | os.PathLike | IO) -> np.ndarray:
     r"""Read a file with one score per line, as svm_rank, RankLib and the tools of LETOR write them.
 

@@ -32,6 +32,7 @@ from plackett.metrics.conventions import CONVENTIONS, Convention, get_convention
 from plackett.metrics.judged_lists import JudgedLists, judge, mean_of_counted
 from plackett.metrics.measure import Measure, split_measures
 from plackett.storage.file_names import is_table
+from plackett.storage.remote import is_remote
 from plackett.validation import check_index, check_labels, check_scores, count_of
 
 DEFAULT_METRICS = ("ndcg@10", "map", "mrr")
@@ -321,7 +322,8 @@ def evaluate(
 def is_run_like(scores: Any, labels: Any = None) -> bool:
     """Return whether scores are a run of their own: not one per row, nor a column of ``labels``."""
     if isinstance(scores, (str, os.PathLike)):
-        return os.path.isfile(scores) and not (is_frame(labels) and scores in list(labels.columns))
+        is_column = is_frame(labels) and scores in list(labels.columns)
+        return (os.path.isfile(scores) or is_remote(scores)) and not is_column
     return isinstance(scores, (Run, Mapping)) or is_frame(scores)
 
 

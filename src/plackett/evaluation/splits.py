@@ -18,6 +18,7 @@ from plackett.data.judged import Columns, as_judged, check_no_columns
 from plackett.data.queries import Queries
 from plackett.evaluation.letor_folds import LetorFolds
 from plackett.exceptions import ParameterError
+from plackett.storage.remote import local_files
 from plackett.validation import check_positive_int, count_of, plain
 
 __all__ = ["Fold", "LetorFolds", "QueryKFold", "as_folds", "check_folds", "with_validation"]
@@ -120,6 +121,7 @@ class QueryKFold(BaseCrossValidator):
         return answer
 
 
+@local_files
 def as_folds(cv: Any, data: Any = None, **columns: Unpack[Columns]) -> list[Fold]:
     """Return the folds of ``data``; raise if a query is in two sets of a fold, or in two test sets.
 

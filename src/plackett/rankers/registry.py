@@ -20,6 +20,7 @@ from plackett._names import did_you_mean, similar_names
 from plackett._optional import import_optional
 from plackett._plugins import load_plugin, plugins
 from plackett.exceptions import UnknownNameError
+from plackett.storage.remote import local_files
 
 HEAD = 32  # first bytes of a file, by which formats are distinguished
 
@@ -215,6 +216,7 @@ def home_of(class_name: str) -> str:
     return _HOMES[class_name]
 
 
+@local_files
 def load(path: str | os.PathLike | IO[bytes]) -> Any:
     """Return the ranker that ``ranker.save(path)`` wrote, or a model of another tool as a ranker.
 

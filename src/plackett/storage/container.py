@@ -28,6 +28,7 @@ import numpy as np
 from plackett import __version__
 from plackett.storage.atomic import draft_of, publish
 from plackett.storage.checksums import block_sums, is_verifying, read_at
+from plackett.storage.remote import is_remote, uploaded
 
 MAGIC = b"plackett container 1\n"
 ALIGNMENT = 64  # bytes
@@ -170,6 +171,10 @@ def write_container(
 
     Without ``finish`` the file at ``path`` stays as it is. ``mode`` are the permissions of the new file.
     """
+    if is_remote(path):
+        with uploaded(path) as local, write_container(local, kind, version, mode=mode) as writer:
+            yield writer
+        return
     with draft_of(path) as file:
         if mode is not None:
             os.fchmod(file.fileno(), mode)

@@ -12,6 +12,7 @@ from typing import IO, Any, BinaryIO
 
 from plackett.storage.atomic import draft_of, publish
 from plackett.storage.compression import BLOCK, compressed, decompressed
+from plackett.storage.remote import is_remote, uploaded
 
 
 def name_of(source: object) -> str:
@@ -183,6 +184,10 @@ def write_bytes(target: str | os.PathLike | IO) -> Iterator[BinaryIO]:
     ----------
     target : path, ``"-"`` for standard output, or a file object (binary or text)
     """
+    if is_remote(target):
+        with uploaded(target) as local, write_bytes(local) as file:
+            yield file
+        return
     if isinstance(target, (str, os.PathLike)) and target != "-":
         path = os.path.realpath(os.fspath(target))
         if os.path.exists(path) and not os.path.isfile(path):

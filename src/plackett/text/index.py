@@ -21,6 +21,7 @@ from plackett.exceptions import DataFormatError
 from plackett.storage.atomic import DRAFT
 from plackett.storage.container import MAGIC, ContainerError, open_container, write_container
 from plackett.storage.opening import first_bytes
+from plackett.storage.remote import local_files
 from plackett.text import boolean, search
 from plackett.text.analyse import Analyser
 from plackett.text.links import pagerank
@@ -353,6 +354,7 @@ def _cache(store: OrderedDict, key: Any, value: Any, at_most: int) -> list[Any]:
     return evicted
 
 
+@local_files
 def open_index(folder: str | os.PathLike, *, verify: bool = True) -> TextIndex:
     """Return the index that ``save`` wrote to a folder, memory-mapped.
 

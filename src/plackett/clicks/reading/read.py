@@ -32,6 +32,7 @@ from plackett.data.text_table import UTF8_MARK
 from plackett.exceptions import DataFormatError, DataWarning, warn
 from plackett.storage.container import MAGIC
 from plackett.storage.opening import first_bytes, name_of, open_bytes
+from plackett.storage.remote import local_files
 from plackett.validation import check_positive_int
 
 _ROWS_PER_BATCH = 1 << 16
@@ -41,6 +42,7 @@ _EXAMINED_BYTES = 1000
 HITS_OF_A_SEARCH = re.compile(rb'"hits"\s*:\s*\{(?:[^[]*,)?\s*"hits"\s*:\s*\[')  # a response of OpenSearch
 
 
+@local_files
 def read_clicks(
     source: Any,
     events: Any = None,

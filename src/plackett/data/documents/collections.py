@@ -19,6 +19,7 @@ from plackett.data.trec.qrels import Qrels
 from plackett.exceptions import DataFormatError, DatasetNotFoundError
 from plackett.storage.file_names import find_file
 from plackett.storage.opening import open_bytes
+from plackett.storage.remote import local_files
 from plackett.validation import check_choice, count_of
 
 ENCODING = "latin-1"
@@ -123,6 +124,7 @@ LAYOUTS = {
 }
 
 
+@local_files
 def read_smart(name: str, folder: str | PathLike, *, minus_one: float | None = 4.0) -> TextCollection:
     r"""Read one of the classic collections from a folder.
 

@@ -21,6 +21,7 @@ from plackett.data.documents.markup import text_of_html, text_of_markdown
 from plackett.exceptions import DataFormatError
 from plackett.storage.compression import COMPRESSED
 from plackett.storage.opening import is_stream, name_of, open_bytes
+from plackett.storage.remote import local_files
 
 MAX_FIELD = 1 << 25  # bytes
 ID_KEYS = ("id", "_id", "docid", "doc_id")
@@ -41,6 +42,7 @@ class Document(NamedTuple):
     fields: dict[str, str]
 
 
+@local_files
 def read_documents(
     source: str,
     encoding: str = "utf-8",

@@ -16,6 +16,7 @@ from plackett.data.feedback.feedback import Feedback
 from plackett.data.text_table import UTF8_MARK, quote
 from plackett.exceptions import DataFormatError
 from plackett.storage.opening import name_of, open_bytes
+from plackett.storage.remote import local_files
 from plackett.validation import check_choice
 
 JSON_KINDS = (("qid", "docid", "label"), ("qid", "better", "worse"), ("qid", "shown", "clicked"))
@@ -25,6 +26,7 @@ MOST_TIMES = 2**31
 LONGEST_CELL = 1 << 17
 
 
+@local_files
 def read_feedback(
     source: str | os.PathLike | IO, *, strategy: str = CLICKED_ABOVE_SKIPPED, eta: float | None = None
 ) -> Feedback:

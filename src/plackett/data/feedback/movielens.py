@@ -14,6 +14,7 @@ from plackett._lazy import importing
 from plackett.data.text_table import UTF8_MARK, as_numbers, collect, quote, read_words
 from plackett.exceptions import DataFormatError
 from plackett.storage.opening import name_of, open_bytes
+from plackett.storage.remote import local_files
 from plackett.validation import count_of
 
 if TYPE_CHECKING:
@@ -142,6 +143,7 @@ class Movies:
         return f"Movies({len(self):,} movies, {len(self.genre_names)} genres)"
 
 
+@local_files
 def read_movielens(source: str | os.PathLike | IO) -> Ratings:
     r"""Read ratings from ``u.data`` (100k, tabs), ``ratings.dat`` (1M, ``::``) or ``ratings.csv`` (later editions).
 
@@ -179,6 +181,7 @@ def read_movielens(source: str | os.PathLike | IO) -> Ratings:
     return Ratings(*columns)
 
 
+@local_files
 def read_movies(source: str | os.PathLike | IO, genre_names: list[str] | None = None) -> Movies:
     r"""Read films from ``u.item`` (100k), ``movies.dat`` (1M, 10M) or ``movies.csv`` (later editions).
 

@@ -12,11 +12,13 @@ from plackett.data.letor.text import inputs_of
 from plackett.data.queries import Queries
 from plackett.exceptions import DataFormatError
 from plackett.storage.opening import name_of
+from plackett.storage.remote import local_files
 from plackett.validation import check_choice, plain
 
 MAX_COLUMNS = 2**31 - 2  # indices are kept as int32
 
 
+@local_files
 def read_letor(
     source: object,
     *,

@@ -12,8 +12,10 @@ from plackett.data.queries import Queries
 from plackett.data.tables.judged_rows import JudgedRows
 from plackett.exceptions import DataFormatError
 from plackett.storage.file_names import files_of
+from plackett.storage.remote import local_files
 
 
+@local_files
 def read_parquet(
     source: Any,
     *,

@@ -23,6 +23,7 @@ from plackett.data.tables.column_roles import check_feature_names
 from plackett.storage.atomic import new_folder
 from plackett.storage.compression import COMPRESSED
 from plackett.storage.opening import name_of, write_bytes
+from plackett.storage.remote import is_remote, uploaded
 from plackett.validation import check_choice, check_csr, check_positive_int, is_sparse
 
 COMPRESSIONS = ("zstd", "snappy", "gzip", "lz4", "brotli", "none")
@@ -85,7 +86,9 @@ def write_parquet(
         if partitions == 1:
             _write_file(target, queries, parts[0], layout)
             return
-        with new_folder(os.path.abspath(os.fspath(target))) as folder:
+        where = uploaded(target) if is_remote(target) else new_folder(os.path.abspath(os.fspath(target)))
+        with where as folder:
+            os.makedirs(folder, exist_ok=True)
             for number, groups in enumerate(parts):
                 _write_file(os.path.join(folder, f"part-{number:05d}.parquet"), queries, groups, layout)
     except OSError as error:
@@ -122,7 +125,7 @@ def _groups_of_parts(indptr: np.ndarray, layout: _Layout) -> list[list[tuple[int
 def _write_file(target: Any, queries: Queries, groups: list[tuple[int, int]], layout: _Layout) -> None:
     """Write row groups to a file, and the checksums into it."""
     parquet = import_optional("pyarrow.parquet", extra="tables", needed_for="write_parquet")
-    is_path = isinstance(target, (str, os.PathLike)) and target != "-"
+    is_path = isinstance(target, (str, os.PathLike)) and target != "-" and not is_remote(target)
     with write_bytes(target) as goal, contextlib.nullcontext(goal) if is_path else tempfile.TemporaryFile() as file:
         tables = (_as_table(queries[first:last], layout) for first, last in groups)
         first_table = next(tables)
@@ -160,6 +163,8 @@ def _checked_layout(
         check_positive_int(rows_per_group, "rows_per_group"),
         compression,
     )
+    if is_remote(target):
+        return layout
     if isinstance(target, (str, os.PathLike)) and target != "-":
         path = os.fspath(target)
         if path.endswith(COMPRESSED):

@@ -18,11 +18,13 @@ from plackett.data.tables.sqlite import is_database, read_sqlite
 from plackett.exceptions import DataFormatError
 from plackett.storage.file_names import ARROW, DELIMITED, files_of, is_parquet, is_table, table_ending
 from plackett.storage.opening import open_bytes
+from plackett.storage.remote import local_files
 
 NULLS = ("", "NULL", "null", "NaN", "nan", "NA", "N/A", "n/a", "None", "\\N")  # \N is that of databases
 BYTES_EXAMINED = 1 << 16
 
 
+@local_files
 def read_table(
     source: str | os.PathLike | Sequence[str | os.PathLike],
     *,
@@ -80,6 +82,7 @@ def read_table(
     )
 
 
+@local_files
 def read_columns(
     source: str | os.PathLike | Sequence[str | os.PathLike], *, ids: Sequence[str] = (), sql: str | None = None
 ) -> Any:

@@ -17,6 +17,7 @@ from plackett.data.trec.qrels import Qrels
 from plackett.data.trec.run import DEFAULT_TAG, Run
 from plackett.exceptions import DataFormatError, DataWarning, warn
 from plackett.storage.opening import name_of, open_bytes, write_bytes
+from plackett.storage.remote import local_files
 
 QRELS_LINE = "qid iteration docid label"
 RUN_LINE = "qid Q0 docid rank score tag"
@@ -26,6 +27,7 @@ LARGEST_LABEL = 2**31 - 1  # that other tools read as the same number
 _BLANK = re.compile(r"[ \t\r\n\v\f\0]")
 
 
+@local_files
 def read_qrels(source: str | os.PathLike | IO, *, subtopics: bool = False) -> Qrels:
     r"""Read judgements from a TREC qrels file: ``qid iteration docid label``, separated by spaces or tabs.
 
@@ -87,6 +89,7 @@ def read_qrels(source: str | os.PathLike | IO, *, subtopics: bool = False) -> Qr
     return Qrels._of_checked(as_text(qid), as_text(docid), labels, iteration)
 
 
+@local_files
 def read_trec_run(source: str | os.PathLike | IO) -> Run:
     r"""Read a run from a TREC run file: ``qid Q0 docid rank score tag``, separated by spaces or tabs.
 

@@ -35,6 +35,7 @@ from plackett.evaluation.store.keys import versions_of
 from plackett.metrics.conventions import Convention
 from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
+from plackett.storage.remote import shown
 
 DEFAULT_RANKERS = "ranksvm,listmle,adarank,lightgbm"  # linear by pairs and by lists, a boosted one, and trees
 
@@ -276,7 +277,7 @@ def _settings(setup: Setup, cv: Any, data: Any) -> dict[str, Any]:
     packages = versions_of(*(contestant.estimator for contestant in setup.contestants))
     versions = {name: version.partition(" ")[0] for name, version in packages.items()}
     return {
-        "data": os.fspath(data)
+        "data": shown(data)
         if isinstance(data, (str, os.PathLike))
         else repr(setup.queries if is_frame(data) else data),
         "cv": cv if isinstance(cv, (int, str)) else repr(cv) if hasattr(cv, "get_params") else type(cv).__name__,

@@ -28,6 +28,7 @@ from plackett.evaluation.reference_scores import RANDOM_ORDER, notes_on_sampling
 from plackett.metrics.conventions import Convention, get_convention
 from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
+from plackett.storage.remote import shown
 from plackett.validation import check_scores, check_seed, count_of
 
 TOP = 10  # documents of each query among which unjudged ones are counted
@@ -128,7 +129,7 @@ def compare_runs(
         reference_scores=_random_order(queries, names, metrics, rules) if isinstance(qrels, Queries) else {},
         description=queries.describe().to_dict(),
         settings={
-            **{name: os.fspath(value) for name, value in given.items() if isinstance(value, (str, os.PathLike))},
+            **{name: shown(value) for name, value in given.items() if isinstance(value, (str, os.PathLike))},
             "metrics": names,
             "convention": rules.name,
             "complete": complete,

@@ -14,10 +14,12 @@ from plackett.rankers.scoring.steps import NotScored
 from plackett.storage.container import MAGIC, one_line
 from plackett.storage.models import read_parts
 from plackett.storage.opening import name_of
+from plackett.storage.remote import local_files
 
 _INVALID = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
 
 
+@local_files
 def load_scorer(path: str | os.PathLike | IO[bytes]) -> Scorer:
     """Return the scorer of a model file that ``ranker.save`` wrote, importing neither scikit-learn nor scipy.
 

@@ -29,6 +29,7 @@ from plackett.storage.models.parts import Part
 from plackett.storage.models.registry import KIND, MAX_DEPTH, TEXT_FORMS, VERSION, is_learned, is_registered, registered
 from plackett.storage.models.sklearn_estimators import remade
 from plackett.storage.opening import name_of
+from plackett.storage.remote import local_files
 from plackett.validation import check_csr
 
 # the "type" of a node in the header
@@ -38,6 +39,7 @@ _TYPES = frozenset(
 _INVALID = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError)
 
 
+@local_files
 def load(path: str | os.PathLike | IO[bytes]) -> Any:
     """Return the estimator that :func:`save` wrote.
 
@@ -65,6 +67,7 @@ def load(path: str | os.PathLike | IO[bytes]) -> Any:
     return estimator
 
 
+@local_files
 def describe(path: str | os.PathLike | IO[bytes]) -> dict[str, Any]:
     """Return the description of a model file as plain values; no array is read and no class is needed.
 
@@ -83,6 +86,7 @@ def describe(path: str | os.PathLike | IO[bytes]) -> dict[str, Any]:
         return {**reader.model(), **about, "bytes": reader.container.size}
 
 
+@local_files
 def read_parts(path: str | os.PathLike | IO[bytes]) -> Part:
     """Return the content of a model file as records, nested as its objects are; no class is needed.
 

@@ -14,6 +14,7 @@ from plackett.storage.compression import COMPRESSED
 from plackett.storage.container import ContainerWriter, write_container
 from plackett.storage.models.registry import KIND, MAX_DEPTH, TEXT_FORMS, VERSION, is_learned, name_of
 from plackett.storage.models.sklearn_estimators import ADVICE, is_sklearn, state_of
+from plackett.storage.remote import is_remote, uploaded
 from plackett.validation import is_sparse
 
 
@@ -38,6 +39,10 @@ def save(estimator: Any, path: str | os.PathLike | IO[bytes]) -> None:
     if name_of(type(estimator)) is None:
         raise ValueError(encoder.refusal(estimator, type(estimator).__name__))
     header = {**encoder.object(estimator, type(estimator).__name__, 0), "notes": encoder.notes}
+    if is_remote(path):
+        with uploaded(path) as local:
+            save(estimator, local)
+        return
     is_path = isinstance(path, (str, os.PathLike))
     name = str(os.fspath(path)) if is_path else ""  # type: ignore[arg-type]
     if name.lower().endswith(COMPRESSED):

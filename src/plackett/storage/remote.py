@@ -1,0 +1,144 @@
+"""Files of object stores and other file systems, through fsspec: readers get local copies, writers upload at the end.
+
+Credentials come from the environment and the configuration of fsspec only, or from the file system of a ``UPath``.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import errno
+import functools
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, ParamSpec, TypeVar
+
+from plackett._optional import import_optional
+
+_URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
+_SECRETS = re.compile(r"(?<=://)[^/@\s]*@|\?\S*")  # user and password, and signed queries
+_Arguments, _Result = ParamSpec("_Arguments"), TypeVar("_Result")
+
+
+class _Place(NamedTuple):
+    """A file system of fsspec, and a path in it."""
+
+    files: Any
+    path: str
+
+
+def is_remote(source: object) -> bool:
+    """Return whether ``source`` is a URL such as ``s3://bucket/lists.parquet``, or a ``UPath`` of such a place."""
+    if isinstance(source, str):
+        return _URL.match(source) is not None
+    protocol = getattr(source, "protocol", None)
+    return hasattr(source, "fs") and not hasattr(source, "read") and protocol not in (None, "", "file", "local")
+
+
+def shown(source: object) -> str:
+    """Return a path or URL for messages, settings and reports, without credentials."""
+    return _SECRETS.sub("", str(source)) if is_remote(source) else str(os.fspath(source))  # type: ignore[call-overload]
+
+
+def local_files(reader: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+    """Wrap a reader such that URLs among its arguments, also in lists, become local copies of their files."""
+
+    @functools.wraps(reader)
+    def wrapped(*args: Any, **given: Any) -> Any:
+        copies: dict[str, str] = {}
+        named = {name: value if name == "cache" else _local(value, copies) for name, value in given.items()}
+        try:
+            return reader(*(_local(value, copies) for value in args), **named)
+        except ValueError as error:  # names the copy
+            for copy, url in copies.items():
+                error.args = tuple(str(part).replace(copy, url) for part in error.args)
+                if hasattr(error, "path"):
+                    error.path = str(error.path).replace(copy, url)
+            raise
+
+    return wrapped  # type: ignore[return-value]
+
+
+@contextlib.contextmanager
+def uploaded(target: Any) -> Iterator[str]:
+    """Yield a local path whose content is uploaded to a URL at the end; after an error nothing is."""
+    place = _place(target)
+    with tempfile.TemporaryDirectory(prefix="plackett-") as folder:
+        local = os.path.join(folder, os.path.basename(place.path))
+        yield local
+        with _naming(target):
+            place.files.put(local, place.path, recursive=os.path.isdir(local))
+
+
+def _local(value: Any, copies: dict[str, str]) -> Any:
+    if isinstance(value, list | tuple) and any(map(is_remote, value)):
+        found = [_local(one, copies) for one in value]
+        return [path for one in found for path in (one if isinstance(one, list) else [one])]
+    if not is_remote(value):
+        return value
+    place = _place(value)
+    with _naming(value):
+        is_web = str(value).startswith("http")
+        paths = (
+            sorted(place.files.glob(place.path)) if not is_web and re.search(r"[*?\[]", place.path) else [place.path]
+        )
+        if not paths:
+            raise FileNotFoundError(errno.ENOENT, "no file matches", shown(value))
+        found = [_copy(place.files, path, is_web=is_web) for path in paths]
+    copies |= dict.fromkeys(found, shown(value)) if len(found) == 1 else zip(found, paths, strict=True)
+    return found[0] if len(found) == 1 else found
+
+
+def _copy(files: Any, path: str, *, is_web: bool) -> str:
+    """Return a local copy of a file or a folder, which is made once while the original does not change."""
+    is_folder = not is_web and files.isdir(path)
+    key = repr([files.to_json(), path, None if is_folder else files.ukey(path)])
+    parent = os.path.join(_folder(), hashlib.blake2b(key.encode(), digest_size=16).hexdigest())
+    local = os.path.join(parent, os.path.basename(path.rstrip("/")) or "file")
+    if is_folder or not os.path.exists(local):
+        draft = tempfile.mkdtemp(dir=_folder())
+        files.get(path, os.path.join(draft, "copy"), recursive=is_folder)
+        shutil.rmtree(parent, ignore_errors=True)
+        os.makedirs(parent)
+        os.replace(os.path.join(draft, "copy"), local)
+        os.rmdir(draft)
+    return local
+
+
+@functools.cache
+def _folder() -> str:
+    """Return the folder of local copies: in ``PLACKETT_CACHE``, where they are kept, or until the process ends."""
+    if wanted := os.environ.get("PLACKETT_CACHE"):
+        folder = os.path.join(wanted, "remote")
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        return folder
+    folder = tempfile.mkdtemp(prefix="plackett-remote-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _place(source: Any) -> _Place:
+    if not isinstance(source, str):
+        return _Place(source.fs, source.path)
+    core = import_optional("fsspec.core", extra="remote", needed_for=f"{shown(source).partition('://')[0]}://")
+    with _naming(source):
+        return _Place(*core.url_to_fs(source))
+
+
+@contextlib.contextmanager
+def _naming(source: Any) -> Iterator[None]:
+    """Turn errors of fsspec into errors that name the URL, without credentials."""
+    name = shown(source)
+    try:
+        yield
+    except ImportError as error:
+        raise ModuleNotFoundError(f"{name} needs a further package: {error}.") from error
+    except FileNotFoundError:
+        raise FileNotFoundError(errno.ENOENT, "there is no such file", name) from None
+    except Exception as error:  # each file system has its own
+        reason = f"{type(error).__name__}: {_SECRETS.sub('', str(error))}"
+        raise OSError(errno.EIO, f"the file system failed ({reason})", name) from None
