@@ -57,15 +57,15 @@ OFFICIAL = ("svm_rank", "ListNet", "AdaRank", "RankBoost", "RankNet")
 OFFICIAL_SETS = {"mq2008": "Mq2008", "ohsumed": "OHSUMED"}
 
 
-def compared(names: Iterable[str], splitter: pk.evaluation.LetorFolds, folder: Path) -> Comparison:
+def compared(names: Iterable[str], folds: list[pk.datasets.Fold], folder: Path) -> Comparison:
     """Return the comparison of rankers; NDCG@10 chooses hyperparameters, and fits in ``folder`` are not repeated."""
     contestants = {name: (name, BUDGETS[name]) if name in BUDGETS else name for name in names}
-    return pk.compare(contestants, cv=splitter, metrics=METRICS, folder=folder, progress=False)
+    return pk.compare(contestants, cv=folds, metrics=METRICS, folder=folder, progress=False)
 
 
 def sheet(set_name: str, data: Path, rankers: Sequence[str], fits: Path, end: float) -> tuple[Comparison, list[str]]:
     """Return the comparison of the rankers that were fitted in time, with the official baselines, and the missing."""
-    splitter = pk.evaluation.LetorFolds(set_name, data)
+    folds = pk.datasets.load_folds(set_name, data)
     done, missing = [], []
     for name in rankers:
         if name != REFERENCE and time.monotonic() > end:
@@ -73,7 +73,7 @@ def sheet(set_name: str, data: Path, rankers: Sequence[str], fits: Path, end: fl
             continue
         start = time.perf_counter()
         try:
-            found = compared([name], splitter, fits)
+            found = compared([name], folds, fits)
         except ModuleNotFoundError as problem:
             missing.append(f"{name} ({problem})")
             continue
@@ -84,7 +84,7 @@ def sheet(set_name: str, data: Path, rankers: Sequence[str], fits: Path, end: fl
             words = (found.failures.get(name) or found.notes or ["no result"])[0]
             missing.append(f"{name} ({words})")
         print(f"{set_name} {name}: {words}, {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
-    answer = compared(done, splitter, fits)
+    answer = compared(done, folds, fits)
     for algorithm in OFFICIAL if set_name in OFFICIAL_SETS else ():
         scores = official_scores(data, set_name, algorithm)
         if scores is not None:

@@ -36,7 +36,7 @@ def test_every_ranker_has_a_row_and_is_compared_with_the_reference(made_sets, ca
     assert rows["lightgbm"][7] == "the reference"
     values = {name: float(rows[name][1]) for name in ("lightgbm", "listmle")}
     assert float(rows["listmle"][4]) == pytest.approx(values["listmle"] - values["lightgbm"], abs=1.1e-4)
-    found = pk.compare("listmle", cv=pk.evaluation.LetorFolds("mq2008", made_sets), metrics="ndcg@10")
+    found = pk.compare("listmle", cv=pk.datasets.load_folds("mq2008", made_sets), metrics="ndcg@10")
     assert values["listmle"] == pytest.approx(found.mean()["listmle"]["ndcg@10"], abs=6e-5)
     assert lines.count("mq2008 ") == 3
 
@@ -67,7 +67,7 @@ def test_official_scores_are_in_the_order_of_the_test_queries(shared_data):
         row for row in csv.DictReader((home / "expected.csv").read_text().splitlines()) if row["algorithm"] == "ListNet"
     ]
     for set_name, in_files in (("mq2008", "MQ2008"), ("ohsumed", "OHSUMED")):
-        result = pk.compare("regression", cv=pk.evaluation.LetorFolds(set_name, shared_data), metrics="map")
+        result = pk.compare("regression", cv=pk.datasets.load_folds(set_name, shared_data), metrics="map")
         scores = sheet.official_scores(shared_data, set_name, "ListNet")
         values = pk.evaluate(result.queries, scores, metrics="map", convention="letor4")["map"]
         by_fold = {row["fold"]: float(row["MAP"]) for row in published if row["dataset"] == in_files}

@@ -21,9 +21,10 @@ from sklearn.model_selection import (
 import plackett as pk
 from plackett._threads import set_n_threads
 from plackett.data import datasets
+from plackett.data.datasets import folders
 from plackett.data.datasets.published import Fold
 from plackett.data.letor.write import write_letor
-from plackett.evaluation.splits import LetorFolds, QueryKFold, as_folds, check_folds, with_validation
+from plackett.evaluation.splits import QueryKFold, as_folds, check_folds, with_validation
 from plackett.exceptions import DatasetNotFoundError
 
 DATA = datasets.make_web_like(n_queries=24, docs_per_query=5, n_features=4, random_state=0)
@@ -160,33 +161,6 @@ def test_cross_validation_of_scikit_learn_takes_the_splitter():
     assert "n_splits=3" in repr(QueryKFold(3))
 
 
-def test_parts_of_queries_rotate_as_published():
-    part_of = np.arange(24) % 5 + 1
-    for number, fold in enumerate(LetorFolds(parts=part_of).folds(DATA), 1):
-        table = datasets.fold_parts(number)
-        roles = (table.train, [table.validation], [table.test])
-        assert ids_of(fold) == [
-            [key for part in parts for key in DATA.ids[part_of == int(part[1])].tolist()] for parts in roles
-        ]
-    assert as_folds(LetorFolds(parts=part_of), DATA)[4].test.ids.tolist() == DATA.ids[part_of == 4].tolist()
-
-
-def test_parts_that_do_not_fit_are_refused():
-    for parts, message in [
-        ([1, 2, 3], r"parts has shape \(3,\), but there are 24 queries"),
-        (np.arange(24) % 4 + 1, r"parts holds \[1, 2, 3, 4\]; it must hold each of the numbers 1 to 5"),
-        (np.arange(24) % 5, r"parts holds \[0, 1, 2, 3, 4\]"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            LetorFolds(parts=parts).folds(DATA)
-    with pytest.raises(ValueError, match=r"call folds\(queries\)"):
-        LetorFolds(parts=[1]).folds()
-    with pytest.raises(ValueError, match="together with a name or a folder"):
-        LetorFolds("mq2008", parts=[1]).folds(DATA)
-    with pytest.raises(ValueError, match="needs the name of a data set, a folder, or the part"):
-        LetorFolds().folds()
-
-
 @pytest.fixture
 def parts_folder(tmp_path):
     """A folder with S1.txt to s5.txt.gz; the rows of S2 leave out the last column, which is zero."""
@@ -250,27 +224,23 @@ def test_a_letor_file_can_be_divided(tmp_path):
 
 def test_letor_folds_are_the_published_ones(shared_data, monkeypatch):
     published = [datasets.load_fold("mq2008", number, shared_data) for number in range(1, 6)]
-    by_name = list(LetorFolds("mq2008", shared_data).folds())
+    by_name = datasets.load_folds("mq2008", shared_data)
     for fold, expected in zip(by_name, published, strict=True):
         assert all(same(part, other) for part, other in zip(fold, expected, strict=True))
         assert fold.test.feature_names == expected.test.feature_names
     monkeypatch.setenv("PLACKETT_DATA", str(shared_data))
     for data in ("mq2008", shared_data / "letor4-mq2008"):
         assert [ids_of(fold) for fold in as_folds("letor", data)] == [ids_of(fold) for fold in published]
-    # queries with the same ids, whatever their features and order, are divided the same way
-    whole = datasets.load("mq2008", shared_data)
-    scaled = pk.Queries(2 * whole.X, whole.y, whole.qid)[::-1]
-    folds = as_folds(LetorFolds("mq2008", shared_data), scaled)
-    assert [ids_of(fold) for fold in folds] == [ids_of(fold) for fold in published]
-    np.testing.assert_array_equal(folds[3].train.X, 2 * published[3].train.X)
 
 
 def test_sets_with_one_published_split_have_one_fold(monkeypatch):
     asked = []
     fold = Fold(DATA[:10], DATA[10:12], DATA[12:])
-    monkeypatch.setattr(datasets, "load_fold", lambda *names, **options: asked.append((names, options)) or fold)
-    assert list(LetorFolds("istella-s", "here").folds()) == [fold]
+    monkeypatch.setattr(folders, "load_fold", lambda *names, **options: asked.append((names, options)) or fold)
+    assert datasets.load_folds("istella-s", "here") == [fold]
     assert asked == [(("istella-s", 1, "here"), {"version": None})]
+    with pytest.raises(ValueError, match="load_folds needs the name of a data set or a folder"):
+        datasets.load_folds()
 
 
 def test_group_splitters_of_scikit_learn_make_folds():

@@ -11,7 +11,6 @@ __all__, __getattr__, __dir__ = attach(
         "plackett.data.text_table": "read_scores",
         "plackett.evaluation.compare.comparison": "Comparison",
         "plackett.evaluation.evaluate": "Evaluation evaluate_every_convention",
-        "plackett.evaluation.letor_folds": "LetorFolds",
         "plackett.evaluation.permutation": "permutation_importance",
         "plackett.evaluation.select.grids": "default_grid",
         "plackett.evaluation.simulated_feedback": "relevance_feedback",

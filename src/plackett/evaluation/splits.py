@@ -16,12 +16,11 @@ from plackett.data.datasets.published import Fold
 from plackett.data.grouping import group_rows
 from plackett.data.judged import Columns, as_judged, check_no_columns
 from plackett.data.queries import Queries
-from plackett.evaluation.letor_folds import LetorFolds
 from plackett.exceptions import ParameterError
 from plackett.storage.remote import local_files
 from plackett.validation import check_positive_int, count_of, plain
 
-__all__ = ["Fold", "LetorFolds", "QueryKFold", "as_folds", "check_folds", "with_validation"]
+__all__ = ["Fold", "QueryKFold", "as_folds", "check_folds", "with_validation"]
 
 LETOR = "letor"
 MOST_NAMED = 5  # ids in an error message
@@ -231,9 +230,7 @@ def _make_folds(cv: Any, data: Any, columns: Columns) -> list[Fold]:
         if cv != LETOR:
             raise ValueError(f'cv={cv!r} is not known; pass a number of folds, "letor", a splitter or a list of folds.')
         check_no_columns(columns, 'cv="letor" takes files, which have no names of columns')
-        return list(_published(data).folds())
-    if isinstance(cv, LetorFolds):
-        return list(cv.folds(None if data is None else as_judged(data, **columns)))
+        return _published(data)
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
         cv = QueryKFold(int(cv))
     if hasattr(cv, "folds") or hasattr(cv, "split"):
@@ -249,13 +246,13 @@ def _make_folds(cv: Any, data: Any, columns: Columns) -> list[Fold]:
     return [_fold_of(sets, lists) for sets in cv]
 
 
-def _published(data: Any) -> LetorFolds:
+def _published(data: Any) -> list[Fold]:
     if isinstance(data, (str, PathLike)):
         is_name = not Path(data).exists() and fspath(data) in datasets.names()
-        return LetorFolds(name=fspath(data)) if is_name else LetorFolds(folder=data)
+        return datasets.load_folds(fspath(data)) if is_name else datasets.load_folds(folder=data)
     raise ValueError(
         f'cv="letor" needs the name of a data set or its folder, but data is {type(data).__name__}, which does not '
-        "say what its parts are. Pass cv=LetorFolds(parts=...) with the part of each query, or a number of folds."
+        "say what its parts are. Pass a list of folds, or their number."
     )
 
 

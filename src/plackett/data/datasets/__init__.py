@@ -8,6 +8,7 @@ FoldParts(train=('S2', 'S3', 'S4'), validation='S5', test='S1')
 """
 
 from plackett.data.datasets.catalogue import DatasetInfo
+from plackett.data.datasets.folders import load_folds
 from plackett.data.datasets.published import Fold, FoldParts, fold_parts, info, load, load_fold, locate, names
 from plackett.data.datasets.synthetic import make_query_dependent, make_rankings, make_web_like
 from plackett.data.documents.stdlib_corpus import read_stdlib
@@ -21,6 +22,7 @@ __all__ = [
     "info",
     "load",
     "load_fold",
+    "load_folds",
     "locate",
     "make_query_dependent",
     "make_rankings",

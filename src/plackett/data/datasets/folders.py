@@ -6,14 +6,57 @@ from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 
-from plackett.data.datasets.published import FIVE_PARTS, FOLD_FILES, N_FOLDS, Fold, fold_parts
+from plackett.data.datasets.published import FIVE_PARTS, FOLD_FILES, N_FOLDS, Fold, fold_parts, info, load, load_fold
 from plackett.data.letor.read import read_letor
 from plackett.data.queries import Queries
 from plackett.exceptions import DatasetNotFoundError
 from plackett.storage.file_names import find_file, find_folder
 
 
-def rotate(parts: Sequence[Queries]) -> Iterator[Fold]:
+def load_folds(
+    name: str | None = None, folder: str | PathLike | None = None, *, version: str | None = None
+) -> list[Fold]:
+    """Read the published folds of a data set, each file once.
+
+    Fold 1 trains on the parts S1, S2 and S3, validates on S4 and tests on S5; fold 2 starts with S2, and so on in
+    rotation (``fold_parts``). Sets with a single published split (Yahoo, Istella) have one fold.
+
+    Parameters
+    ----------
+    name : str, default=None
+        A set of ``names()`` with published folds.
+    folder : path, default=None
+        The folder of that set, as for ``load``. Without a name: a folder with ``S1.txt`` to ``S5.txt``, or with any
+        number of folders ``Fold1``, ``Fold2``, ... with a training, a validation and a test file each. File names are
+        not case-sensitive; files may be compressed.
+    version : str, default=None
+        The version of a set that has several, as for ``load``.
+
+    Returns
+    -------
+    list of Fold
+
+    Examples
+    --------
+    >>> from plackett import datasets
+    >>> from pathlib import Path
+    >>> Path("MQ2007").mkdir()
+    >>> for part in range(1, 6):
+    ...     size = Path(f"MQ2007/S{part}.txt").write_text(f"1 qid:{part} 1:0.5 46:0.2")
+    >>> [fold.test.ids.tolist() for fold in datasets.load_folds("mq2007", ".")]
+    [[5], [1], [2], [3], [4]]
+    """
+    if name is None:
+        if folder is None:
+            raise ValueError("load_folds needs the name of a data set or a folder.")
+        return list(read_folder(folder))
+    if info(name, version=version).n_folds != N_FOLDS:
+        return [load_fold(name, 1, folder, version=version)]
+    parts = [load(name, folder, part=part, version=version) for part in FIVE_PARTS]
+    return list(_rotate([part for part in parts if isinstance(part, Queries)]))
+
+
+def _rotate(parts: Sequence[Queries]) -> Iterator[Fold]:
     """Yield the folds of five parts, as LETOR publishes them."""
     named = dict(zip(FIVE_PARTS, parts, strict=True))
     for number in range(1, N_FOLDS + 1):
@@ -26,7 +69,7 @@ def read_folder(folder: str | PathLike) -> Iterator[Fold]:
     root = Path(folder).expanduser()
     files = _part_files(root)
     if files is not None:
-        return rotate(_read_alike(files))
+        return _rotate(_read_alike(files))
     stored = _fold_files(root)
     if not stored:
         raise DatasetNotFoundError(
