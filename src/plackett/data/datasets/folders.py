@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 
+from plackett._lazy import importing
 from plackett.data.datasets.published import FIVE_PARTS, FOLD_FILES, N_FOLDS, Fold, fold_parts, info, load, load_fold
-from plackett.data.letor.read import read_letor
 from plackett.data.queries import Queries
 from plackett.exceptions import DatasetNotFoundError
 from plackett.storage.file_names import find_file, find_folder
@@ -109,6 +109,9 @@ def _fold_files(root: Path) -> list[list[Path]]:
 
 def _read_alike(files: Sequence[Path]) -> list[Queries]:
     """Read files with the same number of columns: rows may omit trailing zeros."""
+    with importing:
+        from plackett.data.letor.read import read_letor
+
     read = [read_letor(file) for file in files]
     widest = max(queries.n_features for queries in read)
     return [
