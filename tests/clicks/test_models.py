@@ -564,3 +564,36 @@ def test_ranks_that_cannot_be_separated_from_their_documents_get_a_warning(name)
         pk.exceptions.DataWarning, match=f"{name}: Rank 2 shares no pair with rank 1: this log cannot tell"
     ):
         pk.clicks.get_click_model(name, prior=(0, 0)).fit(log)
+
+
+# --- Rankers that show good documents high ----------------------------------------------------------------------------
+
+
+def log_of_a_good_ranker(name, seed=0, n=24_000, n_queries=150, n_docs=16, k=8):
+    """Sessions of users of a model, and the attractiveness of each pair; the ranker sorts by quality with noise."""
+    rng = np.random.default_rng(seed)
+    quality = rng.normal(size=(n_queries, n_docs))
+    alpha = 1 / (1 + np.exp(1.8 - 1.2 * quality - 0.5 * rng.normal(size=quality.shape)))
+    sigma, query = rng.beta(3, 3, quality.shape), rng.integers(n_queries, size=n)
+    docs = np.argsort(-(quality[query] + 0.3 * rng.normal(size=(n, n_docs))), axis=1)[:, :k]
+    click, looks = np.zeros((n, k), dtype=bool), np.ones(n, dtype=bool)
+    for rank in range(k):
+        own, satisfies = (values[query, docs[:, rank]] for values in (alpha, sigma))
+        click[:, rank] = looks & (rng.random(n) < own)
+        after_click = {"dcm": 0.85**rank, "ccm": 0.7 - 0.3 * own, "sdbn": 1 - satisfies, "dbn": 0.9 * (1 - satisfies)}
+        after_skip = 0.9 if name in ("ccm", "dbn") else 1.0
+        looks &= rng.random(n) < np.where(click[:, rank], after_click[name], after_skip)
+    log = pk.clicks.ClickLog.from_arrays(query, docs.reshape(-1), click.reshape(-1), indptr=np.arange(n + 1) * k)
+    return log, np.array([alpha[int(log.pairs[code][0]), int(log.pairs[code][1])] for code in range(log.n_pairs)])
+
+
+@pytest.mark.parametrize("name", ["dcm", "ccm", "sdbn", "dbn"])
+def test_intervals_cover_where_good_documents_stand_high(name):
+    log, truth = log_of_a_good_ranker(name)
+    model = pk.clicks.get_click_model(name, prior="fitted").fit(log)
+    low, high = model.intervals().T
+    holds = (low <= truth) & (truth <= high)
+    few = model.impressions_ <= 10
+    assert few.sum() > 200
+    assert holds.mean() >= 0.92
+    assert holds[few].mean() >= 0.85

@@ -141,14 +141,14 @@ class ClickModel(Parameters, ABC):
         self._pairs, self.pair_arrays_ = log.pairs, log.pairs.arrays()
         self.converged_, self.n_iter_ = True, 0
         self.history_: list[float] = []
-        self._start(log)
+        self._start(log, prior)
         self._learn(counts, prior)
         while self.has_attractiveness and prior.improve(self.evidence_):
             self._learn(counts, prior)
         self.prior_mean_, self.prior_strength_ = prior.mean, prior.strength
         self.feature_coef_, self.feature_scale_ = prior.of_features()
 
-    def _start(self, log: ClickLog) -> None:
+    def _start(self, log: ClickLog, prior: Prior) -> None:
         """Set the first parameters."""
         if self.has_attractiveness:
             self.attractiveness_ = np.full(log.n_pairs, FIRST_CHANCE)

@@ -218,8 +218,8 @@ def set_rates(model: ClickModel, prior: Prior) -> None:
 class _Examination(CellModel):
     """Base class of PBM and UBM: the probability of a cell is its examination probability, 1 for the first rank."""
 
-    def _start(self, log: ClickLog) -> None:
-        super()._start(log)
+    def _start(self, log: ClickLog, prior: Prior) -> None:
+        super()._start(log, prior)
         n_cells = self.n_ranks_ * (self.n_ranks_ + 1) // 2 if self.by_last_click else self.n_ranks_
         self._looks = np.full(n_cells, np.nan)
 

@@ -128,6 +128,16 @@ class CM(ChainModel):
         return np.zeros(1)
 
 
+def _mean_log_rank(log: ClickLog) -> np.ndarray:
+    """Return the mean logarithm of the ranks at which each pair was shown; the mean of all for one never shown."""
+    shown, total = np.zeros((2, log.n_pairs))
+    for first, last, rows in session_blocks(log):
+        pair = log.pair[rows]
+        shown += np.bincount(pair, minlength=log.n_pairs)
+        total += np.bincount(pair, np.log(log[first:last].rank), log.n_pairs)
+    return np.divide(total, shown, out=np.full(shown.size, total.sum() / shown.sum()), where=shown > 0)
+
+
 class TailModel(ChainModel):
     """Base class of models fitted by EM: users may continue after a click."""
 
@@ -139,8 +149,10 @@ class TailModel(ChainModel):
     def _collapse(self, log: ClickLog) -> Any:
         return count_lists(log)
 
-    def _start(self, log: ClickLog) -> None:
-        super()._start(log)
+    def _start(self, log: ClickLog, prior: Prior) -> None:
+        super()._start(log, prior)
+        if isinstance(self.prior, str):
+            prior.depend_on(_mean_log_rank(log))  # rankers show better documents higher
         self._globals = self._first_globals()
         self._satisfaction = np.full(log.n_pairs if self.has_satisfaction else 0, FIRST_CHANCE)
 
