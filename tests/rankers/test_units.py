@@ -35,7 +35,7 @@ UNITLESS = {
     "bl-featurerank, query": BLFeatureRank(balance="query"),
     "diffrank": pk.DiffRank(cycles=2),
     "diffrank, posterior": pk.DiffRank(centre="posterior", discovery="quasi-knn"),
-    "rankboost": pk.RankBoost(20),
+    "rankboost": pk.RankBoost(n_rounds=20),
     "adarank, minmax": pk.AdaRank(n_rounds=20, normalize="query-minmax"),
     "adarank, zscore": pk.AdaRank(n_rounds=20, normalize="query-zscore"),
     "adarank, unit": pk.AdaRank(n_rounds=20, normalize="query-unit"),

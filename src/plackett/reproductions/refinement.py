@@ -156,7 +156,7 @@ def refiners(job: Job, trust: Trust) -> dict[str, dict[str, Any]]:
     ratios, penalties = (RATIOS[:3], PENALTIES[2:3]) if job.is_quick else (RATIOS, PENALTIES)
     groups: dict[str, dict[str, Any]] = {name: dict(members) for name, members in trust.members.items()}
     groups["LRR"] = {f"gamma={gamma:.3g}": LinearRefiner(gamma=gamma, eta=trust.eta) for gamma in gammas}
-    groups["Rocchio"] = {f"{alpha}:{beta}": RocchioRefiner(alpha, beta) for alpha, beta in ratios}
+    groups["Rocchio"] = {f"{alpha}:{beta}": RocchioRefiner(alpha=alpha, beta=beta) for alpha, beta in ratios}
     groups["RankSVM"] = {f"l2={l2:g}": RankSVMOfList(l2) for l2 in penalties}
     if trust is SMALL_ETA:
         groups["LRR below 0.1"] = {f"gamma={gamma:g}": LinearRefiner(gamma=gamma) for gamma in SMALL_GAMMAS}

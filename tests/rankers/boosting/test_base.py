@@ -15,7 +15,9 @@ from tests.rankers.judged_lists import lists
 SETS = {"mq2008": "letor4-mq2008", "ohsumed": "letor3-ohsumed/QueryLevelNorm"}
 
 
-@pytest.mark.parametrize("ranker", [AdaRank(n_rounds=20, tol=None), RankBoost(20)], ids=["AdaRank", "RankBoost"])
+@pytest.mark.parametrize(
+    "ranker", [AdaRank(n_rounds=20, tol=None), RankBoost(n_rounds=20)], ids=["AdaRank", "RankBoost"]
+)
 def test_an_interrupted_fit_keeps_the_rounds_so_far(ranker, monkeypatch):
     X, y, qid = lists(30)
     whole = clone(ranker).fit(X, y, qid=qid)
@@ -36,7 +38,7 @@ def test_an_interrupted_fit_keeps_the_rounds_so_far(ranker, monkeypatch):
     assert ranker.predict(X, qid=qid).any()
 
 
-@pytest.mark.parametrize("ranker", [AdaRank(), RankBoost(20)], ids=["AdaRank", "RankBoost"])
+@pytest.mark.parametrize("ranker", [AdaRank(), RankBoost(n_rounds=20)], ids=["AdaRank", "RankBoost"])
 def test_a_fit_that_fails_leaves_the_ranker_as_it_was(ranker):
     X, y, qid = lists()
     before = clone(ranker).fit(X, y, qid=qid)
@@ -46,13 +48,13 @@ def test_a_fit_that_fails_leaves_the_ranker_as_it_was(ranker):
     np.testing.assert_array_equal(before.predict(X, qid=qid), scores)
 
 
-@pytest.mark.parametrize("ranker", [AdaRank(), RankBoost(20)], ids=["AdaRank", "RankBoost"])
+@pytest.mark.parametrize("ranker", [AdaRank(), RankBoost(n_rounds=20)], ids=["AdaRank", "RankBoost"])
 def test_queries_of_one_and_two_documents_are_enough(ranker):
     X, y, qid = lists(30, sizes=(1, 3))
     assert clone(ranker).fit(X, y, qid=qid).score(X, y, qid=qid, metric="kendall") > -0.5
 
 
-@pytest.mark.parametrize("ranker", [AdaRank(), RankBoost(20)], ids=["AdaRank", "RankBoost"])
+@pytest.mark.parametrize("ranker", [AdaRank(), RankBoost(n_rounds=20)], ids=["AdaRank", "RankBoost"])
 def test_rounds_made_and_rounds_kept_are_told_apart(ranker):
     X, y, qid = lists(30)
     held_back = lists(20, seed=5)
@@ -64,7 +66,7 @@ def test_rounds_made_and_rounds_kept_are_told_apart(ranker):
     assert (nothing.n_iter_, nothing.steps_.size, nothing.best_iteration_, nothing.best_score_) == (0, 0, None, None)
 
 
-@pytest.mark.parametrize("ranker", [AdaRank(), RankBoost(20)], ids=["AdaRank", "RankBoost"])
+@pytest.mark.parametrize("ranker", [AdaRank(), RankBoost(n_rounds=20)], ids=["AdaRank", "RankBoost"])
 def test_a_progress_bar_goes_to_standard_error(ranker, capsys):
     X, y, qid = lists()
     clone(ranker).set_params(verbose=True).fit(X, y, qid=qid)

@@ -54,7 +54,7 @@ def rankboost_by_loops(X, y, qid, n_rounds, alpha="r", pair_weights="pairs"):
 @pytest.mark.parametrize("values", [None, 1])
 def test_rankboost_does_what_a_literal_loop_over_pairs_does(pair_weights, alpha, values):
     X, y, qid = lists(n_features=3, values=values, n_queries=20)
-    ranker = RankBoost(8, alpha=alpha, pair_weights=pair_weights).fit(X, y, qid=qid)
+    ranker = RankBoost(n_rounds=8, alpha=alpha, pair_weights=pair_weights).fit(X, y, qid=qid)
     rounds, scores = rankboost_by_loops(X, y, qid, 8, alpha, pair_weights)
     for place, name in enumerate(["feature", "threshold", "alpha", "z"]):
         np.testing.assert_allclose(ranker.history_[name], [step[place] for step in rounds], atol=1e-9, err_msg=name)
@@ -67,7 +67,7 @@ def test_rankboost_does_what_a_literal_loop_over_pairs_does(pair_weights, alpha,
 @pytest.mark.parametrize("n_thresholds", [None, 5])
 def test_rankboost_s_bound_falls_and_holds_the_pair_error(alpha, n_thresholds):
     X, y, qid = lists(40, seed=2)
-    history = RankBoost(60, n_thresholds, alpha).fit(X, y, qid=qid).history_
+    history = RankBoost(n_rounds=60, n_thresholds=n_thresholds, alpha=alpha).fit(X, y, qid=qid).history_
     z, r, bound = (np.array(history[name]) for name in ("z", "r", "bound"))
     assert (z < 1).all()
     assert (z <= np.sqrt(1 - r**2) + 1e-12).all() or alpha == "exact"
@@ -77,7 +77,7 @@ def test_rankboost_s_bound_falls_and_holds_the_pair_error(alpha, n_thresholds):
 
 def test_rankboost_s_exact_weight_makes_the_first_z_smallest():
     X, y, qid = lists(40)
-    one, other = (RankBoost(1, alpha=alpha).fit(X, y, qid=qid).history_ for alpha in ("r", "exact"))
+    one, other = (RankBoost(n_rounds=1, alpha=alpha).fit(X, y, qid=qid).history_ for alpha in ("r", "exact"))
     assert one["threshold"] == other["threshold"]
     assert other["z"][0] < one["z"][0]
 
@@ -86,7 +86,7 @@ def test_rankboost_s_exact_weight_makes_the_first_z_smallest():
 def test_rankboost_does_not_see_the_order_of_the_rows(values):
     X, y, qid = lists(25, values=values)
     rows = shuffled(X, y, qid)
-    one, other = RankBoost(50).fit(X, y, qid=qid), RankBoost(50).fit(*rows[:2], qid=rows[2])
+    one, other = RankBoost(n_rounds=50).fit(X, y, qid=qid), RankBoost(n_rounds=50).fit(*rows[:2], qid=rows[2])
     assert one.history_["feature"] == other.history_["feature"]
     assert one.history_["threshold"] == other.history_["threshold"]
     np.testing.assert_allclose(one.steps_["weight"], other.steps_["weight"], atol=1e-9)
@@ -94,7 +94,7 @@ def test_rankboost_does_not_see_the_order_of_the_rows(values):
 
 def test_rankboost_scores_new_documents_by_thresholds():
     X, y, qid = lists()
-    ranker = RankBoost(30).fit(X, y, qid=qid)
+    ranker = RankBoost(n_rounds=30).fit(X, y, qid=qid)
     new = np.random.default_rng(1).normal(size=(50, 5))
     new[:10, ranker.steps_["feature"][0]] = ranker.steps_["threshold"][0]  # not above it
     expected = sum(a * (new[:, f] > t) for f, a, t, _ in ranker.steps_.tolist())
@@ -116,7 +116,7 @@ def test_rankboost_gives_a_perfect_threshold_a_finite_weight(sign):
 def test_rankboost_with_perfect_features_of_many_levels_ends_in_order():
     X, y, qid = lists(levels=6)
     X[:, 1] = X[:, 3] = y
-    ranker = RankBoost(2000).fit(X, y, qid=qid)
+    ranker = RankBoost(n_rounds=2000).fit(X, y, qid=qid)
     assert ranker.history_["pair_error"][-1] == 0
     assert np.isfinite(ranker.predict(X)).all()
     assert ranker.stop_reason_ == "every pair is in order by a wide margin"
@@ -126,7 +126,7 @@ def test_rankboost_with_perfect_features_of_many_levels_ends_in_order():
 def test_rankboost_keeps_the_round_that_is_best_on_the_validation_set():
     X, y, qid = lists(30)
     other = lists(20, seed=5)
-    ranker = RankBoost(100, patience=20).fit(X, y, qid=qid, eval_set=other, eval_metric="map")
+    ranker = RankBoost(n_rounds=100, patience=20).fit(X, y, qid=qid, eval_set=other, eval_metric="map")
     values = ranker.history_["map"]
     assert ranker.steps_.size == ranker.best_iteration_ == 1 + int(np.argmax(values)) == len(values) - 20
     assert ranker.stop_reason_ == "no improvement on the validation set"
@@ -148,7 +148,7 @@ def test_rankboost_without_pairs_or_without_differences_learns_nothing():
 def test_rankboost_takes_few_thresholds_where_most_values_are_equal():
     X, y, qid = lists(40)
     X[X < 0.5] = 0.0
-    ranker = RankBoost(40, n_thresholds=4).fit(X, y, qid=qid)
+    ranker = RankBoost(n_rounds=40, n_thresholds=4).fit(X, y, qid=qid)
     for feature in range(5):
         assert np.unique(ranker.steps_["threshold"][ranker.steps_["feature"] == feature]).size <= 4
     assert ranker.history_["bound"][-1] < 1
@@ -156,7 +156,7 @@ def test_rankboost_takes_few_thresholds_where_most_values_are_equal():
 
 def test_rankboost_parts_neighbours_among_the_floats():
     X = np.array([[1.0], [np.nextafter(1.0, 2.0)]])
-    ranker = RankBoost(1).fit(X, [0, 1])
+    ranker = RankBoost(n_rounds=1).fit(X, [0, 1])
     assert np.diff(ranker.predict(X)) > 0
 
 
@@ -166,17 +166,17 @@ def test_rankboost_counts_a_query_of_weight_two_like_two_queries():
     weights[4] = 2.0
     again = qid == 4
     twice = np.vstack([X, X[again]]), np.append(y, y[again]), np.append(qid, np.full(again.sum(), 99))
-    one = RankBoost(10).fit(X, y, qid=qid, sample_weight=weights)
-    other = RankBoost(10).fit(*twice[:2], qid=twice[2])
+    one = RankBoost(n_rounds=10).fit(X, y, qid=qid, sample_weight=weights)
+    other = RankBoost(n_rounds=10).fit(*twice[:2], qid=twice[2])
     np.testing.assert_allclose(one.steps_["weight"], other.steps_["weight"], atol=1e-9)
 
 
 def test_rankboost_is_the_same_for_sparse_rows_and_any_number_of_threads():
     X, y, qid = lists(n_features=40, values=1)
-    ranker = RankBoost(20).fit(X, y, qid=qid)
+    ranker = RankBoost(n_rounds=20).fit(X, y, qid=qid)
     set_n_threads(1)
     try:
-        thin = RankBoost(20).fit(sparse.csr_array(X), y, qid=qid)
+        thin = RankBoost(n_rounds=20).fit(sparse.csr_array(X), y, qid=qid)
     finally:
         set_n_threads(None)
     np.testing.assert_array_equal(ranker.steps_, thin.steps_)
@@ -211,7 +211,7 @@ def test_rankboost_refuses_parameters_when_it_is_fitted(params, message):
 )
 def test_rankboost_refuses_arrays_that_no_fit_leaves_behind(name, value):
     X, y, qid = lists()
-    ranker = RankBoost(9).fit(X, y, qid=qid)
+    ranker = RankBoost(n_rounds=9).fit(X, y, qid=qid)
     ranker.check_loaded()
     damage(ranker, name, value)
     with pytest.raises(ValueError, match="must"):
@@ -222,7 +222,7 @@ def test_rankboost_refuses_arrays_that_no_fit_leaves_behind(name, value):
 def test_rankboost_explains_its_scores_threshold_by_threshold(normalize, is_sparse):
     X, y, qid = shuffled(*lists(values=2))
     given = sparse.csr_array(X) if is_sparse else X
-    ranker = RankBoost(30, normalize=normalize).fit(given, y, qid=qid)
+    ranker = RankBoost(n_rounds=30, normalize=normalize).fit(given, y, qid=qid)
     explained = ranker.explain(given, qid=qid)
     values = X.copy()
     if normalize:
@@ -246,7 +246,7 @@ def test_rankboost_explains_by_the_names_of_the_columns():
     X, y, qid = lists()
     names = [f"feature {column}" for column in range(5)]
     data = pk.Queries(X, y, qid, docid=[f"d{row}" for row in range(y.size)], feature_names=names)
-    ranker = RankBoost(5).fit(data)
+    ranker = RankBoost(n_rounds=5).fit(data)
     explained = ranker.explain(data)
     assert explained.feature_names == names
     assert explained.docid[3] == "d3"

@@ -436,7 +436,9 @@ def test_scores_are_not_explained():
 
 
 def test_parameters_are_kept_as_given_and_copied():
-    found = clone(KernelRanker("squared", "poly", gamma="scale", degree=2, coef0=0.5, landmarks=7, scope="position"))
+    found = clone(
+        KernelRanker("squared", kernel="poly", gamma="scale", degree=2, coef0=0.5, landmarks=7, scope="position")
+    )
     assert found.get_params()["landmarks"] == 7
     assert repr(KernelRanker(landmarks=7)) == "KernelRanker(landmarks=7)"
 

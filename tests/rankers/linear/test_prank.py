@@ -65,7 +65,7 @@ def test_every_step_is_that_of_the_paper(average):
 def test_a_weight_is_the_probability_of_a_turn(average):
     of_queries = np.random.default_rng(1).uniform(0.2, 3.0, DATA.n_queries)
     weights = np.repeat(of_queries, np.diff(DATA.indptr))
-    ranker = PRank(3, average, random_state=0).fit(X, Y, qid=QID, sample_weight=of_queries)
+    ranker = PRank(n_epochs=3, average=average, random_state=0).fit(X, Y, qid=QID, sample_weight=of_queries)
     states, _, errors = pranked(X, Y.tolist(), 3, 0, weights / weights.max())
     expected = states.mean(0) if average else states[-1]
     assert np.append(ranker.coef_, ranker.thresholds_) == pytest.approx(expected, abs=1e-9)
@@ -76,17 +76,17 @@ def test_a_weight_is_the_probability_of_a_turn(average):
 def test_queries_of_weight_zero_are_left_out_and_equal_weights_change_nothing():
     weights = np.where(np.arange(DATA.n_queries) < 30, 0.7, 0.0)
     taken = DATA.indptr[30]
-    some = PRank(3, random_state=0).fit(X, Y, qid=QID, sample_weight=weights)
-    alone = PRank(3, random_state=0).fit(X[:taken], Y[:taken], qid=QID[:taken])
+    some = PRank(n_epochs=3, random_state=0).fit(X, Y, qid=QID, sample_weight=weights)
+    alone = PRank(n_epochs=3, random_state=0).fit(X[:taken], Y[:taken], qid=QID[:taken])
     assert some.coef_.tolist() == alone.coef_.tolist()
     assert some.thresholds_.tolist() == alone.thresholds_.tolist()
 
 
 def test_a_pass_in_which_not_all_had_their_turn_proves_nothing():
     rows, labels, qid = np.array([[-1.0], [1.0], [-2.0], [2.0]]), [0, 1, 0, 1], [0, 0, 1, 1]
-    one = PRank(50, random_state=0).fit(rows, labels, qid=qid)
+    one = PRank(n_epochs=50, random_state=0).fit(rows, labels, qid=qid)
     assert one.stop_reason_ == "an epoch without mistakes"
-    lazy = PRank(50, random_state=0).fit(rows, labels, qid=qid, sample_weight=[1.0, 1e-9])
+    lazy = PRank(n_epochs=50, random_state=0).fit(rows, labels, qid=qid, sample_weight=[1.0, 1e-9])
     assert lazy.stop_reason_ == "n_epochs reached"
 
 
@@ -116,7 +116,9 @@ def test_the_pass_that_is_best_on_the_validation_set_is_kept(average, metric):
         if place - best == 2:
             n_passes = place + 1
             break
-    ranker = PRank(12, average, patience=2, random_state=0).fit(X, Y, qid=QID, eval_set=HELD_OUT, eval_metric=metric)
+    ranker = PRank(n_epochs=12, average=average, patience=2, random_state=0).fit(
+        X, Y, qid=QID, eval_set=HELD_OUT, eval_metric=metric
+    )
     assert ranker.history_[metric] == pytest.approx(means[:n_passes])
     assert len(ranker.history_["mean_error"]) == ranker.n_iter_ == n_passes
     assert ranker.best_iteration_ == best + 1
@@ -127,17 +129,17 @@ def test_the_pass_that_is_best_on_the_validation_set_is_kept(average, metric):
 
 
 def test_without_patience_all_passes_are_made_and_the_best_is_kept():
-    ranker = PRank(4, patience=None, random_state=0).fit(X, Y, qid=QID, eval_set=HELD_OUT)
+    ranker = PRank(n_epochs=4, patience=None, random_state=0).fit(X, Y, qid=QID, eval_set=HELD_OUT)
     kept, means = by_pass(True, 4, "ndcg@10")
     assert ranker.history_["ndcg@10"] == pytest.approx(means)
     assert ranker.best_score_ == max(ranker.history_["ndcg@10"])
     assert np.append(ranker.coef_, ranker.thresholds_) == pytest.approx(kept[ranker.best_iteration_ - 1], abs=1e-9)
-    alone = PRank(4, random_state=0).fit(X, Y, qid=QID)
+    alone = PRank(n_epochs=4, random_state=0).fit(X, Y, qid=QID)
     assert (alone.best_iteration_, alone.best_score_) == (None, None)
 
 
 def test_validation_rows_are_scaled_as_the_model_scales():
-    ranker = PRank(6, normalize="query-zscore", random_state=0).fit(DATA.X, Y, qid=QID, eval_set=HELD)
+    ranker = PRank(n_epochs=6, normalize="query-zscore", random_state=0).fit(DATA.X, Y, qid=QID, eval_set=HELD)
     assert ranker.score(HELD.X, HELD.y, qid=HELD.qid) == pytest.approx(ranker.best_score_)
 
 

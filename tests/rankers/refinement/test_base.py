@@ -75,7 +75,7 @@ def ohsumed(shared_data):
     ("refiner", "expected"),
     [
         (None, (0.340, 0.317, 0.292, 0.222)),
-        (RocchioRefiner(1, 1), (0.519, 0.355, 0.269, 0.210)),
+        (RocchioRefiner(alpha=1, beta=1), (0.519, 0.355, 0.269, 0.210)),
         (MultiplicativeRefiner(eta=0.5), (0.415, 0.340, 0.297, 0.233)),
         (MultiplicativeRefiner(eta=0.1), (0.679, 0.462, 0.320, 0.241)),
         (MultiplicativeRefiner(), (0.811, 0.530, 0.368, 0.242)),

@@ -34,7 +34,7 @@ def rounds_of(refiner, place=0):
 def test_rounds_equal_those_with_matrices(gamma, eta, confidence, seed):
     X, base, y = make_list(seed)
     params = {"n_rounds": 15, "eta": eta, "confidence": confidence}
-    refiner = MultiplicativeRefiner(**params) if gamma is None else LinearRefiner(gamma, **params)
+    refiner = MultiplicativeRefiner(**params) if gamma is None else LinearRefiner(gamma=gamma, **params)
     refiner.fit(X, y, base_score=base)
     F, rounds = literal.refine(X, base, literal.pairs_of_labels(y), gamma=gamma, **params)
     stumps, weights = rounds_of(refiner)
@@ -52,7 +52,7 @@ def test_rounds_equal_those_with_matrices(gamma, eta, confidence, seed):
 def test_explicit_pairs_equal_those_of_the_matrix(gamma):
     X, base, _ = make_list(3)
     pairs = [(4, 1), (1, 4), (2, 9), (9, 11), (2, 9), (16, 0)]  # one contradicts another, one is given twice
-    refiner = MultiplicativeRefiner(eta=0.1) if gamma is None else LinearRefiner(gamma, eta=0.1)
+    refiner = MultiplicativeRefiner(eta=0.1) if gamma is None else LinearRefiner(gamma=gamma, eta=0.1)
     refiner.fit(X, base_score=base, pairs=pairs)
     F, rounds = literal.refine(X, base, pairs, n_rounds=50, eta=0.1, gamma=gamma)
     np.testing.assert_allclose(refiner.history_[0]["alpha"], rounds["alpha"], atol=1e-9)
@@ -151,7 +151,9 @@ def test_base_scores_far_apart_and_feedback_that_is_never_wrong_give_finite_weig
 
 
 @pytest.mark.parametrize(
-    "refiner", [LinearRefiner(0.0, eta=0.0), MultiplicativeRefiner(200, eta=0.0, confidence=1e3)], **of_class
+    "refiner",
+    [LinearRefiner(gamma=0.0, eta=0.0), MultiplicativeRefiner(n_rounds=200, eta=0.0, confidence=1e3)],
+    **of_class,
 )
 @pytest.mark.parametrize("estimator", [None, DecisionTreeClassifier(max_depth=1)], ids=["stumps", "trees"])
 def test_scores_stay_finite_where_nothing_holds_them(refiner, estimator):
@@ -174,7 +176,7 @@ def test_a_tree_of_one_split_finds_what_the_stumps_find(gamma):
     """Where the purest split is the best one: with one feature of two values there is only one."""
     X = np.array([[0.0], [0.0], [1.0], [1.0], [1.0]])
     base, y = np.array([5.0, 4.0, 3.0, 2.0, 1.0]), np.array([0, np.nan, 1, np.nan, np.nan])
-    refiner = MultiplicativeRefiner() if gamma is None else LinearRefiner(gamma)
+    refiner = MultiplicativeRefiner() if gamma is None else LinearRefiner(gamma=gamma)
     stumps = clone(refiner).fit(X, y, base_score=base)
     trees = clone(refiner).set_params(estimator=DecisionTreeClassifier(max_depth=1)).fit(X, y, base_score=base)
     assert stumps.steps_.size > 0
@@ -194,7 +196,7 @@ def test_a_tree_of_one_split_finds_what_the_stumps_find(gamma):
 )
 def test_any_classifier_lowers_the_objective(estimator, sample_size):
     X, base, y, qid = make_queries(3, seed=6)
-    refiner = MultiplicativeRefiner(8, estimator=estimator, sample_size=sample_size, random_state=0)
+    refiner = MultiplicativeRefiner(n_rounds=8, estimator=estimator, sample_size=sample_size, random_state=0)
     fitted = clone(refiner).fit(X, y, base_score=base, qid=qid)
     assert fitted.steps_.size > 0
     for history in fitted.history_.values():
@@ -208,7 +210,7 @@ def test_any_classifier_lowers_the_objective(estimator, sample_size):
 
 
 def test_classifiers_are_saved_where_files_can_hold_them(data, feedback, tmp_path):
-    fitted = MultiplicativeRefiner(3, estimator=LogisticRegression()).fit(data, feedback, base_score=1)
+    fitted = MultiplicativeRefiner(n_rounds=3, estimator=LogisticRegression()).fit(data, feedback, base_score=1)
     fitted.save(tmp_path / "model.plackett")
     np.testing.assert_array_equal(pk.load(tmp_path / "model.plackett").predict(data), fitted.scores_)
     for unsafe in (
@@ -217,7 +219,7 @@ def test_classifiers_are_saved_where_files_can_hold_them(data, feedback, tmp_pat
         SVC(),
         HistGradientBoostingClassifier(max_iter=2),
     ):
-        refiner = MultiplicativeRefiner(3, estimator=unsafe).fit(data, feedback, base_score=1)
+        refiner = MultiplicativeRefiner(n_rounds=3, estimator=unsafe).fit(data, feedback, base_score=1)
         with pytest.raises(
             ValueError, match=rf"{type(unsafe).__name__}, which a model file cannot hold .*Linear classifiers"
         ):
@@ -255,7 +257,7 @@ def with_field(name, value):
     ],
 )
 def test_a_file_that_no_fit_writes_is_refused(attribute, change, data, feedback, tmp_path):
-    fitted = MultiplicativeRefiner(3).fit(data, feedback, base_score=1)
+    fitted = MultiplicativeRefiner(n_rounds=3).fit(data, feedback, base_score=1)
     setattr(fitted, attribute, change(getattr(fitted, attribute)))
     fitted.save(tmp_path / "model.plackett")
     with pytest.raises(ModelFormatError):

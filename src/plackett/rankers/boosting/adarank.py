@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from plackett.rankers.base import TrainingSet
 from plackett.rankers.boosting.base import SAME, Boosted, column_of, weight_of_edge
 from plackett.rankers.linear_scores import LinearScores
 from plackett.rankers.monitor import FitMonitor
+from plackett.rankers.parameters import param
 from plackett.scorers.linear import LinearScorer
 from plackett.scorers.models import check_steps
 from plackett.validation import check_choice, check_number, check_positive_int
@@ -26,7 +27,7 @@ FEATURES_PER_ROUND = 4
 LONGEST_COOLDOWN = 10
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class AdaRank(Boosted, LinearScores):
     """Boosts single features towards a measure: scores are ``X @ coef_`` (Xu and Li 2007).
 
@@ -99,12 +100,12 @@ class AdaRank(Boosted, LinearScores):
     >>> scores = ranker.predict(data.X, qid=data.qid)
     """
 
-    metric: Any = "map"
-    n_rounds: int = 500
-    tol: float | None = 1e-4
+    metric: Any = field(default="map", kw_only=False)
+    n_rounds: int = param(500, check_positive_int)
+    tol: float | None = param(1e-4, check_number, least=0.0)
     patience: int | None = None
-    directions: str = "both"
-    cooldown: int | None = None
+    directions: str = param("both", check_choice, choices=("both", "descending"))
+    cooldown: int | None = param(None, check_positive_int)
     normalize: Any = None
     verbose: bool = False
 
@@ -118,12 +119,6 @@ class AdaRank(Boosted, LinearScores):
         check_steps(self, self.STEP_FIELDS, self._n_columns)
 
     def _check_parameters(self) -> None:
-        check_positive_int(self.n_rounds, "n_rounds")
-        if self.tol is not None:
-            check_number(self.tol, "tol", least=0.0)
-        check_choice(self.directions, "directions", ("both", "descending"))
-        if self.cooldown is not None:
-            check_positive_int(self.cooldown, "cooldown")
         Measure.parse(self.metric)
 
     def _learn(self, training: TrainingSet, monitor: FitMonitor) -> None:

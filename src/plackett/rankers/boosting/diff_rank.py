@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from plackett import _native
 from plackett._threads import map_blocks
 from plackett.data.queries import Queries
 from plackett.rankers.boosting.feature_steps import LEAST, FeatureSteps, Training, TrainingLists
+from plackett.rankers.parameters import param
 from plackett.scorers.models import Steps
 from plackett.scorers.ranks import FeatureRanks, Step
 from plackett.validation import check_positive_int
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     pass
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DiffRank(FeatureSteps):
     """Boosting over pairs, with the rankings of single features as weak rankers; scores are ``Σ α_m h_m``.
 
@@ -84,32 +87,11 @@ class DiffRank(FeatureSteps):
     not_portable = "its scores are sums of positions in the list, so they depend on the other documents"
     model_of = Steps.of_sums
 
-    def __init__(
-        self,
-        n_intervals: int = 8,
-        discovery: str = "quasi-knn",
-        centre: str = "mean",
-        cycles: int = 10,
-        top_k: int | None = None,
-        patience: int | None = 50,
-        verbose: bool = False,
-        missing: Any = "error",
-        missing_indicator: bool = False,
-        encoding: str = "error",
-    ):
-        super().__init__(n_intervals, discovery, centre, cycles, patience, verbose)
-        self.top_k = top_k
-        self.missing = missing
-        self.missing_indicator = missing_indicator
-        self.encoding = encoding
+    cycles: int = param(10, check_positive_int)
+    top_k: int | None = param(None, check_positive_int)
 
     def _contributions(self, queries: Queries) -> np.ndarray:
         return self.feature_weights_ * (0.5 * self._ranks(queries)).T
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.top_k is not None:
-            check_positive_int(self.top_k, "top_k")
 
     def _training(self, queries: Queries, weights: np.ndarray | None) -> _DiffTraining:
         lists = TrainingLists(queries, weights, self.top_k)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from plackett import _native
 from plackett._threads import map_blocks
 from plackett.data.queries import Queries
 from plackett.rankers.boosting.feature_steps import LEAST, FeatureSteps, Training, TrainingLists
+from plackett.rankers.parameters import param
 from plackett.scorers.models import BALANCED_STEP, Steps
 from plackett.scorers.ranks import FEATURE, MIXTURE, FeatureRanks, Step
 from plackett.validation import check_choice
@@ -89,6 +91,7 @@ class FeatureRank(FeatureSteps):
         return _RankTraining(TrainingLists(queries, weights), ranks, balance)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class BLFeatureRank(FeatureRank):
     """FeatureRank with balance control: each step adds the best of three rankings.
 
@@ -128,28 +131,7 @@ class BLFeatureRank(FeatureRank):
     STEP_FIELDS: ClassVar = BALANCED_STEP
     model_of = Steps.of_balanced
 
-    def __init__(
-        self,
-        n_intervals: int = 8,
-        discovery: str = "quasi-knn",
-        centre: str = "mean",
-        cycles: int = 1,
-        balance: str = "global",
-        patience: int | None = 50,
-        verbose: bool = False,
-        missing: Any = "error",
-        missing_indicator: bool = False,
-        encoding: str = "error",
-    ):
-        super().__init__(
-            n_intervals, discovery, centre, cycles, patience, verbose,
-            missing=missing, missing_indicator=missing_indicator, encoding=encoding,
-        )  # fmt: skip
-        self.balance = balance
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice(self.balance, "balance", BALANCES)
+    balance: str = param("global", check_choice, choices=BALANCES)
 
     def _training(self, queries: Queries, weights: np.ndarray | None) -> _RankTraining:
         return self._rank_training(queries, weights, self.balance)

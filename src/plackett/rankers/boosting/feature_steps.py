@@ -17,6 +17,7 @@ from plackett.rankers.base import Prepared, TrainingSet
 from plackett.rankers.boosting.base import Boosted
 from plackett.rankers.boosting.discovery import CENTRES, DISCOVERIES, count_label_pairs, find_centres, find_signs
 from plackett.rankers.monitor import FitMonitor
+from plackett.rankers.parameters import param
 from plackett.scorers.models import Steps
 from plackett.scorers.ranks import DOCS_PER_BLOCK, Discovery, LevelBounds, Replay, Step
 from plackett.validation import check_choice, check_positive_int
@@ -63,14 +64,14 @@ class Training(ABC):
         """Return one number for each of ``names``."""
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class FeatureSteps(Boosted, Prepared):
     """A ranker that passes over the features and takes one step for each, with ranks within the list."""
 
-    n_intervals: int = 8
-    discovery: str = "quasi-knn"
-    centre: str = "mean"
-    cycles: int = 1
+    n_intervals: int = param(8, check_positive_int)
+    discovery: str = param("quasi-knn", check_choice, choices=DISCOVERIES)
+    centre: str = param("mean", check_choice, choices=CENTRES)
+    cycles: int = param(1, check_positive_int)
     patience: int | None = 50
     verbose: bool = False
 
@@ -141,9 +142,3 @@ class FeatureSteps(Boosted, Prepared):
     @abstractmethod
     def _contributions(self, queries: Queries) -> np.ndarray:
         """Return what the steps of each feature add to the score of each document, up to a constant of the list."""
-
-    def _check_parameters(self) -> None:
-        check_positive_int(self.n_intervals, "n_intervals")
-        check_positive_int(self.cycles, "cycles")
-        check_choice(self.discovery, "discovery", DISCOVERIES)
-        check_choice(self.centre, "centre", CENTRES)

@@ -18,6 +18,7 @@ from plackett.metrics.measure import Measure
 from plackett.rankers.base import Encoded, Normalized, TrainingSet
 from plackett.rankers.boosting.base import SAME, Boosted, column_of, weight_of_edge
 from plackett.rankers.monitor import FitMonitor
+from plackett.rankers.parameters import param
 from plackett.scorers.models import STUMP, Trees
 from plackett.validation import check_choice, check_finite, check_positive_int
 
@@ -26,7 +27,7 @@ LOWEST = -np.finfo(np.float64).max  # below all values
 _WRONG_PAIRS = Measure("mre", ties="worst")
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class RankBoost(Boosted, Normalized, Encoded):
     """Boosts thresholds of features over pairs of documents: scores are ``Σ α [x_feature > threshold]``.
 
@@ -100,10 +101,10 @@ class RankBoost(Boosted, Normalized, Encoded):
     True
     """
 
-    n_rounds: int = 300
-    n_thresholds: int | None = None
-    alpha: str = "r"
-    pair_weights: str = "pairs"
+    n_rounds: int = param(300, check_positive_int)
+    n_thresholds: int | None = param(None, check_positive_int)
+    alpha: str = param("r", check_choice, choices=("r", "exact"))
+    pair_weights: str = param("pairs", check_choice, choices=NORMALIZERS)
     patience: int | None = None
     normalize: Any = None
     verbose: bool = False
@@ -127,13 +128,6 @@ class RankBoost(Boosted, Normalized, Encoded):
     @property
     def _n_columns(self) -> int:
         return self.n_columns_
-
-    def _check_parameters(self) -> None:
-        check_positive_int(self.n_rounds, "n_rounds")
-        if self.n_thresholds is not None:
-            check_positive_int(self.n_thresholds, "n_thresholds")
-        check_choice(self.alpha, "alpha", ("r", "exact"))
-        check_choice(self.pair_weights, "pair_weights", NORMALIZERS)
 
     def _learn(self, training: TrainingSet, monitor: FitMonitor) -> None:
         queries = training.queries

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from plackett.exceptions import DataWarning, warn
 from plackett.objective.objective import Objective
 from plackett.rankers.base import as_seed, check_loaded_normalizer
 from plackett.rankers.linear.ranker import LinearRanker
+from plackett.rankers.parameters import param
 from plackett.rankers.preparation import fills_missing
 from plackett.scorers.kernel import (
     Kernel,
@@ -42,6 +44,7 @@ MAX_BYTES = 4_000_000_000
 LARGEST_RATIO = 1e4  # between the spreads of two columns; a kernel squares it
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KernelRanker(LinearRanker):
     """Ranks by ``Σ_l θ_l K(x, x_l)`` over training documents x_l, with the θ that minimise a loss over judged lists.
 
@@ -135,43 +138,14 @@ class KernelRanker(LinearRanker):
     model_of = None  # scores are no sum over features
     not_portable = "its scores are sums of kernel values, not linear in the features"
 
-    def __init__(
-        self,
-        loss: Any = "listmle",
-        kernel: Any = "rbf",
-        gamma: Any = None,
-        degree: float = 3,
-        coef0: float = 1.0,
-        landmarks: int | None = None,
-        l2: float = 1e-3,
-        solver: Any = "auto",
-        max_iter: int = 500,
-        tol: float = 1e-4,
-        normalize: Any = None,
-        landmark_selection: str = "k-means++",
-        scope: str = "documents",
-        max_bytes: int = MAX_BYTES,
-        patience: int | None = 10,
-        random_state: Any = None,
-        verbose: bool = False,
-        warm_start: bool = False,
-        missing: Any = "error",
-        missing_indicator: bool = False,
-        encoding: str = "error",
-    ):
-        super().__init__(
-            loss, l2=l2, solver=solver, max_iter=max_iter, tol=tol, normalize=normalize, patience=patience,
-            random_state=random_state, verbose=verbose, warm_start=warm_start, missing=missing,
-            missing_indicator=missing_indicator, encoding=encoding,
-        )  # fmt: skip
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.landmarks = landmarks
-        self.landmark_selection = landmark_selection
-        self.scope = scope
-        self.max_bytes = max_bytes
+    kernel: Any = "rbf"
+    gamma: Any = None
+    degree: float = param(3, check_number, least=1.0)
+    coef0: float = param(1.0, check_number)
+    landmarks: int | None = param(None, check_positive_int)
+    landmark_selection: str = param("k-means++", check_choice, choices=("k-means++", "uniform"))
+    scope: str = param("documents", check_choice, choices=("documents", "position"))
+    max_bytes: int = param(MAX_BYTES, check_number, above=0.0)
 
     @property
     def _is_precomputed(self) -> bool:
@@ -187,13 +161,6 @@ class KernelRanker(LinearRanker):
         super()._check_parameters()
         check_kernel(self.kernel)
         settle_gamma(self.gamma, self.kernel, np.eye(2))
-        check_number(self.degree, "degree", least=1.0)
-        check_number(self.coef0, "coef0")
-        check_number(self.max_bytes, "max_bytes", above=0.0)
-        check_choice(self.landmark_selection, "landmark_selection", ["k-means++", "uniform"])
-        check_choice(self.scope, "scope", ["documents", "position"])
-        if self.landmarks is not None:
-            check_positive_int(self.landmarks, "landmarks")
         if self._is_precomputed and self.normalize is not None:
             raise ValueError(
                 f"normalize={plain(self.normalize)!r} scales features, but with kernel='precomputed' X holds kernel "
@@ -278,7 +245,7 @@ class KernelRanker(LinearRanker):
 
     def check_loaded(self) -> None:
         super().check_loaded()
-        self._check_parameters()
+        self.check_parameters()
         check_vector(self, "dual_coef_")
         check_number(self.intercept_, "intercept_")
         check_number(self.gamma_, "gamma_", above=0.0)

@@ -13,6 +13,7 @@ from plackett import _native
 from plackett.rankers.base import TrainingSet
 from plackett.rankers.linear_scores import LinearScores
 from plackett.rankers.monitor import FitMonitor
+from plackett.rankers.parameters import param
 from plackett.scorers.linear import LinearScorer
 from plackett.storage.models.array_checks import check_vector
 from plackett.validation import check_positive_int, is_sparse, largest_values
@@ -21,7 +22,7 @@ NO_MISTAKES = "an epoch without mistakes"
 MAX_LEVELS = 1000  # every step compares all thresholds
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class PRank(LinearScores):
     """Ranks by ``X @ coef_`` and cuts the scores into label levels by ordered thresholds.
 
@@ -83,7 +84,7 @@ class PRank(LinearScores):
     array([0., 2.])
     """
 
-    n_epochs: int = 20
+    n_epochs: int = param(20, check_positive_int)
     average: bool = True
     normalize: Any = None
     patience: int | None = 5
@@ -93,9 +94,6 @@ class PRank(LinearScores):
     @property
     def _is_pointwise(self) -> bool:
         return True
-
-    def _check_parameters(self) -> None:
-        check_positive_int(self.n_epochs, "n_epochs")
 
     def _learn(self, training: TrainingSet, monitor: FitMonitor) -> None:
         X, labels, weights = _taking_part(training)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,12 +20,13 @@ from plackett.rankers.linear.partitioned import prepare_parts
 from plackett.rankers.linear.solve import choose_solver, minimize
 from plackett.rankers.linear_scores import LinearScores
 from plackett.rankers.monitor import FitMonitor
+from plackett.rankers.parameters import param
 from plackett.scorers.linear import LinearScorer
 from plackett.solvers import get_solver
 from plackett.validation import check_number, check_positive_int
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class LinearRanker(LinearScores):
     """Ranks by ``X @ coef_``, with the coefficients that minimise a loss over judged lists.
 
@@ -143,11 +144,11 @@ class LinearRanker(LinearScores):
     >>> scores = ranker.predict(data.X, qid=data.qid)
     """
 
-    loss: Any = "listmle"
-    l2: float = 1e-3
+    loss: Any = field(default="listmle", kw_only=False)
+    l2: float = param(1e-3, check_number, least=0.0)
     solver: Any = "auto"
-    max_iter: int = 500
-    tol: float = 1e-4
+    max_iter: int = param(500, check_positive_int)
+    tol: float = param(1e-4, check_number, above=0.0)
     normalize: Any = None
     patience: int | None = 10
     random_state: Any = None
@@ -203,9 +204,6 @@ class LinearRanker(LinearScores):
         get_loss(self.loss).check_labels(NO_LABELS)
         if self.solver != "auto":
             get_solver(self.solver)
-        check_number(self.l2, "l2", least=0.0)
-        check_number(self.tol, "tol", above=0.0)
-        check_positive_int(self.max_iter, "max_iter")
 
     def _objective(self, training: TrainingSet | PartitionedObjective) -> Any:
         """Return the objective of the solver; for data in parts it is ``training`` itself."""

@@ -14,6 +14,7 @@ from plackett.exceptions import ConvergenceWarning, DataWarning, warn
 from plackett.rankers.base import TrainingSet
 from plackett.rankers.linear_scores import LinearScores
 from plackett.rankers.monitor import NO_IMPROVEMENT, FitMonitor
+from plackett.rankers.parameters import param
 from plackett.scorers.linear import VALUES_PER_BLOCK, LinearScorer
 from plackett.solvers.cutting_plane import PlaneStep, minimize_by_planes
 from plackett.validation import check_number, check_positive_int
@@ -67,7 +68,7 @@ class MarginOfAveragePrecision:
         return loss + float(pulls @ scores), gradient, loss
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class SVMMap(LinearScores):
     """Ranks by ``X @ coef_``, with the widest margin for average precision (Yue et al. 2007).
 
@@ -133,22 +134,14 @@ class SVMMap(LinearScores):
     'violation below tol'
     """
 
-    C: float = 100.0
-    tol: float = 1e-3
-    relevant_from: float = 1.0
-    top_k: int | None = None
-    max_iter: int = 2000
+    C: float = param(100.0, check_number, above=0.0)
+    tol: float = param(1e-3, check_number, above=0.0)
+    relevant_from: float = param(1.0, check_number)
+    top_k: int | None = param(None, check_positive_int)
+    max_iter: int = param(2000, check_positive_int)
     normalize: Any = None
     patience: int | None = None
     verbose: bool = False
-
-    def _check_parameters(self) -> None:
-        check_number(self.C, "C", above=0.0)
-        check_number(self.tol, "tol", above=0.0)
-        check_number(self.relevant_from, "relevant_from")
-        check_positive_int(self.max_iter, "max_iter")
-        if self.top_k is not None:
-            check_positive_int(self.top_k, "top_k")
 
     def _learn(self, training: TrainingSet, monitor: FitMonitor) -> None:
         queries, weights = training

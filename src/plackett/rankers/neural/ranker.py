@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -17,6 +17,7 @@ from plackett.losses import get_loss
 from plackett.losses.base import Loss
 from plackett.rankers.base import NO_LABELS, Normalized, Prepared, TrainingSet, as_seed
 from plackett.rankers.monitor import FitMonitor
+from plackett.rankers.parameters import param
 from plackett.scorers import models
 from plackett.scorers.net_shape import NetShape
 from plackett.scorers.plain_net import PlainNet
@@ -26,7 +27,7 @@ from plackett.validation import check_choice, check_number, check_positive_int, 
 PRECISIONS = ("float32", "float64")
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class NeuralRanker(Normalized, Prepared):
     """Ranks by a small net over the features, trained with any loss; needs PyTorch (the extra ``neural``).
 
@@ -107,17 +108,17 @@ class NeuralRanker(Normalized, Prepared):
     >>> scores = ranker.predict(data.X, qid=data.qid)
     """
 
-    loss: Any = "listmle"
+    loss: Any = field(default="listmle", kw_only=False)
     hidden: Any = (64, 32)
     activation: str = "relu"
     dropout: float = 0.0
     attention: int = 0
     heads: int = 4
-    l2: float = 1e-2
-    learning_rate: float = 5e-3
-    batch_size: int | None = 16
-    n_epochs: int = 100
-    precision: str = "float32"
+    l2: float = param(1e-2, check_number, least=0.0)
+    learning_rate: float = param(5e-3, check_number, above=0.0)
+    batch_size: int | None = param(16, check_positive_int)
+    n_epochs: int = param(100, check_positive_int)
+    precision: str = param("float32", check_choice, choices=PRECISIONS)
     device: str = "auto"
     normalize: Any = "zscore"
     patience: int | None = 10
@@ -255,12 +256,6 @@ class NeuralRanker(Normalized, Prepared):
         NetShape.of(self.get_params(deep=False), 0, has_output_bias=False)  # checks the layers
         if check_number(self.dropout, "dropout", least=0.0) >= 1.0:
             raise ValueError(f"dropout={plain(self.dropout)!r} must be below 1.")
-        check_number(self.l2, "l2", least=0.0)
-        check_number(self.learning_rate, "learning_rate", above=0.0)
-        check_positive_int(self.n_epochs, "n_epochs")
-        if self.batch_size is not None:
-            check_positive_int(self.batch_size, "batch_size")
-        check_choice(self.precision, "precision", PRECISIONS)
         self._check_device()
         self.import_package()
         with importing:

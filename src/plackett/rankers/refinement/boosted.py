@@ -16,6 +16,7 @@ from plackett import _native
 from plackett._lazy import importing
 from plackett.data.queries import Queries
 from plackett.exceptions import ParameterError
+from plackett.rankers.parameters import param
 from plackett.rankers.refinement.base import Refiner, dense_rows, map_queries
 from plackett.rankers.refinement.judgements import Judgements
 from plackett.rankers.refinement.weak_learners import (
@@ -37,13 +38,13 @@ SMALLEST_SAMPLE = 20
 SHARE_SAMPLED = 5
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class BoostedRefiner(Refiner):
     """Base class of the boosted refiners: ``F = Σ α f``, with one weak classifier f per round."""
 
-    n_rounds: int = 50
+    n_rounds: int = param(50, check_positive_int)
     eta: float = 0.02
-    confidence: float | None = None
+    confidence: float | None = param(None, check_number, least=0.0)
     estimator: Any = None
     sample_size: int | str | None = None
     random_state: Any = None
@@ -59,11 +60,8 @@ class BoostedRefiner(Refiner):
         """Return the objective, from err_w and err_t."""
 
     def _check_parameters(self) -> None:
-        check_positive_int(self.n_rounds, "n_rounds")
         if check_number(self.eta, "eta", least=0.0) > 1.0:
             raise ParameterError("eta", plain(self.eta), "it must be between 0 and 1.")
-        if self.confidence is not None:
-            check_number(self.confidence, "confidence", least=0.0)
         is_number = self.sample_size is not None and self.sample_size != "paper"
         if is_number and check_positive_int(self.sample_size, "sample_size") < 2:
             raise ValueError("sample_size=1; a classifier needs documents of two classes: at least 2.")
@@ -307,6 +305,7 @@ class MultiplicativeRefiner(BoostedRefiner):
         return history[:, 4] * history[:, 5]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LinearRefiner(BoostedRefiner):
     """Refines a ranking with feedback by the weighted sum of both errors, ``Σ (γ W_ij + T_ij) exp(F_j - F_i)``.
 
@@ -340,28 +339,7 @@ class LinearRefiner(BoostedRefiner):
 
     _loss_name = "L_a"
 
-    def __init__(
-        self,
-        gamma: float = 0.1,
-        n_rounds: int = 50,
-        eta: float = 0.02,
-        confidence: float | None = None,
-        estimator: Any = None,
-        sample_size: int | str | None = None,
-        random_state: Any = None,
-        missing: Any = "error",
-        missing_indicator: bool = False,
-        encoding: str = "error",
-    ):
-        super().__init__(n_rounds, eta, confidence, estimator, sample_size, random_state)
-        self.gamma = gamma
-        self.missing = missing
-        self.missing_indicator = missing_indicator
-        self.encoding = encoding
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_number(self.gamma, "gamma", least=0.0)
+    gamma: float = param(0.1, check_number, least=0.0)
 
     def _gamma(self) -> float:
         return float(self.gamma)

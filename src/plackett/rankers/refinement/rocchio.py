@@ -9,6 +9,7 @@ import numpy as np
 
 from plackett.data.queries import Queries
 from plackett.explain.additive import explain_additive
+from plackett.rankers.parameters import param
 from plackett.rankers.refinement.base import Refiner, map_queries
 from plackett.rankers.refinement.judgements import Judgements
 from plackett.validation import check_number, is_sparse
@@ -16,7 +17,7 @@ from plackett.validation import check_number, is_sparse
 SHORTEST = 1e-300  # of a column whose inverse length is finite
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class RocchioRefiner(Refiner):
     """Ranks the documents of a query by their similarity to relevant ones minus that to others (Rocchio 1971).
 
@@ -55,14 +56,9 @@ class RocchioRefiner(Refiner):
     array([1, 3, 0, 2, 4])
     """
 
-    alpha: float = 2.0
-    beta: float = 1.0
-    relevant_from: float = 1.0
-
-    def _check_parameters(self) -> None:
-        check_number(self.alpha, "alpha", least=0.0)
-        check_number(self.beta, "beta", least=0.0)
-        check_number(self.relevant_from, "relevant_from")
+    alpha: float = param(2.0, check_number, least=0.0)
+    beta: float = param(1.0, check_number, least=0.0)
+    relevant_from: float = param(1.0, check_number)
 
     def _feedback(self, X: Any, y: Any, pairs: Any, queries: Queries) -> Judgements:
         if pairs is not None:
