@@ -78,7 +78,6 @@ def test_the_page_is_well_formed_and_every_section_is_there(text):
         "differences",
         "queries",
         "learning",
-        "scores",
         "fits",
         "data",
     }
@@ -99,7 +98,7 @@ def test_nothing_is_loaded_from_elsewhere(text):
 
 def test_every_plot_says_in_words_what_it_shows(text):
     labels = Page(text).labels
-    assert len(labels) == 1 + 1 + 2 + 2 + 3  # by k, time, differences, histories, scores
+    assert len(labels) == 1 + 1 + 2 + 2  # by k, time, differences, histories
     assert any("listmle against ranksvm, ndcg@10 query by query: better on" in label for label in labels)
 
 
@@ -251,7 +250,7 @@ def test_forty_rankers_give_a_page_of_bounded_size():
     text = report_html(comparison)
     Page(text)
     assert len(text) < 2_000_000
-    assert text.count("The 12 best of") == 2
+    assert text.count("The 12 best of") == 1  # the differences; no fit has a history
     assert "28 others" in text
 
 
@@ -339,19 +338,6 @@ def test_one_query_has_no_interval_and_none_is_written():
     words = [*comparison.headline(), *(card.words for card in cards(comparison))]
     assert "nan" not in " ".join(words)
     assert [card.value for card in cards(comparison)][-1] in ("0 of 1 query", "1 of 1 query")
-
-
-def test_scores_are_compared_within_their_query():
-    query_of = np.repeat([0, 1, 2], [3, 2, 2])
-    scores = np.array([1.0, 2.0, 3.0, 100.0, 300.0, 5.0, 5.0])
-    half = np.sqrt(1.5)
-    assert plots._within_queries(scores, query_of) == pytest.approx([-half, 0, half, -1, 1, 0, 0])
-
-
-def test_many_labels_are_put_together():
-    groups = plots.label_groups(np.arange(10.0))
-    assert [text for text, _ in groups] == ["0 to 1", "2 to 3", "4 to 5", "6 to 7", "8 to 9"]
-    assert [int(is_in.sum()) for _, is_in in groups] == [2] * 5
 
 
 @pytest.mark.parametrize("history", [{"objective": [2.0, 1.0]}, [{"objective": 2.0}, {"objective": 1.0}]])

@@ -14,9 +14,10 @@ from plackett.clicks.description import ClickDescription
 from plackett.clicks.log import ClickLog
 from plackett.clicks.models.comparison import ClickComparison
 from plackett.clicks.propensities.propensities import Propensities
-from plackett.report.html import Size, check_extra, rendered, write_page
+from plackett.report.html import as_sizes, check_extra, rendered, write_page
 from plackett.report.plots import MARKERS, WIDE, Key, Plot
 from plackett.report.svg import SERIES, drawing, inline_svg
+from plackett.report.tables import of_pairs
 from plackett.validation import count_of
 
 
@@ -64,7 +65,7 @@ def write_click_report(
     estimates = [propensities] if isinstance(propensities, Propensities) else list(propensities)
     about = log.describe()
     tables = [
-        _pairs("log", "The log", about.rows()),
+        of_pairs("log", "The log", about.rows()),
         _named(about.by_rank(), "ranks", "Ranks"),
         *(
             _named(one.to_table(), f"propensities-{number}", f"Propensities, {one.method}")
@@ -85,7 +86,12 @@ def write_click_report(
         "clicks.html",
         tables,
         title=for_display(title, 300) if title else f"A click log of {count_of(len(log), 'session')}",
-        sizes=_sizes(about),
+        sizes=as_sizes(
+            (about.n_sessions, "session", "sessions"),
+            (about.n_queries, "query", "queries"),
+            (about.n_pairs, "pair", "pairs"),
+            (about.n_clicks, "click", "clicks"),
+        ),
         findings=[for_display(one, 600) for one in about.findings],
         rates=click_rates(about),
         n_propensities=len(estimates),
@@ -99,20 +105,6 @@ def write_click_report(
 
 def _named(table: Table, name: str, title: str) -> Table:
     return replace(table, name=name, title=title)
-
-
-def _pairs(name: str, title: str, rows: list[tuple[str, str]]) -> Table:
-    return Table([Column("", "text"), Column("", "text")], [list(row) for row in rows], name=name, title=title)
-
-
-def _sizes(about: ClickDescription) -> list[Size]:
-    rows = [
-        (about.n_sessions, "session", "sessions"),
-        (about.n_queries, "query", "queries"),
-        (about.n_pairs, "pair", "pairs"),
-        (about.n_clicks, "click", "clicks"),
-    ]
-    return [Size(f"{n:,}", one if n == 1 else many) for n, one, many in rows]
 
 
 def click_rates(about: ClickDescription) -> Plot:

@@ -102,8 +102,6 @@ def report_html(
         time=plots.time_against_quality(comparison),
         gaps=plots.query_differences(comparison),
         curves=plots.learning_curves(comparison),
-        scores=plots.score_distributions(comparison),
-        label_keys=plots.label_keys(comparison),
         by_size=plots.sizes(comparison),
         importance=importance(comparison),
         queries="" if payload is None else Markup(json_script(payload)),
@@ -189,14 +187,18 @@ class Size(NamedTuple):
 def sizes(comparison: Comparison) -> list[Size]:
     """Return the sizes at the head of the page."""
     n_features = comparison.description.get("n_features")
-    rows = [
+    return as_sizes(
         (len(comparison), comparison.kind, f"{comparison.kind}s"),
         (comparison.queries.n_queries, "test query", "test queries"),
         (comparison.queries.n_docs, "test document", "test documents"),
         (n_features or None, "feature", "features"),
         (comparison.n_folds if comparison.fits else None, "fold", "folds"),
-    ]
-    return [Size(f"{n:,}", one if n == 1 else many) for n, one, many in rows if n is not None]
+    )
+
+
+def as_sizes(*counts: tuple[int | None, str, str]) -> list[Size]:
+    """Return numbers with their nouns, without those that are None."""
+    return [Size(f"{n:,}", one if n == 1 else many) for n, one, many in counts if n is not None]
 
 
 class Download(NamedTuple):

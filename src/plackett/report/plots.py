@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -19,9 +19,7 @@ from plackett.metrics.measure import Measure
 from plackett.report.svg import (
     BAD,
     GOOD,
-    LEVELS,
     MUTED,
-    N_LEVELS,
     PAPER,
     SERIES,
     drawing,
@@ -35,7 +33,6 @@ from plackett.validation import count_of
 CUTOFFS = range(1, 11)
 MOST_PANELS = 12  # contestants with a panel: the best by the first measure
 MOST_POINTS = 200  # points of a line
-MOST_BINS = 48
 WIDE, PANEL = (400, 280), (300, 190)
 MOST_NAMES = 12  # contestants whose names are in a plot: the best by the first measure
 LINE_HEIGHT = 13  # pixels
@@ -360,71 +357,6 @@ def _columns(history: Any) -> dict[str, list[float]]:
 
 def _is_finite(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def score_distributions(comparison: Comparison) -> list[Plot]:
-    """Plot the distribution of the standardised test scores by label, for each contestant."""
-    groups = label_groups(comparison.queries.labels)
-    query_of = np.repeat(np.arange(comparison.queries.n_queries), np.diff(comparison.queries.indptr))
-    plots = []
-    for number, name in enumerate(_some_panels(comparison.ranked()), start=1):
-        scores = np.array(comparison.scores[name], dtype=np.float64)
-        is_retrieved = ~np.isnan(scores)
-        scores[is_retrieved] = _within_queries(scores[is_retrieved], query_of[is_retrieved])
-        edges = np.linspace(-3, 3, MOST_BINS + 1)
-        parts = []
-        with drawing(*PANEL, left=12, bottom=24) as (figure, axes):
-            for level, (text, is_in) in _spread(groups):
-                inside = scores[is_in]
-                inside = np.clip(inside[np.isfinite(inside)], -3, 3)
-                if not inside.size:
-                    continue
-                heights = np.histogram(inside, edges)[0] / inside.size
-                heights = np.convolve(np.pad(heights, 2, mode="edge"), [1 / 9, 2 / 9, 3 / 9, 2 / 9, 1 / 9], "valid")
-                middles = (edges[1:] + edges[:-1]) / 2
-                axes.fill_between(middles, heights, color=LEVELS[level], alpha=0.18, linewidth=0)
-                axes.plot(middles, heights, color=LEVELS[level], linewidth=1.6)
-                parts.append(f"label {text} around {np.median(inside):+.2f}")
-            axes.set_yticks([])
-            axes.set_ylim(bottom=0)
-            axes.set_xlim(-3, 3)
-            svg = inline_svg(figure, f"scores-{number}", f"Scores of {name}: medians {', '.join(parts)}")
-        plots.append(Plot(svg, name))
-    return plots
-
-
-def label_keys(comparison: Comparison) -> list[Key]:
-    """Return the legend of `score_distributions`."""
-    return [
-        Key("▬", f"l{level}", f"label {text}") for level, (text, _) in _spread(label_groups(comparison.queries.labels))
-    ]
-
-
-def _within_queries(scores: np.ndarray, query_of: np.ndarray) -> np.ndarray:
-    """Return scores minus the mean of their query, divided by its standard deviation; 0 if all are equal."""
-    n_docs = np.maximum(1, np.bincount(query_of))
-    centred = scores - (np.bincount(query_of, scores) / n_docs)[query_of]
-    deviation = np.sqrt(np.bincount(query_of, centred**2) / n_docs)
-    with np.errstate(invalid="ignore"):
-        size = np.bincount(query_of, np.abs(scores)) / n_docs
-        is_flat = deviation <= 1e-12 * np.maximum(size, np.finfo(np.float64).tiny)
-    return np.where(is_flat[query_of], 0.0, centred / np.where(is_flat, 1.0, deviation)[query_of])
-
-
-def label_groups(labels: np.ndarray) -> list[tuple[str, np.ndarray]]:
-    """Return the documents of each label level; many levels are merged into groups of equal size."""
-    levels = np.unique(labels[~np.isnan(labels)])
-    groups = []
-    for part in np.array_split(levels, min(N_LEVELS, levels.size)) if levels.size else ():
-        text = f"{part[0]:g}" if part.size == 1 else f"{part[0]:g} to {part[-1]:g}"
-        groups.append((text, (labels >= part[0]) & (labels <= part[-1])))
-    return groups
-
-
-def _spread(groups: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-    """Return the groups with their colour levels; two groups get the first and the last."""
-    for place, group in enumerate(groups):
-        yield round(place * (N_LEVELS - 1) / max(1, len(groups) - 1)), group
 
 
 def _some_panels(names: Sequence[str]) -> list[str]:

@@ -13,11 +13,11 @@ from plackett.evaluation.compare.comparison import Comparison, is_significant
 from plackett.evaluation.significance import TIE
 from plackett.evaluation.slicing import group_of, n_relevant
 from plackett.report.components.payload import comparison_payload, list_payload
-from plackett.report.svg import N_LEVELS
 from plackett.report.tables import MOST_FOR_ALL_PAIRS
 from plackett.validation import count_of, plain
 
 TOP = 10  # documents of a list
+MOST_LEVELS = 5  # colours of labels
 
 
 def queries_payload(
@@ -174,7 +174,7 @@ def label_level(labels: np.ndarray, row: int) -> tuple[str, int]:
         return "", 0
     low, high = np.nanmin(labels), np.nanmax(labels)
     share = 0.0 if high == low else (labels[row] - low) / (high - low)
-    return f"{labels[row]:g}", round(float(share) * (N_LEVELS - 1))
+    return f"{labels[row]:g}", round(float(share) * (MOST_LEVELS - 1))
 
 
 def _left_out(comparison: Comparison, n_changed: int, n_named: int) -> str:

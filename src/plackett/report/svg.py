@@ -17,13 +17,12 @@ from typing import Any
 from plackett._optional import import_optional
 from plackett._tables import for_display
 
-N_SERIES, N_LEVELS = 8, 5
+N_SERIES = 8
 LONGEST_ALT, LONGEST_NAME = 1000, 18
 
 # placeholder colour -> CSS variable
 INK, MUTED, RULE, GOOD, BAD, PAPER = "#010101", "#010102", "#010103", "#010104", "#010105", "#010106"
 SERIES = [f"#0102{place:02x}" for place in range(1, N_SERIES + 1)]
-LEVELS = [f"#0103{place:02x}" for place in range(N_LEVELS)]
 _VARIABLES = {
     INK: "--ink",
     MUTED: "--muted",
@@ -32,7 +31,6 @@ _VARIABLES = {
     BAD: "--bad",
     PAPER: "--card",
     **{colour: f"--s{place}" for place, colour in enumerate(SERIES, start=1)},
-    **{colour: f"--l{place}" for place, colour in enumerate(LEVELS)},
 }
 _STYLE = {
     "svg.fonttype": "none",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from plackett._tables import Column, Estimate, Marked, Table
@@ -271,19 +271,19 @@ def data_table(comparison: Comparison) -> Table:
         rows = Description(**{**values, "label_histogram": levels}).rows()
     except (TypeError, ValueError, KeyError):  # a description with other fields
         rows = list(_flat(values))
-    return _pairs("data", "Data", rows)
+    return of_pairs("data", "Data", rows)
 
 
 def settings_table(comparison: Comparison) -> Table:
     """Return the settings of the comparison."""
     rows = [("convention", convention_text(comparison.convention)), ("baseline", comparison.baseline)]
     settings = {key: value for key, value in comparison.settings.items() if key not in ("versions", "convention")}
-    return _pairs("settings", "Settings", [*rows, *_flat(settings)])
+    return of_pairs("settings", "Settings", [*rows, *_flat(settings)])
 
 
 def versions_table(comparison: Comparison) -> Table:
     """Return the versions of the software."""
-    return _pairs("versions", "Versions", _flat(comparison.settings.get("versions") or {}))
+    return of_pairs("versions", "Versions", _flat(comparison.settings.get("versions") or {}))
 
 
 def convention_text(name: str) -> str:
@@ -291,7 +291,8 @@ def convention_text(name: str) -> str:
     return f"{name}: {CONVENTIONS[name].summary}" if name in CONVENTIONS else name
 
 
-def _pairs(name: str, title: str, rows: Any) -> Table:
+def of_pairs(name: str, title: str, rows: Iterable[tuple[str, Any]]) -> Table:
+    """Return names with their values as a table."""
     columns = [Column("what", "text"), Column("value", "text")]
     return Table(columns, [[str(key), str(value)] for key, value in rows], name=name, title=title)
 
