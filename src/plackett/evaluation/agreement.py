@@ -40,10 +40,6 @@ def grade_agreement(units: Any, grades: Any) -> GradeAgreement:
         The unit of each grade, such as the number of a (query, document) pair; each annotator once per unit.
     grades : array-like of shape (n_grades,)
 
-    Returns
-    -------
-    GradeAgreement
-
     Examples
     --------
     >>> grade_agreement([0, 0, 1, 1, 2], [1, 1, 0, 1, 1])

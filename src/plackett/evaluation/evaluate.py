@@ -246,11 +246,6 @@ def evaluate(
         ``gdeval``) need it where scores tie. For a data frame or table, ``qid``, ``label`` and ``docid`` name columns,
         as do ``features``, ``drop`` and ``categorical``, as in ``from_frame``.
 
-    Returns
-    -------
-    Evaluation
-        A table of query × metric with ``.mean()``, ``.to_frame()``, ``.to_json()`` and more.
-
     Examples
     --------
     >>> from plackett import evaluate

@@ -112,11 +112,6 @@ def bootstrap_interval(difference: Any, level: float = 0.95, n_draws: int = 10_0
     n_draws : int, default=10_000
     random_state : int, RandomState instance or None, default=0
 
-    Returns
-    -------
-    Interval
-        Named tuple (low, high).
-
     Examples
     --------
     >>> from plackett.evaluation.significance import bootstrap_interval
@@ -138,10 +133,6 @@ def holm(p_values: Any) -> np.ndarray:
     Parameters
     ----------
     p_values : array-like
-
-    Returns
-    -------
-    ndarray of the same shape
 
     Examples
     --------

@@ -163,10 +163,6 @@ def relevance_feedback(
         :meth:`plackett.Queries.pin_judged`. One more ranking, "judged sorted", pins them in the base ranking: it shows
         what the judgements gain without learning. Residual lists are the same.
 
-    Returns
-    -------
-    FeedbackResult
-
     Examples
     --------
     >>> from plackett.evaluation import relevance_feedback

@@ -135,10 +135,6 @@ def as_folds(cv: Any, data: Any = None, **columns: Unpack[Columns]) -> list[Fold
         As for ``as_judged``, with the names of known sets in the folder PLACKETT_DATA. Not needed if ``cv`` has
         queries.
 
-    Returns
-    -------
-    list of Fold
-
     Examples
     --------
     >>> import numpy as np
@@ -195,10 +191,6 @@ def with_validation(fold: Fold, *, n_parts: int = 4, random_state: Any = 0) -> F
     fold : Fold
     n_parts : int, default=4
     random_state : int, RandomState instance or None, default=0
-
-    Returns
-    -------
-    Fold
 
     Examples
     --------

@@ -129,10 +129,6 @@ def compare(
         Columns of a data frame or table, as in ``from_frame``: ``qid``, ``label``, ``docid``, ``features``, ``drop``
         and ``categorical``.
 
-    Returns
-    -------
-    Comparison
-
     Examples
     --------
     >>> import plackett as pk

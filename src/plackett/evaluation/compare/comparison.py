@@ -266,10 +266,6 @@ class Comparison:
         name : str
             The contestant.
         metrics : sequence of str or Measure, or text with commas
-
-        Returns
-        -------
-        Evaluation
         """
         queries, scores = self.queries, self.scores[name]
         is_retrieved = ~np.isnan(scores)
@@ -311,10 +307,6 @@ class Comparison:
         against : str, default=None
             None returns all pairs. The name of a contestant or a reference score returns the pairs of every other
             contestant with it (``a`` the other one, ``b`` that name).
-
-        Returns
-        -------
-        list of Difference
 
         Notes
         -----
@@ -365,7 +357,7 @@ class Comparison:
         return answer
 
     def hardest(self, n: int = 10, metric: str | None = None) -> list[HardQuery]:
-        """Return the queries on which the contestants are worst on average.
+        """Return the queries on which the contestants are worst on average, the hardest first.
 
         Skips queries without a value, and queries whose documents all have the same label (for runs: the label 0).
 
@@ -374,10 +366,6 @@ class Comparison:
         n : int, default=10
         metric : str, default=None
             None takes the first measure.
-
-        Returns
-        -------
-        list of HardQuery, the hardest first
         """
         metric = self._metric(metric)
         if not self.tables:
@@ -535,10 +523,6 @@ class Comparison:
             None takes the first measure.
         ax : matplotlib Axes, default=None
             None makes a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
         """
         with importing:
             from plackett.evaluation.compare.plot import plot_means

@@ -71,10 +71,6 @@ def as_contestants(rankers: Any) -> list[Contestant]:
         ``"trees:logistic"``. A ranker is used as given. Pipelines, regressors and rankers of other packages are
         accepted like our own.
 
-    Returns
-    -------
-    list of Contestant
-
     Examples
     --------
     >>> from plackett.evaluation.compare.contestants import as_contestants
@@ -113,19 +109,7 @@ def installed(contestants: list[Contestant]) -> tuple[list[Contestant], list[str
 def with_preparation(
     contestant: Contestant, missing: Any = None, missing_indicator: bool | None = None, encoding: str | None = None
 ) -> Contestant:
-    """Return the contestant with rules for missing values and categories, where it has the parameters.
-
-    Parameters
-    ----------
-    contestant : Contestant
-    missing, missing_indicator, encoding
-        ``missing``, ``missing_indicator`` and ``encoding`` of rankers; None changes nothing.
-
-    Returns
-    -------
-    Contestant
-        Parameters that are in the grid of the contestant are not changed.
-    """
+    """Return the contestant with rules for missing values and categories where it has them, but not in its grid."""
     if missing is not None:
         check_rule(missing, "missing", also=("error",))
     if encoding is not None:

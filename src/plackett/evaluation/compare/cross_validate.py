@@ -137,10 +137,6 @@ def cross_validate(
     folder, random_state, n_jobs, progress, **columns
         As for ``compare``.
 
-    Returns
-    -------
-    CrossValidation
-
     Examples
     --------
     >>> import plackett as pk

@@ -100,24 +100,8 @@ def default_grid(name: str) -> dict[str, list[Any]]:
 def candidates_of(estimator: Any, grid: Grid | None) -> list[dict[str, Any]]:
     """Return all candidates of a grid; the last parameter changes fastest, values stay in the order of their lists.
 
-    Parameters
-    ----------
-    estimator : ranker or estimator
-        A grid may name its parameters, those of its loss (``k`` or ``loss__k``), and those of the steps of a pipeline
-        (``ridge__alpha``).
-    grid : dict of lists, list of such dicts, or None
-        None and ``{}`` have one candidate, ``{}``: the estimator as it is.
-
-    Returns
-    -------
-    list of dict
-        The parameters of each candidate.
-
-    Examples
-    --------
-    >>> import plackett as pk
-    >>> candidates_of(pk.ranker("ranksvm"), {"normalize": [None, "query-zscore"], "l2": [1, 0.1]})[:2]
-    [{'normalize': None, 'l2': 1}, {'normalize': None, 'l2': 0.1}]
+    A grid may name parameters of the estimator, of its loss (``k`` or ``loss__k``), and of the steps of a pipeline
+    (``ridge__alpha``). None and ``{}`` have one candidate, ``{}``: the estimator as it is.
     """
     candidates = []
     for part in parts_of(grid):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -167,7 +167,7 @@ def _contestant(ranker: Any, grid: Grid | None) -> Contestant:
     return contestant
 
 
-def _ranker(best: Attempt, judge: _ValidationSet | _CrossValidation) -> Any:
+def _ranker(best: Attempt, judge: _Judge) -> Any:
     """Return the fitted ranker, with the warnings of its fit; fit it if the trial was stored or cross-validated."""
     if best.fitted is None:
         return judge.fit(best.estimator)
@@ -176,7 +176,7 @@ def _ranker(best: Attempt, judge: _ValidationSet | _CrossValidation) -> Any:
     return best.fitted
 
 
-def _nothing_found(trials: list[Trial], measure: Measure, judge: _ValidationSet | _CrossValidation) -> ValueError:
+def _nothing_found(trials: list[Trial], measure: Measure, judge: _Judge) -> ValueError:
     error = next((trial.error for trial in trials if trial.error), None)
     if error is None:
         return ValueError(f"{measure} has no value on any of the {judge.in_words}, so it cannot choose a candidate.")
@@ -188,62 +188,51 @@ def _nothing_found(trials: list[Trial], measure: Measure, judge: _ValidationSet 
 # --- Held-out queries -------------------------------------------------------------------------------------------------
 
 
-class _ValidationSet:
-    """Values on validation queries, which are also used for early stopping."""
+class _Judge(NamedTuple):
+    """Values on validation queries, which also stop fits early; or on parts of the data, ranked by fits to the others."""
 
-    def __init__(self, train: Queries, validation: Queries, measure: Measure, rules: Convention):
-        self.train, self.validation, self.measure, self.rules = train, validation, measure, rules
-        self.in_words = count_of(validation.n_queries, "validation query", "validation queries")
-
-    def judge(self, estimator: Any) -> Judged:
-        fitted = self.fit(estimator)
-        return Judged(mean_of_counted(_values(fitted, self.validation, self.measure, self.rules)), fitted)
-
-    def fit(self, estimator: Any) -> Any:
-        return estimators.fit_copy(estimator, self.train, self.validation, self.measure.under(self.rules))
-
-    def key(self) -> dict[str, Any]:
-        return {"sets": [data_fingerprint(self.train), data_fingerprint(self.validation)]}
-
-
-class _CrossValidation:
-    """Values on parts of the training queries, each ranked by a fit to the others."""
-
-    def __init__(self, data: Queries, cv: Any, measure: Measure, rules: Convention):
-        if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
-            cv = QueryKFold(int(cv), validation=False)
-        self.data, self.measure, self.rules = data, measure, rules
-        self.parts = [
-            (fold.train if fold.validation is None else Queries.concat([fold.train, fold.validation]), fold.test)
-            for fold in as_folds(cv, data)
-        ]
-        n_queries = sum(test.n_queries for _, test in self.parts)
-        self.in_words = f"{count_of(n_queries, 'query', 'queries')} in {count_of(len(self.parts), 'part')}"
+    data: Queries
+    validation: Queries | None
+    parts: list[tuple[Queries, Queries]]
+    measure: Measure
+    rules: Convention
 
     def judge(self, estimator: Any) -> Judged:
-        values = [
-            _values(estimators.fit_copy(estimator, others), part, self.measure, self.rules)
-            for others, part in self.parts
-        ]
+        if self.validation is not None:
+            fitted = self.fit(estimator)
+            return Judged(mean_of_counted(self._values(fitted, self.validation)), fitted)
+        values = [self._values(estimators.fit_copy(estimator, others), part) for others, part in self.parts]
         return Judged(mean_of_counted(np.concatenate(values)))
 
     def fit(self, estimator: Any) -> Any:
-        return estimators.fit_copy(estimator, self.data)
+        return estimators.fit_copy(estimator, self.data, self.validation, self.measure.under(self.rules))
+
+    def _values(self, fitted: Any, queries: Queries) -> np.ndarray:
+        scores = estimators.predict(fitted, queries)
+        return evaluate(queries, scores, metrics=[self.measure], convention=self.rules).values[:, 0]
 
     def key(self) -> dict[str, Any]:
-        return {"folds": [[data_fingerprint(one) for one in part] for part in self.parts]}
+        sets = self.parts if self.validation is None else [(self.data, self.validation)]
+        return {"sets": [[data_fingerprint(one) for one in part] for part in sets], "parts": len(self.parts)}
+
+    @property
+    def in_words(self) -> str:
+        if self.validation is not None:
+            return count_of(self.validation.n_queries, "validation query", "validation queries")
+        n_queries = sum(test.n_queries for _, test in self.parts)
+        return f"{count_of(n_queries, 'query', 'queries')} in {count_of(len(self.parts), 'part')}"
 
 
-def _judge(
-    data: Queries, validation: Queries | None, cv: Any, measure: Measure, rules: Convention
-) -> _ValidationSet | _CrossValidation:
-    data, validation = data.grouped, None if validation is None else validation.grouped
-    if validation is None:
-        return _CrossValidation(data, DEFAULT_FOLDS if cv is None else cv, measure, rules)
-    if cv is not None:
-        raise ValueError("pass either validation or cv, not both.")
-    return _ValidationSet(data, validation, measure, rules)
-
-
-def _values(fitted: Any, queries: Queries, measure: Measure, rules: Convention) -> np.ndarray:
-    return evaluate(queries, estimators.predict(fitted, queries), metrics=[measure], convention=rules).values[:, 0]
+def _judge(data: Queries, validation: Queries | None, cv: Any, measure: Measure, rules: Convention) -> _Judge:
+    if validation is not None:
+        if cv is not None:
+            raise ValueError("pass either validation or cv, not both.")
+        return _Judge(data.grouped, validation.grouped, [], measure, rules)
+    cv = DEFAULT_FOLDS if cv is None else cv
+    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
+        cv = QueryKFold(int(cv), validation=False)
+    parts = [
+        (fold.train if fold.validation is None else Queries.concat([fold.train, fold.validation]), fold.test)
+        for fold in as_folds(cv, data.grouped)
+    ]
+    return _Judge(data.grouped, None, parts, measure, rules)

@@ -41,16 +41,6 @@ class ResultStore:
     ----------
     folder : path, default=None
         Created if it does not exist. None finds and stores nothing.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> store = ResultStore(tempfile.mkdtemp())
-    >>> store.put({"ranker": "listmle", "fold": 1}, {"validation": 0.5})
-    >>> store.get({"ranker": "listmle", "fold": 1}).values
-    {'validation': 0.5}
-    >>> store.get({"ranker": "listmle", "fold": 2}) is None
-    True
     """
 
     def __init__(self, folder: str | os.PathLike | None = None):
