@@ -189,7 +189,7 @@ def _nothing_found(trials: list[Trial], measure: Measure, judge: _Judge) -> Valu
 
 
 class _Judge(NamedTuple):
-    """Values on validation queries, which also stop fits early; or on parts of the data, ranked by fits to the others."""
+    """Values on validation queries, which also stop fits early, or on parts of the data by fits to the others."""
 
     data: Queries
     validation: Queries | None
