@@ -253,6 +253,26 @@ def test_results_depend_neither_on_the_order_of_sessions_nor_on_threads(monkeypa
         set_n_threads(before)
 
 
+def test_intervals_lie_within_what_the_measure_can_be():
+    """Few lists of five are those of the new ranking: one heavy click says nothing, and no list is none."""
+    lists = pk.datasets.make_web_like(20, 8, 3, random_state=0)
+    log = pk.clicks.simulate_clicks(lists, lists.X[:, 0], 600, k=5, random_share=1.0)
+    rng = np.random.default_rng(0)
+    largest = sum(discount(rank) for rank in range(5))
+    for _ in range(20):
+        rankings = {name: rng.normal(size=log.n_pairs) for name in "ab"}
+        for estimator in ("list", "rips", "item-position"):
+            found = evaluate(log, {**rankings, "logged": "logged"}, logging="shuffled", estimator=estimator)
+            for one in found.results.values():
+                low, high = one.interval
+                assert math.isnan(low) == (one.effective_sample_size < 10)
+                assert math.isnan(low) or 0 <= low < high <= largest
+                assert math.isnan(low) == any("There is no interval" in note for note in one.notes)
+            for one in found.differences:
+                low, high = one.interval
+                assert not one.is_significant if math.isnan(low) else -largest <= low < high <= largest
+
+
 # --- Mistakes ---------------------------------------------------------------------------------------------------------
 
 

@@ -98,7 +98,7 @@ def evaluate_from_clicks(
         mean; lower is better), "clicks" or "clicks@k" (expected clicks per session), or a function of an array of ranks
         that returns their weights.
     estimator : str, default=None
-        None means "ips", or "item-position" for a log with ``log.propensity`` if no propensities of ranks are given.
+        None means "ips"; "item-position" with ``logging`` or logged probabilities and without propensities of ranks.
     candidates : {"session", "query"}, default=None
         The documents that the new ranking orders: those of each list, or all of the query. None means "session", or
         "query" with a logging policy that is not "shuffled". With "query" and propensities, a click counts 1 / mean
@@ -112,7 +112,7 @@ def evaluate_from_clicks(
     unit : {"session", "query"} or array-like of shape (n_sessions,), default="session"
         The independent units: sessions, queries, or ids such as users. Intervals are bootstrap-t
         intervals, whose samples are drawn from units, or from 4,000 random groups of them; NaN for fewer than 10 units
-        or no click.
+        or no click, and by logging probabilities for fewer than 10 effective clicks.
     level : float, default=0.95
     random_state : int, default=0
 
@@ -145,7 +145,7 @@ def evaluate_from_clicks(
     ClickEvaluation(ranker: dcg@5 ..., ... to ...)
     """
     if estimator is None:
-        is_logged = logging is not None or (log.propensity is not None and propensities is None)
+        is_logged = propensities is None and (logging is not None or log.propensity is not None)
         estimator = ITEM_POSITION if is_logged else IPS
     check_choice(estimator, "estimator", (*BY_POSITION, *BY_LOGGING))
     seed = check_seed(random_state)

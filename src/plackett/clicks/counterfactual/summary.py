@@ -21,7 +21,9 @@ from plackett.evaluation.significance import Interval, holm, paired_t_columns
 from plackett.exceptions import DataWarning, warn
 
 FEW_CLICKS = 100  # effective ones; the intervals of fewer are unreliable
+LEAST_CLICKS = 10  # effective ones; the spread of weighted clicks cannot be estimated from fewer
 LITTLE_COVERAGE = 0.9
+UNKNOWN = Interval(math.nan, math.nan)
 
 
 class Plan(NamedTuple):
@@ -52,8 +54,7 @@ def summarise(name: str, terms: Terms, setting: Setting) -> ClickEvaluation:
     by_logging = plan.estimator in BY_LOGGING
     values = unit_values(terms.linear()[:, None], setting.units, setting.seed)
     error = float(values[:, 0].std(ddof=1) / math.sqrt(values.shape[0])) if values.shape[0] > 1 else math.nan
-    squares = float(terms.square.sum())
-    size = float(terms.weight.sum()) ** 2 / squares if squares > 0 else 0.0
+    size = terms.effective_clicks()
     covered = float(terms.covered.mean())
     bias = None if terms.clipping is None else _rounded(float(terms.clipping.mean()))
     bound = None if terms.unknown is None or plan.estimator == SNIPS else _rounded(float(terms.unknown.mean()))
@@ -63,7 +64,7 @@ def summarise(name: str, terms: Terms, setting: Setting) -> ClickEvaluation:
         estimator=plan.estimator,
         candidates=plan.candidates,
         value=terms.value(),
-        interval=_intervals(values, setting)[0],
+        interval=_possible(_intervals(values, setting)[0], 0.0, size, plan),
         level=level,
         standard_error=error,
         n_sessions=len(plan.log),
@@ -88,8 +89,21 @@ def _rounded(value: float) -> float:
 
 def _intervals(values: np.ndarray, setting: Setting) -> list[Interval]:
     if not setting.plan.log.n_clicks:  # all samples are equal, and say nothing about the next click
-        return [Interval(math.nan, math.nan)] * values.shape[1]
+        return [UNKNOWN] * values.shape[1]
     return bootstrap_intervals(values, setting.level, setting.seed)
+
+
+def _possible(ends: Interval, least: float, n_clicks: float, plan: Plan) -> Interval:
+    """Return the part of an interval that a value by logging probabilities can be in, NaN for too few clicks.
+
+    The value is that of a list with clicks on some of its documents; ``least`` is 0, or -1 for a difference of two.
+    """
+    if plan.estimator not in BY_LOGGING:
+        return ends
+    sums = np.append(0.0, np.cumsum(plan.discount.weights))
+    largest = float(sums[np.minimum(np.diff(plan.log.indptr), sums.size - 1)].mean())
+    low, high = max(ends.low, least * largest), min(ends.high, largest)
+    return Interval(low, high) if n_clicks >= LEAST_CLICKS and low <= high else UNKNOWN
 
 
 def compare_values(terms: dict[str, Terms], setting: Setting) -> list[ValueDifference]:
@@ -100,21 +114,31 @@ def compare_values(terms: dict[str, Terms], setting: Setting) -> list[ValueDiffe
     linear = {name: one.linear() for name, one in terms.items()}
     gaps = np.stack([linear[a] - linear[b] for a, b in pairs], axis=1)
     values = unit_values(gaps, setting.units, setting.seed)
-    intervals = _intervals(values, setting)
-    p_values = holm(paired_t_columns(values)).tolist()
-    found = zip(pairs, intervals, p_values, strict=True)
-    return [
-        ValueDifference(a, b, terms[a].value() - terms[b].value(), ends, p, p < 1 - setting.level)
-        for (a, b), ends, p in found
-    ]
+    sizes = [min(terms[a].effective_clicks(), terms[b].effective_clicks()) for a, b in pairs]
+    found = zip(pairs, sizes, _intervals(values, setting), holm(paired_t_columns(values)).tolist(), strict=True)
+    differences = []
+    for (a, b), size, ends, p in found:
+        ends = _possible(ends, -1.0, size, setting.plan)
+        is_known = setting.plan.estimator not in BY_LOGGING or not math.isnan(ends.low)
+        is_significant = is_known and p < 1 - setting.level
+        value = terms[a].value() - terms[b].value()
+        differences.append(ValueDifference(a, b, value, ends, p if is_known else math.nan, is_significant))
+    return differences
 
 
 def _note_missing_interval(found: ClickEvaluation, n_units: int, setting: Setting) -> None:
-    if found.n_clicks and n_units >= LEAST_UNITS:
+    if not math.isnan(found.interval.low):
         return
     units = "sessions" if setting.units is None else "units"
-    reason = f"{n_units} {units}, fewer than {LEAST_UNITS}" if found.n_clicks else "no click"
-    found.notes.append(f"There is no interval: the log has {reason}.")
+    if not found.n_clicks:
+        reason = "the log has no click"
+    elif n_units < LEAST_UNITS:
+        reason = f"the log has {n_units} {units}, fewer than {LEAST_UNITS}"
+    elif found.effective_sample_size < LEAST_CLICKS:
+        reason = f"the estimate rests on {found.effective_sample_size:.1f} effective clicks, fewer than {LEAST_CLICKS}"
+    else:
+        reason = "all of it lies outside of what the measure can be"
+    found.notes.append(f"There is no interval: {reason}.")
 
 
 def _warn_of(found: ClickEvaluation, covered: np.ndarray) -> None:

@@ -47,6 +47,11 @@ class Terms:
         values, weights = self.ratio
         return float(values.mean() if weights is None else values.sum() / weights.sum())
 
+    def effective_clicks(self) -> float:
+        """Return the number of equally weighted clicks with the same variance."""
+        squares = float(self.square.sum())
+        return float(self.weight.sum()) ** 2 / squares if squares > 0 else 0.0
+
     def linear(self) -> np.ndarray:
         """Return values whose mean is the estimate, and whose variance gives its error: the ratio, linearised."""
         values, weights = self.ratio
