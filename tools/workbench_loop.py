@@ -105,6 +105,7 @@ def film_search(browser, address):
     while not browser.find_elements("css selector", "#results .result"):  # until the index is read
         time.sleep(0.2)
     browser.execute_script("for (const part of document.querySelectorAll('form details')) part.open = false")
+    browser.execute_script("document.querySelector('#freeze').click()")  # the list is reordered at once
     browser.execute_script(POINTER)
     film = Film(browser)
     film.roll(1.8)
