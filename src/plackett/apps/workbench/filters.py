@@ -51,7 +51,7 @@ def short(value: float) -> str:
 
 
 def signed(value: float | None) -> str:
-    """Return a number with its sign and two or three digits, as the script does."""
+    """Return a number with its sign and two or three digits."""
     if value is None:
         return "–"
     size = abs(value)
@@ -87,11 +87,13 @@ def counted(ranked: RankedList) -> str:
         parts.append(f"{ranked.n_judged} judged")
     if ranked.n_pairs:
         parts.append(count_of(ranked.n_pairs, "pair"))
+    if ranked.elsewhere:
+        parts.append(f"{len(ranked.elsewhere)} of them not in this list")
     return ", ".join(parts)
 
 
 def on_labels(ranked: RankedList) -> str:
-    """Return NDCG@10 on the labels of the collection, before and after, as the script does."""
+    """Return NDCG@10 on the labels of the collection, before and after."""
     found = ranked.on_labels
     if found is None:
         return ""

@@ -9,17 +9,16 @@ from urllib.parse import unquote, urlencode
 import numpy as np
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import FileResponse, HTMLResponse, Response
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from plackett.apps.access.errors import RequestError, client_errors
 from plackett.apps.workbench import collection, comparing, lists, people, query_sets, queues, scoreboard, snapshots
-from plackett.apps.workbench.api import Bench, Caller, invalid, missing
+from plackett.apps.workbench.api import Bench, Caller, PathId, invalid, missing
 from plackett.apps.workbench.comparing import FROZEN, ComparisonRequest, ComparisonResponse
 from plackett.apps.workbench.filters import SIGNIFICANT, TEMPLATES, history_chart, ranker_name
-from plackett.apps.workbench.lists import DocumentRequest, ListOptions
+from plackett.apps.workbench.lists import DocumentRequest, ListOptions, MeasureRequest
 from plackett.apps.workbench.query_sets import QuerySource
 from plackett.apps.workbench.queues import QueueRequest, known_queue
-from plackett.apps.workbench.records import RankedList
 from plackett.apps.workbench.scoreboard import Order, ScoreboardRequest
 from plackett.apps.workbench.values import MAX_ID, MAX_K, MAX_QUERY, METHODS, PageRequest
 from plackett.metrics.conventions import CONVENTIONS
@@ -53,17 +52,19 @@ def search_page(
     method: str = "",
     view: str = "",
     pin_judged: str = "",
+    shown: Annotated[int, Query(ge=1, le=MAX_K)] = 20,
 ) -> Response:
     """Return the search box, and the list of the query refined by this user's judgements."""
     q, method = q.strip(), method if method in METHODS else METHODS[0]
     base = base or _remembered_base(request, bench)
-    is_pinned = pin_judged == "true"
+    is_pinned, view = pin_judged == "true", view if view in VIEWS else VIEWS[0]
     found, error, notes = None, None, None
     if q:
         try:
             _check_query(q)
             k = MAX_K if bench.collection.kind == "letor" else DOCUMENTS
-            options = ListOptions.model_construct(base=base, method=method, pin_judged=is_pinned, k=k)
+            how = {"base": base, "method": method, "pin_judged": is_pinned, "k": k, "shown": shown}
+            options = ListOptions.model_construct(**how, side_by_side=view != VIEWS[0])
             found = lists.searched(bench, caller.user, q, options)
             notes = people.notes_of(bench, caller.user, q)
         except RequestError as raised:
@@ -78,13 +79,20 @@ def search_page(
         method=method,
         methods=METHODS,
         pin_judged=is_pinned,
-        view=view if view in VIEWS else VIEWS[0],
+        view=view,
         list=found,
         annotators=bench.store.annotators(bench.key),
-        list_json="" if found is None else TypeAdapter(RankedList).dump_json(found).decode(),
         notes=notes,
         suggestions=[] if q else bench.collection.suggestions(),
     )
+
+
+@router.get("/measures/{query_id}")
+def measures_part(
+    request: Request, bench: Bench, caller: Caller, query_id: PathId, asked: Annotated[MeasureRequest, Query()]
+) -> Response:
+    """Return the measures of a list, as a part of the search page."""
+    return render_page(request, "measures.html", found=lists.measures(bench, caller, query_id, asked))
 
 
 @router.get("/document")

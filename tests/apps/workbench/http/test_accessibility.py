@@ -66,7 +66,7 @@ def test_every_page_of_the_application_is_checked(server):
     """A new page must be added to the lists above, with an address that shows its content."""
     from plackett.apps.workbench import pages
 
-    routes = [route for route in pages.router.routes if route.path != "/static/components/{name}"]
+    routes = [route for route in pages.router.routes if "{" not in route.path]  # the others are parts of pages
     assert {route.path for route in routes} <= {path.partition("?")[0] for path in PAGES + LISTS}
     assert len(routes) >= 8  # the pages are found
 

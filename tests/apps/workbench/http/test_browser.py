@@ -126,7 +126,7 @@ HOLD_ONE_LIST = """
 const fetched = window.fetch;
 window.fetch = async (...request) => {
   const answer = await fetched(...request);
-  if (!request[0].includes("search?")) return answer;
+  if (!request[0].startsWith("/?q=")) return answer;
   window.fetch = fetched;
   await new Promise((done) => { window.letGo = done; });
   return answer;

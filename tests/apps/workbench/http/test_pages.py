@@ -1,6 +1,5 @@
 """Pages without scripts, with hostile values, and without access."""
 
-import html
 import re
 from datetime import UTC, datetime
 
@@ -72,12 +71,10 @@ def test_what_comes_in_the_address_goes_out_as_text(client, path, name):
     assert "<script>alert" not in answer.text
 
 
-def test_the_list_stands_in_the_page_and_its_script_can_read_it(client):
+def test_the_list_stands_in_the_page(client):
     text = client.get("/?q=river").text
     rows = re.findall(r'<li class="result" tabindex="-1" data-docid="([^"]*)"', text)
-    data = re.search(r'data-list="([^"]*)"', text)
     assert rows == ["two.txt", "one.txt"]
-    assert '"docid":"two.txt"' in html.unescape(data[1])
     assert "<mark>river</mark>" in text
 
 

@@ -17,12 +17,6 @@ export function plain(text, most = Infinity) {
   const cut = text.length > most ? `${text.slice(0, most - 1)}…` : text;
   return cut.replace(UNSEEN, "\ufffd");
 }
-export const short = (value) => String(Number(value.toPrecision(4)));
-export function signed(value) {
-  const size = Math.abs(value);
-  const digits = size >= 10 ? size.toFixed(1) : size >= 0.01 || !size ? size.toFixed(2) : size.toPrecision(1);
-  return (value > 0 ? "+" : value < 0 ? "−" : "±") + digits;
-}
 export const counted = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 export const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
@@ -110,10 +104,15 @@ export async function patiently(ask) {
 }
 export const get = (path) => patiently(async () => (await once(`/api/v1/${path}`, {})).json());
 
+// Another state of a page, drawn by the server.
+export async function pageAt(address) {
+  const answer = await patiently(() => once(address, {}));
+  return new DOMParser().parseFromString(await answer.text(), "text/html");
+}
+
 // Reloads parts of this page.
 export async function refresh(...selectors) {
-  const answer = await patiently(() => once(location.href, {}));
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const page = await pageAt(location.href);
   for (const selector of selectors) $(selector).replaceWith(document.adoptNode($(selector, page)));
 }
 

@@ -1,5 +1,5 @@
 // The judging screen: one document at a time. A grade is written, then the next document replaces this one.
-import { $, $$, complain, onKey, once, patiently, post, say } from "./common.js";
+import { $, $$, complain, onKey, pageAt, patiently, post, say } from "./common.js";
 import { listen } from "./notes.js";
 
 const task = () => $("#task");
@@ -9,8 +9,7 @@ let last = Promise.resolve();  // what is pressed while a document is being load
 const inTurn = (act) => { last = last.then(act).catch((error) => complain(error.message)); };
 
 async function show(address) {
-  const answer = await patiently(() => once(address, {}));
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const page = await pageAt(address);
   task().replaceWith(document.adoptNode($("#task", page)));
   document.title = page.title;
   history.replaceState(null, "", address);

@@ -1,14 +1,13 @@
-// The search page: results, judgements, and the refined list.
-import { $, $$, calm, complain, counted, get, kept, make, onKey, patiently, plain, post, Refusal, remember, say } from "./common.js";
-import { measure } from "./measures.js";
+// The search page. The server draws the list and its measures; parts of its page replace ours after a judgement.
+import { $, $$, calm, complain, kept, onKey, pageAt, Refusal, remember, say } from "./common.js";
 import * as notes from "./notes.js";
 import { Outbox } from "./outbox.js";
-import { fill, isPressed } from "./rows.js";
 
 const form = $("#search");
+const work = $("#work");
 const MORE = 20;
 
-if (matchMedia("(max-width: 40rem)").matches && $("#list-data")) $(".choices").open = false;
+if (matchMedia("(max-width: 40rem)").matches && work) $(".choices").open = false;
 
 // Options that are kept for the next query
 const chosen = (name) => $(`input[name="${name}"]:checked`).value;
@@ -18,242 +17,178 @@ function choose(name, value) {
 }
 choose("judging", kept.get("judging", "thumbs"));
 for (const input of $$('input[name="judging"]')) {
-  input.addEventListener("change", () => { kept.set("judging", input.value); letGo(); draw(); });
+  input.addEventListener("change", () => { kept.set("judging", input.value); better = null; mark(); });
 }
 $("#base").addEventListener("change", () => {
   remember("plackett_base", $("#base").value);
   if (form.elements.q.value.trim()) form.requestSubmit();
 });
 
-const data = $("#list-data");
-let list = data ? JSON.parse(data.dataset.list) : null;
-let last = null;  // the results before the last judgement
+const { query, base } = work?.dataset ?? {};
 let better = null;  // the document that was chosen as the better of two
-let turns = 0;  // lists requested
-let shows = 0;  // lists received after judgements were written
-
-const view = () => chosen("order");
-// The order is kept while judging, unless another choice was made
+let last = null;  // the rows before the last judgement
+let turns = 0;  // pages requested
+const rows = (where = "#results") => $$(`${where} .result`);
 const isFrozen = () => $("#freeze").checked;
-const wanted = (shown = Math.max(list.results.length, MORE)) => ({
-  base: list.base, method: list.method, pin_judged: list.pin_judged, k: list.k, shown: Math.min(shown, 200), side_by_side: view() !== "refined",
-});
 
-// After a judgement all of a list whose order stays is needed, because any part may be shown
-const wantedAfterJudging = () => (isFrozen() ? wanted(list.k) : wanted());
-
-// The list as it came, in the order that is shown now
-function held(found, n = list.results.length) {
-  const place = new Map(list.results.map(({ docid }, number) => [docid, number]));
-  const at = ({ docid }, number) => place.get(docid) ?? list.results.length + number;
-  const order = found.results.map((result, number) => [at(result, number), result]).sort(([one], [two]) => one - two);
-  return { ...found, results: order.slice(0, n).map(([, result]) => result), isHeld: true };
+// Whether the button of a grade is pressed; thumbs have two grades
+const isPressed = (given, grade, mode) => given !== null && (mode === "thumbs" ? (given >= 1) === (grade >= 1) : given === grade);
+const modeOf = (button) => (button.classList.contains("grade") ? "grades" : "thumbs");
+function gradeOf(row) {
+  const [pressed] = [...$$(".grade[aria-pressed=true]", row), ...$$(".judge [aria-pressed=true]:not(.above)", row)];
+  return pressed ? Number(pressed.dataset.grade) : null;
 }
 
-// Rows are created once from the template of the page, then filled and moved
-const rows = { results: new Map(), before: new Map() };
-
-function rowOf(where, docid) {
-  let row = rows[where].get(docid);
-  if (!row) {
-    const drawn = $$(".result", $(`#${where}`)).find((one) => one.dataset.docid === docid);
-    row = drawn ?? $("#result-row").content.firstElementChild.cloneNode(true);
-    row.dataset.docid = docid;
-    rows[where].set(docid, row);
+// What the server does not know: the mode of judging, and judgements that are not written yet
+function mark() {
+  const mode = chosen("judging");
+  for (const element of $$(".judge [data-mode]")) element.hidden = element.dataset.mode !== mode;
+  for (const row of rows()) {
+    const sent = outbox.last(query, row.dataset.docid);
+    row.classList.toggle("waiting", sent !== undefined);
+    for (const button of $$(".judge [data-grade]", row)) {
+      const grade = Number(button.dataset.grade);
+      if (sent?.path === "judgements") button.setAttribute("aria-pressed", String(isPressed(sent.body.grade, grade, modeOf(button))));
+      button.toggleAttribute("data-sent", sent !== undefined && sent.pressed === grade);
+    }
+    const above = $("[data-above]", row);
+    above.setAttribute("aria-pressed", String(better === row.dataset.docid));
+    above.textContent = better === null ? "This one…" : better === row.dataset.docid ? "…above which?" : "…above this";
   }
-  return row;
-}
-
-// The whole list. Moves are animated unless the system asks for reduced motion.
-const isStill = matchMedia("(prefers-reduced-motion: reduce)");
-function draw() {
-  if (!list) return;
-  const isSide = view() === "side";
-  const main = view() === "before" ? list.base_results ?? list.results : list.results;
-  const against = $("#against").value === "last" && last ? last : list.base_results ?? [];
-  const ol = $("#results");
-  const focused = document.activeElement;
-  const tops = new Map($$(".result", ol).map((row) => [row, row.getBoundingClientRect().top]));
-  place(ol, main, true);
-  $("#left").hidden = !isSide;
-  $("#h-right").textContent = isSide ? "After" : "Results";
-  $("#work").classList.toggle("wide", isSide);
-  $("#columns").classList.toggle("pair", isSide);
-  if (isSide) place($("#before"), against, false);
+  const first = rows().slice(0, 10);
+  $("#first-judged").textContent = first.length ? `${first.filter((row) => gradeOf(row) !== null).length} of the first ${first.length} judged. ` : "";
+  if (outbox.entries.length) for (const button of $$("#undo, #reset")) button.disabled = false;
   $("#against").options[1].disabled = last === null;
-  if (focused && focused !== document.activeElement && ol.contains(focused)) focused.focus({ preventScroll: true });
-  if (!isStill.matches) glide(ol, tops);
-  tell();
 }
 
-function place(ol, results, isMain) {
-  // moves, reasons and refined scores belong to an order that is not shown, and would bias judgements
-  const isQuiet = list.isHeld || (isFrozen() && view() === "before");
-  const shared = { list: isQuiet ? { ...list, is_refined: false } : list, view: isQuiet ? "before" : view(), mode: chosen("judging"), better };
-  const wantedRows = results.map((result, number) => {
-    const row = rowOf(ol.id, result.docid);
-    fill(row, isQuiet ? { ...result, why: [] } : result, { ...shared, place: number + 1, isMain, sent: outbox.last(list.query, result.docid) });
-    return row;
-  });
-  const keep = new Set(wantedRows);
-  for (const row of $$(".result", ol)) if (!keep.has(row)) row.remove();
-  wantedRows.forEach((row, number) => { if (ol.children[number] !== row) ol.insertBefore(row, ol.children[number] ?? null); });
-  if (!results.length) ol.replaceChildren();
+function address(shown) {
+  const values = { q: query, base, method: chosen("method"), view: chosen("order"), ...($("#pin-judged").checked ? { pin_judged: "true" } : {}) };
+  return `/?${new URLSearchParams(shown ? { ...values, shown } : values)}`;
 }
 
-function glide(ol, tops) {
+// Moves are animated unless the system asks for reduced motion
+const isStill = matchMedia("(prefers-reduced-motion: reduce)");
+function glide(tops) {
   const height = window.innerHeight;
-  for (const row of $$(".result", ol)) {
+  for (const row of rows()) {
     const now = row.getBoundingClientRect().top;
-    const from = (tops.get(row) ?? now + 24) - now;
+    const from = (tops.get(row.dataset.docid) ?? now + 24) - now;
     if (Math.abs(from) < 1 || (now > height && now + from > height) || now < -height) continue;
     row.animate([{ transform: `translateY(${Math.max(-height, Math.min(height, from))}px)` }, { transform: "none" }], { duration: 220, easing: "cubic-bezier(0.2, 0, 0.2, 1)" });
   }
 }
 
-function tell() {
-  const judged = [list.n_judged ? `${list.n_judged} judged` : "", list.n_pairs ? counted(list.n_pairs, "pair") : "", list.elsewhere.length ? `${list.elsewhere.length} of them not in this list` : ""].filter(Boolean);
-  $("#counts").textContent = [`${counted(list.n_found, "document")} by ${$("#base").selectedOptions[0]?.textContent ?? list.base}`, ...judged].join(", ");
-  const note = [list.list_note, list.is_refined ? list.note : ""].filter(Boolean).join(" ");
-  $("#note").hidden = !note;
-  $("#note p").textContent = plain(note);
-  $("#reorder").hidden = !(list.isHeld || (isFrozen() && view() === "before" && list.is_refined));
-  const first = (view() === "before" ? list.base_results ?? list.results : list.results).slice(0, 10);
-  const nFirst = first.filter(({ grade }) => grade !== null).length;
-  $("#first-judged").textContent = first.length ? `${nFirst} of the first ${first.length} judged. ` : "";
-  $("#undo").disabled = !list.can_undo && !outbox.entries.length;
-  $("#reset").disabled = !(list.n_judged || list.n_pairs) && !outbox.entries.length;
-  $("#more").hidden = list.results.length >= Math.min(list.n_found, 200);
-  $("#pairs").hidden = !list.pairs.length;
-  $("#pair-list").replaceChildren(...list.pairs.map(({ preferred, other }) => make("li", {}, plain(`${preferred} above ${other}`, 200))));
+// A row with its new content; its buttons stay, because one may have the focus
+function renewed(row, fresh, isKept) {
+  if (!row) return document.adoptNode(fresh);
+  const isOpen = $(".why", row)?.open;
+  for (const name of ["liked", "disliked"]) row.classList.toggle(name, fresh.classList.contains(name));
+  const buttons = $$(".judge button", fresh);
+  $$(".judge button", row).forEach((button, place) => button.setAttribute("aria-pressed", buttons[place].getAttribute("aria-pressed")));
+  $(".judge .word", row).textContent = $(".judge .word", fresh).textContent;
+  if (isKept) return row;
+  for (const part of [".place", ".what"]) $(part, row).replaceWith(document.adoptNode($(part, fresh)));
+  if (isOpen && $(".why", row)) $(".why", row).open = true;
+  return row;
 }
 
-// Writing: rows show queued judgements; the list reflects those that are written
+// Replaces the parts of the page; the rows stay where they are while the order is kept
+async function load({ n = rows().length, isKept = false } = {}) {
+  const turn = ++turns;
+  const page = await pageAt(address(isKept ? work.dataset.k : Math.min(Math.max(n, MORE), Number(work.dataset.most))));
+  if (turn !== turns) return false;
+  const focused = document.activeElement;
+  const [tops, against] = [new Map(rows().map((row) => [row.dataset.docid, row.getBoundingClientRect().top])), $("#against").value];
+  const swap = (selector) => $(selector).replaceWith(document.adoptNode($(selector, page)));
+  for (const selector of ["#counts", "#brief", "#note", "#pairs", "#on-labels"]) swap(selector);
+  for (const name of ["undo", "reset"]) $(`#${name}`).disabled = $(`#${name}`, page).disabled;
+  const [old, now] = [$("#measures"), $("#measures", page)];
+  for (const name of ["queryId", "judged"]) if (name in now.dataset) old.dataset[name] = now.dataset[name]; else delete old.dataset[name];
+  const drawn = new Map(rows().map((row) => [row.dataset.docid, row]));
+  const fresh = $$("#results .result", page).map((row) => renewed(drawn.get(row.dataset.docid), row, isKept));
+  if (!isKept) {
+    $("#results").replaceChildren(...fresh);
+    for (const selector of ["#before", "#more", "#h-right"]) swap(selector);
+    const isSide = chosen("order") === "side";
+    $("#left").hidden = !isSide;
+    $("#columns").classList.toggle("pair", isSide);
+    work.classList.toggle("wide", isSide);
+    if (against === "last" && last) showLast();
+  }
+  $("#reorder").hidden = !(isKept || (isFrozen() && chosen("order") === "before" && !$("#reset").disabled));
+  mark();
+  if (focused !== document.activeElement && focused.isConnected) focused.focus({ preventScroll: true });
+  if (!isKept && !isStill.matches) glide(tops);
+  measure();
+  return true;
+}
+const attempt = (act) => act().catch((error) => complain(error.message));
+const reload = (options) => attempt(async () => {
+  if (await load(options)) { calm(); history.replaceState(null, "", address()); }
+});
+
+// The measures are requested after the list, because they take longer; only the latest response is shown
+let asked = 0;
+async function measure() {
+  const turn = ++asked;
+  const { queryId, judged } = $("#measures").dataset;
+  const annotator = $("#measure-on")?.value ?? "";  // judgements of people, unless an annotator is chosen
+  if (queryId === undefined || (judged === undefined && !annotator)) {
+    $("#measures").textContent = annotator ? "Judge a result to measure both orders." : "Judge a relevant result to see how the measures change.";
+    return;
+  }
+  const values = new URLSearchParams({ base, method: chosen("method"), k: work.dataset.k, ...(annotator ? { annotator } : {}) });
+  const page = await pageAt(`/measures/${queryId}?${values}`);
+  if (turn !== asked) return;
+  $("#measures").replaceChildren(...document.adoptNode($("#measures", page)).childNodes);
+  if (!$("#brief").textContent) $("#brief").textContent = $("#gain")?.textContent ?? "";
+}
+
+// Writing
 const outbox = new Outbox(document.body.dataset.user, {
-  view: (query) => (list !== null && query === list.query ? wantedAfterJudging() : null),
-  async saved(query, answer) {
-    if (list === null || query !== list.query) return;
-    show(answer?.list ?? await get(`search?${new URLSearchParams({ q: list.query, ...wantedAfterJudging() })}`), answer);
+  view: () => null,
+  async saved(of, answer) {
+    if (!work || of !== query) return;
+    const before = new Map(rows().map((row, place) => [row.dataset.docid, place]));
+    last = rows().map((row) => row.cloneNode(true));
+    const isKept = isFrozen();
+    if (!await load({ isKept })) return;
+    const place = rows().findIndex((row) => row.dataset.docid === answer?.event?.docid);
+    const moved = rows().filter((row, now) => before.has(row.dataset.docid) && before.get(row.dataset.docid) !== now).length;
+    const what = place >= 0 ? `${rows()[place].dataset.title} is at place ${place + 1}. ` : "";
+    say(isKept ? `Saved. ${$("#first-judged").textContent}` : `Saved. ${what}${moved ? `${moved} ${moved === 1 ? "result" : "results"} moved.` : "Nothing moved."}`);
   },
   failed(error) {
     complain(error instanceof Refusal ? error.message : `Something went wrong: ${error.message}`);
-    draw();
+    if (work) reload({ isKept: isFrozen() });
   },
 });
 
 function write(path, body, pressed = null) {
-  outbox.add({ path, query: list.query, body, pressed });
-  draw();
+  outbox.add({ path, query, body: { ...body, ...(base ? { base } : {}) }, pressed });
+  mark();
 }
 
-function show(found, saved) {
-  const before = new Map(list.results.map((result) => [result.docid, result.place]));
-  last = list.results;
-  list = isFrozen() ? held(found) : found;
-  if (isFrozen() && list.base_results) list.base_results = list.base_results.slice(0, list.results.length);
-  shows += 1;
-  draw();
-  measure(list).catch((error) => complain(error.message));
-  const event = saved?.event;
-  const moved = list.results.filter(({ docid, place: now }) => before.has(docid) && before.get(docid) !== now);
-  const what = event?.docid ? list.results.find(({ docid }) => docid === event.docid) : null;
-  const words = what && !isFrozen() ? `${plain(what.title || what.docid, 80)} is at place ${what.place}. ` : "";
-  if (isFrozen()) say(`Saved. ${$("#first-judged").textContent}`);
-  else say(`Saved. ${words}${moved.length ? `${counted(moved.length, "result")} moved.` : "Nothing moved."}`);
-}
-
-// Judging
-const resultOf = (docid) => [...list.results, ...(list.base_results ?? [])].find((result) => result.docid === docid);
-
-function judge(docid, grade) {
-  const result = resultOf(docid);
-  const isAgain = isPressed(result.grade, grade, chosen("judging"));
-  write("judgements", { docid, grade: isAgain ? null : grade }, grade);
-  if (!isAgain) goOn(docid);
-}
-
-// The cursor goes to the next result without a judgement
-const isOpen = (docid) => {
-  const sent = outbox.last(list.query, docid);
-  return (sent?.path === "judgements" ? sent.body.grade : resultOf(docid).grade) === null;
-};
-function goOn(docid) {
-  const shown = $$(".result", $("#results"));
-  const from = shown.findIndex((row) => row.dataset.docid === docid);
-  const next = [...shown.slice(from + 1), ...shown.slice(0, from)].find((row) => isOpen(row.dataset.docid));
-  if (next && isFrozen()) focusOn(next);
-}
-
-function letGo() {
-  better = null;
+function judge(row, grade) {
+  const isAgain = isPressed(gradeOf(row), grade, chosen("judging"));
+  write("judgements", { docid: row.dataset.docid, grade: isAgain ? null : grade }, grade);
+  if (isAgain || !isFrozen()) return;
+  const all = rows();  // the cursor goes to the next result without a judgement
+  const from = all.indexOf(row);
+  const next = [...all.slice(from + 1), ...all.slice(0, from)].find((one) => gradeOf(one) === null);
+  if (next) focusOn(next);
 }
 
 function prefer(docid) {
-  if (better === null) {
-    better = docid;
-    say("Now choose the other result; Escape to cancel.");
-  } else if (better === docid) {
-    letGo();
-  } else {
-    const preferred = better;
-    letGo();
-    write("preferences", { docid: preferred, other: docid });
-  }
-  draw();
+  const preferred = better;
+  better = preferred === null ? docid : null;
+  if (preferred === null) say("Now choose the other result; Escape to cancel.");
+  else if (preferred !== docid) write("preferences", { docid: preferred, other: docid });
+  mark();
 }
 
-if (list) {
-  $("#results").addEventListener("click", (event) => {
-    const button = event.target.closest("button");
-    const row = event.target.closest(".result");
-    if (!button || !row) return;
-    if ("above" in button.dataset) prefer(row.dataset.docid);
-    else judge(row.dataset.docid, Number(button.dataset.grade));
-  });
-  for (const type of ["mouseover", "focusin"]) {
-    $("#columns").addEventListener(type, (event) => {
-      const docid = event.target.closest(".result")?.dataset.docid;
-      for (const row of $$(".result", $("#before"))) row.classList.toggle("twin", row.dataset.docid === docid);
-    });
-  }
-  $("#undo").addEventListener("click", () => write("undo", {}));
-  $("#reset").addEventListener("click", () => write("reset", {}));
-  $("#more").addEventListener("click", () => reload(list.results.length + MORE, true));
-  $("#reorder").addEventListener("click", reorder);
-  $("#freeze").checked = kept.get("freeze", "on") === "on";
-  $("#freeze").addEventListener("change", () => {
-    kept.set("freeze", isFrozen() ? "on" : "off");
-    if (!isFrozen() && list.isHeld) reorder();
-    else draw();
-  });
-  notes.listen(list.query);
-  $("#against").addEventListener("change", draw);
-  $("#measure-on")?.addEventListener("change", () => measure(list).catch((error) => complain(error.message)));
-  for (const input of $$('input[name="order"]')) input.addEventListener("change", () => look(input.value));
-  for (const input of [...$$('input[name="method"]'), $("#pin-judged")]) input.addEventListener("change", () => reload());
-}
-
-// The list for the current options. Responses to earlier requests are ignored: newer options send their own request,
-// and a judgement requests the list again.
-async function reload(shown, isMore = false) {
-  const turn = ++turns;
-  try {
-    let judgements, found;
-    do {
-      judgements = shows;
-      list.method = chosen("method");
-      list.pin_judged = $("#pin-judged").checked;
-      address();
-      found = await get(`search?${new URLSearchParams({ q: list.query, ...wanted(isMore && list.isHeld ? list.k : shown) })}`);
-    } while (turn === turns && judgements !== shows);
-    if (turn !== turns) return;
-    list = isMore && list.isHeld ? held(found, shown) : found;
-    calm();
-    draw();
-    await measure(list);
-  } catch (error) {
-    complain(error.message);
-  }
+function showLast() {
+  $("#before").replaceChildren(...last.map((row) => row.cloneNode(true)));
 }
 
 function look(order) {
@@ -262,21 +197,44 @@ function look(order) {
   say({ refined: "The order after your judgements.", before: "The order of the base ranker.", side: "Both orders side by side." }[order]);
   return reload();
 }
-
 function reorder() {
   say("The results are in the order of your judgements.");
-  return view() === "before" ? look("refined") : reload();
+  return chosen("order") === "before" ? look("refined") : reload();
 }
 
-function address() {
-  const entries = { q: list.query, base: list.base, method: list.method, view: view(), ...(list.pin_judged ? { pin_judged: "true" } : {}) };
-  history.replaceState(null, "", `/?${new URLSearchParams(entries)}`);
+if (work) {
+  $("#results").addEventListener("click", (event) => {
+    const [button, row] = [event.target.closest("button"), event.target.closest(".result")];
+    if (!button || !row) return;
+    if ("above" in button.dataset) prefer(row.dataset.docid);
+    else judge(row, Number(button.dataset.grade));
+  });
+  $("#against").addEventListener("change", () => ($("#against").value === "last" ? showLast() : reload()));
+  for (const type of ["mouseover", "focusin"]) {
+    work.addEventListener(type, (event) => {
+      const docid = event.target.closest(".result")?.dataset.docid;
+      for (const row of rows("#before")) row.classList.toggle("twin", row.dataset.docid === docid);
+    });
+  }
+  $("#undo").addEventListener("click", () => write("undo", {}));
+  $("#reset").addEventListener("click", () => write("reset", {}));
+  work.addEventListener("click", (event) => { if (event.target.id === "more") reload({ n: rows().length + MORE }); });
+  $("#reorder").addEventListener("click", reorder);
+  $("#freeze").checked = kept.get("freeze", "on") === "on";
+  $("#freeze").addEventListener("change", () => {
+    kept.set("freeze", isFrozen() ? "on" : "off");
+    if (!isFrozen() && !$("#reorder").hidden) reorder();
+  });
+  notes.listen(query);
+  $("#measure-on")?.addEventListener("change", () => attempt(measure));
+  for (const input of $$('input[name="order"]')) input.addEventListener("change", () => look(input.value));
+  for (const input of [...$$('input[name="method"]'), $("#pin-judged")]) input.addEventListener("change", () => reload());
 }
 
 // Keys: the focus stays on a result when it moves
 const current = () => document.activeElement?.closest?.("#results .result");
 function step(by) {
-  const all = $$(".result", $("#results"));
+  const all = rows();
   if (!all.length) return false;
   const now = current();
   const place = now ? all.indexOf(now) + by : by > 0 ? 0 : all.length - 1;
@@ -288,36 +246,31 @@ function focusOn(row) {
   row.scrollIntoView({ block: "nearest", behavior: isStill.matches ? "instant" : "smooth" });
 }
 const onCurrent = (act) => () => {
-  const row = current() ?? $$(".result", $("#results")).find((one) => isOpen(one.dataset.docid));
-  if (!list || !row) { if (list) say("Select a result first, with j or k."); return; }
+  const row = work && (current() ?? rows().find((one) => gradeOf(one) === null));
+  if (!row) { if (work) say("Select a result first, with j or k."); return; }
   row.focus({ preventScroll: true });
   act(row);
 };
-const press = (grade) => onCurrent((row) => judge(row.dataset.docid, grade));
+const press = (grade) => onCurrent((row) => judge(row, grade));
 Object.assign(onKey, {
-  j: () => list && step(1),
-  k: () => list && step(-1),
+  j: () => work && step(1),
+  k: () => work && step(-1),
   y: press(1),
   n: press(0),
   p: onCurrent((row) => { choose("judging", "pairs"); kept.set("judging", "pairs"); prefer(row.dataset.docid); }),
-  w: onCurrent((row) => { const why = $(".why", row); if (!why.hidden) why.open = !why.open; }),
-  u: () => { if (list && !$("#undo").disabled) $("#undo").click(); },
-  b: () => list && look(view() === "before" ? "refined" : "before"),
-  s: () => list && look(view() === "side" ? "refined" : "side"),
-  f: () => { if (list) $("#freeze").click(); },
-  r: () => { if (list && !$("#reorder").hidden) reorder(); },
+  w: onCurrent((row) => { const why = $(".why", row); if (why) why.open = !why.open; }),
+  u: () => { if (work && !$("#undo").disabled) $("#undo").click(); },
+  b: () => work && look(chosen("order") === "before" ? "refined" : "before"),
+  s: () => work && look(chosen("order") === "side" ? "refined" : "side"),
+  f: () => { if (work) $("#freeze").click(); },
+  r: () => { if (work && !$("#reorder").hidden) reorder(); },
   Enter: (event) => { if (!event.target.matches(".result")) return false; $("a", event.target).click(); },
-  Escape: () => { if (better === null) return false; letGo(); draw(); },
+  Escape: () => { if (better === null) return false; better = null; mark(); },
 });
-for (const button of $$(".grade", $("#result-row")?.content ?? document)) {
-  const grade = Number(button.dataset.grade);
-  onKey[String(grade)] = press(grade);
-}
+for (const button of $$(".result:first-child .grade")) onKey[button.dataset.grade] = press(Number(button.dataset.grade));
 
-if (list) {
-  choose("order", $("#view").value);
-  draw();
-  if (view() === "refined") measure(list).catch((error) => complain(error.message));
-  else reload();  // the base order is not in the page yet
+if (work) {
+  mark();
+  attempt(measure);
 }
 outbox.run();
