@@ -24,7 +24,9 @@ def rows(words, without=""):
     return {
         long_name(param): row_of(param, context)
         for param in command.params
-        if param.param_type_name == "option" and (getattr(param, "panel", None) or "-") not in without
+        if param.param_type_name == "option"
+        and not getattr(param, "hidden", False)
+        and (getattr(param, "panel", None) or "-") not in without
     }
 
 

@@ -187,7 +187,7 @@ def test_scores_follow_rows_that_are_grouped_on_reading(folder):
         (["evaluate", "data.txt", "nowhere.txt"], "plackett: error: there is no file 'nowhere.txt'"),
         (["evaluate", "data.txt", "run.txt"], 'run.txt, line 1: expected one number, found "10 Q0 a 1 0.9 x".'),
         (["evaluate", "data.txt", "short.txt"], "short.txt has 2 scores but data.txt has 5 rows."),
-        (["evaluate", "scores.txt", "run.txt"], "expected LETOR rows"),
+        (["evaluate", "scores.txt", "run.txt"], 'expected "qid iteration docid label" (4 columns), found 1'),
         (["evaluate", "empty.txt", "scores.txt"], "empty.txt: the file has no rows."),
         (["info", "bad.txt"], "bad.txt, line 2:"),
         (["info", "nowhere.txt"], "nowhere.txt"),

@@ -232,7 +232,7 @@ def test_ctrl_c_says_where_finished_fits_are(run, lists_folder, monkeypatch):
         (["-r", "listmle", "-m", "ndgc"], "ndgc"),
         (["-r", "listmle", "-c", "mine"], "mine"),
         (["-r", "listmle", "--select-by", "map,mrr"], "one measure"),
-        (["-r", "listmle", "--baseline", "adarank"], "not one of the rankers listmle"),
+        (["-r", "listmle", "--baseline", "adarank"], "--baseline adarank: it is not among the contestants listmle"),
         (["-r", "listmle,listmle"], "twice"),
         (["-r", "listmle", "--json", "--csv"], "choose one of"),
         (["-r", "listmle", "--per-query"], "--json or --csv"),

@@ -237,7 +237,7 @@ def test_columns_that_one_file_leaves_out_count_as_zero(run, lists_folder, lists
         (["--tune-l2"], "--tune-l2 and --l2-path need a --validation set."),
         (["--patience", "3"], "--patience needs a --validation set."),
         (["--tune-l2", "--l2", "1", "--validation", "vali.txt"], "--l2 and --patience cannot be combined with"),
-        (["--l2-path", "1,x", "--validation", "vali.txt"], "--l2-path 1,x: write numbers"),
+        (["--l2-path", "1,x", "--validation", "vali.txt"], "--l2-path: '1,x': expected numbers"),
         (["--validation", "-", "-"], "standard input (-) can be used for one file only."),
     ],
 )

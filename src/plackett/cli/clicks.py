@@ -15,6 +15,7 @@ from plackett.cli.shared.options import (
     JSON,
     METHOD,
     Number,
+    Numbers,
     Options,
     Show,
     argument,
@@ -126,6 +127,14 @@ def written(text: str, **about: Any) -> Callable:
     return option("-o", "--output", "target", metavar="FILE", callback=check, **about)
 
 
+class Prior(Numbers):
+    """Numbers, or the word fitted, which is the default."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the numbers, None for fitted."""
+        return None if value == "fitted" else super().convert(value, param, ctx)
+
+
 @group_of_commands()
 def clicks() -> None:
     """Learn from a click log."""
@@ -177,11 +186,11 @@ def convert(log: tuple[str, ...], columns: Columns, target: str, as_json: bool) 
     callback=_known("plackett.clicks.judgements", "BY", "by"),
 )  # fmt: skip
 @option("--grades", type=IntRange(min=2), help="Number of grades (5).")
-@option("--cuts", metavar="NUMBERS", help="Cut points, as in 0.1,0.3,0.5.")
+@option("--cuts", type=Numbers(), metavar="A,B,…", help="Cut points, as in 0.1,0.3,0.5.")
 @option("--min-impressions", type=IntRange(min=0), help="Minimum impressions (10).")
 @option("--min-evidence", type=Number(min=0), help="Minimum evidence, in examinations (1).")
 @flag("--lower", help="Grade the interval's lower end.")
-@option("--prior", metavar="A,B", help="fitted (default), or a,b.")
+@option("--prior", type=Prior(), metavar="A,B", help="fitted (default), or a,b.")
 @LEVEL
 @written("judgements", help="Qrels, or a table NAME.csv.")
 @Columns.takes
@@ -190,11 +199,11 @@ def judge(
     model: str,
     by: str | None,
     grades: int | None,
-    cuts: str | None,
+    cuts: list[float] | None,
     min_impressions: int | None,
     min_evidence: float | None,
     lower: bool,
-    prior: str | None,
+    prior: list[float] | None,
     level: float,
     target: str | None,
     columns: Columns,
@@ -208,12 +217,11 @@ def judge(
     if grades is not None and cuts is not None:
         raise BadParameter("give either --grades or --cuts.")
     chosen = {
-        "by": by, "grades": _numbers(cuts, "--cuts") if cuts else grades, "lower": lower or None, "level": level,
+        "by": by, "grades": grades if cuts is None else cuts, "lower": lower or None, "level": level,
         "min_impressions": min_impressions, "min_evidence": min_evidence,
     }  # fmt: skip
-    given = "fitted" if prior in (None, "fitted") else tuple(_numbers(str(prior), "--prior"))
     read = columns.read(log)
-    fitted = get_click_model(model, prior=given).fit(read)
+    fitted = get_click_model(model, prior="fitted" if prior is None else tuple(prior)).fit(read)
     found = fitted.judgements(read, **{name: value for name, value in chosen.items() if value is not None})
     if target is not None and target.endswith(".csv"):
         Path(target).write_text(found.to_csv(), encoding="utf-8", errors="surrogateescape", newline="")
@@ -363,10 +371,3 @@ def _propensities(log: ClickLog, method: str | None, level: float, seed: int) ->
     from plackett.clicks.propensities.estimate import estimate_propensities
 
     return estimate_propensities(log, method or "harvesting", level=level, random_state=seed)
-
-
-def _numbers(text: str, option: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise BadParameter(f"{option} {text}: expected numbers separated by commas.") from None

@@ -124,7 +124,7 @@ def compare(
     _check_no_ranker(data)
     inputs.check_data(data)
     wanted = _parse(metrics, convention, select_by)
-    contestants = _contestants(rankers, baseline, normalize, preparation)
+    contestants = _contestants(rankers, normalize, preparation)
     report.check()  # fail before the fits
     group_of = comparisons.read_groups(report.groups)
     if model is not None:
@@ -184,12 +184,9 @@ def _parse(metrics: Any, convention: str, select_by: str | None) -> list[str]:
     return parse_measures(metrics)
 
 
-def _contestants(
-    rankers: tuple[str, ...], baseline: str | None, normalize: str | None, preparation: Preparation
-) -> list[Contestant]:
+def _contestants(rankers: tuple[str, ...], normalize: str | None, preparation: Preparation) -> list[Contestant]:
     from plackett.cli.shared import parameters
     from plackett.data.preprocessing.scaling import get_normalizer
-    from plackett.evaluation.compare.comparison import BEST
     from plackett.evaluation.compare.contestants import as_contestants
     from plackett.metrics.measure import split_measures
 
@@ -201,9 +198,6 @@ def _contestants(
         contestants = list(map(preparation.of, contestants))
         if normalize is not None:
             get_normalizer(normalize)
-    names = [contestant.name for contestant in contestants]
-    if baseline not in (None, BEST) and baseline not in names:
-        raise click.BadParameter(f"--baseline {baseline} is not one of the rankers {', '.join(names)}.")
     for contestant in contestants if normalize is not None else ():
         can_scale = "normalize" in contestant.estimator.get_params(deep=False)
         if can_scale and not any("normalize" in setting for setting in contestant.candidates()):

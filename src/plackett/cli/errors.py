@@ -45,6 +45,10 @@ def show_error(error: Exception, verb: Any, path: str = "plackett") -> int:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message(), err=True)
         return WRONG_USAGE
+    if isinstance(error.__cause__, ParameterError) and not isinstance(
+        error, click.UsageError
+    ):  # such as that of the only candidate of a grid
+        error = error.__cause__
     is_usage = isinstance(error, (click.UsageError, ParameterError, UnknownNameError))
     message, hint = _message_and_hint(error, verb)
     if notes := getattr(error, "__notes__", None):

@@ -99,12 +99,9 @@ def evaluate(
     if complete is not None and not isinstance(labels, Qrels):
         raise click.BadParameter("--complete and --answered require qrels and a run.")
     if is_comparison:
-        from plackett.evaluation.compare.comparison import BEST
         from plackett.evaluation.compare.runs import compare_runs
 
         runs = dict(zip(_names(scores, rankings), rankings, strict=True))
-        if baseline not in (None, BEST, *runs):
-            raise click.BadParameter(f"--baseline {baseline} is not one of the runs {', '.join(runs)}.")
         compared = compare_runs(
             labels,
             runs,

@@ -9,7 +9,6 @@ import click
 
 from plackett.cli.shared import completion
 from plackett.cli.shared.options import (
-    FILES,
     JSON,
     METHOD,
     SEED,
@@ -52,8 +51,7 @@ def interleave() -> None:
 )  # fmt: skip
 @LEVEL
 @SEED
-@flag("--zero-based", help="Feature numbers of files start at 0.", panel=FILES)
-@flag("--cache", help="Cache the parsed files, memory-mapped.", panel=FILES)
+@Source.takes
 @JSON
 def simulate(
     data: list[str],
@@ -62,8 +60,7 @@ def simulate(
     method: str,
     credit: str | None,
     sessions: int,
-    zero_based: bool,
-    cache: bool,
+    source: Source,
     seed: int,
     as_json: bool,
     **how: Any,
@@ -80,7 +77,7 @@ def simulate(
     inputs.check_data(data)
     with usage_errors():
         get_method(method, credit)
-    queries = inputs.load_queries(data, Source(zero_based=zero_based, cache=cache))
+    queries = inputs.load_queries(data, source)
     name = models.name_of_data(data)
     rankers: dict[str, Any] = {}
     for option_name, what in (("--ranker-a", ranker_a), ("--ranker-b", ranker_b)):

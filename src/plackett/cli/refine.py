@@ -8,7 +8,6 @@ import click
 
 from plackett.cli.refining.methods import Methods
 from plackett.cli.shared.options import (
-    FILES,
     JSON,
     Source,
     as_list,
@@ -21,8 +20,6 @@ from plackett.cli.shared.options import (
 
 BASE = option("-b", "--base", metavar="WHAT", required=True, help="Base ranking: feature, run, scores, model.")
 PIN_JUDGED = flag("--pin-judged", help="Pin judged documents first or last.")
-ZERO_BASED = flag("--zero-based", help="Feature numbers of files start at 0.", panel=FILES)
-CACHE = flag("--cache", help="Cache the parsed files, memory-mapped.", panel=FILES)
 
 
 @group_of_commands()
@@ -34,9 +31,10 @@ def refine() -> None:
 @data_argument("LETOR or Parquet files, '-', or a known set.")
 @BASE
 @option(
-    "-f", "--feedback", "-j", "--judgements", "feedback", metavar="FILE", multiple=True, required=True,
-    callback=as_list, help="Judgements, pairs, clicks: qrels, CSV, JSONL.",
+    "-f", "--feedback", metavar="FILE", multiple=True, callback=as_list,
+    help="Judgements, pairs, clicks: qrels, CSV, JSONL.",
 )  # fmt: skip
+@option("-j", "--judgements", multiple=True, callback=as_list, hidden=True)
 @option("--strategy", metavar="NAME", help="Click strategy (clicked-above-skipped).")
 @PIN_JUDGED
 @Methods.takes
@@ -50,28 +48,29 @@ def refine() -> None:
     help="Output file; - is standard output.",
 )
 @option("--run", "tag", metavar="TAG", help="Write a TREC run of this name.")
-@ZERO_BASED
-@CACHE
+@Source.takes
 @JSON
 def by_feedback(
     data: list[str],
     base: str,
     feedback: list[str],
+    judgements: list[str],
     strategy: str | None,
     pin_judged: bool,
     methods: Methods,
     target: str,
     tag: str | None,
-    zero_based: bool,
-    cache: bool,
+    source: Source,
     as_json: bool,
 ) -> None:
     """Refine a ranking with judgements or clicks; plackett refine trial --help: what that is worth."""
     from plackett.cli.refining.lists import refine_lists
 
+    feedback += judgements  # an alias
+    if not feedback:
+        raise click.BadParameter("--feedback (-f) is missing.")
     if len(methods.names) > 1:
         raise click.BadParameter("--feedback takes one --method; plackett refine trial compares several.")
-    source = Source(zero_based=zero_based, cache=cache)
     refine_lists(data, base, methods, feedback, strategy, target, tag, source, pin_judged=pin_judged, as_json=as_json)
 
 
@@ -82,8 +81,7 @@ def by_feedback(
 @PIN_JUDGED
 @Methods.takes
 @measures_option("Measures.", "p@1,p@5,p@10,map")
-@ZERO_BASED
-@CACHE
+@Source.takes
 @JSON
 def trial(
     data: list[str],
@@ -92,8 +90,7 @@ def trial(
     pin_judged: bool,
     methods: Methods,
     metrics: Any,
-    zero_based: bool,
-    cache: bool,
+    source: Source,
     as_json: bool,
 ) -> None:
     """Judge the first documents of each list by the labels of DATA, and measure the ranking before and after."""
@@ -104,7 +101,7 @@ def trial(
 
     wanted = measures.parse_measures(metrics)
     inputs.check_data(data)
-    queries, ranks_now = read_base(base, data, Source(zero_based=zero_based, cache=cache))
+    queries, ranks_now = read_base(base, data, source)
     result = relevance_feedback(
         queries, ranks_now, methods.refiners(), n_judged=n_judged, relevant_from=methods.relevant_from,
         metrics=wanted, pin_judged=pin_judged,

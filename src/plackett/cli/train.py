@@ -13,6 +13,7 @@ from plackett.cli.shared.options import (
     QUIET,
     SETTINGS,
     SETTINGS_OPTION,
+    Numbers,
     Source,
     data_argument,
     flag,
@@ -51,7 +52,7 @@ def _list_rankers(ctx: click.Context, param: click.Parameter, is_asked: bool) ->
 @option("--validation", metavar="DATA", help="Lists for early stopping, or for l2.")
 @measures_option("Measures; the first decides.", "ndcg@10,map")
 @flag("--tune-l2", help="Choose l2 by validation.")
-@option("--l2-path", metavar="L2,L2,…", help="Values of l2 to choose from.")
+@option("--l2-path", type=Numbers(), metavar="L2,L2,…", help="Values of l2 to choose from.")
 @Clicks.takes
 @Source.takes
 @Cluster.takes
@@ -67,7 +68,7 @@ def train(
     validation: str | None,
     metrics: Any,
     tune_l2: bool,
-    l2_path: str | None,
+    l2_path: list[float] | None,
     clicks: Clicks,
     source: Source,
     cluster: Cluster,
@@ -85,7 +86,6 @@ def train(
         raise click.BadParameter("--patience needs a --validation set.")
     if [*data, validation, clicks.log].count("-") > 1:
         raise click.BadParameter("standard input (-) can be used for one file only.")
-    strengths = None if l2_path is None else _numbers(l2_path)
     clicks.check(data)
     cluster.check(data, cache=source.cache)
     if has_clicks and cluster.option:
@@ -105,7 +105,7 @@ def train(
     wanted = measures.parse_measures(metrics)
     has_own_path = name in CHOOSE_L2_IN_FIT
     if is_tuned and has_own_path:
-        params["l2"] = "grid" if strengths is None else strengths
+        params["l2"] = "grid" if l2_path is None else l2_path
     estimator = _build(name, params, is_tuned=is_tuned)
     note_of_loss = take_linear_loss(estimator, name, has_loss="loss" in params) if has_clicks else None
     if cluster.option and not getattr(estimator, "takes_parts", False):
@@ -129,7 +129,7 @@ def train(
             if not quiet:
                 output.note("\n".join(filter(None, [f"{labels.diagnosis}\n", note_of_loss])))
         job = _Job(name, estimator, queries, held_back, wanted, model, client, labels)
-        _train(job, strengths, start, is_path=is_tuned and not has_own_path, as_json=as_json, quiet=quiet)
+        _train(job, l2_path, start, is_path=is_tuned and not has_own_path, as_json=as_json, quiet=quiet)
 
 
 class _Job(NamedTuple):
@@ -192,16 +192,6 @@ def _with_settings(params: dict[str, Any], words: list[str]) -> dict[str, Any]:
             raise click.BadParameter(f"--set {name} and --{option} are the same parameter; give one of them.")
         answer[name] = value
     return answer
-
-
-def _numbers(text: str) -> list[float]:
-    try:
-        numbers = [float(part) for part in text.split(",")]
-    except ValueError:
-        numbers = []
-    if not numbers or not all(0 <= number < float("inf") for number in numbers):
-        raise click.BadParameter(f"--l2-path {text}: write numbers of at least 0, such as 1,0.1,0.01.")
-    return numbers
 
 
 def _build(name: str, params: dict[str, Any], *, is_tuned: bool) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -98,8 +97,8 @@ def tune(
     contestant = _contestant(ranker, grid, settings, preparation)
     metric = metrics if isinstance(metrics, str) else ",".join(metrics)
     n_candidates = _check_search(contestant, metric, convention, method, n_trials, seed)
-    if model is not None:
-        _check_can_be_saved(contestant)
+    if model is not None and not hasattr(contestant.estimator, "save"):
+        raise click.BadParameter(f"--model: plackett cannot save models of {contestant.name}. Leave it out.")
 
     queries, held_back, note = inputs.load_sets(data, validation, source)
     if note is not None and not quiet:
@@ -149,49 +148,20 @@ def _contestant(name: str, grid: list[str], settings: list[str], preparation: Pr
     return Contestant(named.name, estimator, chosen)
 
 
-def _check_search(
-    contestant: Contestant, metric: str, convention: str, method: str, trials: int | None, seed: int
-) -> int:
+def _check_search(contestant: Contestant, metric: str, convention: str, *search: Any) -> int:
     """Return the largest number of candidates; raise for wrong options before any data are read."""
     from plackett.cli.shared import measures, parameters
-    from plackett.evaluation.select.search import FixedCandidates, search_candidates
-    from plackett.metrics.conventions import get_convention
+    from plackett.evaluation.select.search import search_candidates
     from plackett.metrics.measure import Measure
 
     if len(measures.parse_measures(metric)) > 1:
         raise click.BadParameter(f"--metrics {metric}: give one measure.")
+    measures.check_convention(convention)
     with parameters.usage_errors():
-        get_convention(convention)
-        measure = Measure.parse(metric)
-        found = search_candidates(contestant.estimator, contestant.grid, method, trials, measure, seed)
-    if isinstance(found, FixedCandidates):
-        _check_candidates(contestant.estimator, found)
-    return len(found)
-
-
-def _check_candidates(estimator: Any, candidates: Iterable[dict[str, Any]]) -> None:
-    """Raise if no candidate has valid values. A single invalid one is shown as failed beside the others."""
-    from plackett.cli.shared.parameters import check_values, usage_errors
-    from plackett.evaluation.select.grids import with_params
-
-    if not hasattr(estimator, "check_parameters"):
-        return
-    first: Exception | None = None
-    for candidate in candidates:
-        try:
-            check_values(with_params(estimator, candidate))
-        except (TypeError, ValueError) as error:
-            first = first or error
-        else:
-            return
-    with usage_errors():
-        if first is not None:
-            raise first
-
-
-def _check_can_be_saved(contestant: Contestant) -> None:
-    if not hasattr(contestant.estimator, "save"):
-        raise click.BadParameter(f"--model: plackett cannot save models of {contestant.name}. Leave it out.")
+        method, n_trials, seed = search
+        return len(
+            search_candidates(contestant.estimator, contestant.grid, method, n_trials, Measure.parse(metric), seed)
+        )
 
 
 # --- The search -------------------------------------------------------------------------------------------------------

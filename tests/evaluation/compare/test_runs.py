@@ -135,7 +135,7 @@ def test_errors_say_what_to_do(qrels, runs, message):
 def test_one_run_without_a_name_is_an_error():
     with pytest.raises(TypeError, match=r'One run alone also needs a name: \{"name": run\}'):
         pk.compare_runs(QRELS, BM25)
-    with pytest.raises(ValueError, match="baseline='c' is not among the runs a, b"):
+    with pytest.raises(ValueError, match="baseline='c'; it is not among the runs a, b"):
         pk.compare_runs(QRELS, {"a": BM25, "b": DENSE}, baseline="c")
 
 

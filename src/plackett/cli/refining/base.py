@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from plackett.data.queries import Queries
     from plackett.storage.opening import Stream
 
-WORDS_OF_RUN = 6
-
 
 def read_base(base: str, data: list[str], source: Source) -> tuple[Queries, Any]:
     """Load the data, and the base as a column or as scores in the order of ``queries.X``.
@@ -32,7 +30,7 @@ def read_base(base: str, data: list[str], source: Source) -> tuple[Queries, Any]
 
 def read_ranking(base: str, queries: Queries, name: str, option: str = "--base") -> tuple[Queries, Any]:
     """Return a ranking of the queries as a column or as scores, and the queries as in ``read_base``."""
-    from plackett.cli.shared import models
+    from plackett.cli.shared import inputs, models
     from plackett.storage.opening import rereadable
 
     column = _column(base, queries, name, option)
@@ -45,7 +43,7 @@ def read_ranking(base: str, queries: Queries, name: str, option: str = "--base")
     source = rereadable(base)
     if models.is_model(source):
         return _scored_by_model(source, queries, name)
-    if _n_words(source) == WORDS_OF_RUN:
+    if inputs.is_run(source):
         from plackett.data.trec.files import read_trec_run
         from plackett.rankers.refinement.base_score import as_base_score
 
@@ -88,11 +86,3 @@ def _scored_by_model(source: str | Stream, queries: Queries, name: str) -> tuple
     ranker = models.load_ranker(source)
     queries = models.for_model(queries, ranker, name, name_of(source))
     return queries, ranker.predict(queries)
-
-
-def _n_words(source: str | Stream) -> int:
-    """Return the number of words in the first non-blank line."""
-    from plackett.storage.opening import open_to_examine
-
-    with open_to_examine(source) as file:
-        return next((len(line.split()) for line in file if line.strip()), 0)

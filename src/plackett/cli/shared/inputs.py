@@ -124,15 +124,12 @@ def is_known_name(name: str) -> bool:
     return name in datasets.names()
 
 
-def is_run(path: str) -> bool:
-    """Whether a file is a TREC run, judged by its first line."""
-    return os.path.isfile(path) and _n_words(path) == WORDS_OF_RUN
-
-
-def _n_words(source: str | Stream) -> int:
-    """Return the number of words in the first non-blank line."""
+def is_run(source: str | Stream) -> bool:
+    """Whether a file is a TREC run, judged by its first non-blank line."""
+    if not isinstance(source, Stream) and not os.path.isfile(source):
+        return False
     with open_to_examine(source) as file:
-        return next((len(line.split()) for line in file if line.strip()), 0)
+        return next((len(line.split()) for line in file if line.strip()), 0) == WORDS_OF_RUN
 
 
 def is_letor(source: str | Stream) -> bool:

@@ -54,6 +54,19 @@ option = functools.partial(click.option, cls=Option)
 argument = functools.partial(click.argument, cls=Argument)
 
 
+class Numbers(click.ParamType):
+    """Numbers with commas between them."""
+
+    name = "numbers"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> list[float]:
+        """Return the numbers."""
+        try:
+            return [float(part) for part in value.split(",")]
+        except ValueError:
+            return self.fail(f"{value!r}: expected numbers separated by commas, such as 1,0.1,0.01.", param, ctx)
+
+
 class Number(click.FloatRange):
     """A number in a range; NaN is in none."""
 

@@ -32,6 +32,7 @@ from plackett.evaluation.reference_scores import (
     random_values,
 )
 from plackett.evaluation.store.keys import versions_of
+from plackett.exceptions import ParameterError
 from plackett.metrics.conventions import Convention
 from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
@@ -147,7 +148,7 @@ def compare(
     if baseline is None:
         baseline = names[0]
     if baseline != BEST and baseline not in names:
-        raise ValueError(f"baseline={baseline!r} is not among the contestants {', '.join(names)}.")
+        raise ParameterError("baseline", baseline, f"it is not among the contestants {', '.join(names)}.")
     shares = check_shares(learning_curve)
     is_explained = explain is not False
     named = [] if isinstance(explain, bool) else list(explain)

@@ -22,6 +22,7 @@ from plackett.evaluation.compare.insight import Insight
 from plackett.evaluation.evaluate import Evaluation, evaluate, find_metric
 from plackett.evaluation.reference_scores import BEST_FEATURE
 from plackett.evaluation.significance import Difference, corrected, differences
+from plackett.exceptions import ParameterError
 from plackett.metrics.judged_lists import mean_of_counted
 from plackett.metrics.measure import Measure
 from plackett.validation import count_of
@@ -212,7 +213,9 @@ class Comparison:
                 note = f"the baseline {self.baseline} failed; {first or f'no other {self.kind}'} takes its place"
                 self.notes = [*self.notes, note]
             elif self.baseline:
-                raise ValueError(f"baseline={self.baseline!r} is not among the contestants {', '.join(self.tables)}.")
+                raise ParameterError(
+                    "baseline", self.baseline, f"it is not among the contestants {', '.join(self.tables)}."
+                )
             self.baseline = first
 
     def __len__(self) -> int:

@@ -25,6 +25,7 @@ from plackett.evaluation.evaluate import (
     parse_metrics,
 )
 from plackett.evaluation.reference_scores import RANDOM_ORDER, notes_on_sampling, random_values
+from plackett.exceptions import ParameterError
 from plackett.metrics.conventions import Convention, get_convention
 from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
@@ -115,7 +116,7 @@ def compare_runs(
         judged = as_qrels(qrels, subtopics=any(one.kind.needs_subtopics for one in measures))
         queries, tables, scores, notes = _of_runs(judged, _as_runs(runs), metrics, rules, complete)
     if baseline not in (None, BEST) and baseline not in tables:
-        raise ValueError(f"baseline={baseline!r} is not among the runs {', '.join(tables)}.")
+        raise ParameterError("baseline", baseline, f"it is not among the runs {', '.join(tables)}.")
     return Comparison(
         metrics=names,
         measures=dict(zip(names, measures, strict=True)),
