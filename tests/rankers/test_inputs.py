@@ -240,7 +240,7 @@ def test_a_column_that_holds_no_numbers_is_named():
 @pytest.mark.parametrize("make", [pk.LinearRanker, pk.PRank, pk.FeatureRank, pk.TreeRanker, pk.QueryDependentRanker])
 def test_arguments_of_other_packages_get_the_line_to_type(make):
     lines = {
-        "sizes": (lambda: make().fit(X, Y, group=6 * [5]), r"fit\(X, y, qid=np\.repeat\(np\.arange\(.*, group\)\)"),
+        "sizes": (lambda: make().fit(X, Y, group=6 * [5]), r"fit\(X, y, qid=np\.repeat\(np\.arange\(.*, sizes\)\)"),
         "ids as group": (lambda: make().fit(X, Y, group=QID), r"fit\(X, y, qid=group\)"),
         "ids": (lambda: make().fit(X, Y, group_id=QID), r"fit\(X, y, qid=group_id\)"),
         "by place": (lambda: make().fit(X, Y, QID), r"fit\(X, y, qid=qid\)"),
@@ -255,15 +255,11 @@ def test_arguments_of_other_packages_get_the_line_to_type(make):
 @pytest.mark.parametrize(
     ("X", "words"),
     [
-        (
-            "lists",
-            r"X is the path 'lists', but AdaRank needs all rows in one place. Read the files first.*read_parquet",
-        ),
-        (Path("lists.txt"), r"X is the path 'lists.txt'"),
-        (["a.txt", "b.txt"], r"X is a list of 2 items, the first of which is the path 'a.txt'"),
-        ([DATA[:5], DATA[5:]], r"the first of which is a Queries, .* Join them: Queries.concat\(X\)"),
-        (SimpleNamespace(__dask_graph__=None), r"X is a Dask SimpleNamespace, .* Compute it first"),
-        ([], "X is an empty list; AdaRank needs rows of features"),
+        ("lists", "X is a str, but AdaRank needs all rows in one place: read_parquet"),
+        (Path("lists.txt"), "X is a PosixPath"),
+        (["a.txt", "b.txt"], "X is a list of str"),
+        ([DATA[:5], DATA[5:]], "X is a list of Queries, .*Queries.concat"),
+        (SimpleNamespace(__dask_graph__=None), "X is a SimpleNamespace, .*compute"),
         (pk.Queries(DATA.X, None, DATA.qid), "X is a Queries without labels, which AdaRank needs"),
     ],
 )
@@ -276,10 +272,8 @@ def test_inputs_that_are_not_loaded_are_rejected_with_advice(X, words):
 def test_scores_and_labels_are_asked_for_with_rows_too():
     ranker = pk.LinearRanker(max_iter=2, tol=1.0).fit(DATA)
     for method in (ranker.predict, ranker.score, ranker.explain):
-        with pytest.raises(ValueError, match=r"X is the path 'lists', but LinearRanker needs all rows .* Queries\.$"):
+        with pytest.raises(ValueError, match="X is a str, but LinearRanker needs all rows in one place"):
             method("lists")
-    with pytest.raises(ValueError, match="X is an empty list; LinearRanker needs rows"):
-        ranker.fit([])
 
 
 def test_series_in_another_order_than_the_frame_are_errors():

@@ -41,11 +41,6 @@ from plackett.validation import (
 
 NAMES_DIFFER = "X (does not have valid|has) feature names"  # as scikit-learn warns
 CHECKED = ("fit", "predict", "rank", "score", "explain")
-_READ = (
-    "Read the files first, with read_parquet or read_letor (cache=True where they may be larger than memory), and pass "
-    "the Queries."
-)
-_IN_PARTS = " Only LinearRanker fits {what} part by part."
 _OTHER_NAMES = ("group", "groups", "group_id", "query_id")  # of LightGBM, XGBoost, CatBoost and scikit-learn
 
 
@@ -115,7 +110,7 @@ class QueryInputs(BaseEstimator):
                     f"X is a Queries without labels, which {type(self).__name__} needs: Queries(X, y, qid)."
                 )
         else:
-            check_is_loaded(X, type(self).__name__, is_fit=reset)
+            check_is_loaded(X, type(self).__name__)
             check_not_masked(X, "X")
             for name, values in (("y", y), ("qid", qid)):
                 check_index(values, name, X)
@@ -282,13 +277,13 @@ def _with_advice(method: FunctionType) -> Any:
     @functools.wraps(method)
     def checked(self: Any, *args: Any, **given: Any) -> Any:
         if len(args) > len(by_place) and "qid" in known:
-            raise TypeError(
-                f"{name} takes {' and '.join(by_place)} by position and all else by name; for query ids: {call}qid)."
-            )
+            raise TypeError(f"{name} takes all but {' and '.join(by_place)} by name; for query ids: {call}qid).")
         for other in _OTHER_NAMES:
             if other in given and other not in known:
-                X = args[0] if args else given.get("X")
-                raise TypeError(f"{name} has no argument {other!r}. {_advice(call, other, given[other], X)}")
+                raise TypeError(
+                    f"{name} has no argument {other!r}. It takes one query id per row: {call}{other}). For sizes of "
+                    f"queries: {call}np.repeat(np.arange(len(sizes)), sizes))."
+                )
         X = args[0] if args else given.get("X")
         if len(args) <= len(by_place) and (is_frame(X) or not known.issuperset(given)):
             return method(self, **by_names(X, given | dict(zip(by_place, args, strict=False))))
@@ -297,34 +292,13 @@ def _with_advice(method: FunctionType) -> Any:
     return checked
 
 
-def _advice(call: str, name: str, values: Any, X: Any) -> str:
-    if name != "group" or _length(values) == _length(X):
-        return f"Query ids are named qid: {call}{name})."
-    ids = f"np.repeat(np.arange(len({name})), {name})"
-    return f"It takes one query id per row, not the sizes of the queries: {call}{ids})."
-
-
-def _length(values: Any) -> int | None:
-    shape = getattr(values, "shape", None)
-    if shape is not None:
-        return shape[0] if len(shape) else None
-    return len(values) if hasattr(values, "__len__") else None
-
-
-def check_is_loaded(X: Any, ranker: str, *, is_fit: bool) -> None:
-    """Reject paths, lists of ``Queries`` and Dask collections as X, with advice; Dask is not imported."""
+def check_is_loaded(X: Any, ranker: str) -> None:
+    """Reject paths, lists of ``Queries`` and Dask collections as X; Dask is not imported."""
     first = X[0] if isinstance(X, (list, tuple)) and X else X
-    if isinstance(first, (str, os.PathLike)):
-        came, remedy, in_parts = f"the path {os.fspath(first)!r}", _READ, "files"
-    elif isinstance(first, Queries) and first is not X:
-        came, remedy, in_parts = "a Queries", "Join them: Queries.concat(X).", "a list of them"
-    elif hasattr(first, "__dask_graph__") or type(first).__module__.partition(".")[0] == "distributed":
-        came, remedy, in_parts = f"a Dask {type(first).__name__}", "Compute it first.", "Dask collections"
-    elif first is X and isinstance(X, (list, tuple)):
-        raise ValueError(f"X is an empty {type(X).__name__}; {ranker} needs rows of features.")
-    else:
-        return
-    if first is not X:
-        came = f"a {type(X).__name__} of {count_of(len(X), 'item')}, the first of which is {came}"
-    hint = _IN_PARTS.format(what=in_parts) if is_fit else ""
-    raise ValueError(f"X is {came}, but {ranker} needs all rows in one place. {remedy}{hint}")
+    is_distributed = hasattr(first, "__dask_graph__") or type(first).__module__.partition(".")[0] == "distributed"
+    if is_distributed or isinstance(first, (str, os.PathLike, Queries)):
+        raise ValueError(
+            f"X is a {type(X).__name__}{'' if first is X else f' of {type(first).__name__}'}, but {ranker} needs all "
+            "rows in one place: read_parquet or read_letor for files, Queries.concat for parts, compute() for Dask. "
+            "Only LinearRanker fits part by part."
+        )
