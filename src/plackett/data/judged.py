@@ -60,10 +60,6 @@ def as_judged(data: Any, **columns: Unpack[Columns]) -> Queries:
         ``qid``, ``label``, ``docid``, ``features``, ``drop``, ``categorical`` and ``long`` of ``from_frame``, and
         ``sql`` of ``read_table``; for features in an array, ``qid``, ``label`` and ``docid`` are arrays.
 
-    Returns
-    -------
-    Queries
-
     Examples
     --------
     >>> from plackett.data.judged import as_judged
@@ -146,10 +142,6 @@ def as_qrels(judgements: Any, *, subtopics: bool = False) -> Qrels:
     subtopics : bool, default=False
         As for ``read_qrels``, of a file.
 
-    Returns
-    -------
-    Qrels
-
     Examples
     --------
     >>> from plackett.data.judged import as_qrels
@@ -178,10 +170,6 @@ def as_run(run: Any, name: str = "scores") -> Run:
         file may be CSV, TSV, Parquet, Arrow, JSON or a TREC run.
     name : str, default="scores"
         In messages, and the tag of a dict.
-
-    Returns
-    -------
-    Run
 
     Examples
     --------

@@ -85,10 +85,6 @@ def read(source: str | os.PathLike | IO, format: str | None = None) -> Judgement
     format : {"json", "qrels", "letor", "csv"}, default=None
         None detects it from the first line.
 
-    Returns
-    -------
-    JudgementFile
-
     Raises
     ------
     DataFormatError, ValueError

@@ -579,10 +579,6 @@ class Queries:
         relevant_from : float, default=1.0
             Smallest label that counts as relevant.
         with_findings : bool, default=True
-
-        Returns
-        -------
-        Description
         """
         return describe(self, relevant_from=relevant_from, with_findings=with_findings)
 
@@ -591,10 +587,6 @@ class Queries:
 
         The last column is the share of pairs of documents with different labels that the column alone orders correctly,
         ascending or descending, on at most 500 queries; 0.5 is chance.
-
-        Returns
-        -------
-        Table
         """
         return columns_table(self)
 

@@ -94,10 +94,6 @@ def read_queries(paths: Any, **options: Any) -> Queries:
     **options
         Arguments of ``read_letor`` or ``read_parquet``.
 
-    Returns
-    -------
-    Queries
-
     Examples
     --------
     >>> from plackett.data.sources import read_queries

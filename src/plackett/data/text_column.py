@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -72,11 +73,15 @@ class TextColumn:
         """Return the bytes of one text."""
         return self.buffer[self.bounds[place] : self.bounds[place + 1]].tobytes()
 
+    def tolist(self) -> list[str]:
+        bounds = self.bounds.tolist()
+        return [self.buffer[a:b].tobytes().decode("utf-8", "surrogateescape") for a, b in pairwise(bounds)]
+
     def __iter__(self) -> Iterator[str]:
-        return (self[place] for place in range(len(self)))
+        return iter(self.tolist())
 
     def __array__(self, dtype=None, copy=None) -> np.ndarray:
-        texts = np.array(list(self), dtype=str) if len(self) else np.zeros(0, dtype="U1")
+        texts = np.array(self.tolist(), dtype=str) if len(self) else np.zeros(0, dtype="U1")
         return texts if dtype is None else texts.astype(dtype)
 
     def __eq__(self, other: object) -> bool:

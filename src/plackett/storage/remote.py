@@ -50,9 +50,10 @@ def local_files(reader: Callable[_Arguments, _Result]) -> Callable[_Arguments, _
     @functools.wraps(reader)
     def wrapped(*args: Any, **given: Any) -> Any:
         copies: dict[str, str] = {}
-        named = {name: value if name == "cache" else _local(value, copies) for name, value in given.items()}
+        for name, value in given.items():
+            given[name] = value if name == "cache" else _local(value, copies)
         try:
-            return reader(*(_local(value, copies) for value in args), **named)
+            return reader(*[_local(value, copies) for value in args], **given)
         except ValueError as error:  # names the copy
             for copy, url in copies.items():
                 error.args = tuple(str(part).replace(copy, url) for part in error.args)

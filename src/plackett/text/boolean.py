@@ -344,10 +344,6 @@ def search_boolean(
     query : str or Node
         As for ``TextIndex.match``.
     k, ranker, field : as for ``TextIndex.search``
-
-    Returns
-    -------
-    BooleanHits
     """
     node = parse_boolean(query) if isinstance(query, str) else query
     places = index.match(node, field)

@@ -54,10 +54,6 @@ def build_index(
     progress : callable, default=None
         Called after each text with the number of analysed texts and the total number.
 
-    Returns
-    -------
-    TextIndex
-
     Examples
     --------
     >>> from plackett.text import build_index

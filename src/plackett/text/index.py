@@ -215,10 +215,6 @@ class TextIndex:
             None means the last field, which is the body if there is one.
         width : int, default=160
             Maximum number of characters, without the dots that mark omissions.
-
-        Returns
-        -------
-        str
         """
         wanted = set(self.analyser(query) if isinstance(query, str) else query)
         field = field or ("body" if "body" in self.fields else self.fields[-1])
@@ -283,10 +279,6 @@ class TextIndex:
         k, ranker, field : as for ``search``
         tag : str, default=None
             Name of the run; None means that of the ranker.
-
-        Returns
-        -------
-        Run
         """
         return search.run(self, queries, k, ranker, field, tag)
 
@@ -365,10 +357,6 @@ def open_index(folder: str | os.PathLike, *, verify: bool = True) -> TextIndex:
     folder : path
     verify : bool, default=True
         Compare every byte with its checksum. False opens a large, trusted index faster.
-
-    Returns
-    -------
-    TextIndex
 
     Examples
     --------

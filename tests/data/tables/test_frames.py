@@ -14,7 +14,7 @@ import pytest
 from scipy import sparse
 
 from plackett.data.queries import Queries
-from plackett.data.tables.frames import from_frame, to_frame
+from plackett.data.tables.frames import from_frame
 from plackett.exceptions import DataWarning
 
 COLUMNS = {
@@ -32,6 +32,8 @@ MAKE = {
     "pyarrow": pa.table,
 }
 BACKENDS = ["pandas", "polars", "pyarrow"]
+
+to_frame = Queries.to_frame
 
 
 @pytest.fixture(params=MAKE.values(), ids=MAKE.keys())

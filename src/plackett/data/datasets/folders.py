@@ -32,10 +32,6 @@ def load_folds(
     version : str, default=None
         The version of a set that has several, as for ``load``.
 
-    Returns
-    -------
-    list of Fold
-
     Examples
     --------
     >>> from plackett import datasets

@@ -85,10 +85,6 @@ class Fold(NamedTuple):
 def names() -> list[str]:
     """Return the names of the known data sets.
 
-    Returns
-    -------
-    list of str
-
     Examples
     --------
     >>> from plackett import datasets
@@ -107,10 +103,6 @@ def info(name: str, *, version: str | None = None) -> DatasetInfo:
         One of `names`.
     version : str, default=None
         One of the set's ``versions``; None means the first of them.
-
-    Returns
-    -------
-    DatasetInfo
 
     Examples
     --------
@@ -223,10 +215,6 @@ def locate(name: str, folder: str | PathLike | None = None, *, version: str | No
     name : str
     folder, version
         As for `load`.
-
-    Returns
-    -------
-    list of Path
 
     Examples
     --------

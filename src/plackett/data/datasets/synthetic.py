@@ -266,10 +266,6 @@ def make_query_dependent(
         and 4.
     random_state : int, Generator or None, default=0
 
-    Returns
-    -------
-    QueryDependentData
-
     Examples
     --------
     >>> from plackett import datasets

@@ -157,10 +157,6 @@ def read_smart(name: str, folder: str | PathLike, *, minus_one: float | None = 4
         the cosine of tf-idf vectors their median rank is 2, against 11, 22, 32 and 62 for the codes 1 to 4. They
         therefore count as complete answers.
 
-    Returns
-    -------
-    TextCollection
-
     Examples
     --------
     >>> from plackett.data.documents.collections import read_smart

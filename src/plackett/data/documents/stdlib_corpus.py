@@ -82,10 +82,6 @@ def read_stdlib(*, n_queries: int = 200, n_words: int = 4, seed: int = 0) -> Tex
     seed : int, default=0
         Seed of the random draws.
 
-    Returns
-    -------
-    TextCollection
-
     Examples
     --------
     >>> from plackett import datasets

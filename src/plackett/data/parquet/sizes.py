@@ -101,7 +101,11 @@ def _read_struct(content: Any, place: int) -> tuple[dict[int, Any], int]:
                 return values, place
             values, field, n_left, kind = outer.pop()
         elif kind in _NUMBERS or kind == _TEXT:
-            number, place = (content[place], place + 1) if content[place] < 128 else _number(content, place)
+            number = shift = 0
+            while shift < 70 and content[place] > 127:
+                number |= (content[place] & 127) << shift
+                place, shift = place + 1, shift + 7
+            number, place = number | content[place] << shift, place + 1
             values[field] = (number >> 1) ^ -(number & 1)
             if kind == _TEXT:
                 values[field], place = content[place : place + number], place + number

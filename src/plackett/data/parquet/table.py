@@ -39,6 +39,7 @@ class ParquetTable:
     ):
         self.name = files[0] + (f" and {len(files) - 1} more" if len(files) > 1 else "")
         self._row_groups, self.parts, self.n_rows = row_groups, [], 0
+        self._n_rows_of: dict[str, int] = {}
         self._selected: list[str] = []
         self._checked: dict[str, set[str]] = defaultdict(set)  # columns of each file whose pages were checked
         self._folders: dict[str, dict[str, Any]] = {}  # values of columns that are in the names of folders, by path
@@ -47,7 +48,8 @@ class ParquetTable:
                 schema = file.schema_arrow
                 if not self.parts:
                     self._folders = _folders(files, [name for name in named if name and name not in schema.names])
-                self.n_rows += _count_rows(path, file, row_groups)
+                self._n_rows_of[path] = _count_rows(path, file, row_groups)
+                self.n_rows += self._n_rows_of[path]
             for name, values in self._folders.items():
                 schema = schema.append(_field(name, values[path])) if path in values else schema
             self.parts.append(Part(path, schema))
@@ -70,12 +72,12 @@ class ParquetTable:
             with opened(path, {*names, *self._selected} - self._checked[path], self._row_groups) as file:
                 self._checked[path].update(names, self._selected)
                 first, last = (0, file.num_row_groups) if self._row_groups is None else self._row_groups
-                expected = _count_rows(path, file, self._row_groups)
-                row = start = _count_rows(path, file, (0, first))
+                expected = self._n_rows_of[path]
+                row = start = _count_rows(path, file, (0, first)) if first else 0
                 groups = list(range(first, last))
                 for batch in file.iter_batches(n_rows, row_groups=groups, columns=names):
                     if batch.num_rows:
-                        yield part, row, _with(batch, constant)
+                        yield part, row, _with(batch, constant) if constant else batch
                     row += batch.num_rows
             if row - start != expected:
                 raise DataFormatError(path, None, f"the file declares {expected:,} rows but has {row - start:,}.")
@@ -111,7 +113,8 @@ def opened(path: str, columns: Collection[str] = (), row_groups: tuple[int, int]
 @contextmanager
 def _naming(path: str) -> Iterator[None]:
     """Turn errors of pyarrow into a DataFormatError that names the file."""
-    arrow = import_optional("pyarrow", extra="tables", needed_for="Reading Parquet")
+    import pyarrow as arrow
+
     try:
         yield
     except DataFormatError:

@@ -402,10 +402,6 @@ def missing_in_words(queries: Queries, besides: Any = ()) -> str | None:
         Grouped rows; ``row_order`` is that of the input.
     besides : collection of int, default=()
         Columns to ignore.
-
-    Returns
-    -------
-    str or None
     """
     counts = ColumnStatistics.of(queries).n_missing
     counts[list(besides)] = 0

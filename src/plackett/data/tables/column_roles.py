@@ -22,6 +22,7 @@ NAMES_EXAMINED = 1000
 FEWEST_IDS = 10  # fewer rows are not conclusive
 ROWS_EXAMINED = 1 << 16
 COLUMNS_LISTED = 12
+GENERATED = ("column ", "feature ")  # names of columns without one begin so
 EPOCHS = [(1e9 * unit, 4.2e9 * unit) for unit in (1, 1e3, 1e6, 1e9)]  # seconds to nanoseconds, in 2001 to 2103
 
 
@@ -43,8 +44,8 @@ def check_feature_names(names: Sequence[str], columns: Container[str], option: s
 
 def names_and_first_index(names: list[str]) -> tuple[list[str] | None, int | None]:
     """Return the names of columns and None; for names that ``to_frame`` generated, None and the first number."""
-    for first_index in (None, 0, 1):
-        if names and names == feature_labels(len(names), None, first_index):
+    for first_index in (None, 0, 1) if names and names[0].startswith(GENERATED) else ():
+        if names == feature_labels(len(names), None, first_index):
             return None, first_index
     return names, None
 

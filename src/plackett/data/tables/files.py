@@ -56,10 +56,6 @@ def read_table(
         The query whose rows are read from an SQLite database (``.db``, ``.sqlite``, ``.sqlite3``); None takes its only
         table. For other databases, pass a frame to ``from_frame``: ``pandas.read_sql(query, connection)``.
 
-    Returns
-    -------
-    Queries
-
     Examples
     --------
     >>> from plackett import read_table

@@ -113,8 +113,12 @@ class JudgedRows:
             self._check_types(part, kinds)
         coded = [name for name in self.features if kinds[f"feature {name}"] == "text" or name in self._categorical]
         self.dtype = np.dtype(np.float32 if kinds["numbers"] == "float32" else np.float64)
-        named = [self.label, self.qid, self.docid, self._comment]
-        table.select(list(dict.fromkeys([name for name in named if name is not None] + self.features)))
+        named = [name for name in (self.label, self.qid, self.docid, self._comment) if name is not None]
+        self._columns = list(dict.fromkeys(named + self.features))
+        bytes_of_row = max(1, len(self.features) * self.dtype.itemsize)
+        self._rows_at_once = min(MAX_ROWS, max(MIN_ROWS, BATCH_BYTES // bytes_of_row))
+        self._only_batch: tuple[Part, int, Any] | None = None
+        table.select(self._columns)
         self.n_rows = table.n_rows  # of a lazy frame they are known now
         self.id_kind = self._kind_of_ids(self.qid, kinds["query ids"])
         self._docid_kind = self._kind_of_ids(self.docid, kinds.get("document ids", ""))
@@ -159,7 +163,8 @@ class JudgedRows:
         named = [name for name in (self.label, self.qid, self.docid) if name is not None]
         _check_present(part, named + self.features, label=self.label)
         known = {*self.features, *self._ids, *self._times, *self._unnamed}
-        more = [name for name in self._others(part) if name not in known] if self.is_default else []
+        is_compared = self.is_default and part is not self.table.parts[0]
+        more = [name for name in self._others(part) if name not in known] if is_compared else []
         if more:
             raise ValueError(
                 f"{part.path} has a column {min(more)!r} that {self.table.parts[0].path} does not have. "
@@ -169,7 +174,8 @@ class JudgedRows:
     def _check_types(self, part: Part, kinds: dict[str, str]) -> None:
         """Check the types of a part; ``kinds`` holds those of the parts before it."""
         field, first = part.schema.field, self.table.parts[0].path
-        other = [name for name in self.features if kind_of(field(name).type) in ("other", "time")]
+        types = {name: kind_of(field(name).type) for name in self.features}
+        other = [name for name, kind in types.items() if kind in ("other", "time")]
         if other:
             listed = ", ".join(f"{name!r} ({in_words(field(name))})" for name in other[:COLUMNS_LISTED])
             more = f" and {len(other) - COLUMNS_LISTED} more" if len(other) > COLUMNS_LISTED else ""
@@ -197,10 +203,10 @@ class JudgedRows:
                     f"{'text' if kinds[role] == 'text' else 'whole numbers'}. All ids must have one type."
                 )
         for name in self.features:
-            kind = "text" if kind_of(field(name).type) == "text" else "number"
+            kind = "text" if types[name] == "text" else "number"
             if kinds.setdefault(f"feature {name}", kind) != kind:
                 raise ValueError(f"{part.prefix}column {name!r} is {in_words(field(name))}, but in {first} it is not.")
-        numbers = {kind_of(field(name).type) for name in self.features if name not in self._categorical} - {"text"}
+        numbers = {kind for name, kind in types.items() if name not in self._categorical} - {"text"}
         is_float32 = numbers == {"float32"} and kinds.get("numbers", "float32") == "float32"
         kinds["numbers"] = "float32" if is_float32 else "number"
 
@@ -227,10 +233,8 @@ class JudgedRows:
 
     def batches(self) -> Iterator[Batch]:
         """Yield all rows, in order."""
-        named = [name for name in (self.label, self.qid, self.docid, self._comment) if name is not None]
-        width = max(1, len(self.features) * self.dtype.itemsize)
-        n_rows = min(MAX_ROWS, max(MIN_ROWS, BATCH_BYTES // width))
-        for part, row, batch in self.table.batches(named + self.features, n_rows):
+        only = self._only_batch
+        for part, row, batch in self.table.batches(self._columns, self._rows_at_once) if only is None else [only]:
             yield self._as_batch(part, row, dict(zip(batch.schema.names, batch.columns, strict=True)), batch.num_rows)
 
     def _as_batch(self, part: Part, row: int, columns: dict[str, Any], n_rows: int) -> Batch:
@@ -247,8 +251,9 @@ class JudgedRows:
         ids, lengths = self._runs(part, row, columns[self.qid])
         docid = None
         if self.docid is not None:
-            names = ids_of(columns[self.docid], self.docid, part.prefix, row)
-            docid = names_of(names, self._docid_kind, self.docid, part.prefix)
+            where = part.prefix
+            names = ids_of(columns[self.docid], self.docid, where, row)
+            docid = names_of(names, self._docid_kind, self.docid, where)
         comments = None if self._comment is None else columns[self._comment].to_pylist()
         return Batch(X, labels, ids, lengths, docid, comments)
 
@@ -258,13 +263,16 @@ class JudgedRows:
             yield self._runs(part, row, batch.column(0))
 
     def _runs(self, part: Part, row: int, column: Any) -> tuple[np.ndarray | list, np.ndarray]:
-        return runs_of(ids_of(column, self.qid, part.prefix, row), self.id_kind, self.qid, part.prefix)
+        where = part.prefix
+        return runs_of(ids_of(column, self.qid, where, row), self.id_kind, self.qid, where)
 
     def warn_of_columns(self) -> None:
         """Warn about columns that resemble ids, times or texts in the first rows, and about those left out."""
         if not self.is_default:
             return
-        first = next(self.table.batches(self.features, ROWS_EXAMINED), None) if self.features else None
+        first = next(self.table.batches(self._columns, ROWS_EXAMINED), None) if self.features else None
+        if first is not None and first[2].num_rows == self.n_rows <= self._rows_at_once:
+            self._only_batch = first
         suspects = {}
         for name in self.features if first is not None else ():
             field, column = first[2].schema.field(name), first[2].column(first[2].schema.get_field_index(name))
@@ -316,7 +324,7 @@ class JudgedRows:
             y,
             groups.ids,
             groups.indptr,
-            docid=as_str_array(list(docid)) if isinstance(docid, TextColumn) else docid,
+            docid=as_str_array(docid.tolist()) if isinstance(docid, TextColumn) else docid,
             comments=None if self._comment is None else comments,
             feature_names=self.feature_names,
             first_index=self.first_index,
@@ -337,6 +345,8 @@ def joined(parts: list) -> np.ndarray | TextColumn | None:
     """Concatenate the document names of several batches; None without names."""
     if not parts or parts[0] is None:
         return None
+    if len(parts) == 1 and not isinstance(parts[0], list):
+        return parts[0]
     if isinstance(parts[0], list):
         return as_objects([name for part in parts for name in part])
     return TextColumn.concat(parts) if isinstance(parts[0], TextColumn) else np.concatenate(parts)

@@ -95,10 +95,6 @@ def read_parts(path: str | os.PathLike | IO[bytes]) -> Part:
     Parameters
     ----------
     path : str, path or binary file object
-
-    Returns
-    -------
-    Part
     """
     with _opened(path, _PartReader, verify=True) as reader:
         return reader.model()
