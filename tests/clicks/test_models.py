@@ -380,15 +380,6 @@ def test_blocks_of_queries_change_sums_only(lists, monkeypatch):
     np.testing.assert_allclose(_fitted("dbn", log).attractiveness_, whole.attractiveness_, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["sdbn", "dcm"])
-def test_the_closed_form_counts_down_to_the_last_click(name):
-    log = pk.clicks.ClickLog.from_arrays(["q"] * 3, list("abcabcabc"), [1, 0, 0, 0, 1, 0, 0, 0, 0], indptr=[0, 3, 6, 9])
-    model = _fitted(name, log, method="closed", prior=(0, 0))
-    np.testing.assert_allclose(model.attractiveness_, [1 / 3, 1 / 2, 1e-6])
-    last = model.satisfaction_[:2] if name == "sdbn" else 1 - model.continuation_[:2]
-    np.testing.assert_allclose(last, 1 - 1e-6)  # every click was the last one
-
-
 def test_the_cascade_model_reports_sessions_that_it_cut():
     log = pk.clicks.ClickLog.from_arrays(["q", "q"], list("abab"), [1, 1, 0, 1], indptr=[0, 2, 4])
     with pytest.warns(pk.exceptions.DataWarning, match=r"cm: 1 session \(50.0%\) had a second click"):

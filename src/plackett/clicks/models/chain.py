@@ -13,7 +13,6 @@ from plackett.clicks.log import ClickLog
 from plackett.clicks.models.ascent import ascend
 from plackett.clicks.models.base import FIRST_CHANCE, ClickModel, Drawer, Filler
 from plackett.clicks.models.cells import (
-    counts_by_cell,
     evidence_of,
     log_prior,
     mean_with_prior,
@@ -22,7 +21,7 @@ from plackett.clicks.models.cells import (
 from plackett.clicks.models.collapse import Cells, Lists, count_cells, count_lists, session_blocks
 from plackett.clicks.models.priors import Prior, fitted_posterior
 from plackett.exceptions import DataWarning, warn
-from plackett.validation import check_choice, count_of
+from plackett.validation import count_of
 
 ROWS_AT_ONCE = 1 << 23
 CYCLES = 1  # of accelerated EM for each query in one step; more take longer and end at the same likelihood
@@ -277,53 +276,13 @@ class TailModel(ChainModel):
         return {**super()._shapes(), **({"satisfaction_": (len(self.pairs),)} if self.has_satisfaction else {})}
 
 
-class _WithClosedForm(TailModel):
-    """Base class of SDBN and DCM, for which the literature has closed forms that are not maximum likelihood."""
-
-    def __init__(self, prior=(1.0, 1.0), max_iter: int = 200, tol: float = 1e-6, method: str = "em"):
-        super().__init__(prior, max_iter, tol)
-        self.method = method
-
-    def _collapse(self, log: ClickLog) -> Any:
-        check_choice(self.method, "method", ("em", "closed"))
-        if self.method == "em":
-            return count_lists(log)
-        cells = count_cells(log, by_last_click=False)
-        return count_lists(log), counts_by_cell(cells, log.longest)[:, 0]
-
-    def _learn(self, counts: Any, prior: Prior) -> None:
-        if self.method == "em":
-            super()._learn(counts, prior)
-            return
-        blocks, clicks_at = counts
-        clicks, skips, passed = (
-            np.concatenate([getattr(block, name) for block in blocks]).astype(np.float64)
-            for name in ("clicks", "skips", "passed")
-        )
-        for block in blocks:  # without a click, everything counts as examined
-            looked = np.repeat(block.n_none, np.diff(block.indptr))
-            skips[block.pairs] += np.bincount(block.pair, looked, block.pairs.stop - block.pairs.start)
-        self.evidence_ = np.stack([clicks, skips], axis=1)
-        set_rates(self, prior)
-        if self.has_satisfaction:
-            start = np.full(clicks.size, FIRST_CHANCE)
-            self._satisfaction = mean_with_prior(clicks - passed, clicks, prior.a, prior.b, start)
-        passed_at = sum(block.passed_at for block in blocks)
-        if self.by_rank:
-            self._globals = mean_with_prior(passed_at, clicks_at, prior.a, prior.b, self._globals)
-        self._keep()
-
-
-class DCM(_WithClosedForm):
+class DCM(TailModel):
     """Dependent click model: users continue after a skip, and after a click with a probability that depends on rank.
 
     Parameters
     ----------
     prior, max_iter, tol
         As in ``PBM``.
-    method : {"em", "closed"}, default="em"
-        "closed" treats everything below the last click as not examined, as the literature does. It is fast, but it
-        does not recover the parameters of users who behave as the model assumes.
 
     Attributes
     ----------
@@ -457,16 +416,13 @@ class DBN(TailModel):
         return self.continuation_ * (1 - satisfaction)
 
 
-class SDBN(_WithClosedForm):
+class SDBN(TailModel):
     """Simplified DBN: users who are not satisfied always continue (``γ = 1``).
 
     Parameters
     ----------
     prior, max_iter, tol
         As in ``PBM``.
-    method : {"em", "closed"}, default="em"
-        "closed" treats everything below the last click as not examined, as the literature does. It is fast, but it
-        does not recover the parameters of users who behave as the model assumes.
 
     Attributes
     ----------
