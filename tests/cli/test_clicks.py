@@ -110,3 +110,13 @@ def test_a_report_is_one_page(run, saved_log, tmp_path):
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert '<section id="propensities"' in page
     assert '<section id="models"' in page
+    assert "the log is connected; " in page
+    assert "fits best." in page
+    assert "written to page.html" in done.stderr
+    assert run("clicks", "report", "log.plackett", "-m", "pbm", "-o", "page.html").returncode == 0  # of the same log
+    (tmp_path / "other.plackett").write_bytes((tmp_path / "log.plackett").read_bytes())
+    other = ("clicks", "report", "other.plackett", "-m", "pbm", "-o", "page.html")
+    done = run(*other)
+    assert done.returncode == 2
+    assert "page.html is not a report of this log" in done.stderr
+    assert run(*other, "--force").returncode == 0

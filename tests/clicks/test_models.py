@@ -538,8 +538,6 @@ def test_wrong_parameters_are_named(lists):
         pk.clicks.get_click_model("dbm")
     with pytest.raises(ValueError, match=r"prior='beta'; it must be a tuple \(a, b\)"):
         pk.clicks.PBM(prior="beta").fit(lists)
-    with pytest.raises(ValueError, match="method"):
-        pk.clicks.SDBN(method="mle").fit(lists)
     with pytest.raises(ValueError, match="not fitted yet"):
         pk.clicks.PBM().predict(lists)
     with pytest.raises(ValueError, match="no sessions"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -303,6 +304,7 @@ def propensities(
 @LEVEL
 @CLICK_SEED
 @written("page", default="clicks.html", help="The page.")
+@flag("--force", "is_forced", help="Replace the report of another log.")
 @Columns.takes
 def report(
     log: tuple[str, ...],
@@ -311,12 +313,17 @@ def report(
     level: float,
     seed: int,
     target: str,
+    is_forced: bool,
     columns: Columns,
 ) -> None:
     """Everything, as one HTML page."""
     from plackett.cli.shared import output as out
     from plackett.report.clicks import write_click_report
 
+    title = f"Clicks in {' and '.join(log)}"
+    page = Path(target)
+    if page.is_file() and not is_forced and escape(title) not in page.read_text(encoding="utf-8", errors="replace"):
+        raise BadParameter(f"{target} is not a report of this log. Give another file with -o, or --force.")
     read, found = columns.read(log), []
     for name in map(str.strip, (method or "harvesting").split(",")):
         try:
@@ -328,7 +335,8 @@ def report(
     comparison = None
     if len(read) > 1:
         comparison = _compared(read, models, min(5, len(read)), "session", level, seed)
-    path = write_click_report(read, target, propensities=found, comparison=comparison)
+    path = write_click_report(read, target, propensities=found, comparison=comparison, title=title)
+    out.note(f"written to {path}.")
     out.next_step(f"Open {path} in a browser.")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
@@ -256,10 +257,10 @@ class ClickLog:
         """Length of the longest list."""
         return int(np.diff(self.indptr).max(initial=0))
 
-    @property
+    @cached_property
     def rank(self) -> np.ndarray:
         """Rank of each row, from 1."""
-        return ranks(self.indptr)
+        return _read_only(ranks(self.indptr))
 
     # --- Names --------------------------------------------------------------------------------------------------------
 
@@ -320,7 +321,8 @@ class ClickLog:
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     def _with(self, **changed: Any) -> ClickLog:
-        return ClickLog(**{**vars(self), **changed})
+        own = {name: value for name, value in vars(self).items() if name != "rank"}  # cached
+        return ClickLog(**{**own, **changed})
 
     def split(self, share: float = 0.8, *, by: str = "session", random_state: int = 0) -> tuple[ClickLog, ClickLog]:
         """Return two parts, drawn at random; sessions keep their order.

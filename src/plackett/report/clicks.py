@@ -92,6 +92,7 @@ def write_click_report(
             (about.n_pairs, "pair", "pairs"),
             (about.n_clicks, "click", "clicks"),
         ),
+        summary=summary_of(about, estimates, comparison),
         findings=[for_display(one, 600) for one in about.findings],
         rates=click_rates(about),
         n_propensities=len(estimates),
@@ -101,6 +102,23 @@ def write_click_report(
         comparison=comparison,
     )
     return write_page(page, path)
+
+
+def summary_of(about: ClickDescription, estimates: Sequence[Propensities], comparison: ClickComparison | None) -> str:
+    """Return one sentence: how fast examination falls, whether the log is connected, and which model fits best."""
+    parts = []
+    if estimates:
+        values = estimates[0].values
+        known = np.flatnonzero(np.isfinite(values) & (values > 0))
+        if known.size > 1 and known[0] == 0:
+            times, last = values[0] / values[known[-1]], known[-1] + 1
+            how = f"{times:.2g} times less than" if times >= 1.1 else "as often as"
+            parts.append(f"rank {last} is examined {how} rank 1")
+    parts.append("the log is connected" if about.is_connected else "the ranks of the log are not connected")
+    if comparison is not None:
+        parts.append(f"{comparison.best} fits best")
+    sentence = "; ".join(parts)
+    return f"{sentence[0].upper()}{sentence[1:]}."
 
 
 def _named(table: Table, name: str, title: str) -> Table:

@@ -62,11 +62,19 @@ class Clicks(Options):
         from plackett.cli.shared.propensities import propensities_of
         from plackett.clicks.correction.correct import corrected_labels
         from plackett.clicks.reading.read import read_clicks
+        from plackett.exceptions import DataWarning, warn
 
         assert self.log is not None
         log = read_clicks(self.log)
         if features is None and log.features is None:
             raise ValueError(f"{self.log} has no features. Give DATA, which holds them by query and document.")
+        if features is not None and features.docid is None:
+            pair = log.pairs[0]
+            warn(
+                f"the features have no document names: document {pair[1]!r} of the log is taken for row {pair[1]}, "
+                "counted from 0. Give the names, such as in the comments of LETOR rows or with --docid.",
+                DataWarning,
+            )
         given = self.propensities or ("trust" if self.method == "affine" else "harvesting")
         found = None if self.method == "naive" else propensities_of(given, log, features, seed)
         labels = corrected_labels(log, found, self.method, clip=self.clip, features=features, random_state=seed)

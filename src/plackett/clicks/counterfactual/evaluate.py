@@ -164,6 +164,10 @@ def evaluate_from_clicks(
         for name, value in (("propensities", propensities), ("clip", clip), ("regression", regression)):
             _refuse(value is not None, name, estimator)
         plan = _by_logging(log, logging, metric, estimator, candidates)
+    if any(callable(getattr(one, "predict", None)) for one in (ranker.values() if is_dict else [ranker])):
+        plan.notes.append(
+            "A ranker that was trained on this log is valued too high: hold out sessions or queries (log.split)."
+        )
     units = unit_codes(log, unit)
     units = units if units is None else units[plan.sessions]
     named = dict(ranker) if is_dict else {"ranker": ranker}
