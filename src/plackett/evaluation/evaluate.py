@@ -260,7 +260,7 @@ def evaluate(
     if callable(getattr(scores, "predict", None)):
         name = type(scores).__name__
         raise TypeError(f"scores is a {name}; pass its scores: evaluate(data, ranker.predict(data)).")
-    given = check_columns(columns)
+    given = check_columns(columns) if columns else {}
     queries: Queries | None = None
     notes: list[str] = []
     if isinstance(labels, (Qrels, Mapping)) or is_run_like(scores, labels):
@@ -356,7 +356,7 @@ def parse_metrics(metrics: Any) -> tuple[list[Measure], list[str]]:
 def _with_scores(data: Any, scores: Any, columns: dict[str, Any], *, with_features: bool) -> tuple[Queries, Any]:
     """Return judged lists and their scores, which may be a column of the data."""
     if isinstance(data, Queries):
-        return as_judged(data, **columns), scores
+        return as_judged(data, **columns) if columns else data, scores
     is_column = isinstance(scores, str)
     if is_column and not is_frame(data):
         ids = id_columns(columns.get("qid"), columns.get("docid"))
