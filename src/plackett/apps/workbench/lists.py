@@ -249,6 +249,7 @@ def _result(
         grade=judged.labels.get(docid),
         label=labels.get(docid),
         why=in_words(refined, row),
+        against=hits.docid[refined.against[row]] if refined.against and refined.against[row] >= 0 else None,
     )
 
 

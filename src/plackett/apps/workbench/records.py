@@ -30,7 +30,8 @@ class ReasonInWords:
 class Result:
     """A document in a list; places count from 1, and ``moved`` is positive if it moved up.
 
-    ``grade`` is this user's judgement, ``label`` that of the collection.
+    ``grade`` is this user's judgement, ``label`` that of the collection. ``why`` compares with the document
+    ``against``, which it overtook or which overtook it; null for the mean of the list.
     """
 
     docid: str
@@ -44,6 +45,7 @@ class Result:
     grade: float | None
     label: float | None
     why: list[ReasonInWords]
+    against: str | None
 
 
 @dataclass(frozen=True)

@@ -31,13 +31,14 @@ class Refined(NamedTuple):
     """A list in its refined order: rows of the hits, best first.
 
     ``scores``, ``moves`` (places that a row moved up) and ``why`` (the strongest reasons of its move, largest first)
-    follow the rows of the hits.
+    follow the rows of the hits. ``against`` are the rows that the reasons compare with, -1 for the mean of the list.
     """
 
     order: list[int]
     scores: np.ndarray
     moves: np.ndarray
     why: list[list[Reason]]
+    against: list[int]
     note: str | None
 
 
@@ -69,9 +70,31 @@ def refine(hits: Hits, judged: Judged, method: str = "multiplicative", pin_judge
     queries = Queries(hits.X, feature_names=hits.feature_names)
     refiner = _fitted(queries, hits.scores, feedback, method)
     if refiner is None:
-        return _reordered(hits, hits.scores.astype(np.float64), [[] for _ in hits.docid], feedback, pin_judged)
-    why = strongest_reasons(refiner, queries, REASONS, base_score=hits.scores)
-    return _reordered(hits, refiner.scores_, why, feedback, pin_judged)
+        return _reordered(hits, hits.scores.astype(np.float64), [[] for _ in hits.docid], feedback, pin_judged, [])
+    against = np.full(len(hits.docid), -1) if pin_judged else passed_rows(refiner.scores_)
+    why = strongest_reasons(refiner, queries, REASONS, base_score=hits.scores, against=against)
+    return _reordered(hits, refiner.scores_, why, feedback, pin_judged, against.tolist())
+
+
+def passed_rows(scores: np.ndarray) -> np.ndarray:
+    """Return for each row of a base order the one that explains its move; -1 for a row that stays.
+
+    A row that moved up is compared with the best of those that it overtook, a row that moved down with the last of
+    those that overtook it.
+
+    Examples
+    --------
+    >>> passed_rows(np.array([1.0, 0.0, 2.0]))
+    array([2, 2, 0])
+    """
+    order, against = np.argsort(-scores, kind="stable"), np.full(scores.size, -1)
+    for place, row in enumerate(order.tolist()):
+        overtaken, overtaking = order[place + 1 :][order[place + 1 :] < row], order[:place][order[:place] > row]
+        if row > place and overtaken.size:
+            against[row] = overtaken[0]
+        elif row < place and overtaking.size:
+            against[row] = overtaking[-1]
+    return against
 
 
 def refined_scores(hits: Hits, judged: Judged, method: str = "multiplicative") -> np.ndarray:
@@ -166,7 +189,7 @@ def _refinable_labels(y: np.ndarray, notes: list[str]) -> np.ndarray:
 
 
 def _reordered(
-    hits: Hits, scores: np.ndarray, why: list[list[Reason]], feedback: RowFeedback, pin_judged: bool
+    hits: Hits, scores: np.ndarray, why: list[list[Reason]], feedback: RowFeedback, pin_judged: bool, against: list[int]
 ) -> Refined:
     if pin_judged and hits.docid:
         one_list = Queries(np.zeros((len(hits.docid), 0)))
@@ -178,7 +201,7 @@ def _reordered(
     order = np.argsort(-scores, kind="stable")
     moves = np.empty(order.size, dtype=np.int64)
     moves[order] = order - np.arange(order.size)  # rows are in base order
-    return Refined(order.tolist(), scores, moves, why, " ".join(feedback.notes) or None)
+    return Refined(order.tolist(), scores, moves, why, against, " ".join(feedback.notes) or None)
 
 
 def in_words(refined: Refined, row: int) -> list[ReasonInWords]:

@@ -13,20 +13,25 @@ from plackett.validation import feature_labels
 
 
 class Reason(NamedTuple):
-    """A property of a document and its contribution to the score, relative to the mean of its list."""
+    """A property of a document and its contribution to the score, relative to another document or the list's mean."""
 
     text: str
     amount: float
 
 
 def strongest_reasons(
-    refiner: BoostedRefiner | RocchioRefiner, queries: Queries, n: int = 5, *, base_score: np.ndarray
+    refiner: BoostedRefiner | RocchioRefiner,
+    queries: Queries,
+    n: int = 5,
+    *,
+    base_score: np.ndarray,
+    against: np.ndarray | None = None,
 ) -> list[list[Reason]]:
     """Return the ``n`` largest contributions to each document's score, the largest first.
 
     Unlike in ``refiner.explain``, a stump and its opposite are one contribution, with the text that is true of the
-    document: ``bm25 > 3.2`` or ``bm25 ≤ 3.2``. All contributions sum to the score minus the list's mean, except for
-    broken ties.
+    document: ``bm25 > 3.2`` or ``bm25 ≤ 3.2``. All contributions sum to the score minus that of the document compared
+    with, or the list's mean, except for broken ties.
 
     Parameters
     ----------
@@ -37,13 +42,15 @@ def strongest_reasons(
     n : int, default=5
     base_score : ndarray of shape (n_docs,)
         As in ``fit``.
+    against : ndarray of int of shape (n_docs,), default=None
+        The row that each document is compared with; -1 for the list's mean.
 
     Returns
     -------
     list of lists of Reason, one per document
     """
     if isinstance(refiner, RocchioRefiner):
-        return _of_features(refiner, queries, n, base_score)
+        return _of_features(refiner, queries, n, base_score, against)
     if refiner.estimators_ is not None or refiner.n_queries_ != 1:
         raise ValueError("strongest_reasons takes refiners of one list with stumps. Use refiner.explain for others.")
     weights: dict[tuple[int, float], float] = {}
@@ -57,13 +64,25 @@ def strongest_reasons(
     names = feature_labels(refiner.n_prepared, refiner.feature_labels)
     above, below = (stump_texts([(*stump, side) for stump in weights], names) for side in (True, False))
     amounts = np.array([*weights.values()]) * (is_above - is_above.mean(axis=0))
-    return _largest(amounts, n, lambda row, part: above[part] if is_above[row, part] else below[part])
+    return _largest(
+        _compared(amounts, against), n, lambda row, part: above[part] if is_above[row, part] else below[part]
+    )
 
 
-def _of_features(refiner: RocchioRefiner, queries: Queries, n: int, base_score: np.ndarray) -> list[list[Reason]]:
+def _of_features(
+    refiner: RocchioRefiner, queries: Queries, n: int, base_score: np.ndarray, against: np.ndarray | None
+) -> list[list[Reason]]:
     found = refiner.explain(queries, base_score=base_score)
     amounts, values, names = found.contributions, found.values, found.feature_names
-    return _largest(np.asarray(amounts), n, lambda row, part: f"{names[part]} = {values[row, part]:.4g}")
+    of_row = _compared(np.asarray(amounts), against)
+    return _largest(of_row, n, lambda row, part: f"{names[part]} = {values[row, part]:.4g}")
+
+
+def _compared(amounts: np.ndarray, against: np.ndarray | None) -> np.ndarray:
+    """Return amounts minus those of the row that each one is compared with."""
+    if against is None:
+        return amounts
+    return amounts - np.where(against[:, None] >= 0, amounts[against], 0.0)
 
 
 def _largest(amounts: np.ndarray, n: int, text_of: Any) -> list[list[Reason]]:

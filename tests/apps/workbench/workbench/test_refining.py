@@ -103,6 +103,25 @@ def test_all_reasons_together_are_the_score_less_the_mean(kind):
         assert sizes == sorted(sizes, reverse=True)
 
 
+@pytest.mark.parametrize("method", ["multiplicative", "rocchio"])
+def test_reasons_of_a_move_compare_with_the_result_that_was_passed(method):
+    hits = some_hits()
+    refined = refine(hits, Judged({"d9": 1.0, "d1": 0.0, "d4": 2.0}, []), method)
+    place = {row: number for number, row in enumerate(refined.order)}
+    for row, other in enumerate(refined.against):
+        moved = refined.moves[row]
+        assert (other < 0) == (moved == 0)
+        if moved > 0:
+            assert other < row
+            assert place[other] > place[row]
+        if moved < 0:
+            assert other > row
+            assert place[other] < place[row]
+        if other >= 0 and 0 < len(refined.why[row]) < 5:  # all reasons are shown
+            total = sum(reason.amount for reason in refined.why[row])
+            assert total == pytest.approx(refined.scores[row] - refined.scores[other], abs=2e-6)
+
+
 @pytest.mark.parametrize("method", ["multiplicative", "linear"])
 def test_reasons_are_true_of_their_document(method):
     hits = some_hits()
