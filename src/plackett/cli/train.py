@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,9 +23,9 @@ from plackett.cli.shared.options import (
 from plackett.cli.shared.rankers import DEFAULT, RankerCommand
 from plackett.cli.training.clicks import Clicks, take_linear_loss
 from plackett.cli.training.clusters import Cluster
+from plackett.cli.training.summary import Fit, as_dict, print_summary, step_word
 
 if TYPE_CHECKING:
-    from plackett.cli.training.clicks import ClickLabels
     from plackett.data.queries import Queries
     from plackett.rankers.linear.l2_path import L2Path
 
@@ -128,53 +128,28 @@ def train(
             queries = labels.queries
             if not quiet:
                 output.note("\n".join(filter(None, [f"{labels.diagnosis}\n", note_of_loss])))
-        job = _Job(name, estimator, queries, held_back, wanted, model, client, labels)
-        _train(job, l2_path, start, is_path=is_tuned and not has_own_path, as_json=as_json, quiet=quiet)
-
-
-class _Job(NamedTuple):
-    """A ranker, its data, and the model file to write."""
-
-    name: str
-    estimator: Any
-    queries: Any  # Queries; on a cluster, the parts that its workers read
-    held_back: Queries | None
-    metrics: list[str]
-    model: str
-    client: Any  # None fits in this process
-    labels: ClickLabels | None = None
-
-    @property
-    def weights(self) -> Any:
-        """Weights of the queries, as ``fit`` takes them."""
-        return None if self.labels is None else self.labels.weights
-
-
-def _train(
-    job: _Job, strengths: list[float] | None, start: float, *, is_path: bool, as_json: bool, quiet: bool
-) -> None:
-    """Fit, save, evaluate and print a summary."""
-    from plackett._progress import is_watched
-    from plackett.cli.shared import models, output
-    from plackett.cli.training import summary
-
-    fitting = time.perf_counter()
-    job.estimator.set_params(verbose=is_watched() and not quiet)
-    path = _fit_path(job, strengths) if is_path else None
-    fitted = _fit(job) if path is None else path.best
-    fit_seconds = time.perf_counter() - fitting
-    fitted.set_params(verbose=False)  # not stored in the model
-    fitted.save(job.model)
-    sizes, measured = _measured(fitted, job)
-
-    seconds = {"reading": fitting - start, "fitting": fit_seconds}
-    diagnosis = None if job.labels is None else job.labels.diagnosis
-    outcome = summary.Outcome(job.name, fitted, sizes, job.held_back, path, measured, seconds, job.model, diagnosis)
+        fit = Fit(name, estimator, queries, held_back, wanted, model, labels, client)
+        fit.seconds["reading"] = time.perf_counter() - start
+        _train(fit, l2_path, is_path=is_tuned and not has_own_path, is_quiet=quiet)
     if as_json:
-        output.write_json(summary.as_dict(outcome))
+        output.write_json(as_dict(fit))
     elif not quiet:
-        summary.print_summary(outcome)
-        models.next_step(job.model)
+        print_summary(fit)
+        models.next_step(model)
+
+
+def _train(fit: Fit, strengths: list[float] | None, *, is_path: bool, is_quiet: bool) -> None:
+    """Fit, save and evaluate."""
+    from plackett._progress import is_watched
+
+    start = time.perf_counter()
+    fit.estimator.set_params(verbose=is_watched() and not is_quiet)
+    fit.path = _fit_path(fit, strengths) if is_path else None
+    fit.fitted = _fitted(fit) if fit.path is None else fit.path.best
+    fit.seconds["fitting"] = time.perf_counter() - start
+    fit.fitted.set_params(verbose=False)  # not stored in the model
+    fit.fitted.save(fit.model)
+    _measure(fit)
 
 
 # --- Options ----------------------------------------------------------------------------------------------------------
@@ -215,41 +190,40 @@ def _build(name: str, params: dict[str, Any], *, is_tuned: bool) -> Any:
 # --- The fit ----------------------------------------------------------------------------------------------------------
 
 
-def _fit(job: _Job) -> Any:
+def _fitted(fit: Fit) -> Any:
     """Return the fitted ranker. After Ctrl-C, save the best model found so far."""
-    arguments = {} if job.held_back is None else {"eval_set": job.held_back, "eval_metric": job.metrics[0]}
-    if job.weights is not None:
-        arguments["sample_weight"] = job.weights
+    arguments = {} if fit.held_back is None else {"eval_set": fit.held_back, "eval_metric": fit.metrics[0]}
+    if fit.weights is not None:
+        arguments["sample_weight"] = fit.weights
     try:
-        return job.estimator.fit(job.queries, **arguments)
+        return fit.estimator.fit(fit.queries, **arguments)
     except KeyboardInterrupt:
-        _save_interrupted(job)
+        _save_interrupted(fit)
         raise
 
 
-def _save_interrupted(job: _Job) -> None:
+def _save_interrupted(fit: Fit) -> None:
     from plackett.cli.shared import output
-    from plackett.cli.training.summary import step_word
     from plackett.solvers.base import INTERRUPTED
     from plackett.validation import count_of
 
-    n_steps, word = getattr(job.estimator, "n_iter_", 0), step_word(job.estimator)
-    is_empty = getattr(job.estimator, "n_rounds_", n_steps) == 0  # rounds kept by a boosted ranker
-    if getattr(job.estimator, "stop_reason_", None) != INTERRUPTED or is_empty:
+    n_steps, word = getattr(fit.estimator, "n_iter_", 0), step_word(fit.estimator)
+    is_empty = getattr(fit.estimator, "n_rounds_", n_steps) == 0  # rounds kept by a boosted ranker
+    if getattr(fit.estimator, "stop_reason_", None) != INTERRUPTED or is_empty:
         output.note("the fit had not started; no model was written.")
         return
-    job.estimator.set_params(verbose=False)
-    job.estimator.save(job.model)
-    found = "best coefficients" if word == "iteration" else f"best {word}s" if job.held_back is not None else f"{word}s"
-    output.note(f"stopped after {count_of(n_steps, word)}; the {found} so far are in {job.model}.")
+    fit.estimator.set_params(verbose=False)
+    fit.estimator.save(fit.model)
+    found = "best coefficients" if word == "iteration" else f"best {word}s" if fit.held_back is not None else f"{word}s"
+    output.note(f"stopped after {count_of(n_steps, word)}; the {found} so far are in {fit.model}.")
 
 
-def _fit_path(job: _Job, strengths: list[float] | None) -> L2Path:
+def _fit_path(fit: Fit, strengths: list[float] | None) -> L2Path:
     from plackett.cli.shared import output
 
     try:
-        return job.estimator.l2_path(
-            job.queries, l2=strengths, sample_weight=job.weights, eval_set=job.held_back, eval_metric=job.metrics[0]
+        return fit.estimator.l2_path(
+            fit.queries, l2=strengths, sample_weight=fit.weights, eval_set=fit.held_back, eval_metric=fit.metrics[0]
         )
     except KeyboardInterrupt:
         output.note("stopped before l2 was chosen; no model was written.")
@@ -259,27 +233,22 @@ def _fit_path(job: _Job, strengths: list[float] | None) -> L2Path:
 # --- Evaluation -------------------------------------------------------------------------------------------------------
 
 
-def _measured(fitted: Any, job: _Job) -> tuple[Any, dict[str, dict[str, float]]]:
-    """Return the sizes of the training set and the means of the measures on each set.
-
-    The model is already saved and survives a Ctrl-C here.
-    """
+def _measure(fit: Fit) -> None:
+    """Measure the fitted ranker on each set. The model is already saved and survives a Ctrl-C here."""
     from plackett.cli.shared import output
     from plackett.cli.training import clusters
     from plackett.evaluation.evaluate import evaluate
 
     def means_on(queries: Queries) -> dict[str, float]:
-        return evaluate(queries, fitted.predict(queries), metrics=job.metrics).mean()
+        return evaluate(queries, fit.fitted.predict(queries), metrics=fit.metrics).mean()
 
     try:
-        sizes, measured = job.queries, {}
-        if job.client is not None:
-            sizes, measured["training"] = clusters.measure(job.client, job.queries, fitted, job.metrics)
-        elif job.labels is None:  # measures expect judgements, not estimates
-            measured["training"] = means_on(job.queries)
-        if job.held_back is not None:
-            measured["validation"] = means_on(job.held_back)
+        if fit.client is not None:
+            fit.sizes, fit.measured["training"] = clusters.measure(fit.client, fit.queries, fit.fitted, fit.metrics)
+        elif fit.labels is None:  # measures expect judgements, not estimates
+            fit.measured["training"] = means_on(fit.queries)
+        if fit.held_back is not None:
+            fit.measured["validation"] = means_on(fit.held_back)
     except KeyboardInterrupt:
-        output.note(f"stopped during the evaluation; the fitted model is in {job.model}.")
+        output.note(f"stopped during the evaluation; the fitted model is in {fit.model}.")
         raise
-    return sizes, measured

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from plackett.clicks.correction.diagnosis import CorrectionDiagnosis
+    from plackett.cli.training.clicks import ClickLabels
     from plackett.data.queries import Queries
     from plackett.rankers.linear.l2_path import L2Path
 
@@ -14,18 +15,28 @@ FEATURES_SHOWN = 5
 STEPS = {"n_rounds": "round", "n_epochs": "epoch", "cycles": "step"}  # parameter -> unit of a fit
 
 
-class Outcome(NamedTuple):
-    """A fitted ranker, its data and its measures."""
+@dataclass
+class Fit:
+    """A ranker, its data and its model file; then the fitted ranker and its measures."""
 
     name: str
-    fitted: Any
-    queries: Queries
+    estimator: Any
+    queries: Any  # Queries; on a cluster, the parts that its workers read
     held_back: Queries | None
-    path: L2Path | None
-    measured: dict[str, dict[str, float]]
-    seconds: dict[str, float]
+    metrics: list[str]
     model: str
-    clicks: CorrectionDiagnosis | None = None
+    labels: ClickLabels | None = None
+    client: Any = None  # None fits in this process
+    path: L2Path | None = None
+    fitted: Any = None
+    sizes: Any = None  # of the training set on a cluster
+    measured: dict[str, dict[str, float]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def weights(self) -> Any:
+        """Weights of the queries, as ``fit`` takes them."""
+        return None if self.labels is None else self.labels.weights
 
 
 def step_word(ranker: Any) -> str:
@@ -37,23 +48,23 @@ def step_word(ranker: Any) -> str:
 # --- Text -------------------------------------------------------------------------------------------------------------
 
 
-def print_summary(outcome: Outcome) -> None:
+def print_summary(fit: Fit) -> None:
     """Print headings and values, after the path if l2 was chosen."""
     from plackett.cli.shared import measures, output
 
-    fitted, path = outcome.fitted, outcome.path
+    fitted, path = fit.fitted, fit.path
     if path is not None:
         _print_path(path)
-    rows = [("ranker", f"{outcome.name} ({type(fitted).__name__})")]
+    rows = [("ranker", f"{fit.name} ({type(fitted).__name__})")]
     rows += [(name, _shown(value)) for name, value in _telling_params(fitted).items()]
     if hasattr(fitted, "solver_"):
         rows.append(("solver", fitted.solver_))
-    rows.append(("training set", _sizes(outcome.queries)))
-    if outcome.clicks is not None:
-        found = outcome.clicks
+    rows.append(("training set", _sizes(fit.sizes or fit.queries)))
+    if fit.labels is not None:
+        found = fit.labels.diagnosis
         rows.append(("clicks", f"{found.n_clicks:,} in {found.n_sessions:,} sessions, corrected by {found.method}"))
-    if outcome.held_back is not None:
-        rows.append(("validation set", _sizes(outcome.held_back)))
+    if fit.held_back is not None:
+        rows.append(("validation set", _sizes(fit.held_back)))
     rows.append((f"{step_word(fitted)}s", _steps(fitted)))
     if hasattr(fitted, "objective_"):
         rows.append(("objective", _objective(fitted)))
@@ -62,10 +73,10 @@ def print_summary(outcome: Outcome) -> None:
         word = "shares of the gain" if hasattr(fitted, "feature_importances_") else "feature weights"
         rows.append((word, _in_words(strongest)))
     rows += _of_queries(fitted)
-    for part, means in outcome.measured.items():
+    for part, means in fit.measured.items():
         rows.append((f"on {part}", measures.in_words(means)))
-    rows.append(("seconds", ", ".join(f"{value:.2f} {part}" for part, value in outcome.seconds.items())))
-    rows.append(("model", outcome.model))
+    rows.append(("seconds", ", ".join(f"{value:.2f} {part}" for part, value in fit.seconds.items())))
+    rows.append(("model", fit.model))
     output.write_pairs(rows)
     if path is not None and (end := _end_of(path)):
         output.note(f"the {end} l2 of the path is the best one; --l2-path can extend it")
@@ -166,18 +177,18 @@ def _end_of(path: L2Path) -> str | None:
 # --- As JSON ----------------------------------------------------------------------------------------------------------
 
 
-def as_dict(outcome: Outcome) -> dict[str, Any]:
+def as_dict(fit: Fit) -> dict[str, Any]:
     """Return plain values for JSON, without attributes that the ranker does not have."""
     import numpy as np
 
-    fitted = outcome.fitted
+    fitted = fit.fitted
     answer: dict[str, Any] = {
-        "ranker": outcome.name,
+        "ranker": fit.name,
         "class": type(fitted).__name__,
         "params": {key: value if _is_plain(value) else repr(value) for key, value in fitted.get_params(False).items()},
-        "n_queries": outcome.queries.n_queries,
-        "n_docs": outcome.queries.n_docs,
-        "n_features": outcome.queries.n_features,
+        "n_queries": (fit.sizes or fit.queries).n_queries,
+        "n_docs": (fit.sizes or fit.queries).n_docs,
+        "n_features": (fit.sizes or fit.queries).n_features,
         "n_iter": int(fitted.n_iter_),
         "best_iteration": fitted.best_iteration_,
         "stop_reason": fitted.stop_reason_,
@@ -189,10 +200,10 @@ def as_dict(outcome: Outcome) -> dict[str, Any]:
             answer[name] = float(np.mean(getattr(fitted, f"{name}_")))  # the mean of several models
     if weights := feature_weights(fitted):
         answer["feature_weights"] = [{"feature": name, "weight": weight} for name, weight in weights]
-    if outcome.clicks is not None:
-        answer["clicks"] = outcome.clicks.to_dict()
-    answer.update(outcome.measured, seconds=outcome.seconds, model=outcome.model)
-    return answer if outcome.path is None else {**answer, "l2_path": _path_rows(outcome.path)}
+    if fit.labels is not None:
+        answer["clicks"] = fit.labels.diagnosis.to_dict()
+    answer.update(fit.measured, seconds=fit.seconds, model=fit.model)
+    return answer if fit.path is None else {**answer, "l2_path": _path_rows(fit.path)}
 
 
 def _is_plain(value: object) -> bool:
