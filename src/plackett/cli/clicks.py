@@ -198,16 +198,12 @@ def convert(log: tuple[str, ...], columns: Columns, target: str, as_json: bool) 
 def judge(
     log: tuple[str, ...],
     model: str,
-    by: str | None,
     grades: int | None,
     cuts: list[float] | None,
-    min_impressions: int | None,
-    min_evidence: float | None,
-    lower: bool,
     prior: list[float] | None,
-    level: float,
     target: str | None,
     columns: Columns,
+    **chosen: Any,
 ) -> None:
     """Grades of documents by a click model, as qrels or CSV."""
     from plackett.cli.shared import output as out
@@ -217,10 +213,7 @@ def judge(
 
     if grades is not None and cuts is not None:
         raise BadParameter("give either --grades or --cuts.")
-    chosen = {
-        "by": by, "grades": grades if cuts is None else cuts, "lower": lower or None, "level": level,
-        "min_impressions": min_impressions, "min_evidence": min_evidence,
-    }  # fmt: skip
+    chosen |= {"grades": grades if cuts is None else cuts, "lower": chosen["lower"] or None}
     read = columns.read(log)
     fitted = get_click_model(model, prior="fitted" if prior is None else tuple(prior)).fit(read)
     found = fitted.judgements(read, **{name: value for name, value in chosen.items() if value is not None})

@@ -84,7 +84,7 @@ class Report(Options):
 @option("--folder", metavar="DIR", help="Store fits, so that a run can resume.")
 @Report.takes
 @option("-o", "--output", "model", metavar="MODEL", help="Refit the best ranker, and save it.")
-@option("-j", "--jobs", type=int, help="Fits in parallel.", panel=METHOD)
+@option("-j", "--jobs", "n_jobs", type=int, help="Fits in parallel.", panel=METHOD)
 @SEED
 @Source.takes
 @Preparation.takes
@@ -96,20 +96,16 @@ def compare(
     rankers: tuple[str, ...],
     n_splits: str | None,
     metrics: Any,
-    convention: str,
     normalize: str | None,
-    select_by: str | None,
-    baseline: str | None,
-    folder: str | None,
     report: Report,
     model: str | None,
-    jobs: int | None,
     seed: int,
     source: Source,
     preparation: Preparation,
     per_query: bool,
     show: Show,
     quiet: bool,
+    **how: Any,
 ) -> None:
     """Compare rankers: hyperparameters chosen on validation queries, measures on test queries, p-values."""
     from plackett.cli.shared import comparisons, inputs, models, output
@@ -118,19 +114,19 @@ def compare(
     comparisons.check_per_query(show.form, per_query)
     if n_splits is not None and n_splits != LETOR and not (n_splits.isdecimal() and int(n_splits) >= 2):
         raise click.BadParameter(f"--folds {n_splits}: give a number of at least 2, or letor.")
-    if jobs == 0:
+    if how["n_jobs"] == 0:
         raise click.BadParameter("--jobs 0: give a number of at least 1, or -1 for all cores.")
     check_seed(seed, "seed")  # before the data are read
     _check_no_ranker(data)
     inputs.check_data(data)
-    wanted = _parse(metrics, convention, select_by)
+    wanted = _parse(metrics, how["convention"], how["select_by"])
     contestants = _contestants(rankers, normalize, preparation)
     report.check()  # fail before the fits
     group_of = comparisons.read_groups(report.groups)
     if model is not None:
         models.check_target(model)
-    if folder is not None:
-        output.check_folder(folder, "fits")
+    if how["folder"] is not None:
+        output.check_folder(how["folder"], "fits")
     loaded, cv = _load(data, n_splits, source)
     comparisons.check_groups(report.groups, group_of, loaded, cv)
 
@@ -143,22 +139,18 @@ def compare(
             loaded,
             cv=cv,
             metrics=wanted,
-            convention=convention,
-            select_by=select_by,
-            baseline=baseline,
-            folder=folder,
             random_state=seed,
-            n_jobs=jobs,
             progress=False if quiet else None if is_watched() else output.note,
             refit=model is not None,
             explain=False if report.path is None else list(report.queries) or True,
             learning_curve=report.learning_curve,
+            **how,
         )
     except KeyboardInterrupt:
-        if folder is None:
+        if how["folder"] is None:
             output.note("finished fits were discarded; with --folder they are kept, and the command can be resumed.")
         else:
-            output.note(f"finished fits are stored in {folder}; run the same command again to resume.")
+            output.note(f"finished fits are stored in {how['folder']}; run the same command again to resume.")
         raise
     result.settings |= {"data": " ".join(data), "command": comparisons.command()}
     comparisons.show(result, show.form, per_query=per_query, quiet=quiet)

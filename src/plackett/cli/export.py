@@ -52,10 +52,8 @@ def export(
     target: str,
     features: str | None,
     check: str | None,
-    name: str | None,
-    store: str | None,
-    dtype: str | None,
     zero_based: bool,
+    **of_target: str | None,
 ) -> None:
     """Write a linear model, trees or a net for Elasticsearch, OpenSearch, Solr, Vespa, RankLib or ONNX, or as JSON."""
     from plackett.cli.shared import inputs, models, output
@@ -66,7 +64,7 @@ def export(
 
     with usage_errors():
         check_choice(to, "to", tuple(OPTIONS))
-        checked_options(to, {"name": name, "store": store, "dtype": dtype})
+        checked_options(to, of_target)
     if "-" in (model, features) or (check == "-" and model == "-"):
         raise click.BadParameter("only --check can be standard input (-).")
     if target != "-":
@@ -80,7 +78,7 @@ def export(
     ranker = models.load_ranker(model)
     form_of(ranker, names)  # raise before data are read
     rows = None if check is None else _rows(check, ranker, model, zero_based=zero_based)
-    exported = build(ranker, to, feature_names=names, check=rows, name=name, store=store, dtype=dtype)
+    exported = build(ranker, to, feature_names=names, check=rows, **of_target)
     exported.write(target)
     if exported.parity is not None:
         output.note(str(exported.parity))

@@ -54,16 +54,13 @@ LIMITS, INTERLEAVING = "Limits", "Interleaving"
 def serve(
     models: list[str],
     server: Server,
-    shadow: str | None,
     log: str | None,
     interleave: str | None,
     method: str | None,
     interleave_k: int | None,
     workers: int,
-    poll: float,
-    max_docs: int,
     max_body: int,
-    seconds: float,
+    **others: Any,
 ) -> None:
     """Serve models over HTTP: POST /rank orders a list by score. Stop it with Ctrl-C or SIGTERM."""
     from plackett._optional import import_optional
@@ -80,15 +77,9 @@ def serve(
 
     with usage_errors():
         specs = [ModelSpec.parse(text) for text in models]
-        limits = {"max_docs": max_docs, "max_body": max_body << 20, "seconds": seconds}
+        test = _interleaving(interleave, {"method": method, "k": interleave_k})
         settings = _settings(
-            **server.settings(),
-            **limits,
-            shadow=shadow,
-            log=log,
-            interleave=_interleaving(interleave, {"method": method, "k": interleave_k}),
-            poll=poll,
-            workers=workers,
+            **server.settings(), **others, log=log, workers=workers, max_body=max_body << 20, interleave=test
         )
         if workers > 1 and os.name != "posix":
             raise ValueError("--workers needs Linux or macOS; run several services behind a proxy instead.")

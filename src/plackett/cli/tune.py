@@ -65,16 +65,13 @@ def tune(
     validation: str | None,
     n_splits: int | None,
     metrics: Any,
-    convention: str,
-    method: str,
-    n_trials: int | None,
     model: str | None,
-    folder: str | None,
     seed: int,
     source: Source,
     preparation: Preparation,
     as_json: bool,
     quiet: bool,
+    **search: Any,
 ) -> None:
     """Evaluate candidate hyperparameters on held-out queries, and save the best."""
     if validation is not None and n_splits is not None:
@@ -89,14 +86,14 @@ def tune(
     check_seed(seed, "seed")  # before the data are read
     if model is not None:
         models.check_target(model)
-    if folder is not None:
-        output.check_folder(folder, "fits")
+    if search["folder"] is not None:
+        output.check_folder(search["folder"], "fits")
     inputs.check_data(data)
     if validation is not None:
         inputs.check_data([validation])
     contestant = _contestant(ranker, grid, settings, preparation)
-    metric = metrics if isinstance(metrics, str) else ",".join(metrics)
-    n_candidates = _check_search(contestant, metric, convention, method, n_trials, seed)
+    search["metric"] = metrics if isinstance(metrics, str) else ",".join(metrics)
+    n_candidates = _check_search(contestant, seed, **search)
     if model is not None and not hasattr(contestant.estimator, "save"):
         raise click.BadParameter(f"--model: plackett cannot save models of {contestant.name}. Leave it out.")
 
@@ -104,10 +101,7 @@ def tune(
     if note is not None and not quiet:
         output.note(note)
 
-    search = {
-        "metric": metric, "convention": convention, "method": method, "n_trials": n_trials, "random_state": seed,
-        "folder": folder, "cv": n_splits,
-    }  # fmt: skip
+    search |= {"random_state": seed, "cv": n_splits}
     found = _search(contestant, queries, held_back, search, n_candidates, is_quiet=quiet)
     if model is not None:
         found.best_.save(model)
@@ -148,7 +142,9 @@ def _contestant(name: str, grid: list[str], settings: list[str], preparation: Pr
     return Contestant(named.name, estimator, chosen)
 
 
-def _check_search(contestant: Contestant, metric: str, convention: str, *search: Any) -> int:
+def _check_search(
+    contestant: Contestant, seed: int, metric: str, convention: str, method: str, n_trials: int | None, folder: Any
+) -> int:
     """Return the largest number of candidates; raise for wrong options before any data are read."""
     from plackett.cli.shared import measures, parameters
     from plackett.evaluation.select.search import search_candidates
@@ -158,7 +154,6 @@ def _check_search(contestant: Contestant, metric: str, convention: str, *search:
         raise click.BadParameter(f"--metrics {metric}: give one measure.")
     measures.check_convention(convention)
     with parameters.usage_errors():
-        method, n_trials, seed = search
         return len(
             search_candidates(contestant.estimator, contestant.grid, method, n_trials, Measure.parse(metric), seed)
         )
