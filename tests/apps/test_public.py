@@ -18,7 +18,6 @@ NOT_PUBLIC = {
     "plackett.data.documents.read.columns_of",
     "plackett.data.documents.read.read_documents",
     "plackett.data.feedback.feedback.ETA",
-    "plackett.evaluation.agreement.grade_agreement",
     "plackett.evaluation.compare.comparison.is_significant",
     "plackett.metrics.conventions.CONVENTIONS",
     "plackett.metrics.conventions.get_convention",

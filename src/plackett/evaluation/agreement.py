@@ -23,6 +23,12 @@ class GradeAgreement(NamedTuple):
     alpha : float
         Krippendorff's alpha with squared differences of grades: 1 is perfect, 0 the expectation of random grades.
         NaN without pairs, and if all grades are equal.
+
+    Examples
+    --------
+    >>> from plackett.evaluation.agreement import grade_agreement
+    >>> grade_agreement([0, 0, 1, 1], [2, 2, 0, 1]).equal
+    0.5
     """
 
     n_units: int
@@ -42,6 +48,7 @@ def grade_agreement(units: Any, grades: Any) -> GradeAgreement:
 
     Examples
     --------
+    >>> from plackett.evaluation.agreement import grade_agreement
     >>> grade_agreement([0, 0, 1, 1, 2], [1, 1, 0, 1, 1])
     GradeAgreement(n_units=2, n_pairs=2, equal=0.5, alpha=0.0)
     """
