@@ -9,6 +9,7 @@ import sys
 import threading
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 # Load a checked or sanitized build (make checked, make sanitize) instead of the installed kernels.
@@ -29,6 +30,10 @@ if threading.current_thread() is threading.main_thread() and signal.getsignal(si
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 from tests.postgresql import postgresql_server, postgresql_url, restartable_postgresql  # noqa: F401  fixtures
+
+# how long an example takes depends on the load of the machine
+hypothesis.settings.register_profile("any load", deadline=None)
+hypothesis.settings.load_profile("any load")
 
 BESIDE_THE_REPOSITORY = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -46,6 +46,8 @@ _names, __getattr__, __dir__ = attach(
         "plackett.evaluation.compare.compare": "compare",
         "plackett.evaluation.compare.cross_validate": "cross_validate",
         "plackett.evaluation.compare.runs": "compare_runs",
+        "plackett.evaluation.fusion.fuse": "fuse",
+        "plackett.evaluation.fusion.features": "from_runs",
         "plackett.evaluation.select.select": "select",
         "plackett.exports.targets": "export",
         "plackett.report.clicks": "write_click_report",

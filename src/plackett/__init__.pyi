@@ -28,6 +28,8 @@ from plackett.evaluation.compare.compare import compare as compare
 from plackett.evaluation.compare.cross_validate import cross_validate as cross_validate
 from plackett.evaluation.compare.runs import compare_runs as compare_runs
 from plackett.evaluation.evaluate import evaluate as evaluate
+from plackett.evaluation.fusion.features import from_runs as from_runs
+from plackett.evaluation.fusion.fuse import fuse as fuse
 from plackett.evaluation.select.select import select as select
 from plackett.exports.targets import export as export
 from plackett.rankers.boosting.adarank import AdaRank as AdaRank

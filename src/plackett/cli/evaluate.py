@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -101,7 +100,7 @@ def evaluate(
     if is_comparison:
         from plackett.evaluation.compare.runs import compare_runs
 
-        runs = dict(zip(_names(scores, rankings), rankings, strict=True))
+        runs = dict(zip(comparisons.names_of(scores, rankings), rankings, strict=True))
         compared = compare_runs(
             labels,
             runs,
@@ -207,17 +206,6 @@ def _scores(name: str, queries: Queries, data: str) -> np.ndarray:
         return read_scores(source)
     ranker = models.load_ranker(source)
     return ranker.predict(models.for_model(queries, ranker, data, name))
-
-
-def _names(paths: list[str], rankings: list[Any]) -> list[str]:
-    """Name each ranking: by the tags of runs, by the names of the files, or by their paths, whichever differ."""
-    tags = [getattr(ranking, "tag", "") for ranking in rankings]
-    for names in (tags, [Path(path).name for path in paths]):
-        if all(names) and len(set(names)) == len(names):
-            return names
-    if len(set(paths)) < len(paths):
-        raise click.BadParameter(f"{next(path for path in paths if paths.count(path) > 1)} is given twice.")
-    return paths
 
 
 def _print_notes(result: Evaluation) -> None:

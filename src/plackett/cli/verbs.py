@@ -54,6 +54,14 @@ VERBS: dict[str, Verb] = {
         "Compare rankers on the same folds, with significance tests.",
         ("compare mq2008 -r listmle,ranksvm --report mq2008.html",),
     ),
+    "fuse": Verb(
+        LEARN,
+        "Fuse runs into one, and say whether it pays.",
+        (
+            "fuse bm25.run dense.run --qrels qrels.txt --report fusion.html -o fused.run",
+            "fuse bm25.run dense.run --method rrf -o fused.run",
+        ),
+    ),
     "refine": Verb(
         FEEDBACK,
         "Refine a ranking with a few judgements or clicks.",

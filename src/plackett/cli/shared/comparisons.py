@@ -6,6 +6,7 @@ import csv
 import math
 import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -49,6 +50,17 @@ def write_report(result: Comparison, path: str | None, *, quiet: bool = False, *
 def command() -> str:
     """Return the command as the user typed it."""
     return shlex.join(["plackett", *sys.argv[1:]])
+
+
+def names_of(paths: list[str], rankings: list[Any]) -> list[str]:
+    """Name each ranking: by the tags of runs, by the names of the files, or by their paths, whichever differ."""
+    tags = [getattr(ranking, "tag", "") for ranking in rankings]
+    for names in (tags, [Path(path).name for path in paths]):
+        if all(names) and len(set(names)) == len(names):
+            return names
+    if len(set(paths)) < len(paths):
+        raise click.BadParameter(f"{next(path for path in paths if paths.count(path) > 1)} is given twice.")
+    return paths
 
 
 def read_groups(path: str | None) -> dict[str, str] | None:

@@ -114,7 +114,7 @@ def compare_runs(
         notes += notes_on_sampling(measures, names)
     else:
         judged = as_qrels(qrels, subtopics=any(one.kind.needs_subtopics for one in measures))
-        queries, tables, scores, notes = _of_runs(judged, _as_runs(runs), metrics, rules, complete)
+        queries, tables, scores, notes = _of_runs(judged, named_runs(runs), metrics, rules, complete)
     if baseline not in (None, BEST) and baseline not in tables:
         raise ParameterError("baseline", baseline, f"it is not among the runs {', '.join(tables)}.")
     return Comparison(
@@ -227,7 +227,7 @@ def _random_order(queries: Queries, names: list[str], metrics: Any, rules: Conve
     return {RANDOM_ORDER: Evaluation(names, queries.ids, values, convention=rules.name)}
 
 
-def _as_runs(runs: Any) -> dict[str, Run]:
+def named_runs(runs: Any) -> dict[str, Run]:
     """Return the runs by name; without names, by their tags."""
     if isinstance(runs, Mapping):
         answer = {str(name): as_run(run, str(name)) for name, run in runs.items()}

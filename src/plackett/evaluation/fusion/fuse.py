@@ -1,0 +1,482 @@
+"""Fusion of runs, with the verdict whether it pays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from plackett._tables import Column, Estimate, Marked, Table, notebook_html, p_value, signed
+from plackett.data.judged import as_qrels
+from plackett.data.trec.pool import PooledRuns
+from plackett.data.trec.qrels import Qrels
+from plackett.data.trec.run import Run
+from plackett.evaluation.compare.comparison import Comparison
+from plackett.evaluation.compare.runs import compare_runs, named_runs
+from plackett.evaluation.fusion.engines import engine_form
+from plackett.evaluation.fusion.features import RankerLearner, shared_at_top
+from plackett.evaluation.fusion.learned import FAMILIES, Weighting, WeightLearner
+from plackett.evaluation.fusion.methods import METHODS, RANK_CONSTANT, fused_scores
+from plackett.evaluation.significance import Difference
+from plackett.metrics.conventions import Convention, get_convention
+from plackett.metrics.measure import Measure
+from plackett.validation import check_choice, check_positive_int, check_seed, count_of
+
+FUSED, RRF = "fused", "rrf"
+LEAST_JUDGED = 5  # queries, for a verdict
+LEVEL, POWER = 0.05, 0.8
+TOP = 10  # documents whose overlap divides the queries
+
+
+def fuse(
+    runs: Any,
+    qrels: Any = None,
+    *,
+    baseline: str | None = None,
+    metric: str | Measure = "ndcg@10",
+    method: Any = None,
+    weights: Mapping[str, float] | Sequence[float] | None = None,
+    k: float = RANK_CONSTANT,
+    normalize: str | None = None,
+    absent: str = "zero",
+    window: int | None = None,
+    convention: str | Convention = "standard",
+    cv: int = 5,
+    random_state: int = 0,
+) -> Fusion:
+    """Fuse runs into one, with weights learned from judgements, and say whether that pays.
+
+    With judgements and without ``method`` and ``weights``, one weight per run is learned, for the sum of min-max scores
+    or for reciprocal rank fusion, whichever the training queries favour; engines have both. Weights are pulled towards
+    the ``baseline``, so that few judgements change little. The verdict is measured out of fold: each query is fused by
+    weights that were learned without it.
+
+    Parameters
+    ----------
+    runs : mapping of str to run, or sequence of runs
+        As in ``compare_runs``: ``Run``, path of a run file or ``{qid: {docid: score}}``. At least two.
+    qrels : Qrels, path, or dict of dicts; default=None
+        Judgements. None fuses by a fixed rule, without a verdict.
+    baseline : str, default=None
+        The run in production; None means the first.
+    metric : str or Measure, default="ndcg@10"
+    method : {"rrf", "combsum", "combmnz", "borda", "isr"} or ranker, default=None
+        A fixed rule. Or a ranker, which is fitted to the features of ``from_runs``, so that the weights of runs may
+        depend on the query. None learns weights if there are judgements, and else means ``"rrf"``.
+    weights : mapping of str to float, sequence of float, or None; default=None
+        Fixed weights of the runs, not negative.
+    k : float, default=60
+        The constant of reciprocal rank fusion by a fixed rule.
+    normalize : {"none", "min-max", "z-score", "rank"}, default=None
+        Of scores, for ``"combsum"`` and ``"combmnz"``; None means ``"min-max"``.
+    absent : {"zero", "min", "worst", "skip"}, default="zero"
+        What a run adds for a document that it did not retrieve: nothing, the least of its list, less than that, or the
+        mean of the others. Learned weights take ``"zero"``, as engines do.
+    window : int, default=None
+        Number of documents of each run that count for a query, as ``rank_window_size``; None means all.
+    convention : str or Convention, default="standard"
+        As in ``evaluate``.
+    cv : int, default=5
+        Number of folds of the verdict.
+    random_state : int, default=0
+        Seed of the folds and of the tests.
+
+    Returns
+    -------
+    Fusion
+        Printed as the verdict; ``run``, ``weights``, ``gains``, ``comparison``, ``export(...)``.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> bm25 = {"1": {"d1": 9.5, "d2": 7.0, "d3": 6.0}, "2": {"d8": 4.5, "d1": 1.0}}
+    >>> dense = {"1": {"d3": 0.9, "d1": 0.8}, "2": {"d1": 0.7, "d8": 0.2}}
+    >>> print(pk.fuse({"bm25": bm25, "dense": dense}))
+    bm25 and dense fused by rrf: 2 queries. Without judgements there is no verdict.
+    >>> pk.fuse({"bm25": bm25, "dense": dense}, method="combsum").run.to_dict()["1"]
+    {'d3': 1.0, 'd1': 1.0, 'd2': 0.2857142857142857}
+    """
+    named = named_runs(runs)
+    _check_runs(named)
+    if baseline is None:
+        baseline = next(iter(named))
+    check_choice(baseline, "baseline", list(named))
+    check_choice(absent, "absent", ["zero", "min", "worst", "skip"])
+    if window is not None:
+        check_positive_int(window, "window")
+    judgements = None if qrels is None else as_qrels(qrels)
+    pool = PooledRuns(named, judgements)
+    notes = _notes(pool, judgements)
+    measure = Measure.parse(metric).under(get_convention(convention))
+    name = method if isinstance(method, str) else None
+    if name is not None:
+        check_choice(name, "method", list(METHODS))
+    settings = {"k": k, "normalize": normalize, "absent": absent, "window": window}
+    is_learned = judgements is not None and name is None and weights is None
+    if not is_learned:
+        if method is not None and name is None:
+            raise ValueError("a ranker as method learns from judgements: pass qrels.")
+        fixed = _weights_of(named, weights)
+        if window is not None:
+            pool = _cut(named, pool, judgements, window)
+        scores = fused_scores(pool, name or "rrf", fixed, k=k, normalize=normalize, absent=absent)
+        fusion = Fusion(pool, name or "rrf", fixed, scores, baseline, metric, measure, settings, notes)
+        return (
+            fusion if judgements is None else _with_verdict(fusion, named, judgements, scores, convention, random_state)
+        )
+    if absent != "zero" or normalize is not None:
+        raise ValueError("learned weights take min-max scores and absent='zero', as engines do. Name a method.")
+    place = list(named).index(baseline)
+    learner: Any = WeightLearner(pool, measure, place, window, FAMILIES)
+    if method is not None:
+        learner = RankerLearner(pool, method, learner.queries)
+    every = np.arange(learner.queries.size)
+    fitted = learner.fit(every)
+    is_weighting = isinstance(fitted, Weighting)
+    fusion = Fusion(
+        pool,
+        fitted.family if is_weighting else "ranker",
+        fitted.weights if is_weighting else None,
+        learner.scores(fitted),
+        baseline,
+        metric,
+        measure,
+        {**settings, "k": RANK_CONSTANT},
+        notes,
+        ranker=None if is_weighting else fitted,
+    )
+    fusion.learner = learner
+    if every.size < max(LEAST_JUDGED, cv):
+        fusion.notes.append(
+            f"no verdict: {count_of(every.size, 'query is', 'queries are')} judged; a verdict needs "
+            f"{max(LEAST_JUDGED, cv)}"
+        )
+        return fusion
+    assert judgements is not None
+    held_out = out_of_fold(learner, check_positive_int(cv, "cv"), random_state)
+    return _with_verdict(fusion, named, judgements, held_out, convention, random_state)
+
+
+def out_of_fold(learner: Any, cv: int, random_state: int) -> np.ndarray:
+    """Return scores of the pool in which each judged query is fused by what was learned from the other folds."""
+    n = learner.queries.size
+    fold = np.random.default_rng(check_seed(random_state)).permutation(np.arange(n) % cv)
+    scores = learner.scores(learner.fit(np.arange(n)))
+    for number in range(cv):
+        own = learner.scores(learner.fit(np.flatnonzero(fold != number)))
+        is_held_out = np.isin(learner.pool.query, learner.queries[fold == number])
+        scores[is_held_out] = own[is_held_out]
+    return scores
+
+
+@dataclass(eq=False, repr=False)
+class Fusion:
+    """A fused run and the verdict on it; returned by ``fuse``.
+
+    Attributes
+    ----------
+    pool : PooledRuns
+        The runs side by side.
+    method : str
+        ``"min-max"`` (a weighted sum of min-max scores), ``"rrf"``, ``"ranker"``, or the fixed rule.
+    run_weights : ndarray of shape (n_runs,) or None
+    scores : ndarray of shape (n_rows,)
+        Of each row of the pool, by the weights that were learned from all judged queries.
+    baseline : str
+    metric : str or Measure
+        As given.
+    measure : Measure
+        The same, under the convention.
+    settings : dict
+        ``k``, ``normalize``, ``absent`` and ``window``.
+    notes : list of str
+        Remarks on the runs and the judgements.
+    comparison : Comparison or None
+        Of the fused run, out of fold, with the baseline, the best single run and RRF; ``write_report`` takes it.
+    gains : dict of str to Difference
+        The gain over each of them, with intervals and corrected p-values.
+    """
+
+    pool: PooledRuns
+    method: str
+    run_weights: np.ndarray | None
+    scores: np.ndarray
+    baseline: str
+    metric: Any
+    measure: Measure
+    settings: dict[str, Any]
+    notes: list[str] = field(default_factory=list)
+    ranker: Any = None
+    comparison: Comparison | None = None
+    gains: dict[str, Difference] = field(default_factory=dict)
+    best: str | None = None
+    learner: Any = None
+
+    @property
+    def run(self) -> Run:
+        """The fused run of all queries."""
+        return self.pool.run_of(self.scores, FUSED)
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weight of each run; empty for a ranker, whose weights depend on the query."""
+        if self.run_weights is None:
+            return {}
+        return dict(zip(self.pool.names, np.round(self.run_weights, 12).tolist(), strict=True))
+
+    @property
+    def pays(self) -> bool | None:
+        """Whether the fused run is significantly better than the baseline and the best run; None: not measured."""
+        if not self.gains:
+            return None
+        against = [self.gains[name] for name in dict.fromkeys((self.baseline, str(self.best)))]
+        return all(gain.mean * self._sign > 0 and gain.p_random_holm <= LEVEL for gain in against)
+
+    @property
+    def _sign(self) -> float:
+        return 1.0 if self.measure.higher_is_better else -1.0
+
+    def export(self, engine: str = "json", **options: Any) -> str:
+        """Return the fusion as a request of an engine, checked against the runs.
+
+        Parameters
+        ----------
+        engine : {"elasticsearch", "opensearch", "json"}, default="json"
+        **options
+            ``window``: number of documents of each retriever, by default that of ``fuse``, or the longest list.
+
+        Returns
+        -------
+        str
+            JSON, in which ``"QUERY OF bm25"`` and the like stand for the queries of the runs.
+        """
+        return engine_form(self, engine, **options)
+
+    def queries_for(self, gain: float) -> int:
+        """Return how many judged queries show a gain over the baseline at p ≤ 0.05 with a probability of 80 %."""
+        if not self.gains:
+            raise ValueError("there is no verdict whose spread could be used; pass qrels with at least 5 queries.")
+        spread = float(np.nanstd(self._differences(self.baseline), ddof=1))
+        return int(np.ceil(((ndtri(1 - LEVEL / 2) + ndtri(POWER)) * spread / abs(gain)) ** 2))
+
+    def learning_curve(self, sizes: Sequence[int] = (5, 10, 20, 40, 80), *, n_draws: int = 20) -> Table:
+        """Return the gain over the baseline by the number of judged queries that weights are learned from.
+
+        Each size draws ``n_draws`` sets of training queries; the others are measured.
+        """
+        if self.learner is None or self.run_weights is None:
+            raise ValueError("a learning curve needs learned weights: pass qrels, and neither method nor weights.")
+        learner, rng, rows = self.learner, np.random.default_rng(0), []
+        n, base = learner.queries.size, learner.values(learner.baseline_alone)
+        for size in [size for size in sizes if 2 <= size <= n - 2]:
+            means = []
+            for _ in range(n_draws):
+                order = rng.permutation(n)
+                gains = learner.values(learner.fit(np.sort(order[:size]))) - base
+                means.append(float(np.nanmean(gains[order[size:]])))
+            rows.append([size, float(np.mean(means)), float(np.quantile(means, 0.05)), float(np.quantile(means, 0.95))])
+        columns = [Column("judged queries", digits=0), *(Column(name) for name in ("gain", "5 %", "95 %"))]
+        return Table(columns, rows, notes=[f"{n_draws} draws of each size, measured on the other queries"])
+
+    def slices(self) -> list[tuple[str, int, float]]:
+        """Return name, number of queries and mean gain over the baseline where runs share few and many documents."""
+        if not self.gains:
+            return []
+        table = self.comparison.tables[FUSED]  # type: ignore[union-attr]
+        place = {qid: number for number, qid in enumerate(self.pool.ids.tolist())}
+        shared = shared_at_top(self.pool, TOP)[[place[qid] for qid in table.queries.tolist()]]
+        gains = self._differences(self.baseline) * self._sign
+        middle = float(np.median(shared))
+        parts = {f"at most {middle:.1f}": shared <= middle, f"more than {middle:.1f}": shared > middle}
+        return [
+            (f"{name} of {TOP} documents shared", int(mask.sum()), float(np.nanmean(gains[mask])))
+            for name, mask in parts.items()
+            if mask.any()
+        ]
+
+    def headline(self) -> str:
+        """Return the verdict as a sentence."""
+        if not self.gains:
+            rule = self._rule()
+            counted = count_of(self.pool.ids.size, "query", "queries")
+            why = " Without judgements there is no verdict." if np.isnan(self.pool.labels).all() else ""
+            return f"{_listed(self.pool.names)} fused by {rule}: {counted}.{why}"
+        gain, best = self.gains[self.baseline], str(self.best)
+        over_best = self.gains[best]
+        if self.pays:
+            return f"Fuse, by {self._rule()}: {self.metric} gains {signed(gain.mean)} over {self.baseline}."
+        if over_best.mean * self._sign <= 0:
+            return f"Do not fuse: use {best}. Fused, {self.metric} is {signed(over_best.mean)} beside it."
+        needed = self.queries_for(over_best.mean) if np.isfinite(over_best.mean) else 0
+        return (
+            f"Do not fuse yet: use {best}. The gain of {signed(over_best.mean)} over it may be chance "
+            f"(p {p_value(over_best.p_random_holm)}); about {needed:,} judged queries would show it."
+        )
+
+    def to_table(self) -> Table:
+        """Return means and gains: the fused run out of fold, the baseline, the best single run and RRF."""
+        assert self.comparison is not None
+        means, metric = self.comparison.mean(), self.comparison.metrics[0]
+        roles: dict[str, list[str]] = {}
+        for name, role in ((self.baseline, "baseline"), (self.best, "best run")):
+            roles.setdefault(str(name), []).append(role)
+        rows: list[list[Any]] = [[FUSED, Marked(means[FUSED][metric]), "", ""]]
+        for name, gain in self.gains.items():
+            label = f"{name} ({', '.join(roles[name])})" if name in roles else name
+            estimate = Estimate(gain.mean, gain.low, gain.high, gain.p_random_holm, self.measure.higher_is_better)
+            rows.append([label, Marked(means[name][metric]), estimate, gain.p_random_holm])
+        columns = [Column("", "text"), Column(metric, "marked"), Column("gain of fusing", "estimate"), Column("p", "p")]
+        return Table(columns, rows)
+
+    def remarks(self) -> list[str]:
+        """Return the lines below the table."""
+        lines = []
+        if len(set(self.weights.values())) > 1:
+            lines.append("weights: " + ", ".join(f"{name} {weight:.3g}" for name, weight in self._shown_weights()))
+        if self.gains:
+            n = count_of(int(np.isfinite(self._differences(self.baseline)).sum()), "judged query", "judged queries")
+            how = "each fused by weights of the others; " if self.learner is not None else ""
+            lines.append(f"{n}, {how}95 % intervals, p by the randomisation test, Holm over {len(self.gains)}")
+            lines += [f"{name}: {signed(gain)} on {count:,} queries" for name, count, gain in self.slices()]
+        return [*lines, *self.notes]
+
+    def __str__(self) -> str:
+        table = [self.to_table().to_text()] if self.gains else []
+        return "\n".join([self.headline(), *table, *self.remarks()])
+
+    def __repr__(self) -> str:
+        return f"Fusion({_listed(self.pool.names)}; {self._rule()})"
+
+    def _repr_html_(self) -> str:
+        if not self.gains:
+            return f"<p>{self.headline()}</p>"
+        return notebook_html(self.to_table(), before=[self.headline()], after=self.remarks())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdict as plain values for JSON."""
+        return {
+            "headline": self.headline(),
+            "method": self.method,
+            "weights": self.weights,
+            "baseline": self.baseline,
+            "best": self.best,
+            "pays": self.pays,
+            "gains": {name: gain.to_dict() for name, gain in self.gains.items()},
+            "settings": self.settings,
+            "notes": self.remarks(),
+        }
+
+    def _shown_weights(self) -> list[tuple[str, float]]:
+        """Return names and weights; of many runs only those that have a weight."""
+        return [(name, weight) for name, weight in self.weights.items() if weight or len(self.weights) < 5]
+
+    def _rule(self) -> str:
+        if self.method == "min-max":
+            return "a weighted sum of min-max scores"
+        return "weighted rrf" if self.method == "rrf" and self.learner is not None else self.method
+
+    def _differences(self, other: str) -> np.ndarray:
+        tables, metric = self.comparison.tables, self.comparison.metrics[0]  # type: ignore[union-attr]
+        return tables[FUSED][metric] - tables[other][metric]
+
+
+def _with_verdict(
+    fusion: Fusion, runs: dict[str, Run], qrels: Qrels, held_out: np.ndarray, convention: Any, random_state: int
+) -> Fusion:
+    """Compare the fused run with the baseline, the best single run and RRF."""
+    means = compare_runs(qrels, runs, metrics=[fusion.metric], convention=convention).mean()
+    metric = next(iter(means.values()))
+    sign = 1.0 if fusion.measure.higher_is_better else -1.0
+    key = next(iter(metric))
+    best = max(runs, key=lambda name: (sign * means[name][key], name == fusion.baseline))
+    contestants = {FUSED: fusion.pool.run_of(held_out, FUSED)}
+    contestants |= {name: runs[name] for name in dict.fromkeys((fusion.baseline, best))}
+    if fusion.method != RRF or fusion.learner is not None:
+        contestants[RRF] = fusion.pool.run_of(fused_scores(fusion.pool), RRF)
+    fusion.comparison = compare_runs(
+        qrels, contestants, metrics=[fusion.metric], convention=convention, random_state=random_state
+    )
+    found = fusion.comparison.differences(against=FUSED)
+    fusion.gains, fusion.best = {pair.a: pair.reversed() for pair in found}, best
+    if fusion.run_weights is not None and np.isclose(fusion.run_weights.max(), fusion.run_weights.sum()):
+        fusion.notes.append("the judgements favour no mixture: all of the weight is on one run")
+    return fusion
+
+
+def _check_runs(runs: Mapping[str, Run]) -> None:
+    if len(runs) < 2:
+        raise ValueError(f"fusion takes at least two runs; {next(iter(runs))} is the only one.")
+    for name in (FUSED, RRF):
+        if name in runs:
+            raise ValueError(f"{name!r} is a reserved name; choose another name for this run.")
+    for name, run in runs.items():
+        if not len(run):
+            raise ValueError(f"{name} has no documents.")
+    ids = {name: set(run.groups.ids.tolist()) for name, run in runs.items()}
+    if not set.intersection(*ids.values()):
+        shown = "; ".join(f"{name} has {min(own)!r}" for name, own in list(ids.items())[:3])
+        raise ValueError(f"the runs have no query in common: {shown}. Ids are compared as text.")
+
+
+def _notes(pool: PooledRuns, qrels: Qrels | None) -> list[str]:
+    """Say what of the runs and the judgements does not fit together."""
+    notes = []
+    n_alone = int(((pool.lengths > 0).sum(axis=0) == 1).sum())
+    if n_alone:
+        verb = "keeps" if n_alone == 1 else "keep"
+        notes.append(f"{count_of(n_alone, 'query is', 'queries are')} answered by one run only, and {verb} its order")
+    depths = pool.lengths.max(axis=1)
+    if depths.max() > 2 * depths.min():
+        shown = ", ".join(f"{name} {depth:,}" for name, depth in zip(pool.names, depths.tolist(), strict=True))
+        notes.append(f"the runs differ in depth (documents of the longest list): {shown}; set window= to cut them")
+    if qrels is None:
+        return notes
+    judged = ~np.isnan(pool.labels)
+    if not np.isin(np.unique(pool.query[judged]), np.flatnonzero(pool.lengths.sum(axis=0) > 0)).any():
+        raise ValueError(
+            f"no judged query is answered by a run: the qrels have {qrels.groups.ids[0]!r}, the runs "
+            f"{pool.ids[-1]!r}. Ids are compared as text."
+        )
+    labels = pool.labels[judged]
+    if labels.max() <= 0:
+        raise ValueError("no document is judged relevant: all labels are 0 or less.")
+    lost = int((judged & (np.nan_to_num(pool.labels) > 0) & ~pool.is_retrieved.any(axis=0)).sum())
+    if lost:
+        notes.append(
+            f"{lost:,} of {int((labels > 0).sum()):,} relevant documents are in no run: no fusion can find them"
+        )
+    if np.unique(labels).size == 1:
+        notes.append(f"all judgements have the label {labels[0]:g}; documents without one count as not relevant")
+    return notes
+
+
+def _weights_of(runs: Mapping[str, Run], weights: Any) -> np.ndarray:
+    if weights is None:
+        return np.ones(len(runs))
+    if isinstance(weights, Mapping):
+        if unknown := [name for name in weights if name not in runs]:
+            raise ValueError(f"weights names {unknown[0]!r}, which is not a run; they are {', '.join(runs)}.")
+        values = np.array([float(weights.get(name, 0.0)) for name in runs])
+    else:
+        values = np.asarray(weights, dtype=np.float64)
+        if values.shape != (len(runs),):
+            raise ValueError(f"weights has {values.size} values but there are {len(runs)} runs.")
+    if not np.isfinite(values).all() or values.min() < 0 or not values.any():
+        raise ValueError(f"weights must be numbers of at least 0, not all 0; found {values.tolist()}.")
+    return values
+
+
+def _cut(runs: Mapping[str, Run], pool: PooledRuns, qrels: Qrels | None, window: int) -> PooledRuns:
+    """Return the pool of the first documents of each run."""
+    kept = {}
+    for place, name in enumerate(runs):
+        rows = np.flatnonzero((pool.ranks[place] > 0) & (pool.ranks[place] <= window))
+        kept[name] = Run(pool.ids[pool.query[rows]], pool.docid[rows], pool.scores[place, rows], tag=name)
+    return PooledRuns(kept, qrels)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(names) if len(names) < 3 else f"{len(names)} runs"

@@ -1,0 +1,61 @@
+"""``plackett fuse``: runs of files, the verdict, requests and mistakes."""
+
+import json
+
+import numpy as np
+import pytest
+
+import plackett as pk
+from tests.evaluation.fusion.test_fuse import noisy
+
+
+@pytest.fixture
+def files(lists_folder):
+    runs, qrels = noisy(0, [1.0, 1.0])
+    for name, run in zip(("bm25", "dense"), runs.values(), strict=True):
+        pk.write_trec_run(pk.Run.from_dict(run, tag=name), lists_folder / f"{name}.run")
+    pk.write_qrels(pk.Qrels.from_dict(qrels), lists_folder / "judged.txt")
+    return pk.fuse(["bm25.run", "dense.run"], "judged.txt")
+
+
+def test_the_verdict_of_the_library_is_printed(run, files):
+    done = run("fuse", "bm25.run", "dense.run", "--qrels", "judged.txt", "-o", "fused.run")
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[0] == files.headline()
+    found, expected = pk.read_trec_run("fused.run"), files.run
+    assert found.docid.tolist() == expected.docid.tolist()
+    np.testing.assert_allclose(found.scores, expected.scores)
+    plain = json.loads(run("fuse", "bm25.run", "dense.run", "--qrels", "judged.txt", "--json").stdout)
+    assert plain["weights"] == files.weights
+    assert plain["gains"]["bm25"]["mean"] == files.gains["bm25"].mean
+
+
+def test_a_report_and_a_request_are_written(run, files):
+    done = run("fuse", "bm25.run", "dense.run", "--qrels", "judged.txt", "--report", "fusion.html",
+               "--export", "elasticsearch")  # fmt: skip
+    assert done.returncode == 0
+    assert "retriever" in json.loads(done.stdout)
+    assert files.headline() in done.stderr
+    with open("fusion.html", encoding="utf-8") as page:
+        assert "fused" in page.read()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["bm25.run"], "at least two runs"),
+        (["bm25.run", "bm25.run"], "bm25.run is given twice"),
+        (["bm25.run", "dense.run", "--baseline", "bm52"], "--baseline bm52 is not one of the runs bm25, dense"),
+        (["bm25.run", "dense.run", "--weights", "a,b"], "--weights a,b: expected numbers with commas"),
+        (["bm25.run", "dense.run", "--report", "x.html"], "--report shows the verdict, which needs --qrels"),
+        (["bm25.run", "dense.run", "--learning-curve"], "--learning-curve needs --qrels"),
+        (["bm25.run", "dense.run", "-m", "map,mrr"], "-m takes one measure here"),
+        (["bm25.run", "dense.run", "--method", "median"], "--method median is not known"),
+        (["bm25.run", "dense.run", "--export", "solr"], "--export solr is not known"),
+        (["bm25.run", "nowhere.run"], "there is no file 'nowhere.run'"),
+    ],
+)
+def test_mistakes_are_named(run, files, arguments, message):
+    done = run("fuse", *arguments)
+    assert done.returncode in (1, 2)
+    assert message in done.stderr
