@@ -70,17 +70,14 @@ def explain_linear(
         raise ValueError(f"there are {coef.size:,} coefficients but X has {X.shape[1]:,} columns.")
     check_finite(X, names)
     chosen = choose_rows(X.shape[0], qid, rows, docid)
-    means = _means(X, chosen)
-    values = X[chosen.rows].astype(np.float64)
+    means, values = chosen.means(X), X[chosen.rows].astype(np.float64)
     return Explanation(
-        contributions=_deviations(values, means[chosen.place], chosen.sizes, coef),
+        contributions=_deviations(values, means[chosen.place], chosen, coef),
         values=values,
         scores=values @ coef + intercept,
         baseline=(means @ coef)[chosen.place] + intercept,
         feature_names=names,
-        rows=chosen.rows if numbers is None else numbers[chosen.rows],
-        qid=chosen.qid,
-        docid=chosen.docid,
+        **chosen.named(numbers),
     )
 
 
@@ -133,45 +130,26 @@ def explain_additive(
     if scores.size != X.shape[0]:
         raise ValueError(f"there are {scores.size:,} scores but X has {X.shape[0]:,} rows.")
     chosen = choose_rows(X.shape[0], qid, rows, docid)
-    means = _means(parts, chosen)[chosen.place]
     return Explanation(
-        contributions=_deviations(parts[chosen.rows], means, chosen.sizes, np.ones(X.shape[1])),
+        contributions=_deviations(parts[chosen.rows], chosen.means(parts)[chosen.place], chosen, np.ones(X.shape[1])),
         values=X[chosen.rows].astype(np.float64),
         scores=scores[chosen.rows],
-        baseline=_means(scores[:, None], chosen)[chosen.place, 0],
+        baseline=chosen.means(scores[:, None])[chosen.place, 0],
         feature_names=names,
-        rows=chosen.rows if numbers is None else numbers[chosen.rows],
-        qid=chosen.qid,
-        docid=chosen.docid,
         categories=categories,
+        **chosen.named(numbers),
     )
 
 
 # --- Sums ------------------------------------------------------------------------------------------------------------
 
 
-def _means(X: Any, chosen: ChosenRows) -> Any:
-    """Return the mean row of each needed query in float64, sparse if X is."""
-    with importing:
-        from scipy import sparse
-
-    groups, needed = chosen.groups, chosen.queries
-    starts, sizes = groups.indptr[needed], np.diff(groups.indptr)[needed]
-    indptr = np.concatenate([[0], np.cumsum(sizes)])
-    docs = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], sizes)
-    if groups.order is not None:
-        docs = groups.order[docs]
-    adder = sparse.csr_array((np.ones(docs.size), docs, indptr), shape=(needed.size, X.shape[0]))
-    sums = adder @ X
-    return sums.multiply(1.0 / sizes[:, None]).tocsr() if is_sparse(X) else sums / sizes[:, None]
-
-
-def _deviations(values: Any, means: Any, sizes: np.ndarray, coef: np.ndarray) -> Any:
+def _deviations(values: Any, means: Any, chosen: ChosenRows, coef: np.ndarray) -> Any:
     """Return coefficients times deviations from the mean; deviations within its rounding error are 0.
 
     Otherwise a feature that is constant within a list would have tiny contributions.
     """
-    error = (sizes * np.finfo(np.float64).eps)[:, None]
+    error = (chosen.sizes[chosen.place] * np.finfo(np.float64).eps)[:, None]
     if not is_sparse(values):
         deviations = values - means
         deviations[np.abs(deviations) <= error * np.abs(means)] = 0.0

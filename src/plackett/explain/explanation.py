@@ -175,7 +175,12 @@ class Explanation(Records):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: for each row its score, the mean score of its list, and its contributions."""
-        return {"rows": [self._row_dict(place) for place in range(len(self))]}
+        return {
+            "rows": [
+                {**self._about(place), "contributions": [part._asdict() for part in self.top(row, None)]}
+                for place, row in enumerate(self.rows.tolist())
+            ]
+        }
 
     def __repr__(self) -> str:
         return f"Explanation({count_of(len(self), 'row')} × {count_of(len(self.feature_names), 'feature')})"
@@ -211,23 +216,18 @@ class Explanation(Records):
 
     @property
     def _columns(self) -> list[str]:
-        names = ["docid"] if self.docid is not None else []
-        return ["row", "qid", *names, "score", "baseline", *Contribution._fields]
+        named = [] if self.docid is None else ["docid"]
+        return ["row", "qid", *named, "score", "baseline", *Contribution._fields]
 
     def _records(self) -> Iterable[list[Any]]:
         for place, row in enumerate(self.rows.tolist()):
-            name = [] if self.docid is None else [plain(self.docid[place])]
-            heading = [row, plain(self.qid[place]), *name, float(self.scores[place]), float(self.baseline[place])]
             for part in self.top(row, None):
-                yield [*heading, *part]
+                yield [*self._about(place).values(), *part]
 
-    def _row_dict(self, place: int) -> dict[str, Any]:
-        row = int(self.rows[place])
-        answer: dict[str, Any] = {"row": row, "qid": plain_id(self.qid[place])}
-        if self.docid is not None:
-            answer["docid"] = plain_id(self.docid[place])
-        answer.update(score=float(self.scores[place]), baseline=float(self.baseline[place]))
-        return {**answer, "contributions": [part._asdict() for part in self.top(row, None)]}
+    def _about(self, place: int) -> dict[str, Any]:
+        named = {} if self.docid is None else {"docid": plain_id(self.docid[place])}
+        numbers = {"score": float(self.scores[place]), "baseline": float(self.baseline[place])}
+        return {"row": int(self.rows[place]), "qid": plain_id(self.qid[place]), **named, **numbers}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

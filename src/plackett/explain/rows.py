@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plackett.data.grouping import Groups, group_rows
+from plackett._lazy import importing
+from plackett.data.grouping import group_rows
 from plackett.data.queries import Queries
+from plackett.validation import is_sparse
 
 
 class ChosenRows(NamedTuple):
@@ -17,29 +19,40 @@ class ChosenRows(NamedTuple):
     rows: np.ndarray
     qid: np.ndarray
     docid: list | None
-    groups: Groups
-    queries: np.ndarray  # numbers of those with a chosen row
-    place: np.ndarray  # of the query of each row among them
-    sizes: np.ndarray  # of the list of each row
+    place: np.ndarray  # of the list of each row
+    sizes: np.ndarray  # of the lists
+    adder: Any  # sparse matrix that sums the rows of each list
+
+    def named(self, numbers: np.ndarray | None) -> dict[str, Any]:
+        """Return the rows by their ``numbers``, with their query and document ids."""
+        return {"rows": self.rows if numbers is None else numbers[self.rows], "qid": self.qid, "docid": self.docid}
+
+    def means(self, X: Any) -> Any:
+        """Return the mean row of each list in float64, sparse if X is."""
+        sums = self.adder @ X
+        return sums.multiply(1.0 / self.sizes[:, None]).tocsr() if is_sparse(X) else sums / self.sizes[:, None]
 
 
 def choose_rows(n_docs: int, qid: Any, rows: Any, docid: Any) -> ChosenRows:
-    """Return the rows of ``rows`` (all for None), with their queries and ids."""
+    """Return the rows of ``rows`` (all for None), with their lists and ids."""
+    with importing:
+        from scipy import sparse
+
     groups = group_rows(qid, n_docs)
-    chosen = _checked(rows, n_docs)
-    names = _checked_names(docid, n_docs)
-    query_of_row = np.empty(n_docs, dtype=np.int64)
+    chosen, names = _checked(rows, n_docs), _checked_names(docid, n_docs)
+    list_of_row = np.empty(n_docs, dtype=np.int64)
     order = slice(None) if groups.order is None else groups.order
-    query_of_row[order] = np.repeat(np.arange(groups.ids.size), np.diff(groups.indptr))
-    queries, place = np.unique(query_of_row[chosen], return_inverse=True)
+    list_of_row[order] = np.repeat(np.arange(groups.ids.size), np.diff(groups.indptr))
+    lists, place = np.unique(list_of_row[chosen], return_inverse=True)
+    docs = np.flatnonzero(np.isin(list_of_row, lists))
+    entries = np.ones(docs.size), (np.searchsorted(lists, list_of_row[docs]), docs)
     return ChosenRows(
         rows=chosen,
-        qid=groups.ids[query_of_row[chosen]],
+        qid=groups.ids[list_of_row[chosen]],
         docid=None if names is None else [names[row] for row in chosen.tolist()],
-        groups=groups,
-        queries=queries,
         place=place,
-        sizes=np.diff(groups.indptr)[queries][place],
+        sizes=np.diff(groups.indptr)[lists],
+        adder=sparse.csr_array(entries, shape=(lists.size, n_docs)),
     )
 
 
