@@ -40,7 +40,7 @@ test: .venv/installed-test .venv/installed-axe
 # eland requires an older pandas; the functions used here need none of its other dependencies.
 engines: .venv/installed-test
 	$(PIP) --no-deps --upgrade --target .venv/engines eland elasticsearch elastic-transport
-	$(BIN)/python -m pytest -n 2 tests/exports
+	$(BIN)/python -m pytest -n 2 tests/exporting
 
 check: .venv/installed-check
 	$(BIN)/python -m ruff check .

@@ -83,7 +83,7 @@ print(*(name for name in sys.modules if name.startswith("plackett.")))
 """
     modules = run(code, verb, *words[verb]).splitlines()[-1].split()
     assert len(modules) <= MODULES[verb]
-    assert not {name.split(".")[1] for name in modules} & {"apps", "clicks", "explain", "exports", "report", "text"}
+    assert not {name.split(".")[1] for name in modules} & {"apps", "clicks", "explain", "exporting", "report", "text"}
 
 
 def test_a_linear_ranker_loads_no_more_of_scikit_learn_than_its_base(tmp_path):

@@ -56,7 +56,7 @@ TESTS = (
     "tests/evaluation/test_evaluate.py",
     "tests/text",
     "tests/rankers/trees",
-    "tests/exports/test_targets.py",
+    "tests/exporting/test_targets.py",
     "tests/distributed/test_partitions.py",
     "tests/report/test_html.py",
     "tests/apps/serve/test_rank.py",

@@ -49,7 +49,7 @@ _names, __getattr__, __dir__ = attach(
         "plackett.evaluation.fusion.fuse": "fuse",
         "plackett.evaluation.fusion.features": "from_runs",
         "plackett.evaluation.select.select": "select",
-        "plackett.exports.targets": "export",
+        "plackett.exporting.targets": "export",
         "plackett.report.clicks": "write_click_report",
         "plackett.report.html": "write_report",
     },

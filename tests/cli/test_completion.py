@@ -9,7 +9,7 @@ from plackett.cli import export, main, tune
 from plackett.cli.shared import completion, options
 from plackett.data.preprocessing.scaling import NAMES
 from plackett.evaluation.select.search import METHODS
-from plackett.exports.targets import TARGETS
+from plackett.exporting.targets import TARGETS
 
 HEAVY = ("sklearn", "scipy", "pandas", "matplotlib")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from tests.exports import formulas
+from tests.exporting import formulas
 
 NAMES = ["bm25", "größe", 'the "title"', "d", "e", "f"]
 

@@ -14,7 +14,7 @@ from plackett.cli.shared.options import FILES, MODEL, Source, command, flag, opt
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
 
-# those of plackett.exports, which is slow to import
+# those of plackett.exporting, which is slow to import
 TARGETS = ("elasticsearch", "opensearch", "solr", "elastic-ltr", "vespa", "ranklib", "onnx", "json")
 LOADING = {  # what loads the file of a target
     "elasticsearch": "POST {} to /_ltr/_featureset/SET/_createmodel",
@@ -58,8 +58,8 @@ def export(
     """Write a linear model, trees or a net for Elasticsearch, OpenSearch, Solr, Vespa, RankLib or ONNX, or as JSON."""
     from plackett.cli.shared import inputs, models, output
     from plackett.cli.shared.parameters import usage_errors
-    from plackett.exports.forms import form_of
-    from plackett.exports.targets import OPTIONS, build, checked_options
+    from plackett.exporting.forms import form_of
+    from plackett.exporting.targets import OPTIONS, build, checked_options
     from plackett.validation import check_choice
 
     with usage_errors():

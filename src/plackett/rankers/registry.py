@@ -270,7 +270,7 @@ def is_model_head(head: bytes) -> bool:
     if head.startswith(MAGIC):
         return True
     with importing:
-        from plackett.rankers.imported.formats import format_of
+        from plackett.formats.detect import format_of
 
     return format_of(head) is not None
 
@@ -278,7 +278,7 @@ def is_model_head(head: bytes) -> bool:
 def _imported(source: Any, name: str) -> Any:
     """Return the model of another tool in a file or its content; None for other files."""
     with importing:
-        from plackett.rankers.imported.formats import format_of
+        from plackett.formats.detect import format_of
         from plackett.storage.container import MAGIC
 
     with contextlib.nullcontext(source) if isinstance(source, io.BytesIO) else open(source, "rb") as file:

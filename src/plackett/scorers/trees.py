@@ -72,7 +72,7 @@ class FlatTrees:
 
     Examples
     --------
-    >>> from plackett.exports.forms.trees import tree_form
+    >>> from plackett.exporting.forms.trees import tree_form
     >>> import plackett as pk
     >>> trees = tree_form(pk.RankBoost(n_rounds=1).fit([[1.0], [2.0], [3.0]], [0, 1, 1])).trees
     >>> trees

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 import plackett as pk
-from plackett.rankers.trees.xgboost_json import read_trees
+from plackett.formats.xgboost import read_trees
 from plackett.scorers.trees import ZERO_IS_MISSING, FlatTrees
 
 DATA = pk.datasets.make_web_like(50, 12, 6, random_state=1)

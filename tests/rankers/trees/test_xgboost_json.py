@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from plackett.rankers.trees.xgboost_json import last_below
+from plackett.formats.xgboost import last_below
 
 
 @given(st.floats(width=32, allow_nan=False))

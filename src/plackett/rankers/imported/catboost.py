@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from plackett.formats.xgboost import COVER_OF_A_TREE, last_at_most, sum_up
 from plackett.rankers.imported.rankers import ImportedTrees
-from plackett.rankers.trees.xgboost_json import COVER_OF_A_TREE, last_at_most, sum_up
 from plackett.scorers.trees import LEAF, MOST_FEATURES, FlatTrees
 
 DEEPEST = 16  # of oblivious trees, as in CatBoost

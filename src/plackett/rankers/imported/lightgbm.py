@@ -7,8 +7,8 @@ import re
 
 import numpy as np
 
+from plackett.formats.lightgbm import read_trees
 from plackett.rankers.imported.rankers import ImportedTrees
-from plackett.rankers.trees.lightgbm_text import read_trees
 from plackett.scorers.trees import CATEGORY, MOST_FEATURES
 
 DEFAULT_NAME = re.compile(r"Column_\d+")

@@ -11,9 +11,9 @@ from xml.parsers import expat
 
 import numpy as np
 
-from plackett.rankers.imported.formats import ENSEMBLES, LINEAR, RANKBOOST
+from plackett.formats.detect import ENSEMBLES, LINEAR, RANKBOOST
+from plackett.formats.xgboost import last_at_most
 from plackett.rankers.imported.rankers import ImportedLinear, ImportedTrees
-from plackett.rankers.trees.xgboost_json import last_at_most
 from plackett.scorers.trees import LEAF, MOST_FEATURES, FlatTrees
 
 DEEPEST = 10_000  # nested tags

@@ -6,8 +6,8 @@ import json
 from typing import IO, Any
 
 from plackett.exceptions import ModelFormatError
+from plackett.formats.detect import ADVICE, format_of
 from plackett.rankers.imported import catboost, lightgbm, ranklib, xgboost
-from plackett.rankers.imported.formats import ADVICE, format_of
 from plackett.storage.container import one_line
 
 LARGEST_FILE = 2**30

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from plackett.exceptions import DataWarning, warn
+from plackett.formats.xgboost import base_score, trees_of
 from plackett.rankers.imported.rankers import ImportedTrees
-from plackett.rankers.trees.xgboost_json import base_score, trees_of
 from plackett.scorers.trees import MOST_FEATURES, NUMBER
 
 PLAIN = ("rank:", "reg:squarederror", "reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror", "reg:linear")

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from plackett.data.queries import Queries
+from plackett.formats.lightgbm import read_trees
 from plackett.losses import get_loss
 from plackett.losses.backends.trees import TreeObjective
 from plackett.metrics.measure import Measure
@@ -25,7 +26,6 @@ from plackett.rankers.refinement.base_score import (
     scores_any_rows,
 )
 from plackett.rankers.trees.base import NO_SPLIT, BoostedTrees, Lists, names_in, plain_rows, whole_labels
-from plackett.rankers.trees.lightgbm_text import read_trees
 from plackett.scorers.models import Trees
 from plackett.scorers.trees import FlatTrees
 from plackett.validation import check_number, check_positive_int, count_of

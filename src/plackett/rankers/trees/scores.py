@@ -11,8 +11,8 @@ from plackett._lazy import importing
 from plackett._optional import import_optional
 from plackett._threads import n_threads
 from plackett.data.queries import Queries
+from plackett.formats.lightgbm import missing_code, write_trees
 from plackett.rankers.base import Ranker
-from plackett.rankers.trees.lightgbm_text import missing_code, write_trees
 from plackett.scorers.trees import CATEGORY, FlatTrees
 from plackett.validation import check_choice, feature_labels, is_sparse
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.exports.targets import build
-from tests.exports import tree_formulas
-from tests.exports.vespa_expressions import Expression, of_xgboost_json
+from plackett.exporting.targets import build
+from tests.exporting import tree_formulas
+from tests.exporting.vespa_expressions import Expression, of_xgboost_json
 
 NAMES = [
     "bm25(title)", "attribute(price)", "fieldMatch(title).completeness", "query(age)", "my_function",

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from plackett import __version__
-from plackett.exports.forms import Form
-from plackett.exports.forms.inputs import FORMULA, apply_inputs
-from plackett.exports.forms.linear import LinearForm
-from plackett.exports.forms.nets import NetForm
-from plackett.exports.forms.trees import TreeForm
+from plackett.exporting.forms import Form
+from plackett.exporting.forms.inputs import FORMULA, apply_inputs
+from plackett.exporting.forms.linear import LinearForm
+from plackett.exporting.forms.nets import NetForm
+from plackett.exporting.forms.trees import TreeForm
 from plackett.scorers.plain_net import FORMULAS, PlainNet
 from plackett.scorers.trees import CATEGORY, LEAF, NUMBER, ZERO_IS_MISSING, FlatTrees, code_words
 

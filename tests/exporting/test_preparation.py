@@ -100,7 +100,7 @@ def test_stumps_with_defaults_are_exported():
 
 
 def test_scores_of_json_are_those_of_the_ranker():
-    from plackett.exports.plain_json import score_linear
+    from plackett.exporting.plain_json import score_linear
 
     ranker = pk.LinearRanker(missing="mean", encoding="one-hot").fit(FRAME, Y, qid=QID)
     content = pk.export(ranker, "json")

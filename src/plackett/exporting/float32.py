@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from plackett.exports.forms.linear import LinearForm
-from plackett.exports.forms.trees import LEAF, Nodes, TreeForm
+from plackett.exporting.forms.linear import LinearForm
+from plackett.exporting.forms.trees import LEAF, Nodes, TreeForm
 from plackett.scorers.trees import LARGEST
 
 LARGEST_ERROR = 1e-6  # of a number written as float32, relative to what it is used for

@@ -11,12 +11,12 @@ import numpy as np
 from plackett import __version__
 from plackett._lazy import importing
 from plackett._optional import import_optional
-from plackett.exports.float32 import check_single, nodes_in_single
-from plackett.exports.forms import Form
-from plackett.exports.forms.inputs import Inputs
-from plackett.exports.forms.linear import LinearForm
-from plackett.exports.forms.nets import NetForm
-from plackett.exports.forms.trees import LEAF, Nodes, TreeForm
+from plackett.exporting.float32 import check_single, nodes_in_single
+from plackett.exporting.forms import Form
+from plackett.exporting.forms.inputs import Inputs
+from plackett.exporting.forms.linear import LinearForm
+from plackett.exporting.forms.nets import NetForm
+from plackett.exporting.forms.trees import LEAF, Nodes, TreeForm
 
 OPSET = 13
 IR_VERSION = 7  # the oldest that the opset allows, for old runtimes

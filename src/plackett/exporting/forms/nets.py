@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from plackett.exports.forms.inputs import Inputs, model_names
-from plackett.exports.forms.linear import LinearForm, checked_names, column_scaling
+from plackett.exporting.forms.inputs import Inputs, model_names
+from plackett.exporting.forms.linear import LinearForm, checked_names, column_scaling
 from plackett.rankers.neural.ranker import NeuralRanker
 from plackett.scorers.plain_net import PlainNet
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from plackett.exports.forms.linear import dense_rows
+from plackett.exporting.forms.linear import dense_rows
 from plackett.validation import count_of
 
 TOLERANCE = 1e-5

@@ -8,7 +8,7 @@ import pytest
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, QuantileTransformer, RobustScaler
 
 import plackett as pk
-from plackett.exports.targets import build
+from plackett.exporting.targets import build
 from plackett.scorers.net_shape import ACTIVATIONS
 
 pytest.importorskip("torch", reason="nets need PyTorch: pip install 'plackett[neural]'")

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from plackett._lazy import importing
 from plackett.data.preprocessing.scaling import QueryNormalizer
-from plackett.exports.forms.inputs import Inputs, model_names
+from plackett.exporting.forms.inputs import Inputs, model_names
 from plackett.rankers.base import Normalized
 from plackett.rankers.linear_scores import LinearScores
 from plackett.validation import count_of, feature_number, is_sparse
@@ -42,7 +42,7 @@ class LinearForm:
 
     Examples
     --------
-    >>> from plackett.exports.forms.linear import linear_form
+    >>> from plackett.exporting.forms.linear import linear_form
     >>> import plackett as pk
     >>> form = linear_form(pk.LinearRanker("squared", l2=0).fit([[1.0], [2.0], [3.0]], [0, 1, 2]), ["bm25"])
     >>> form.names, form.weights.round(6), form.scaling
@@ -117,7 +117,7 @@ def linear_form(ranker: Any, feature_names: Sequence[str] | None = None) -> Line
 
     Examples
     --------
-    >>> from plackett.exports.forms.linear import linear_form
+    >>> from plackett.exporting.forms.linear import linear_form
     >>> import plackett as pk
     >>> ranker = pk.LinearRanker("squared", l2=0).fit([[1.0], [2.0], [3.0]], [0, 1, 2])
     >>> form = linear_form(ranker)

@@ -12,11 +12,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 import plackett as pk
-from plackett.exports.forms.linear import LinearForm, linear_form
-from plackett.exports.targets import OPTIONS, build
-from plackett.exports.targets import TARGETS as ALL_TARGETS
+from plackett.exporting.forms.linear import LinearForm, linear_form
+from plackett.exporting.targets import OPTIONS, build
+from plackett.exporting.targets import TARGETS as ALL_TARGETS
 from plackett.rankers.boosting.feature_rank import BLFeatureRank
-from tests.exports import formulas
+from tests.exporting import formulas
 
 NAMES = ['title "bm25"', "größe ✓", "body\\tf", "page rank", "a,b", "{x}"]
 TARGETS = ALL_TARGETS[LinearForm]
@@ -231,7 +231,7 @@ def test_sparse_rows_and_data_frames_check_as_well(lists):
 
 
 def test_many_rows_are_checked_in_blocks(lists, monkeypatch):
-    from plackett.exports import parity
+    from plackett.exporting import parity
 
     ranker = pk.LinearRanker("squared").fit(lists)
     at_once = build(ranker, "elasticsearch", feature_names=NAMES, check=lists).parity
@@ -426,7 +426,7 @@ def test_options_belong_to_targets(lists):
 
 
 def test_the_function_is_not_hidden_by_its_room(lists):
-    import plackett.exports.forms.linear  # noqa: F401
+    import plackett.exporting.forms.linear  # noqa: F401
 
     assert callable(pk.export)
 

@@ -7,7 +7,7 @@ Elasticsearch and OpenSearch: the plugin's ``model/xgboost+json``. Solr: ``Multi
 import json
 from xml.dom import minidom
 
-from tests.exports.formulas import single
+from tests.exporting.formulas import single
 
 
 def of_elasticsearch(text, names, row, missing=()):

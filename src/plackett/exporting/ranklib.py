@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from plackett.exports.float32 import check_depth, decimal, nodes_in_single
-from plackett.exports.forms.linear import LinearForm
-from plackett.exports.forms.trees import LEAF, Nodes, TreeForm
+from plackett.exporting.float32 import check_depth, decimal, nodes_in_single
+from plackett.exporting.forms.linear import LinearForm
+from plackett.exporting.forms.trees import LEAF, Nodes, TreeForm
 from plackett.rankers.imported.ranklib import read_model
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from plackett.exports.forms.inputs import inputs_of
-from plackett.exports.forms.linear import LinearForm, linear_form
-from plackett.exports.forms.nets import NetForm, net_form
-from plackett.exports.forms.trees import TreeForm, tree_form
+from plackett.exporting.forms.inputs import inputs_of
+from plackett.exporting.forms.linear import LinearForm, linear_form
+from plackett.exporting.forms.nets import NetForm, net_form
+from plackett.exporting.forms.trees import TreeForm, tree_form
 from plackett.rankers.boosting.rankboost import RankBoost
 from plackett.rankers.neural.ranker import NeuralRanker
 from plackett.rankers.trees.scores import TreeScores

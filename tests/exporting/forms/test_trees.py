@@ -13,15 +13,15 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import plackett as pk
-from plackett.exports import engines
-from plackett.exports.float32 import at_or_below, decimal
-from plackett.exports.forms.linear import linear_form
-from plackett.exports.forms.trees import TreeForm, tree_form
-from plackett.exports.targets import TARGETS as ALL_TARGETS
-from plackett.exports.targets import build
+from plackett.exporting import engines
+from plackett.exporting.float32 import at_or_below, decimal
+from plackett.exporting.forms.linear import linear_form
+from plackett.exporting.forms.trees import TreeForm, tree_form
+from plackett.exporting.targets import TARGETS as ALL_TARGETS
+from plackett.exporting.targets import build
 from plackett.scorers.trees import FlatTrees
-from tests.exports import tree_formulas
-from tests.exports.test_targets import of_onnxruntime
+from tests.exporting import tree_formulas
+from tests.exporting.test_targets import of_onnxruntime
 
 pytest.importorskip("lightgbm")
 

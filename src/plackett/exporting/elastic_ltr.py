@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from plackett import __version__
-from plackett.exports.forms.linear import names_for
-from plackett.exports.forms.trees import LEAF, Nodes, TreeForm
-from plackett.exports.plain_json import to_json_lines
+from plackett.exporting.forms.linear import names_for
+from plackett.exporting.forms.trees import LEAF, Nodes, TreeForm
+from plackett.exporting.plain_json import to_json_lines
 
 TARGET = "elastic-ltr"
 

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from plackett import _native
-from plackett.exports.forms.inputs import Inputs, model_names
-from plackett.exports.forms.linear import checked_names
+from plackett.exporting.forms.inputs import Inputs, model_names
+from plackett.exporting.forms.linear import checked_names
 from plackett.rankers.boosting.rankboost import RankBoost
 from plackett.rankers.imported.rankers import ImportedTrees
 from plackett.rankers.trees.ranker import TreeRanker
@@ -142,7 +142,7 @@ class TreeForm:
 
     Examples
     --------
-    >>> from plackett.exports.forms.trees import tree_form
+    >>> from plackett.exporting.forms.trees import tree_form
     >>> import plackett as pk
     >>> form = tree_form(pk.RankBoost(n_rounds=1).fit([[1.0], [2.0], [3.0]], [0, 1, 1]), ["bm25"])
     >>> form.names, form.trees.n_trees, form.ranker
@@ -235,7 +235,7 @@ def tree_form(ranker: Any, feature_names: Sequence[str] | None = None) -> TreeFo
 
     Examples
     --------
-    >>> from plackett.exports.forms.trees import tree_form
+    >>> from plackett.exporting.forms.trees import tree_form
     >>> import plackett as pk
     >>> ranker = pk.RankBoost(n_rounds=1).fit([[1.0], [2.0], [3.0]], [0, 1, 1])
     >>> form = tree_form(ranker)

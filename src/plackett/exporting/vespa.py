@@ -12,10 +12,10 @@ import re
 
 import numpy as np
 
-from plackett.exports.engines import score_xgboost_trees, xgboost_trees
-from plackett.exports.float32 import check_depth
-from plackett.exports.forms.linear import LinearForm, names_for
-from plackett.exports.forms.trees import TreeForm
+from plackett.exporting.engines import score_xgboost_trees, xgboost_trees
+from plackett.exporting.float32 import check_depth
+from plackett.exporting.forms.linear import LinearForm, names_for
+from plackett.exporting.forms.trees import TreeForm
 from plackett.scorers.trees import LARGEST
 
 _NUMBER = r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?"

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from plackett.exports.float32 import (
+from plackett.exporting.float32 import (
     as_range,
     check_depth,
     check_single,
@@ -29,9 +29,9 @@ from plackett.exports.float32 import (
     nodes_in_single,
     scores_in_single,
 )
-from plackett.exports.forms.linear import LinearForm, names_for
-from plackett.exports.forms.trees import Nodes, TreeForm
-from plackett.exports.plain_json import to_json, to_json_lines
+from plackett.exporting.forms.linear import LinearForm, names_for
+from plackett.exporting.forms.trees import Nodes, TreeForm
+from plackett.exporting.plain_json import to_json, to_json_lines
 
 SLACK = np.float32(1e-6)  # what Solr adds to thresholds
 _SOLR_LINEAR = "org.apache.solr.ltr.model.LinearModel"

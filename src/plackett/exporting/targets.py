@@ -10,13 +10,13 @@ from typing import IO, Any
 
 import numpy as np
 
-from plackett.exports import elastic_ltr, engines, onnx, plain_json, ranklib, vespa
-from plackett.exports.forms import form_of
-from plackett.exports.forms.inputs import check_target
-from plackett.exports.forms.linear import LinearForm
-from plackett.exports.forms.nets import NetForm
-from plackett.exports.forms.trees import TreeForm
-from plackett.exports.parity import Parity, check_parity
+from plackett.exporting import elastic_ltr, engines, onnx, plain_json, ranklib, vespa
+from plackett.exporting.forms import form_of
+from plackett.exporting.forms.inputs import check_target
+from plackett.exporting.forms.linear import LinearForm
+from plackett.exporting.forms.nets import NetForm
+from plackett.exporting.forms.trees import TreeForm
+from plackett.exporting.parity import Parity, check_parity
 from plackett.storage.opening import write_bytes
 from plackett.validation import check_choice
 
