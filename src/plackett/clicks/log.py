@@ -12,8 +12,7 @@ import numpy as np
 
 from plackett.clicks.correction.features import features_of_pairs
 from plackett.clicks.description import ClickDescription, describe
-from plackett.clicks.names import NameTable, code_names, names_as_arrays, stored_names
-from plackett.clicks.pairs import Pairs, PairTable, coded_pairs
+from plackett.clicks.pairs import NameTable, Pairs, PairTable, code_names, coded_pairs, names_as_arrays, stored_names
 from plackett.clicks.reading.cleaning import Cleaning
 from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn

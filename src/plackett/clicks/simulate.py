@@ -12,8 +12,7 @@ import numpy as np
 from plackett import _native
 from plackett._threads import map_blocks, n_threads
 from plackett.clicks.log import KIND, VERSION, ClickLog, ranks
-from plackett.clicks.names import code_names, names_as_arrays
-from plackett.clicks.pairs import Pairs, coded_pairs
+from plackett.clicks.pairs import Pairs, code_names, coded_pairs, names_as_arrays
 from plackett.clicks.users import User, get_user
 from plackett.data.grouping import ranked_rows
 from plackett.data.queries import Queries

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from plackett.clicks.names import code_names
-from plackett.clicks.pairs import Pairs, coded_pairs
+from plackett.clicks.pairs import Pairs, code_names, coded_pairs
 from plackett.data.queries import Queries
 from plackett.data.text_column import as_str_array
 from plackett.exceptions import DataWarning, warn

@@ -13,8 +13,7 @@ from plackett._tables import csv_text
 from plackett.clicks.correction.diagnosis import CorrectionDiagnosis, diagnose
 from plackett.clicks.correction.estimates import Estimates
 from plackett.clicks.correction.features import labelled_queries
-from plackett.clicks.names import code_names, match_names
-from plackett.clicks.pairs import Pairs
+from plackett.clicks.pairs import Pairs, code_names, match_names
 from plackett.clicks.propensities.counts import Counts
 from plackett.clicks.propensities.propensities import Propensities
 from plackett.data.queries import Queries

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plackett.clicks.log import ClickLog
-from plackett.clicks.names import code_names
+from plackett.clicks.pairs import code_names
 from plackett.evaluation.significance import Interval, studentised_columns
 from plackett.validation import count_of
 

@@ -8,8 +8,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from plackett.clicks.log import ClickLog
-from plackett.clicks.names import code_names, match_names
-from plackett.clicks.pairs import coded_pairs
+from plackett.clicks.pairs import code_names, coded_pairs, match_names
 from plackett.data.queries import Queries
 from plackett.data.text_column import TextColumn
 from plackett.data.trec.run import Run

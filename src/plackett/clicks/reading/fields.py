@@ -134,16 +134,11 @@ def _parsed_lists(texts: Iterable[str], name: str) -> tuple[list[str | None], li
 # --- Lines ------------------------------------------------------------------------------------------------------------
 
 
-def _ignore(n_bytes: int) -> None:
-    pass
-
-
 class Lines(NamedTuple):
-    """A file of lines, some of whose first bytes were read already; ``report`` gets the number of bytes read."""
+    """A file of lines, some of whose first bytes were read already."""
 
     head: bytes
     file: BinaryIO
-    report: Callable[[int], None] = _ignore
 
 
 def json_fields(lines: Lines, keys: Sequence[str], list_key: str | None = None) -> Iterator[Fields]:
@@ -168,7 +163,6 @@ def _whole_lines(lines: Lines, *, has_quotes: bool) -> Iterator[bytes]:
     begun: list[bytes] = []
     file, block = lines.file, lines.head
     while block:
-        lines.report(len(block))
         cut = block.rfind(b"\n") + 1
         if cut and has_quotes:
             cut = _closed(b"".join([*begun, block[:cut]]), cut)

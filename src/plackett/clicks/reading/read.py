@@ -132,7 +132,7 @@ def read_clicks(
             found = find_columns(present, columns, _shown(source))
             log = read_rows(blocks(list(dict.fromkeys(found.values()))), found, limits, cleaning)
         else:
-            queries, actions = (_ubi_reader(some, stack) for some in parts)
+            queries, actions = _ubi_reader(parts[0], stack), _ubi_reader(parts[1], stack)
             log, has_events = read_ubi(queries, actions, ubi, ranker=ranker, limits=limits, cleaning=cleaning)
             if not has_events and parts[0] == parts[1]:
                 raise ValueError(_NO_EVENTS.format(_shown(source)))
@@ -152,7 +152,11 @@ def _loaded(source: str | os.PathLike, given: list[str]) -> ClickLog:
 
 
 def _shown(source: Any) -> str:
-    return "the frame" if is_frame(source) else name_of(source)
+    return "the frame" if _is_frame(source) else name_of(source)
+
+
+def _is_frame(source: Any) -> bool:
+    return not isinstance(source, (str, os.PathLike)) and is_frame(source)
 
 
 def _magic(source: Any) -> bytes:
@@ -168,7 +172,7 @@ class _Parquet(NamedTuple):
 
 def _opened(source: Any, stack: ExitStack) -> Any:
     """Return an Arrow table, the path of a Parquet file, or lines."""
-    if is_frame(source):
+    if _is_frame(source):
         return _as_arrow(source)
     if _magic(source).startswith(b"PAR1"):
         return _Parquet(os.fspath(source))

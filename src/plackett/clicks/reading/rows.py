@@ -10,11 +10,10 @@ import numpy as np
 
 from plackett._threads import map_blocks
 from plackett.clicks.log import ClickLog
-from plackett.clicks.reading.assemble import Columns, cleaned_log
 from plackett.clicks.reading.cleaning import Cleaning
 from plackett.clicks.reading.fields import Fields, no_fields
-from plackett.clicks.reading.lists import LONGEST, Limits, Rows, lists_of_rows
-from plackett.clicks.reading.tables import Names
+from plackett.clicks.reading.lists import LONGEST, Limits, Rows, cleaned_log, lists_of_rows
+from plackett.clicks.reading.tables import Columns, Names
 from plackett.exceptions import DataWarning, warn
 
 # usual names of the columns, in the order in which they are looked for

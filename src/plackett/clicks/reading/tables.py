@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from plackett.clicks.names import NameTable
-from plackett.clicks.pairs import PairTable
+from plackett.clicks.pairs import NameTable, PairTable
 from plackett.data.text_column import TextColumn
 from plackett.exceptions import DataWarning, warn
 
@@ -36,7 +36,8 @@ class Names:
     """Tables of names; codes are in the order of appearance until ``finish``."""
 
     def __init__(self) -> None:
-        self.session, self.query, self.doc, self.ranker, self.client = (NameTable() for _ in range(5))
+        self.session, self.query, self.doc = NameTable(), NameTable(), NameTable()
+        self.ranker, self.client = NameTable(), NameTable()
 
     def finish(self) -> SortedNames:
         """Return the names and their order, and empty the tables."""
@@ -80,6 +81,22 @@ class SortedNames:
         """Return for each client whether its name says that it is a bot."""
         clients = self.client.names
         return np.fromiter((bool(BOT_NAMES.search(name)) for name in clients), bool, len(clients))
+
+
+class Columns:
+    """Columns that grow block by block."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, list[np.ndarray]] = defaultdict(list)
+
+    def add(self, **columns: np.ndarray) -> None:
+        """Add the values of a block."""
+        for name, values in columns.items():
+            self._parts[name].append(values)
+
+    def join(self) -> dict[str, np.ndarray]:
+        """Return the columns, and forget their blocks one by one."""
+        return {name: np.concatenate(self._parts.pop(name)) for name in list(self._parts)}
 
 
 class Translation:

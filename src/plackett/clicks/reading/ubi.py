@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from plackett.clicks.log import ClickLog
-from plackett.clicks.names import NameTable
-from plackett.clicks.reading.assemble import Columns, cleaned_log
+from plackett.clicks.pairs import NameTable
 from plackett.clicks.reading.cleaning import Cleaning
 from plackett.clicks.reading.fields import Fields, no_fields
 from plackett.clicks.reading.lists import (
@@ -20,6 +19,7 @@ from plackett.clicks.reading.lists import (
     Lists,
     Rows,
     apply_clicks,
+    cleaned_log,
     find_clicks,
     first_ordinal,
     lists_of_rows,
@@ -27,7 +27,7 @@ from plackett.clicks.reading.lists import (
     normalized,
     ranks,
 )
-from plackett.clicks.reading.tables import JoinedTable, Names, SortedNames, SpelledTable
+from plackett.clicks.reading.tables import Columns, JoinedTable, Names, SortedNames, SpelledTable
 from plackett.data.text_column import TextColumn
 from plackett.exceptions import DataWarning, warn
 
