@@ -124,18 +124,13 @@ class ComparedQuery:
     n_new: int | None
 
 
-@dataclass(frozen=True)
-class ComparisonResponse:
-    """A comparison; missing rankings are computed in the background: ``n_ready`` of ``n_needed``.
+@dataclass(frozen=True, kw_only=True)
+class Board:
+    """Rankers on the queries of a set; missing rankings are computed in the background: ``n_ready`` of ``n_needed``.
 
-    ``sentence`` has the result by the first measure in words, empty without judgements; ``judged`` the judged share of
-    the first ten places, one per side; ``unexplained`` why a side has no explanations, null if it has them; and
-    ``changed_most`` the queries whose first ten documents changed most.
+    ``sentence`` has the result by the first measure in words, empty for one ranker and without judgements.
     """
 
-    sides: list[str]
-    names: list[str]
-    measures: list[str]
     convention: str
     higher_is_better: bool
     judgements: str
@@ -143,14 +138,27 @@ class ComparisonResponse:
     n_ready: int
     n_needed: int
     is_complete: bool
-    unexplained: list[str | None]
     sentence: str
-    judged: list[float | None]
     pool: Pool
+    notes: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonResponse(Board):
+    """A comparison.
+
+    ``judged`` has the judged share of the first ten places, one per side; ``unexplained`` why a side has no
+    explanations, null if it has them; and ``changed_most`` the queries whose first ten documents changed most.
+    """
+
+    sides: list[str]
+    names: list[str]
+    measures: list[str]
+    unexplained: list[str | None]
+    judged: list[float | None]
     pairs: list[Pair]
     queries: list[ComparedQuery]
     changed_most: list[str]
-    notes: list[str]
 
 
 @dataclass(frozen=True)
@@ -193,10 +201,20 @@ class Measured(NamedTuple):
     notes: list[str]
     pool: Pool
 
-    @property
-    def sentence(self) -> str:
-        """The result by the first measure, as ``plackett compare`` prints it."""
-        return " ".join(self.found.headline()) if self.found and len(self.found.tables) > 1 else ""
+    def as_board(self, bench: Bench, request: MeasuringRequest, measure: Measure) -> dict[str, Any]:
+        """Return the values of a ``Board``; the sentence is that of ``plackett compare``."""
+        return {
+            "convention": request.convention,
+            "higher_is_better": measure.higher_is_better,
+            "judgements": request.judgements or bench.labels.default(),
+            "judgements_in_words": self.words,
+            "n_ready": self.n_ready,
+            "n_needed": self.n_needed,
+            "is_complete": self.n_ready == self.n_needed,
+            "sentence": " ".join(self.found.headline()) if self.found and len(self.found.tables) > 1 else "",
+            "pool": self.pool,
+            "notes": self.notes,
+        }
 
 
 @router.get("/comparison")
@@ -220,21 +238,12 @@ def comparison(bench: Bench, caller: Caller, request: Annotated[ComparisonReques
         sides=[side.text for side in compared],
         names=[side.name for side in compared],
         measures=[str(one) for one in measures],
-        convention=request.convention,
-        higher_is_better=measures[0].higher_is_better,
+        **shown.as_board(bench, request, measures[0]),
         unexplained=[_unexplained(bench, side) for side in compared],
-        judgements=request.judgements or bench.labels.default(),
-        judgements_in_words=shown.words,
-        n_ready=shown.n_ready,
-        n_needed=shown.n_needed,
-        is_complete=shown.n_ready == shown.n_needed,
-        sentence=shown.sentence,
         judged=[share_judged(shown.labels, of) for of in shown.rankings],
-        pool=shown.pool,
         pairs=_pairs(shown.found, compared) if shown.found else [],
         queries=rows,
         changed_most=[one.query for one in changed[:MAX_CHANGED]],
-        notes=shown.notes,
     )
 
 

@@ -63,7 +63,7 @@ class UtcTime(TypeDecorator):
         return None if value is None else value.astimezone(UTC)
 
     def result_processor(self, dialect, coltype):
-        process = super().result_processor(dialect, coltype)
+        process: Any = super().result_processor(dialect, coltype)
 
         def checked(value: Any) -> datetime | None:
             try:

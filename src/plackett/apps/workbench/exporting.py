@@ -18,7 +18,7 @@ import numpy as np
 
 from plackett.apps.workbench.api import ExportedFile
 from plackett.apps.workbench.collections.base import Collection
-from plackett.apps.workbench.pooling import NO_DOCUMENTS, graded_hits, pool_judgements
+from plackett.apps.workbench.people import pool_judgements
 from plackett.apps.workbench.refining import refined_scores
 from plackett.apps.workbench.store import Judged, Judgement, Preference
 from plackett.data.letor.write import write_letor
@@ -66,7 +66,7 @@ def export_judgements(
     parts = filter(None, (writers[format](query, judged) for query, judged in by_query.items()))
     first = next(parts, b"")  # an error is raised before the response begins
     if format == "letor" and not first:
-        raise ValueError(NO_DOCUMENTS)
+        raise ValueError("none of the judged documents is in this collection any more.")
     return ExportedFile(file, "text/plain; charset=utf-8", chain([first], parts))
 
 
@@ -107,8 +107,11 @@ def _qrels(query: str, judged: Judged) -> bytes:
 
 
 def _letor(collection: Collection, query: str, judged: Judged, base: str) -> bytes:
-    hits = graded_hits(collection, query, judged.labels, base)
-    if hits is None:
+    try:
+        hits = collection.score(query, list(judged.labels), base)
+    except ValueError:  # the base ranker cannot parse the query
+        return b""
+    if not hits.docid:
         return b""
     qid, docid = [escape_id(query)] * len(hits.docid), [escape_id(one) for one in hits.docid]
     return _written(write_letor, Queries(hits.X, [judged.labels[one] for one in hits.docid], qid, docid=docid))

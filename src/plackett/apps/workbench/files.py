@@ -12,8 +12,7 @@ from plackett.apps.access.errors import client_errors
 from plackett.apps.workbench.api import Bench, Caller, as_download, file_responses, new_router
 from plackett.apps.workbench.collection import annotator
 from plackett.apps.workbench.lists import MeasureRequest
-from plackett.apps.workbench.people import settlements
-from plackett.apps.workbench.pooling import settled_judgements
+from plackett.apps.workbench.people import settled_judgements, settlements
 from plackett.apps.workbench.store import Judgement, Preference
 from plackett.apps.workbench.values import MAX_IMPORT, Base, Name, RequestModel
 

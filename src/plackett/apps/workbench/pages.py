@@ -63,7 +63,7 @@ def search_page(
         try:
             _check_query(q)
             k = MAX_K if bench.collection.kind == "letor" else DOCUMENTS
-            how = {"base": base, "method": method, "pin_judged": is_pinned, "k": k, "shown": shown}
+            how: dict[str, Any] = {"base": base, "method": method, "pin_judged": is_pinned, "k": k, "shown": shown}
             options = ListOptions.model_construct(**how, side_by_side=view != VIEWS[0])
             found = lists.searched(bench, caller.user, q, options)
             notes = people.notes_of(bench, caller.user, q)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, NamedTuple
@@ -15,7 +16,7 @@ from plackett.apps.access.errors import RequestError, client_errors
 from plackett.apps.workbench import tables
 from plackett.apps.workbench.agreement import Agreement, agreement_of, disputes
 from plackett.apps.workbench.api import Bench, Caller, missing, new_router
-from plackett.apps.workbench.store import PAGE, Store, query_key
+from plackett.apps.workbench.store import PAGE, Judged, Judgement, Preference, Store, query_key
 from plackett.apps.workbench.values import (
     MAX_NEED,
     NO_NULL,
@@ -193,3 +194,34 @@ def _title(bench: Bench, docid: str) -> str:
             return bench.collection.document(docid).title
     except RequestError:  # a document that was removed, or an engine that is down
         return docid
+
+
+def settled_judgements(
+    judgements: Iterable[Judgement], settled: Mapping[tuple[str, str], Settlement]
+) -> Iterator[Judgement]:
+    """Yield judgements, with one settled grade instead of those that users disagreed about."""
+    seen = set()
+    for one in judgements:
+        key = (one.query, one.docid)
+        if key not in settled:
+            yield one
+        elif key not in seen:
+            seen.add(key)
+            yield Judgement(settled[key].user, one.query, one.docid, settled[key].grade, settled[key].time)
+
+
+def pool_judgements(judgements: Iterable[Judgement], preferences: Iterable[Preference] = ()) -> dict[str, Judged]:
+    """Return by query the judgements of all users: the mean grade of each document, and each preference once."""
+    grades: dict[str, dict[str, list[float]]] = {}
+    pairs: dict[str, dict[tuple[str, str], None]] = {}
+    for one in judgements:
+        grades.setdefault(one.query, {}).setdefault(one.docid, []).append(one.grade)
+    for pair in preferences:
+        pairs.setdefault(pair.query, {})[pair.docid, pair.other] = None
+    return {
+        query: Judged(
+            {docid: math.fsum(values) / len(values) for docid, values in grades.get(query, {}).items()},
+            list(pairs.get(query, ())),
+        )
+        for query in dict.fromkeys([*grades, *pairs])
+    }

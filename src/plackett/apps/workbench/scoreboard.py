@@ -13,7 +13,7 @@ from pydantic import Field
 
 from plackett.apps.workbench import query_sets
 from plackett.apps.workbench.api import Bench, Caller, invalid, new_router
-from plackett.apps.workbench.comparing import NOW, Measured, Pool, measured, sides
+from plackett.apps.workbench.comparing import NOW, Board, Measured, measured, sides
 from plackett.apps.workbench.query_sets import QuerySet
 from plackett.apps.workbench.rankers import TRAINED_NOTE
 from plackett.apps.workbench.rankings import chosen_rankers
@@ -90,31 +90,17 @@ class HistoryPoint:
     means: list[float | None]
 
 
-@dataclass(frozen=True)
-class ScoreboardResponse:
-    """A scoreboard. Lists are ranked and snapshots measured in the background: ``n_ready`` of ``n_needed``.
-
-    ``sentence`` has the result in words, empty for one ranker or without judgements; ``history`` the last snapshots of
-    the set, oldest first.
-    """
+@dataclass(frozen=True, kw_only=True)
+class ScoreboardResponse(Board):
+    """A scoreboard; ``history`` has the last snapshots of the set, oldest first."""
 
     set: QuerySet
     measure: str
-    convention: str
-    higher_is_better: bool
-    judgements: str
-    judgements_in_words: str
     order: Order
-    n_ready: int
-    n_needed: int
-    is_complete: bool
     n_judged_queries: int
-    sentence: str
-    pool: Pool
     rankers: list[RankerTotal]
     rows: list[QueryRow]
     history: list[HistoryPoint]
-    notes: list[str]
 
 
 @router.get("/scoreboard")
@@ -141,29 +127,20 @@ def scoreboard(bench: Bench, caller: Caller, request: Annotated[ScoreboardReques
     earlier = own[:MAX_TREND][::-1]
     trends = {one.id: known_values(bench, one, measure, request.convention) for one in earlier}
     n_ready = shown.n_ready + sum(of is not None for of in trends.values())
-    n_needed = shown.n_needed + len(trends)
+    shown = shown._replace(n_ready=n_ready, n_needed=shown.n_needed + len(trends))
     rows = _rows(shown, names, earlier, trends)
     notes = [*shown.notes, f"Convention {request.convention}: {get_convention(request.convention).summary}."]
     if measure.k is None or measure.k > FROZEN_DEPTH:
         notes.append(f"Lists are measured up to place {FROZEN_DEPTH}.")
     return ScoreboardResponse(
+        **shown._replace(notes=notes).as_board(bench, request, measure),
         set=made,
         measure=str(measure),
-        convention=request.convention,
-        higher_is_better=measure.higher_is_better,
-        judgements=request.judgements or bench.labels.default(),
-        judgements_in_words=shown.words,
         order=request.order,
-        n_ready=n_ready,
-        n_needed=n_needed,
-        is_complete=n_ready == n_needed,
         n_judged_queries=sum(map(bool, shown.labels.values())),
-        sentence=shown.sentence,
-        pool=shown.pool,
         rankers=totals,
         rows=_sorted_rows(rows, names, request, measure),
         history=[_point(one, names, trends[one.id] or {}) for one in earlier],
-        notes=notes,
     )
 
 

@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from plackett.apps.workbench.collections.base import CANDIDATES, Collection
 from plackett.apps.workbench.jobs import Cancelled, Progress
-from plackett.apps.workbench.pooling import pool_judgements
+from plackett.apps.workbench.people import pool_judgements
 from plackett.apps.workbench.refining import labels_of_pairs
 from plackett.apps.workbench.runs import UNJUDGED, Ranking, compare_rankings
 from plackett.apps.workbench.store import Judged, Judgement, Preference
@@ -104,7 +104,8 @@ def train(
     n_folds = min(N_FOLDS, n_queries)
     is_tuned = ranker is None and n_queries >= MIN_QUERIES_TO_TUNE
     model = LinearRanker("listmle", l2=PENALTIES[1], normalize="zscore") if ranker is None else ranker
-    folds, fold_of, chosen = [], {}, []
+    folds, chosen = [], []
+    fold_of: dict[str, int] = {}
     for number, fold in enumerate(QueryKFold(n_folds, validation=is_tuned).folds(lists.queries), 1):
         words = f"Training on {count_of(n_queries, 'query', 'queries')}, part {number} of {n_folds}"
         report(0.3 + 0.4 * (number - 1) / n_folds, words)

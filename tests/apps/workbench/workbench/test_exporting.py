@@ -14,7 +14,7 @@ from plackett.apps.workbench import exporting
 from plackett.apps.workbench.collections.text import TextCollection
 from plackett.apps.workbench.exporting import FORMATS, escape_id, export_judgements, unescape_id
 from plackett.apps.workbench.importing import read_judgements
-from plackett.apps.workbench.pooling import pool_judgements
+from plackett.apps.workbench.people import pool_judgements
 from plackett.apps.workbench.refining import refine
 from plackett.apps.workbench.store import Judgement, Preference
 from plackett.text import build_index

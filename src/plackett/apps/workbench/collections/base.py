@@ -158,7 +158,7 @@ class Collection(ABC):
         """
         self._check_name(name)
         self.check_ranker(name, ranker)
-        self._add(name, lambda: ranker)
+        self.add_lazy_ranker(name, lambda: ranker)
 
     def add_lazy_ranker(self, name: str, load: Callable[[], Ranker]) -> None:
         """Add a base ranker that is loaded when it is first used, because loading it takes long.
@@ -172,17 +172,14 @@ class Collection(ABC):
             self.check_ranker(name, ranker)
             return ranker
 
-        self._add(name, cache(loaded))
+        with self._lock:
+            self._saved = {**self._saved, name: cache(loaded)}
+            self._invalidate(name)
 
     def ranker(self, name: str) -> Ranker | None:
         """Return the saved ranker of that name, or None."""
         saved = self._saved.get(name)
         return None if saved is None else saved()
-
-    def _add(self, name: str, load: Callable[[], Ranker]) -> None:
-        with self._lock:
-            self._saved = {**self._saved, name: load}
-            self._invalidate(name)
 
     def _check_name(self, name: str) -> None:
         if name in self.own_rankers():
