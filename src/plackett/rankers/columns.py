@@ -20,12 +20,12 @@ def judged_by_names(X: Any, y: Any, qid: Any, eval_set: Any, columns: dict[str, 
     """Return X, y, qid and eval_set of ``fit``: a frame whose columns are named by their roles becomes ``Queries``."""
     y = columns.pop("label", None) if y is None else y
     named = {name: value for name, value in (("qid", qid), ("label", y)) if value is not None}
-    if not is_frame(X) or not (columns or any(_names_one(value, X) for value in named.values())):
+    if not is_local_frame(X) or not (columns or any(_names_one(value, X) for value in named.values())):
         if columns:
             check_columns(columns)
             raise TypeError(f"{next(iter(columns))} names columns of a data frame, but X is a {type(X).__name__}.")
         return X, y, qid, eval_set
-    if is_frame(eval_set):
+    if is_local_frame(eval_set):
         roles = {name: value for name, value in named.items() if isinstance(value, str)}
         eval_set = as_judged(eval_set, **roles, **columns)  # type: ignore[misc]
     return as_judged(X, **named, **columns), None, None, eval_set  # type: ignore[misc]
@@ -33,7 +33,7 @@ def judged_by_names(X: Any, y: Any, qid: Any, eval_set: Any, columns: dict[str, 
 
 def values_of(X: Any, role: Any) -> Any:
     """Return the values of a column if ``role`` is the name of one, else ``role``."""
-    if not is_frame(X) or not _names_one(role, X):
+    if not is_local_frame(X) or not _names_one(role, X):
         return role
     column = X[role] if hasattr(X, "iloc") else as_arrow(X.select(role) if is_lazy(X) else X).column(role)
     values = np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
@@ -70,9 +70,14 @@ def columns_of_fit(ranker: Any, X: Any) -> Any:
     return _with_texts(X, [known[place] for place, own in categories if all(map(is_number_text, own.tolist()))])
 
 
+def is_local_frame(X: Any) -> bool:
+    """Return whether X is a data frame in this process; ``fit`` reads the columns of a Dask collection itself."""
+    return is_frame(X) and not hasattr(X, "__dask_graph__")
+
+
 def names_of(X: Any) -> list[str] | None:
     """Return the names of the columns of a frame; None for other data."""
-    if not is_frame(X):
+    if not is_local_frame(X):
         return None
     found = X.collect_schema().names() if is_lazy(X) else getattr(X, "column_names", None) or X.columns
     return [str(name) for name in found]

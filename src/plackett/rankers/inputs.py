@@ -15,12 +15,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from plackett._warnings import without
 from plackett.data.list_warnings import ONE_LIST, naming_columns, warn_of_lists, warn_of_one_list
 from plackett.data.queries import Queries
-from plackett.data.tables.arrow_table import is_frame
 from plackett.data.tables.coding import encode_frame
 from plackett.data.tables.column_roles import warn_of_frame
 from plackett.losses import get_loss
 from plackett.losses.base import NOT_LINEAR
-from plackett.rankers.columns import ROLES, columns_of_fit, judged_by_names, values_of
+from plackett.rankers.columns import ROLES, columns_of_fit, is_local_frame, judged_by_names, values_of
 from plackett.rankers.preparation import (
     align_categories,
     apply_preparation,
@@ -285,7 +284,7 @@ def _with_advice(method: FunctionType) -> Any:
                     f"queries: {call}np.repeat(np.arange(len(sizes)), sizes))."
                 )
         X = args[0] if args else given.get("X")
-        if len(args) <= len(by_place) and (is_frame(X) or not known.issuperset(given)):
+        if len(args) <= len(by_place) and (is_local_frame(X) or not known.issuperset(given)):
             return method(self, **by_names(X, given | dict(zip(by_place, args, strict=False))))
         return method(self, *args, **given)
 
