@@ -32,7 +32,6 @@ from plackett.storage.models.array_checks import (
     number,
     row,
 )
-from plackett.validation import is_sparse
 
 MOST_VALUES = 1 << 17  # largest array that is scored at once, on one thread
 EPSILON = 1e-5  # of layer norms, as in PyTorch
@@ -58,7 +57,7 @@ class Linear:
         return cls(frozen(np.append(state.coef_, state.intercept_)))
 
     def __call__(self, X: Any, indptr: np.ndarray | None = None) -> np.ndarray:
-        if is_sparse(X) or X.size > MOST_VALUES or not (X.flags.c_contiguous and X.flags.aligned):
+        if not isinstance(X, np.ndarray) or X.size > MOST_VALUES or not (X.flags.c_contiguous and X.flags.aligned):
             return LinearScorer(X, has_intercept=True).scores(self.coef)
         scores = np.empty(X.shape[0])
         _native.scorers.score(X, self.coef, scores)
