@@ -266,7 +266,7 @@ def test_wrong_usage_ends_with_2(run, named, words):
         (["-b", "1", "-f", "qrels.txt"], "DATA is missing."),
         (["named.txt", "-b", "1"], "--feedback (-f) is missing."),
         (["named.txt", "-b", "1", "-f", "qrels.txt", "--method", "mrr,lrr"], "--feedback takes one --method;"),
-        (["trial", "named.txt", "-b", "1", "-n", "0"], "-n: 0 is not in the range x>=1."),
+        (["trial", "named.txt", "-b", "1", "-n", "0"], "-n 0: it must be at least 1."),
         (["trial", "named.txt", "-b", "1", "--strategy", "x"], "there is no option --strategy."),
         (["trial", "named.txt", "-b", "1", "-m", "nonsense"], "nonsense"),
     ],

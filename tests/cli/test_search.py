@@ -220,7 +220,7 @@ def test_the_built_in_corpus_is_searched_by_its_queries(lists_folder, run):
             2,
             "--ranker bm26 is not known. Did you mean bm25? hint: choose one of bm25, ",
         ),
-        (["search", "wings", "lift", "-k", "0"], 2, "-k: 0 is not in the range x>=1."),
+        (["search", "wings", "lift", "-k", "0"], 2, "-k 0: it must be at least 1."),
         (["search", "wings", "lift", "--field", "name"], 2, "--field name is not known"),
         (["search", "wings", "lift", "-o", "x.run"], 2, "require --queries"),
         (["search", "wings", "--queries", "twice.tsv"], 1, "twice.tsv, line 2: the query id 'a' occurs twice."),

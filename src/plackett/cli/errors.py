@@ -121,7 +121,16 @@ def _usage_message(error: Any, verb: Any) -> str:
     if isinstance(error, click.MissingParameter):
         also = next((f" ({name})" for name in param.opts if name != shown), "") if is_option else ""
         return f"{shown}{also} is missing."
+    value, is_outside, _ = error.message.partition(" is not in the range ")
+    if is_outside and isinstance(param.type, (click.IntRange, click.FloatRange)):
+        return f"{shown} {value}: it must be {_bounds(param.type)}."
     return f"{shown}: {_sentence(error.message)}"
+
+
+def _bounds(kind: click.IntRange | click.FloatRange) -> str:
+    if kind.max is None or kind.max_open:
+        return f"at least {kind.min:g}" + (" and finite" if kind.max_open else "")
+    return f"from {kind.min:g} to {kind.max:g}"
 
 
 def options_of(verb: Any) -> list[str]:

@@ -72,7 +72,8 @@ def contestant(text: str, option: str) -> Any:
     found = contestant_of(named)
     params = settings_of([part for part in split_list(inside[:-1], "[]") if part], f"{option} {name}")
     check_names(found.estimator, params, f"the ranker {found.name!r}")
-    grid = {param: values for param, values in found.grid.items() if param not in params}
+    default: Any = found.grid
+    grid = {param: values for param, values in default.items() if param not in params}
     return Contestant(text, with_params(found.estimator, params), grid)
 
 

@@ -208,7 +208,7 @@ def _texts(doc: str) -> dict[str, tuple[str, str]]:
     found = re.findall(
         r"^(\w[\w, ]*?) : ([^\n]*)\n((?:(?: {4}[^\n]*)?\n)*)", section[1] + "\n" if section else "", re.M
     )
-    texts = {}
+    texts: dict[str, tuple[str, str]] = {}
     for names, kind, text in found:
         sentence = re.split(r"(?<=\.)\s", " ".join(text.split()), maxsplit=1)[0].replace("`", "")
         texts |= {name.strip(): (kind, sentence) for name in names.split(",")}
