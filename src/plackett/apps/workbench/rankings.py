@@ -174,7 +174,7 @@ class Rankings:
         except (AttributeError, NotImplementedError, TypeError, ValueError) as error:
             LOG.info("%s gives no reasons: %s", name, error)
             return {}
-        return {hits.docid[row]: [tuple(part) for part in explained.top(row, STRONGEST)] for row in explained.rows}
+        return {hits.docid[row]: list(explained.top(row, STRONGEST)) for row in explained.rows}
 
     def _is_old(self, found: Found) -> bool:
         age = time.monotonic() - found.time

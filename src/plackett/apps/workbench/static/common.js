@@ -18,6 +18,8 @@ export function plain(text, most = Infinity) {
   return cut.replace(UNSEEN, "\ufffd");
 }
 export const counted = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+// Whether the button of a grade is pressed; thumbs have two grades.
+export const isPressed = (given, grade, mode) => given !== null && (mode === "thumbs" ? (given >= 1) === (grade >= 1) : given === grade);
 export const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
 export const kept = {

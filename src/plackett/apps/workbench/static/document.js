@@ -1,9 +1,8 @@
 // Judging on the page of a document, with the same buttons and keys as in a list.
-import { $, $$, complain, onKey, say } from "./common.js";
+import { $, $$, complain, isPressed, onKey, say } from "./common.js";
 import { Outbox } from "./outbox.js";
 
 const judge = $("#judge");
-const isPressed = (of, grade, mode) => of !== null && (mode === "thumbs" ? (of >= 1) === (grade >= 1) : of === grade);
 const { docid, query, base, back } = judge.dataset;
 let written = null;  // the grade on disk
 let given = judge.dataset.given === undefined ? null : Number(judge.dataset.given);

@@ -1,5 +1,5 @@
 // The search page. The server draws the list and its measures; parts of its page replace ours after a judgement.
-import { $, $$, calm, complain, kept, onKey, pageAt, Refusal, remember, say } from "./common.js";
+import { $, $$, calm, complain, isPressed, kept, onKey, pageAt, Refusal, remember, say } from "./common.js";
 import * as notes from "./notes.js";
 import { Outbox } from "./outbox.js";
 
@@ -31,8 +31,6 @@ let turns = 0;  // pages requested
 const rows = (where = "#results") => $$(`${where} .result`);
 const isFrozen = () => $("#freeze").checked;
 
-// Whether the button of a grade is pressed; thumbs have two grades
-const isPressed = (given, grade, mode) => given !== null && (mode === "thumbs" ? (given >= 1) === (grade >= 1) : given === grade);
 const modeOf = (button) => (button.classList.contains("grade") ? "grades" : "thumbs");
 function gradeOf(row) {
   const [pressed] = [...$$(".grade[aria-pressed=true]", row), ...$$(".judge [aria-pressed=true]:not(.above)", row)];
