@@ -16,7 +16,6 @@ void bind_click_log(const Module& module) {
     define<&sort_names>(module, "sort_names", "names buffer bounds place");
     define<&measure_names>(module, "measure_names", "names codes bounds");
     define<&copy_names>(module, "copy_names", "names codes bounds buffer");
-    define<&part_names>(module, "part_names", "buffer spans parts");
     define<&mark_changes>(module, "mark_changes", "buffer spans is_new");
     define<&copy_spans>(module, "copy_spans", "buffer spans texts");
     define<&make_numbers>(module, "make_numbers", "");
@@ -24,7 +23,6 @@ void bind_click_log(const Module& module) {
     define<&copy_numbers>(module, "copy_numbers", "numbers different");
     define<&scan_json>(module, "scan_json", "buffer size keys list_key status spans list list_end");
     define<&scan_delimited>(module, "scan_delimited", "buffer size delimiter n_columns places status spans");
-    define<&scan_wscd>(module, "scan_wscd", "buffer size status is_click spans list list_end");
     define<&parse_whole>(module, "parse_whole", "buffer spans values");
     define<&parse_flags>(module, "parse_flags", "buffer spans values");
     define<&parse_times>(module, "parse_times", "buffer spans seconds");

@@ -1,4 +1,4 @@
-// Fields of the lines of logs: JSON objects, delimited columns, and the WSCD format.
+// Fields of the lines of logs: JSON objects and delimited columns.
 //
 // A buffer holds a block of whole lines in its first `size` bytes; texts with escapes are decoded behind them. A field is
 // a span of the buffer, whose start is -1 if the field is missing or null. The status of a line is OK, BLANK or DAMAGED.
@@ -475,54 +475,6 @@ inline void scan_delimited(View<std::uint8_t> buffer, Index size, Index delimite
     }
     for (row = 0; row < status.size; ++row)
         if (status[row] != OK) spans[row].fill(-1);
-}
-
-// Lines of the WSCD log: session, time, "Q", query, region and the shown documents, or session, time, "C" and a document.
-// The spans are those of session, time and query or document; is_click tells the two kinds apart.
-inline void scan_wscd(View<std::uint8_t> buffer, Index size, View<std::uint8_t> status, View<bool> is_click,
-                      Rows<Index> spans, Rows<Index> list, View<Index> list_end) {
-    Index end = 0;
-    const auto parse = [&](Index row, Index start, Index stop) {
-        Index column = 0, first = end;
-        bool is_query = false;
-        for (Index at = start; at <= stop; ++column) {
-            Index last = at;
-            while (last < stop && buffer[last] != '\t') ++last;
-            if (at == last) return false;  // an empty field
-            if (column == 2) {
-                if (last - at != 1 || (buffer[at] != 'Q' && buffer[at] != 'C')) return false;
-                is_query = buffer[at] == 'Q';
-            } else if (column < 4) {
-                const Index place = column == 3 ? 2 : column;
-                spans(row, 2 * place) = at;
-                spans(row, 2 * place + 1) = last;
-            } else if (column > 4) {
-                list(end, 0) = at;
-                list(end, 1) = last;
-                ++end;
-            }
-            at = last + 1;
-        }
-        const bool is_sound = is_query ? column > 5 : column == 4;
-        if (!is_sound) end = first;
-        is_click[row] = !is_query;
-        list_end[row] = end;
-        return is_sound;
-    };
-    const auto guarded = [&](Index row, Index start, Index stop) {
-        const Index before = end;
-        const bool is_sound = parse(row, start, stop);
-        if (!is_sound) end = before;
-        list_end[row] = end;
-        return is_sound;
-    };
-    for_each_line(buffer, size, status, guarded);
-    for (Index row = 0; row < status.size; ++row)
-        if (status[row] != OK) {
-            spans[row].fill(-1);
-            list_end[row] = row > 0 ? list_end[row - 1] : 0;
-            is_click[row] = false;
-        }
 }
 
 }  // namespace plackett::click_log

@@ -120,15 +120,6 @@ inline void add_names(const Names& names, Bytes buffer, Rows<const Index> spans,
     }
 }
 
-// The partition of each name, 0 to 255, by its hash.
-inline void part_names(Bytes buffer, Rows<const Index> spans, View<std::uint8_t> parts) {
-    for (Index row = 0; row < spans.n_rows; ++row) {
-        const auto text = buffer.slice(spans(row, 0), spans(row, 1));
-        const std::string_view name(reinterpret_cast<const char*>(text.data), static_cast<std::size_t>(text.size));
-        parts[row] = static_cast<std::uint8_t>(hash_of(name) >> 56);
-    }
-}
-
 // Mark rows whose text is not that of the row before; missing texts, with a negative start, are equal.
 inline void mark_changes(Bytes buffer, Rows<const Index> spans, View<bool> is_new) {
     for (Index row = 0; row < spans.n_rows; ++row) {
