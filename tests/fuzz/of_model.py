@@ -80,7 +80,7 @@ def mutate(seeds, rng):
             body = mutate_bytes(body, rng)
         elif choice < 0.2:
             directory = directory | {"arrays": mutate_json(directory["arrays"], rng)}
-        elif choice < 0.6 or not directory["arrays"]:
+        elif choice < 0.6 or not directory["arrays"] or not isinstance(directory["arrays"], dict):
             directory = directory | {"header": mutate_json(directory["header"], rng)}
         else:
             directory, body = other_array(directory, body, rng)

@@ -62,24 +62,7 @@ class NetForm:
 
 
 def net_form(ranker: Any, feature_names: Sequence[str] | None = None) -> NetForm:
-    """Return the net of a fitted ranker.
-
-    Parameters
-    ----------
-    ranker : NeuralRanker
-        Without attention, and with a ``normalize`` that ``linear_form`` accepts.
-    feature_names : sequence of str, default=None
-        In the order of the columns; None uses the names of the training data, if it has any.
-
-    Returns
-    -------
-    NetForm
-
-    Raises
-    ------
-    ValueError
-        If a score depends on more than the features of its document; the message says why.
-    """
+    """Return the net of a fitted ranker without attention; raise a ``ValueError`` that says why others have none."""
     name = type(ranker).__name__
     check_is_fitted(ranker)
     if not isinstance(ranker, NeuralRanker) or not ranker.predicts_as(NeuralRanker):

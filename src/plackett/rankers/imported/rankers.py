@@ -12,6 +12,7 @@ from plackett.rankers.linear_scores import LinearScores
 from plackett.rankers.trees.scores import TreeScores
 from plackett.scorers.models import Trees
 from plackett.scorers.trees import FlatTrees
+from plackett.storage.models.array_checks import flag
 
 
 class ImportedRanker(Ranker):
@@ -69,8 +70,7 @@ class ImportedRanker(Ranker):
         super().check_loaded()
         if not isinstance(getattr(self, "tool_", None), str) or not isinstance(getattr(self, "objective_", None), str):
             raise ValueError("tool_ and objective_ must be strings.")
-        if type(self.ignores_further_columns_) is not bool:
-            raise ValueError("ignores_further_columns_ must be True or False.")
+        flag(self, "ignores_further_columns_", self.n_features_in_)
 
 
 class ImportedTrees(ImportedRanker, TreeScores):

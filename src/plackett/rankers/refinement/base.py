@@ -21,7 +21,7 @@ from plackett.rankers.refinement.base_score import (
 )
 from plackett.rankers.refinement.judgements import Judgements, check_pairs
 from plackett.scorers.tied_scores import break_ties, places_of, row_keys
-from plackett.storage.models.array_checks import check_bounds, check_vector
+from plackett.storage.models.array_checks import check_bounds, check_vector, column_or_none
 from plackett.validation import check_labels, feature_labels, is_sparse, plain
 
 DOCS_PER_BLOCK = 2048
@@ -256,9 +256,7 @@ class Refiner(Prepared):
             raise ValueError(f"query_ids_ must hold {indptr.size - 1} ids.")
         for name, kind in (("base_scores_", np.float64), ("scores_", np.float64), ("row_keys_", np.int64)):
             check_vector(self, name, kind, int(indptr[-1]))
-        column = self.base_column_
-        if column is not None and (type(column) is not int or not 0 <= column < self.n_features_in_):
-            raise ValueError("base_column_ must be the number of a column or None.")
+        column_or_none(self, "base_column_", self.n_features_in_)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
