@@ -247,6 +247,12 @@ def test_the_page_has_a_request_that_works(client):
     assert client.post("/rank", content=words[-1]).status_code == 200
 
 
+def test_a_folder_of_counters_that_does_not_exist_is_refused(folder, monkeypatch):
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(folder / "none"))
+    with pytest.raises(ValueError, match="none is not a folder that can be written to; make it, or unset it"):
+        service_of(folder, "linear.plackett")
+
+
 def test_random_bodies_are_ranked_or_refused(folder):
     rng = random.Random(0)
     service = service_of(folder, "linear.plackett", "trees.plackett")

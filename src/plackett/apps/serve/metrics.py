@@ -13,10 +13,10 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from plackett.apps.serve.models import ModelTable
+from plackett.apps.serve.settings import COUNTERS
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)  # seconds
-FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-ALONE = f"# Counters of one of several workers. Set {FOLDER} to an empty folder for sums over all of them.\n"
+ALONE = f"# Counters of one of several workers. Set {COUNTERS} to an empty folder for sums over all of them.\n"
 disable_created_metrics()  # times that would double the lines
 
 
@@ -76,7 +76,7 @@ class Metrics:
 
     def text(self, n_workers: int) -> bytes:
         """Return all counters in the text format."""
-        if FOLDER not in os.environ:
+        if COUNTERS not in os.environ:
             return (ALONE if n_workers > 1 else "").encode() + generate_latest(self.registry)
         registry = CollectorRegistry()
         MultiProcessCollector(registry)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from dataclasses import replace
 from functools import cached_property
@@ -12,7 +13,7 @@ from plackett.apps.access.errors import RequestError
 from plackett.apps.serve.logs import log_event
 from plackett.apps.serve.models import ModelTable, ServedModel, Signature, load_model, signature_of
 from plackett.apps.serve.ranking import Ranked, rank_by
-from plackett.apps.serve.settings import ServingSettings
+from plackett.apps.serve.settings import COUNTERS, ServingSettings
 
 if TYPE_CHECKING:
     from plackett.apps.serve.interleaving import Mixer
@@ -45,6 +46,9 @@ class Service:
             if settings.log is None:
                 raise ValueError("--interleave needs the log of lists and clicks: --log FOLDER.")
             self.settings = replace(settings, interleave=checked(settings.interleave, table))
+        counters = os.environ.get(COUNTERS)
+        if counters is not None and not (os.path.isdir(counters) and os.access(counters, os.W_OK)):
+            raise ValueError(f"{COUNTERS}={counters} is not a folder that can be written to; make it, or unset it.")
         self.is_ready = True
         self.log: Log | None = None
         self.mixer: Mixer | None = None

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from plackett.apps.access.settings import MEGABYTE, ServerSettings
 
 PORT = 8766
+COUNTERS = "PROMETHEUS_MULTIPROC_DIR"  # the variable for the folder of the counters of all workers
 
 
 class InterleaveSettings(NamedTuple):
