@@ -58,7 +58,7 @@ VERBS: dict[str, Verb] = {
         LEARN,
         "Fuse runs into one, and say whether it pays.",
         (
-            "fuse bm25.run dense.run --qrels qrels.txt --report fusion.html -o fused.run",
+            "fuse bm25.run dense.run --qrels qrels.txt -o fused.run",
             "fuse bm25.run dense.run --method rrf -o fused.run",
         ),
     ),
