@@ -542,15 +542,19 @@ def test_rows_are_named_as_they_were_given_also_where_queries_are_torn_apart():
         LinearRanker().fit(pk.Queries(X[shuffle], labels[shuffle], QID[shuffle]))
 
 
-def test_column_names_of_queries_are_compared():
+def test_columns_of_queries_are_taken_by_name():
     names = list("abcdef")
     ranker = LinearRanker().fit(pk.Queries(X, Y, QID, feature_names=names))
     assert ranker.feature_names_ == names
     np.testing.assert_array_equal(
         ranker.predict(pd.DataFrame(X, columns=names)), ranker.predict(pk.Queries(X, Y, QID, feature_names=names))
     )
-    with pytest.raises(ValueError, match="column 0 is 'f' but was 'a'"):
-        ranker.predict(pk.Queries(X, Y, QID, feature_names=names[::-1]))
+    np.testing.assert_array_equal(
+        ranker.predict(pk.Queries(X[:, ::-1], Y, QID, feature_names=names[::-1])),
+        ranker.predict(pk.Queries(X, Y, QID, feature_names=names)),
+    )
+    with pytest.raises(ValueError, match="the model needs 'a', which this table does not have"):
+        ranker.predict(pk.Queries(X, Y, QID, feature_names=list("zbcdef")))
 
 
 @pytest.mark.parametrize("loss", loss_names())
