@@ -289,7 +289,7 @@ class QueryWeights(Parameters):
     def check_loaded_for(self, n_queries: int) -> None:
         """Raise a ValueError if loaded weights do not have the features of ``n_queries`` training queries."""
         self._check_parameters()
-        if self.n_queries_ != n_queries or type(self.n_columns_) is not int:
+        if self.n_queries_ != n_queries or not type(self.n_queries_) is type(self.n_columns_) is int:
             raise ValueError(f"there are {n_queries} models, but not as many queries.")
         if self.numeric_ is not None:
             check_matrix(self, "numeric_")
