@@ -122,7 +122,7 @@ def test_relevance_feedback_on_mixed_rows_is_that_on_sorted_ones(sorted_set, mix
 
 
 def test_folds_selection_and_comparison_take_mixed_rows(sorted_set, mixed):
-    folds = pk.evaluation.QueryKFold(3)
+    folds = pk.QueryKFold(3)
     for (train, test), fold in zip(folds.split(mixed), folds.folds(mixed), strict=True):
         assert sorted(set(mixed.qid[test].tolist())) == sorted(fold.test.ids.tolist())
         assert not set(mixed.qid[train]) & set(mixed.qid[test])

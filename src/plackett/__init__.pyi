@@ -31,9 +31,11 @@ from plackett.evaluation.evaluate import evaluate as evaluate
 from plackett.evaluation.fusion.features import from_runs as from_runs
 from plackett.evaluation.fusion.fuse import fuse as fuse
 from plackett.evaluation.select.select import select as select
+from plackett.evaluation.splits import QueryKFold as QueryKFold
 from plackett.exporting.targets import export as export
 from plackett.rankers.boosting.adarank import AdaRank as AdaRank
 from plackett.rankers.boosting.diff_rank import DiffRank as DiffRank
+from plackett.rankers.boosting.feature_rank import BLFeatureRank as BLFeatureRank
 from plackett.rankers.boosting.feature_rank import FeatureRank as FeatureRank
 from plackett.rankers.boosting.rankboost import RankBoost as RankBoost
 from plackett.rankers.kernel.ranker import KernelRanker as KernelRanker

@@ -121,7 +121,7 @@ def test_a_part_that_says_it_wants_no_qid_gets_none(parts):
 def test_searches_cut_between_queries_and_their_best_is_told_of_qid(parts):
     train, test = parts
     pipeline = make_pipeline(pk.preprocessing.QueryZScore(), pk.LinearRanker())
-    search = GridSearchCV(pipeline, {"linearranker__l2": [1.0, 0.1]}, cv=pk.evaluation.QueryKFold(3))
+    search = GridSearchCV(pipeline, {"linearranker__l2": [1.0, 0.1]}, cv=pk.QueryKFold(3))
     fitted = estimators.fit_copy(search, train)
     best = estimators.fit_copy(with_params(pipeline, fitted.best_params_), train)
     np.testing.assert_array_equal(estimators.predict(fitted, test), estimators.predict(best, test))

@@ -16,6 +16,5 @@ __all__, __getattr__, __dir__ = attach(
         "plackett.evaluation.simulated_feedback": "relevance_feedback",
         "plackett.evaluation.simulated_recommendation": "recommendation",
         "plackett.evaluation.slicing": "slices",
-        "plackett.evaluation.splits": "QueryKFold",
     },
 )

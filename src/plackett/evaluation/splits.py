@@ -48,7 +48,7 @@ class QueryKFold(BaseCrossValidator):
     --------
     >>> import numpy as np
     >>> from plackett import Queries
-    >>> from plackett.evaluation import QueryKFold
+    >>> from plackett import QueryKFold
     >>> data = Queries(np.arange(8.0).reshape(-1, 1), y=np.zeros(8), qid=[1, 1, 2, 3, 3, 4, 5, 6])
     >>> for fold in QueryKFold(3).folds(data):
     ...     print(fold.train.ids, fold.validation.ids, fold.test.ids)

@@ -250,7 +250,7 @@ def test_rows_in_another_order_are_not_served_the_scores_of_the_first(data, tmp_
     other = pk.Queries(data.X[mixed], data.y[mixed], data.qid[mixed])
     same = pk.Queries(data.X, data.y, data.qid)
     ranker = {"a": pk.LinearRanker(max_iter=3)}
-    cv = pk.evaluation.QueryKFold(2)
+    cv = pk.QueryKFold(2)
     expected = pk.compare(ranker, other, cv=cv, metrics="ndcg@5")
     pk.compare(ranker, same, cv=cv, metrics="ndcg@5", folder=tmp_path)
     found = pk.compare(ranker, other, cv=cv, metrics="ndcg@5", folder=tmp_path)

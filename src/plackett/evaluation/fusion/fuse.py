@@ -183,9 +183,11 @@ class Fusion:
     method : str
         ``"min-max"`` (a weighted sum of min-max scores), ``"rrf"``, ``"ranker"``, or the fixed rule.
     run_weights : ndarray of shape (n_runs,) or None
+        The weight of each run, in the order of ``pool.names``; None for a ranker.
     scores : ndarray of shape (n_rows,)
         Of each row of the pool, by the weights that were learned from all judged queries.
     baseline : str
+        The run in production.
     metric : str or Measure
         As given.
     measure : Measure
@@ -198,6 +200,19 @@ class Fusion:
         Of the fused run, out of fold, with the baseline, the best single run and RRF; ``write_report`` takes it.
     gains : dict of str to Difference
         The gain over each of them, with intervals and corrected p-values.
+    best : str or None
+        The single run with the best mean.
+    ranker : estimator or None
+        The ranker that was fitted to all judged queries, if ``method`` is one.
+    learner : WeightLearner, RankerLearner or None
+        What learned the weights, for ``learning_curve``.
+
+    Examples
+    --------
+    >>> import plackett as pk
+    >>> fused = pk.fuse({"a": {"1": {"x": 2.0, "y": 1.0}}, "b": {"1": {"y": 2.0, "x": 0.0}}}, weights=[0.7, 0.3])
+    >>> fused.weights, fused.run.to_dict(), fused.pays
+    ({'a': 0.7, 'b': 0.3}, {'1': {'x': 0.016314119513484926, 'y': 0.016208355367530404}}, None)
     """
 
     pool: PooledRuns
