@@ -211,8 +211,8 @@ class Fusion:
     --------
     >>> import plackett as pk
     >>> fused = pk.fuse({"a": {"1": {"x": 2.0, "y": 1.0}}, "b": {"1": {"y": 2.0, "x": 0.0}}}, weights=[0.7, 0.3])
-    >>> fused.weights, fused.run.to_dict(), fused.pays
-    ({'a': 0.7, 'b': 0.3}, {'1': {'x': 0.016314119513484926, 'y': 0.016208355367530404}}, None)
+    >>> fused.weights, fused.run.docid, fused.pays
+    ({'a': 0.7, 'b': 0.3}, array(['x', 'y'], dtype='<U1'), None)
     """
 
     pool: PooledRuns
