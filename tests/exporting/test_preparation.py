@@ -11,6 +11,7 @@ from sklearn.impute import SimpleImputer
 import plackett as pk
 from tests.rankers.test_preparation import FRAME, NEW, NEW_QID, NUMBERS, QID, Y
 
+pytestmark = pytest.mark.filterwarnings("ignore:categories that were not in fit count as missing")
 NUMERIC = NEW[["bm25", "price", "age"]]
 UNKNOWN = NEW.assign(brand=["new", *NEW["brand"][1:]])
 RULES = [

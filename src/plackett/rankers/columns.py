@@ -91,6 +91,8 @@ def _with_texts(X: Any, columns: list[str]) -> Any:
     """Return a frame whose columns of categories are text, also where they hold numbers, as those of ``fit`` did."""
     for name in columns:
         column = as_arrow(X[[name]] if hasattr(X, "iloc") else X.select([name])).column(0)
+        if str(column.type).startswith("dictionary"):  # categories, which may be numbers
+            column = column.cast(column.type.value_type)
         if not is_number(column.type):
             continue
         texts = number_texts(column)

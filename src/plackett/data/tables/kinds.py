@@ -58,17 +58,17 @@ def as_texts(column: Any) -> Any:
     return (column.dictionary_decode() if types.is_dictionary(column.type) else column).cast("large_string")
 
 
+def number_text(value: Any) -> str:
+    """Return the name of a category that is a number, or text: whole numbers are spelled as integers."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
 def number_texts(column: Any) -> Any:
     """Return numbers as texts, NaN as null; whole ones are spelled as integers, whether or not the column has NaN."""
     import pyarrow
 
-    def spelled(value: Any) -> str | None:
-        if value is None or value != value:
-            return None
-        return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
     values = column.to_pylist()
-    texts = {value: spelled(value) for value in set(values)}
+    texts = {value: None if value is None or value != value else number_text(value) for value in set(values)}
     return pyarrow.array([texts[value] for value in values], pyarrow.large_string())
 
 

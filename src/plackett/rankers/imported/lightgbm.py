@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 
+from plackett.data.tables.kinds import number_text
 from plackett.formats.lightgbm import read_trees
 from plackett.rankers.imported.rankers import ImportedTrees
 from plackett.scorers.trees import CATEGORY, MOST_FEATURES
@@ -59,4 +60,4 @@ def _categories(text: str, about: dict[str, str], n_features: int) -> dict[int, 
         or not all(type(one) in (str, int, float, bool) for names in lists for one in names)
     ):
         return None
-    return {column: np.array([str(one) for one in names]) for column, names in zip(columns, lists, strict=True)}
+    return {column: np.array([number_text(one) for one in names]) for column, names in zip(columns, lists, strict=True)}
