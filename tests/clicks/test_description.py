@@ -42,6 +42,11 @@ def test_ranks_that_share_no_pairs_are_named():
     assert "ranks connected by shared pairs  1 to 2; 3 to 4" in str(found)
 
 
+def test_lists_that_are_longer_than_the_table_are_named():
+    log = ClickLog.from_arrays(["q"], [f"d{rank}" for rank in range(70)], [1] * 70, indptr=[0, 70])
+    assert log.describe().findings[-1] == "Lists have up to 70 documents; ranks after 64 are not described."
+
+
 def test_an_empty_log_and_one_without_clicks():
     log = ClickLog.from_arrays(["q"], ["a"], [0], indptr=[0, 1])
     assert "Nothing was clicked" in str(log.describe())

@@ -284,5 +284,5 @@ def _findings(found: ClickDescription, shared: np.ndarray) -> list[str]:
         )
     if found.list_length_max > RANKS:
         longest = count_of(found.list_length_max, "document")
-        findings.append(f"Lists have up to {longest} documents; ranks after {RANKS} are not described.")
+        findings.append(f"Lists have up to {longest}; ranks after {RANKS} are not described.")
     return findings

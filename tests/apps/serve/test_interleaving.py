@@ -270,7 +270,7 @@ def test_workers_agree_and_no_acknowledged_click_is_lost_by_kill(folder):
         threads = [threading.Thread(target=load, args=(number, served.port)) for number in range(3)]
         for thread in threads:
             thread.start()
-        wait_for(lambda: len(acknowledged) > 60)
+        wait_for(lambda: len(users_of(acknowledged)) > 15 and len(acknowledged) > 60)
         for process in [served.process.pid, *children_of(served)]:
             os.kill(process, signal.SIGKILL)
         for thread in threads:
@@ -280,9 +280,29 @@ def test_workers_agree_and_no_acknowledged_click_is_lost_by_kill(folder):
     assert name.endswith("; team-draft, k 10")
     log = pk.clicks.read_clicks(folder / "log")
     assert log.n_clicks >= sum(len(own) for own in acknowledged.values())
-    files = (folder / "log").glob("ubi_queries-*")
-    records = [json.loads(line) for path in files for line in path.read_bytes().splitlines()]
-    contested = {one["query_id"]: one for one in records if one["query_attributes"]["interleaving"]["basis"]}
-    counted = {contested[query_id]["client_id"] for query_id in acknowledged if query_id in contested}
+    records = {one["query_id"]: one for one in lines_of(folder / "log", "ubi_queries")}
+    clicks = {(one["query_id"], docid_of(one)) for one in lines_of(folder / "log", "ubi_events")}
+    for query_id, own in acknowledged.items():
+        assert {(records[query_id]["client_id"], docid) for _, docid in own} == own
+        assert {(query_id, docid) for _, docid in own} <= clicks
+    counted = {
+        records[query_id]["client_id"]
+        for query_id in acknowledged
+        if records[query_id]["query_attributes"]["interleaving"]["basis"]
+    }
     # clicks that were not acknowledged may be in the log only
     assert 10 < len(counted) <= read.preference().n_units
+
+
+def users_of(acknowledged):
+    return {user for own in list(acknowledged.values()) for user, _ in own}
+
+
+def docid_of(event):
+    return event["event_attributes"]["object"]["object_id"]
+
+
+def lines_of(log, name):
+    """Records of all processes; a killed process may leave part of a line at the end of a file."""
+    for path in log.glob(f"{name}-*"):
+        yield from map(json.loads, path.read_text().split("\n")[:-1])

@@ -46,8 +46,11 @@ class Log:
 
     def close(self) -> None:
         """Move all lines to the disk, and close the files."""
-        for file in (self._queries, self._events):
-            file.close()
+        # the events first: the other file is the one that another process tries to take
+        try:
+            self._events.close()
+        finally:
+            self._queries.close()
 
 
 class _Lines:
