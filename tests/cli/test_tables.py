@@ -1,5 +1,7 @@
 """Tables on the command line: columns by name, from a file to a report."""
 
+import csv
+import itertools
 import json
 
 import numpy as np
@@ -37,9 +39,63 @@ def test_every_verb_takes_a_table(run, log, name, lists):
     assert pk.load("log.plackett").feature_names_ == list(log.columns[3:-1])
     done = run("rank", "log.plackett", name, "--qid", "query", "--docid", "product")
     assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) == lists.n_docs
+    rows = list(csv.reader(done.stdout.splitlines()))
+    assert (rows[0], len(rows)) == (["query", "product", "score"], 1 + lists.n_docs)
+    scores = pk.load("log.plackett").predict(log, qid="query")
+    expected = {(str(q), str(d)): s for q, d, s in zip(log["query"], log["product"], scores, strict=True)}
+    assert {(q, d): float(s) for q, d, s in rows[1:]} == pytest.approx(expected, rel=1e-5, abs=1e-6)
+    for one, other in itertools.pairwise(rows[1:]):
+        assert one[0] != other[0] or float(one[2]) >= float(other[2])
+    assert len({q for q, _, _ in rows[1:]}) == 1 + sum(a[0] != b[0] for a, b in itertools.pairwise(rows[1:]))
     done = run("explain", "log.plackett", name, "--qid", "query", "--docid", "product", "--query", str(lists.ids[0]))
     assert done.returncode == 0, done.stderr
+
+
+def test_a_ranked_table_is_evaluated_by_its_ids(run, log):
+    run("train", "log.csv", *COLUMNS, "-o", "log.plackett", "-q")
+    assert run("rank", "log.plackett", "log.csv", *COLUMNS, "-o", "ranked.csv").returncode == 0
+    found = run("evaluate", "log.csv", "ranked.csv", *COLUMNS)
+    assert (found.returncode, found.stdout) == (0, run("evaluate", "log.csv", "log.plackett", *COLUMNS).stdout)
+    with open("ranked.csv") as file:
+        lines = file.read().splitlines()
+    words = [word for word in COLUMNS if word not in ("--docid", "product")]
+    assert "--docid COLUMN" in run("evaluate", "log.csv", "ranked.csv", *words).stderr
+    with open("ranked.csv", "w") as file:
+        file.write("\n".join(lines[:-1]))
+    query, document, _ = lines[-1].split(",")
+    message = f"ranked.csv has no score for document '{document}' of query '{query}'."
+    assert message in " ".join(run("evaluate", "log.csv", "ranked.csv", *COLUMNS).stderr.split())
+    with open("ranked.csv", "a") as file:
+        file.write("\n1,2,x")
+    found = run("evaluate", "log.csv", "ranked.csv", *COLUMNS)
+    assert f"line {len(lines)}: expected query, document and score" in " ".join(found.stderr.split())
+
+
+@pytest.mark.parametrize("name", ["log.csv", "log.parquet"])
+def test_files_may_be_urls(run, log, name):
+    fsspec = pytest.importorskip("fsspec")
+    files = fsspec.filesystem("memory")
+    with open(name, "rb") as file:
+        files.pipe(f"/shop/{name}", file.read())
+    url, model, ranked = f"memory://shop/{name}", "memory://shop/log.plackett", "memory://shop/ranked.csv"
+    try:
+        for words in (
+            ["train", url, *COLUMNS, "-o", model, "-q"],
+            ["rank", model, url, *COLUMNS, "-o", ranked],
+            ["evaluate", url, ranked, *COLUMNS],
+            ["evaluate", url, model, *COLUMNS],
+            ["compare", url, *COLUMNS, "-r", "listmle", "--cv", "3", "-q"],
+            ["info", model],
+            ["info", url, *COLUMNS],
+            ["export", model, "--to", "json"],
+        ):
+            done = run(*words)
+            assert done.returncode == 0, (words, done.stderr)
+        done = run("rank", model, f"memory://shop/no-{name}", *COLUMNS)
+        assert done.returncode == 1
+        assert f"memory://shop/no-{name}: there is no such file" in " ".join(done.stderr.split())
+    finally:
+        files.rm("/shop", recursive=True)
 
 
 @pytest.mark.filterwarnings("ignore::plackett.exceptions.DataWarning")

@@ -21,6 +21,7 @@ from plackett.cli.shared.options import (
     measures_option,
     option,
 )
+from plackett.storage.remote import local_files
 
 if TYPE_CHECKING:
     import numpy as np
@@ -131,6 +132,7 @@ def evaluate(
     _print_notes(result)
 
 
+@local_files
 def _load(data: str, scores: list[str], how: Source, *, is_name: bool, subtopics: bool) -> tuple[Any, list[Any]]:
     from plackett.cli.shared import inputs
     from plackett.storage.opening import rereadable
@@ -150,6 +152,7 @@ def _load(data: str, scores: list[str], how: Source, *, is_name: bool, subtopics
     return judged, [read_run(name) for name in scores]
 
 
+@local_files
 def _is_table(data: str, scores: list[str], named: Source) -> bool:
     """Return whether columns of a CSV, TSV, Arrow or Parquet file are needed."""
     from plackett.data.runs import is_run
@@ -162,6 +165,7 @@ def _is_table(data: str, scores: list[str], named: Source) -> bool:
     return bool(named.columns() or not all(map(os.path.exists, scores))) and is_file_of_columns(data)
 
 
+@local_files
 def _load_table(
     data: str, scores: list[str], named: Source, *, with_features: bool
 ) -> tuple[Queries, list[np.ndarray]]:
@@ -198,12 +202,12 @@ def _load_table(
 def _scores(name: str, queries: Queries, data: str) -> np.ndarray:
     """Return the scores in a file, or those of a model."""
     from plackett.cli.shared import models
-    from plackett.data.text_table import read_scores
+    from plackett.cli.shared import scores as score_files
     from plackett.storage.opening import rereadable
 
     source = rereadable(name)
     if not models.is_model(source):
-        return read_scores(source)
+        return score_files.read(source, queries)
     ranker = models.load_ranker(source)
     return ranker.predict(models.for_model(queries, ranker, data, name))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from plackett.cli.shared.options import JSON, Source, command, data_argument, flag, option
+from plackett.storage.remote import local_files
 
 
 @command()
@@ -38,6 +39,7 @@ def info(data: list[str], source: Source, relevant_from: float, columns: bool, a
         output.write(str(description))
 
 
+@local_files
 def _describe(source: Any) -> dict[str, Any]:
     """Return the metadata of a model file; models of other tools are loaded."""
     from plackett.storage.container import MAGIC

@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 @measures_option("Also evaluate by the labels of DATA.")
 @Source.takes
 def rank(model: str, data: list[str], target: str, tag: str | None, metrics: list[str] | None, source: Source) -> None:
-    """Score documents with a saved model: one score per row of DATA, in the order of its rows."""
+    """Score documents with a saved model.
+
+    A table with ids of documents gives CSV, best documents first.
+    Other DATA give one score per row, in the order of the rows.
+    """
     from plackett.cli.shared import inputs, measures, models
     from plackett.cli.shared import scores as scores_out
 
@@ -40,7 +44,11 @@ def rank(model: str, data: list[str], target: str, tag: str | None, metrics: lis
     queries = inputs.load_queries(data, source, needs_labels=wanted is not None, features=ranker.feature_names_)
     queries = models.for_model(queries, ranker, models.name_of_data(data), model)
     scores = ranker.predict(queries)
-    scores_out.write(queries, scores, target, tag)
+    is_csv = tag is None and queries.docid is not None and inputs.are_tables(data)
+    if is_csv:
+        scores_out.write_csv(queries, scores, target, (source.qid or "qid", source.docid or "docid"))
+    else:
+        scores_out.write(queries, scores, target, tag)
     if wanted is not None:
         _print_measures(queries, scores, wanted, is_note=target == "-")
     scores_out.next_step(target, is_run=tag is not None)

@@ -15,6 +15,7 @@ from plackett.data.tables.sqlite import is_database
 from plackett.exceptions import DataFormatError
 from plackett.storage.file_names import has_parquet, is_parquet, is_table, parquet_in_pipe
 from plackett.storage.opening import Stream, name_of, open_to_examine, rereadable
+from plackett.storage.remote import is_remote, local_files
 
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
@@ -23,6 +24,7 @@ PLAIN = Source()
 WORDS_OF_RUN = 6
 
 
+@local_files
 def load_queries(
     names: list, source: Source = PLAIN, *, needs_labels: bool = True, features: list[str] | None = None
 ) -> Queries:
@@ -106,6 +108,12 @@ def _load_parquet(names: list, source: Source, *, needs_labels: bool, features: 
     return read_queries(names, cache=source.cache, **given)
 
 
+@local_files
+def are_tables(names: list[str]) -> bool:
+    """Whether data have columns with names: CSV, TSV, Arrow or Parquet files, or a database."""
+    return not any(map(is_known_name, names)) and all(_needs_table(name) or is_parquet_name(name) for name in names)
+
+
 def is_parquet_name(name: str | Stream) -> bool:
     """Whether a path is a Parquet file or a folder, which is searched for Parquet files."""
     if isinstance(name, Stream):
@@ -117,7 +125,7 @@ def is_parquet_name(name: str | Stream) -> bool:
 
 def is_known_name(name: str) -> bool:
     """Whether ``name`` is a known data set and not a file."""
-    if name == "-" or Path(name).exists():
+    if name == "-" or is_remote(name) or Path(name).exists():
         return False
     from plackett.data import datasets
 
@@ -154,9 +162,12 @@ def check_data(names: list[str]) -> None:
 
 
 def check_exists(*names: str, may_be_set: bool = False) -> None:
-    """Raise for missing files before anything is loaded; ``may_be_set`` if they can be known data sets, too."""
+    """Raise for missing files before anything is loaded; ``may_be_set`` if they can be known data sets, too.
+
+    Whether there is a file at a URL is found when it is read.
+    """
     for name in names:
-        if name != "-" and not os.path.exists(name):
+        if name != "-" and not is_remote(name) and not os.path.exists(name):
             raise _not_found(name, may_be_set=may_be_set)
     if list(names).count("-") > 1:
         raise click.BadParameter("standard input (-) can be used for one file only.")

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from plackett.storage.remote import local_files
+
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
     from plackett.storage.opening import Stream
 
 
+@local_files
 def is_model(source: str | Stream) -> bool:
     """Whether a file or a pipe has a model rather than data."""
     from plackett.rankers.registry import HEAD, is_model_head

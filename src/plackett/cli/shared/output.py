@@ -11,6 +11,8 @@ import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
+from plackett.storage.remote import is_remote
+
 if TYPE_CHECKING:
     from plackett._tables import Table
 
@@ -132,7 +134,9 @@ def write_pairs(pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def check_folder(path: str, what: str) -> None:
-    """Raise if no folder can be created or written to at this path, before the work starts."""
+    """Raise if no folder can be created or written to at this path, before the work starts; a URL is not checked."""
+    if is_remote(path):
+        return
     place = target = os.path.realpath(path)
     while not os.path.exists(place):
         if place == os.path.dirname(place):
@@ -145,7 +149,9 @@ def check_folder(path: str, what: str) -> None:
 
 
 def check_target(path: str, what: str) -> None:
-    """Raise if no file can be written to this path, before the work starts."""
+    """Raise if no file can be written to this path, before the work starts; a URL is not checked."""
+    if is_remote(path):
+        return
     if os.path.isdir(path):
         raise IsADirectoryError(f"{path!r} is a folder; give the name of a file for the {what}.")
     folder = os.path.dirname(os.path.realpath(path))

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from plackett.data.queries import Queries
+    from plackett.storage.opening import Stream
 
 
 def check_target(target: str, tag: str | None) -> None:
@@ -35,6 +36,64 @@ def write(queries: Queries, scores: np.ndarray, target: str, tag: str | None) ->
         from plackett.data.trec.run import Run
 
         write_trec_run(Run.from_scores(_all_named(queries), scores), target, tag=tag)
+
+
+def write_csv(queries: Queries, scores: np.ndarray, target: str, names: tuple[str, str]) -> None:
+    """Write query, document and score in columns, ``names`` for the first two: each query's best document first."""
+    import csv
+    import io
+
+    from plackett.data.grouping import ranked_rows
+    from plackett.storage.opening import write_bytes
+
+    order = ranked_rows(queries.query_of_row, scores, queries.docid)
+    columns = [[values[row] for row in order.tolist()] for values in (*_names_of_rows(queries), scores.tolist())]
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow([*names, "score"])
+    rows.writerows(zip(*columns, strict=True))
+    with write_bytes(target) as file:
+        file.write(text.getvalue().encode("utf-8", "surrogateescape"))
+
+
+def read(source: str | Stream, queries: Queries) -> np.ndarray:
+    """Return scores, one per row of the data: of a score file, or by the ids in a CSV file of ``plackett rank``."""
+    import csv
+    import io
+
+    import numpy as np
+
+    from plackett.data.text_table import read_scores
+    from plackett.exceptions import DataFormatError
+    from plackett.storage.opening import name_of, open_bytes, open_to_examine
+
+    with open_to_examine(source) as file:
+        if not file.readline().strip().endswith(b",score"):
+            return read_scores(source)
+    name = name_of(source)
+    if queries.docid is None:
+        raise ValueError(f"{name} has ids of documents, but the data have none. Name their column: --docid COLUMN.")
+    with open_bytes(source) as file:
+        lines = csv.reader(io.StringIO(file.read().decode("utf-8", "surrogateescape"), newline=""))
+    next(lines)
+    found: dict[tuple[str, str], float] = {}
+    for line, row in enumerate(lines, 2):
+        try:
+            query, document, score = row
+            found[query, document] = float(score)
+        except ValueError:
+            raise DataFormatError(name, line, "expected query, document and score, as the header has.") from None
+    ids = list(zip(*_names_of_rows(queries), strict=True))
+    for query, document in ids:
+        if (query, document) not in found:
+            raise ValueError(f"{name} has no score for document {document!r} of query {query!r}.")
+    return np.array([found[one] for one in ids])
+
+
+def _names_of_rows(queries: Queries) -> tuple[list[str], list[str]]:
+    from plackett.data.trec.ids import as_text_ids
+
+    return as_text_ids(queries.ids, "qid")[queries.query_of_row].tolist(), as_text_ids(queries.docid, "docid").tolist()
 
 
 def next_step(target: str, *, is_run: bool) -> None:
