@@ -9,7 +9,7 @@ import numpy as np
 from plackett import _native
 from plackett.data.queries import QueryLists
 
-NORMALIZERS = ("pairs", "all", "none")
+NORMALIZERS: tuple[str, ...] = ("pairs", "all", "none")
 
 
 class PairPlan(NamedTuple):

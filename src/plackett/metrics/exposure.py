@@ -27,7 +27,8 @@ def _shares(lists: JudgedLists, ties: str, weights: np.ndarray) -> np.ndarray:
 
 def _documents(lists: JudgedLists, catalogue: object) -> tuple[np.ndarray, int]:
     """Return the number of the document of every row, and the number of documents in the catalogue."""
-    names = lists.docid if lists.docid.dtype.kind != "O" else np.array([str(name) for name in lists.docid.tolist()])
+    names: Any = lists.docid
+    names = names if names.dtype.kind != "O" else np.array([str(name) for name in names.tolist()])
     found, numbers = np.unique(names, return_inverse=True)
     if catalogue is None:
         return numbers.reshape(-1), found.size

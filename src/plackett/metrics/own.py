@@ -133,9 +133,9 @@ class OwnFunction:
         queries = np.repeat([q for q, _ in pending], [len(tables) for _, tables in pending])
         labels = np.concatenate([tables.reshape(-1) for _, tables in pending])
         indptr = np.concatenate([[0], np.cumsum(lists.n_ranked[queries])]).astype(np.int64)
-        passed = {} if ideal is None else {IDEAL: [_of_query(ideal, q) for q in queries.tolist()]}
+        per_list: dict[str, Any] = {} if ideal is None else {IDEAL: [_of_query(ideal, q) for q in queries.tolist()]}
         answer = self._call(
-            self.function, labels, indptr, where=lambda: f"{queries.size:,} lists", **passed, **parameters
+            self.function, labels, indptr, where=lambda: f"{queries.size:,} lists", **per_list, **parameters
         )
         try:
             numbers = np.asarray(answer, dtype=np.float64)

@@ -27,8 +27,8 @@ def judged_by_names(X: Any, y: Any, qid: Any, eval_set: Any, columns: dict[str, 
         return X, y, qid, eval_set
     if is_local_frame(eval_set):
         roles = {name: value for name, value in named.items() if isinstance(value, str)}
-        eval_set = as_judged(eval_set, **roles, **columns)  # type: ignore[misc]
-    return as_judged(X, **named, **columns), None, None, eval_set  # type: ignore[misc]
+        eval_set = as_judged(eval_set, **roles, **columns)
+    return as_judged(X, **named, **columns), None, None, eval_set
 
 
 def values_of(X: Any, role: Any) -> Any:
@@ -66,8 +66,8 @@ def columns_of_fit(ranker: Any, X: Any) -> Any:
     if isinstance(X, Queries):
         return X
     X = X.collect() if is_lazy(X) else X
-    categories = (getattr(ranker, "categories_", None) or {}).items()
-    return _with_texts(X, [known[place] for place, own in categories if all(map(is_number_text, own.tolist()))])
+    found = (getattr(ranker, "categories_", None) or {}).items()
+    return _with_texts(X, [known[place] for place, texts in found if all(map(is_number_text, texts.tolist()))])
 
 
 def is_local_frame(X: Any) -> bool:

@@ -269,8 +269,8 @@ def _with_advice(method: FunctionType) -> Any:
                 given["y"] = columns.pop("label")
             named = {role: values_of(X, given[role]) for role in ("y", "qid", "docid") if role in given}
             return given | named | columns
-        roles = ("X", "y", "qid", "eval_set")
-        given |= zip(roles, judged_by_names(*(given.get(role) for role in roles), columns), strict=True)
+        rest = given.get("y"), given.get("qid"), given.get("eval_set")
+        given |= zip(("X", "y", "qid", "eval_set"), judged_by_names(X, *rest, columns), strict=True)
         return {role: value for role, value in given.items() if value is not None or role == "X"}
 
     @functools.wraps(method)

@@ -18,7 +18,7 @@ def kind_of(type_: Any) -> str:
     import pyarrow.types as types
 
     if types.is_dictionary(type_):
-        return "text" if kind_of(type_.value_type) == "text" else "other"
+        return "other" if kind_of(type_.value_type) == "other" else "text"  # categories may be numbers, spelled as text
     if types.is_float32(type_):
         return "float32"
     if types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_):
@@ -52,10 +52,16 @@ def as_floats(column: Any) -> np.ndarray:
 
 
 def as_texts(column: Any) -> Any:
-    """Return a column of text or categories as one of large strings."""
+    """Return a column of text or categories as one of large strings; categories are spelled as Python does."""
+    import pyarrow
     import pyarrow.types as types
 
-    return (column.dictionary_decode() if types.is_dictionary(column.type) else column).cast("large_string")
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if kind_of(column.type) == "text":
+        return column.cast("large_string")
+    values = column.to_pylist()  # LightGBM's files spell 2.0 and True as Python does, and Arrow "2" and "true"
+    return pyarrow.array([None if value is None else str(value) for value in values], pyarrow.large_string())
 
 
 def number_text(value: Any) -> str:

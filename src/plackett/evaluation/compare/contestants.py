@@ -139,7 +139,7 @@ def filled(
     answer, changed = [], {name: [] for name in defaults}  # type: ignore[var-annotated]
     for one in contestants:
         takes = {"missing": "takes_missing", "encoding": "takes_categories"}
-        lacking = {
+        lacking: dict[str, Any] = {
             name: value
             for name, value in defaults.items()
             if getattr(one.estimator, name, None) == "error" and not getattr(one.estimator, takes[name], False)

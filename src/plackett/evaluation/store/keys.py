@@ -36,7 +36,7 @@ from plackett.validation import plain
 
 MAX_DEPTH = 100
 PACKAGES = ("numpy", "scipy", "scikit-learn")  # every result depends on them
-LATER_ROOMS = ("exports", "report", "reproductions", "cli", "apps")  # they do not change results
+LATER_ROOMS = ("exporting", "report", "reproductions", "cli", "apps")  # they do not change results
 
 
 class NotIdentifiable(ValueError):
@@ -62,7 +62,8 @@ def versions_of(*estimators: Any) -> dict[str, str]:
     """
     classes = [cls for one in estimators for part in parts_of(one) for cls in type(part).__mro__]
     packages = {cls.__module__.partition(".")[0] for cls in classes}
-    packages |= {cls.package for cls in classes if isinstance(getattr(cls, "package", None), str)}  # of trees
+    named = {getattr(cls, "package", None) for cls in classes}  # of trees
+    packages |= {package for package in named if isinstance(package, str)}
     return {
         "plackett": f"{plackett.__version__} {_source_digest()}",
         "native": f"{_native.build} {_native_digest()}",
@@ -125,7 +126,7 @@ class _Walk:
             return {"draws": inner(value.bit_generator.state, where)}
         if _name(value) is not None:
             self.named.append((value, where))
-            return {"named": [pickle.whichmodule(value, _name(value)), _name(value)]}
+            return {"named": [pickle.whichmodule(value, _name(value)), _name(value)]}  # type: ignore[attr-defined]
         if id(value) in self._above:
             return {"above": self._above.index(id(value))}
         self._above.append(id(value))
@@ -180,7 +181,7 @@ def _module_of(value: Any, where: str) -> str:
     if isinstance(value, types.ModuleType):
         return value.__name__
     name = _name(value) or ""
-    module = pickle.whichmodule(value, name)
+    module = pickle.whichmodule(value, name)  # type: ignore[attr-defined]
     found: Any = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)

@@ -44,7 +44,9 @@ class ResultStore:
     """
 
     def __init__(self, folder: str | os.PathLike | None = None):
-        self.folder, self._common, self.notes = None if folder is None else Path(folder), {}, []
+        self.folder = None if folder is None else Path(folder)
+        self._common: dict[str, Any] = {}
+        self.notes: list[str] = []
         if self.folder is None:
             return
         if self.folder.exists() and not self.folder.is_dir():
