@@ -6,6 +6,8 @@ functions, not measures of ``evaluate`` and ``compare``.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from plackett import _native

@@ -377,3 +377,8 @@ def test_estimators_of_others_are_known_by_class_parameters_and_version():
     code = versions_of(pipeline())
     assert code["lightgbm"] == lightgbm.__version__
     assert "sklearn" not in code, "which is there as scikit-learn"
+
+
+def test_rooms_that_do_not_change_results_exist():
+    home = Path(pk.__file__).parent
+    assert [room for room in keys.LATER_ROOMS if not (home / room).is_dir()] == []
