@@ -1,6 +1,7 @@
 """Learned fusion: weights, the verdict, and inputs that do not fit."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -136,11 +137,46 @@ def test_a_window_counts_the_first_documents():
     assert windowed.weights == whole.weights
 
 
+@pytest.mark.parametrize("method", [None, "combsum", pk.LinearRanker(l2=1e-2)])
+def test_documents_beyond_the_window_are_not_in_the_fused_run(method):
+    runs, qrels = noisy(0, [1.0, 1.0])
+    assert len(pk.fuse(runs, qrels, window=2, method=method).run) <= 2 * 2 * 40
+
+
+@pytest.mark.parametrize("method", ["rrf", "combsum", "combmnz", "borda", "isr"])
+def test_judgements_do_not_change_a_fixed_rule(method):
+    runs, qrels = noisy(0, [1.0, 1.0])
+    runs = {name: {query: dict(list(docs.items())[place * 5 : 12]) for query, docs in run.items()}
+            for place, (name, run) in enumerate(runs.items())}  # fmt: skip
+    assert pk.fuse(runs, qrels, method=method).run.to_dict() == pk.fuse(runs, method=method).run.to_dict()
+
+
+def test_fixed_rules_need_five_queries_for_a_verdict():
+    runs, qrels = noisy(0, [1.0, 1.0])
+    fused = pk.fuse(runs, {"q0": qrels["q0"]}, method="rrf")
+    assert fused.pays is None
+    assert "no verdict: 1 query is judged; a verdict needs 5" in str(fused)
+
+
+def test_the_headline_names_the_gain_that_may_be_chance():
+    fused = pk.fuse(*noisy(0, [1.5, 1.0, 1.0]), method="combsum")
+    assert fused.pays
+    assert fused.best != fused.baseline
+    fused.gains[fused.baseline] = replace(fused.gains[fused.baseline], p_random_holm=0.2)
+    gain = fused.gains[fused.baseline].mean
+    assert fused.headline() == (
+        f"Do not fuse yet: use {fused.best}. The gain of {gain:+.4f} over run 0 may be chance (p 0.2000); about "
+        f"{fused.queries_for(gain)} judged queries would show it."
+    )
+
+
 def test_queries_for_a_gain_and_the_learning_curve(alike):
     gain = alike.gains["run 0"].mean
     needed = alike.queries_for(gain)
     assert 2 <= needed <= 40
     assert alike.queries_for(gain / 2) == pytest.approx(4 * needed, abs=4)
+    with pytest.raises(ValueError, match="gain=0; it must be a finite number other than 0"):
+        alike.queries_for(0)
     curve = alike.learning_curve([5, 20], n_draws=5)
     assert [row[0] for row in curve.rows] == [5, 20]
     assert curve.rows[1][1] > 0
@@ -155,6 +191,21 @@ def test_a_ranker_learns_weights_that_depend_on_the_query():
         fused.export("elasticsearch")
     with pytest.raises(ValueError, match="pass qrels"):
         pk.fuse(runs, method=pk.LinearRanker())
+    with pytest.raises(ValueError, match="and no weights"):
+        pk.fuse(runs, qrels, method=pk.LinearRanker(), weights=[1.0, 1.0, 1.0])
+
+
+def test_a_ranker_warns_once_of_queries_that_no_run_answers():
+    runs, qrels = noisy(0, [1.0, 1.0])
+    with pytest.warns(DataWarning, match="2 judged queries are answered by no run") as found:
+        pk.fuse(runs, {**qrels, "x": {"d": 1}, "y": {"d": 1}}, method=pk.LinearRanker(l2=1e-2))
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize(("options", "message"), [({"cv": 1}, "at least 2"), ({"k": 20.0}, "k=60, as engines do")])
+def test_settings_that_learned_weights_cannot_have_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        pk.fuse(*noisy(0, [1.0, 1.0]), **options)
 
 
 def test_from_runs_gives_features():
@@ -188,6 +239,17 @@ def test_inputs_that_do_not_fit_are_named(runs, qrels, message):
 def test_a_document_twice_is_refused():
     with pytest.raises(ValueError, match="retrieves document 'x' twice"):
         pk.fuse({"a": pk.Run([1, 1], ["x", "x"], [2, 1]), "b": {"1": {"x": 1.0}}})
+
+
+def test_ids_of_documents_that_never_meet_are_named():
+    text = str(pk.fuse({"a": {"1": {"7": 1.0}}, "b": {"1": {"7.0": 1.0}}}, method="rrf"))
+    assert "no document is in two runs (the first ones are '7', '7.0'); ids are compared as text" in text
+
+
+@pytest.mark.parametrize("scores", [{"x": np.inf, "y": 1.0}, {"x": 1.7e308, "y": -1.7e308}])
+def test_scores_that_overflow_sums_are_refused(scores):
+    with pytest.raises(ValueError, match="Use ranks"):
+        pk.fuse({"a": {"1": scores}, "b": {"1": {"x": 1.0}}}, method="combsum")
 
 
 def test_remarks_name_what_is_lost():
@@ -240,6 +302,27 @@ def test_orders_of_an_engine_that_differ_are_counted():
     fused = pk.fuse(runs, qrels)
     with pytest.warns(DataWarning, match=r"Elasticsearch orders the first 10 documents of \d+ queries of 40 otherwise"):
         fused.export("elasticsearch", window=3)
+
+
+@pytest.mark.parametrize(
+    ("options", "engine", "window", "message"),
+    [
+        ({"k": 0.0}, "elasticsearch", None, "at least 1 as rank constant"),
+        ({"weights": [1.0] + [0.0] * 5}, "elasticsearch", None, "all of the weight is on run 0"),
+        ({}, "opensearch", None, "takes at most 5 queries, but 6 runs have weights"),
+        ({}, "elasticsearch", 0, "window=0"),
+        ({"window": 5}, "elasticsearch", 9, "fused with window=5"),
+    ],
+)
+def test_requests_that_an_engine_refuses_are_not_written(options, engine, window, message):
+    fused = pk.fuse(noisy(0, [1.0] * 6, 3)[0], method="rrf", **options)
+    with pytest.raises(ValueError, match=message):
+        fused.export(engine, window=window)
+
+
+def test_the_smallest_weights_have_shares():
+    fused = pk.fuse(noisy(0, [1.0, 1.0])[0], weights=[1e-13, 1e-13])
+    assert '"weight": 0.5' in fused.export("elasticsearch")
 
 
 @pytest.mark.parametrize("options", [{"method": "isr"}, {"method": "combsum", "absent": "min"}])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from functools import cached_property
 from typing import NamedTuple
 
@@ -152,12 +153,25 @@ class PooledRuns:
             ranks[place, rows] = _ranks(lengths)
         return ranks
 
-    def run_of(self, scores: np.ndarray, tag: str) -> Run:
-        """Return the run of these scores, with the documents that any run retrieved, the best first."""
+    def first(self, window: int | None) -> PooledRuns:
+        """Return the same rows with the first ``window`` documents of each run; None means all."""
+        if window is None:
+            return self
+        cut, is_kept = copy(self), (self.ranks > 0) & (self.ranks <= window)
+        cut.scores, cut.lengths = np.where(is_kept, self.scores, np.nan), np.minimum(self.lengths, window)
+        cut.ranks, cut.is_retrieved = np.where(is_kept, self.ranks, 0), is_kept
+        return cut
+
+    def best_first(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows that any run retrieved, query by query and the best first, and their ranks from 1."""
         rows = np.flatnonzero(self.is_retrieved.any(axis=0))
         lengths = np.bincount(self.query[rows], minlength=self.ids.size)
-        rows = self._ranked(rows, scores, lengths)
-        return Run._of_checked(self.ids[self.query[rows]], self.docid[rows], scores[rows], _ranks(lengths), tag)
+        return self._ranked(rows, scores, lengths), _ranks(lengths)
+
+    def run_of(self, scores: np.ndarray, tag: str) -> Run:
+        """Return the run of these scores, with the documents that any run retrieved, the best first."""
+        rows, ranks = self.best_first(scores)
+        return Run._of_checked(self.ids[self.query[rows]], self.docid[rows], scores[rows], ranks, tag)
 
     def to_queries(self) -> Queries:
         """Return the rows as queries without features; the label of a document that is not judged is NaN."""

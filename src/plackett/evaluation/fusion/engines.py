@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
 ENGINES = {"elasticsearch": "Elasticsearch", "opensearch": "OpenSearch", "json": "JSON"}
 TOP = 10  # documents whose order is checked
+MOST_QUERIES = 5  # of a hybrid query
 LOWEST = np.float32(0.001)  # OpenSearch's min-max score of the last document
 
 
@@ -32,15 +32,25 @@ def engine_form(fusion: Fusion, engine: str, window: int | None = None) -> str:
             "method=."
         )
     assert fusion.run_weights is not None
-    window = check_positive_int(window or fusion.settings["window"] or int(fusion.pool.lengths.max()), "window")
+    own = fusion.settings["window"] or int(fusion.pool.lengths.max())
+    window = own if window is None else check_positive_int(window, "window")
+    if fusion.settings["window"] is not None and window > own:
+        raise ValueError(f"window={window}, but the runs were fused with window={own}. Fuse them with the larger one.")
     weights = {name: round(float(weight), 9) for name, weight in fusion.weights.items()}
     if engine == "json":
         keys = ("k", "normalize", "absent")
         form = {"method": fusion.method, "weights": weights, **{key: fusion.settings[key] for key in keys}}
         return json.dumps({**form, "window": window, "baseline": fusion.baseline}, indent=2)
     family = _family(fusion, ENGINES[engine])
-    total = sum(weights.values())
-    shares = {name: round(weight / total, 9) for name, weight in weights.items() if weight}
+    parts = zip(fusion.pool.names, fusion.run_weights / fusion.run_weights.sum(), strict=True)
+    shares = {name: round(float(weight), 9) for name, weight in parts if weight}
+    if engine == "opensearch" and len(shares) > MOST_QUERIES:
+        raise ValueError(
+            f"an OpenSearch hybrid query takes at most {MOST_QUERIES} queries, but {len(shares)} runs have weights. "
+            "Fuse fewer runs."
+        )
+    if len(shares) == 1:
+        raise ValueError(f"all of the weight is on {next(iter(shares))}: send its query alone.")
     _check(fusion, engine, family, window, shares)
     constant = int(fusion.settings["k"])
     if engine == "elasticsearch":
@@ -59,8 +69,8 @@ def _family(fusion: Fusion, engine: str) -> str:
             f"lacks; this is {fusion.method} with normalize={settings['normalize']!r}, absent={settings['absent']!r}. "
             'Choose method="combsum" or "rrf", or export("json").'
         )
-    if family == "rrf" and settings["k"] != int(settings["k"]):
-        raise ValueError(f"{engine} takes a whole number as rank constant, not k={settings['k']}.")
+    if family == "rrf" and (settings["k"] != int(settings["k"]) or settings["k"] < 1):
+        raise ValueError(f"{engine} takes a whole number of at least 1 as rank constant, not k={settings['k']}.")
     return family
 
 
@@ -92,20 +102,18 @@ def _opensearch(family: str, weights: dict[str, float], constant: int, window: i
 
 def _check(fusion: Fusion, engine: str, family: str, window: int, weights: dict[str, float]) -> None:
     """Warn of queries whose first documents an engine's formula orders otherwise."""
-    pool = fusion.pool
+    pool = fusion.pool.first(window)
     formula: Callable[..., np.ndarray] = _SCORES[engine, family]
-    shares = np.array([weights.get(name, 0.0) for name in pool.names])
-    theirs = formula(pool, shares, int(fusion.settings["k"]), window)
-    run = fusion.run
-    of_row = {(int(q), d): row for row, (q, d) in enumerate(zip(pool.query.tolist(), pool.docid.tolist(), strict=True))}
-    place = {qid: number for number, qid in enumerate(pool.ids.tolist())}
-    n_other = 0
-    for query, (first, last) in zip(run.groups.ids.tolist(), pairwise(run.groups.indptr.tolist()), strict=True):
-        rows = np.array([of_row[place[query], doc] for doc in run.docid[first : min(last, first + TOP)].tolist()])
-        own = theirs[rows]
-        rest = theirs[np.setdiff1d(np.arange(pool.indptr[place[query]], pool.indptr[place[query] + 1]), rows)]
-        slack = 1e-6 * float(theirs.max(initial=1.0))  # engines compute in single precision
-        n_other += bool((own[1:] > own[:-1] + slack).any() or (rest.size and rest.max() > own.min() + slack))
+    theirs = formula(pool, np.array([weights.get(name, 0.0) for name in pool.names]), int(fusion.settings["k"]))
+    rows, ranks = fusion.pool.best_first(fusion.scores)
+    query, theirs, is_top = pool.query[rows], theirs[rows], ranks <= TOP
+    slack = 1e-6 * float(theirs.max(initial=1.0))  # engines compute in single precision
+    least, rest = np.full(pool.ids.size, np.inf), np.full(pool.ids.size, -np.inf)
+    np.minimum.at(least, query[is_top], theirs[is_top])
+    np.maximum.at(rest, query[~is_top], theirs[~is_top])
+    is_other = rest > least + slack
+    is_other[query[1:][(theirs[1:] > theirs[:-1] + slack) & (ranks[1:] > 1) & is_top[1:]]] = True
+    n_other = int(is_other.sum())
     if n_other:
         why = (
             " It gives the last document of a list 0.001, not 0."
@@ -119,20 +127,20 @@ def _check(fusion: Fusion, engine: str, family: str, window: int, weights: dict[
         )
 
 
-def _linear(pool: PooledRuns, weights: np.ndarray, _: int, window: int) -> np.ndarray:
-    parts = np.nan_to_num(parts_of(pool, "min-max", window)).astype(np.float32)
+def _linear(pool: PooledRuns, weights: np.ndarray, _: int) -> np.ndarray:
+    parts = np.nan_to_num(parts_of(pool, "min-max")).astype(np.float32)
     return (weights.astype(np.float32)[:, None] * parts).sum(axis=0)
 
 
-def _arithmetic_mean(pool: PooledRuns, weights: np.ndarray, _: int, window: int) -> np.ndarray:
-    parts = parts_of(pool, "min-max", window).astype(np.float32)
-    parts = np.where(np.isnan(parts), np.float32(0), np.maximum(parts, LOWEST))
+def _arithmetic_mean(pool: PooledRuns, weights: np.ndarray, _: int) -> np.ndarray:
+    parts = parts_of(pool, "min-max").astype(np.float32)
+    parts = np.nan_to_num(np.where(parts == 0, LOWEST, parts))
     return (weights.astype(np.float32)[:, None] * parts).sum(axis=0) / np.float32(weights.sum())
 
 
-def _rrf(pool: PooledRuns, weights: np.ndarray, constant: int, window: int) -> np.ndarray:
-    is_counted = (pool.ranks > 0) & (pool.ranks <= window)
-    return (weights[:, None] * is_counted / (constant + pool.ranks)).astype(np.float32).sum(axis=0)
+def _rrf(pool: PooledRuns, weights: np.ndarray, constant: int) -> np.ndarray:
+    parts = weights[:, None] / (constant + np.maximum(pool.ranks, 1))
+    return np.where(pool.is_retrieved, parts, 0.0).astype(np.float32).sum(axis=0)
 
 
 _SCORES = {

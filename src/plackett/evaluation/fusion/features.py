@@ -13,6 +13,7 @@ from plackett.data.trec.pool import PooledRuns
 from plackett.evaluation.compare.runs import named_runs
 from plackett.evaluation.fusion.learned import parts_of
 from plackett.exceptions import DataWarning, warn
+from plackett.validation import check_positive_int, count_of
 
 TOP = 10
 
@@ -48,18 +49,20 @@ def from_runs(runs: Any, qrels: Any = None, *, window: int | None = None) -> Que
     >>> queries.docid, queries.labels, queries.feature_names[:3]
     (array(['b', 'a', 'c'], dtype='<U1'), array([1., 0., 0.]), ['rank of bm25', 'score of bm25', 'found by bm25'])
     """
+    if window is not None:
+        check_positive_int(window, "window")
     pool = PooledRuns(named_runs(runs), None if qrels is None else as_qrels(qrels))
-    queries = features_of(pool, window)[0]
+    queries = features_of(pool.first(window))[0]
     if qrels is None:
         return queries.replace(y=None)
     judged = np.unique(pool.query[~np.isnan(pool.labels)])
     return queries[np.flatnonzero(np.isin(queries.ids, pool.ids[judged]))]
 
 
-def features_of(pool: PooledRuns, window: int | None = None) -> tuple[Queries, np.ndarray]:
+def features_of(pool: PooledRuns) -> tuple[Queries, np.ndarray]:
     """Return the retrieved documents with their features, and their rows in the pool."""
-    ranks, scores = parts_of(pool, "rrf", window), parts_of(pool, "min-max", window)
-    rows = np.flatnonzero(~np.isnan(ranks).all(axis=0))
+    ranks, scores = parts_of(pool, "rrf"), parts_of(pool, "min-max")
+    rows = np.flatnonzero(pool.is_retrieved.any(axis=0))
     shared = shared_at_top(pool, TOP)
     counts = np.bincount(pool.query[rows], minlength=pool.ids.size)
     columns, names = [], []
@@ -93,13 +96,14 @@ class RankerLearner:
         self.pool, self.ranker, self.queries = pool, ranker, queries
         self.data, self.rows = features_of(pool)
         self._place = {qid: place for place, qid in enumerate(self.data.ids.tolist())}
+        if n_lost := sum(qid not in self._place for qid in pool.ids[queries].tolist()):
+            counted = count_of(n_lost, "judged query is", "judged queries are")
+            warn(f"{counted} answered by no run: the ranker learns nothing from them.", DataWarning)
 
     def fit(self, train: np.ndarray) -> Any:
         """Return the ranker, fitted to the queries at the places ``train`` of ``queries``."""
         names = self.pool.ids[self.queries[train]].tolist()
         places = np.array(sorted(self._place[name] for name in names if name in self._place), dtype=np.int64)
-        if places.size < len(names):
-            warn(f"{len(names) - places.size:,} judged queries are answered by no run and teach nothing.", DataWarning)
         return clone(self.ranker).fit(self.data[places])
 
     def scores(self, fitted: Any) -> np.ndarray:

@@ -18,7 +18,7 @@ from plackett.evaluation.compare.comparison import Comparison
 from plackett.evaluation.compare.runs import compare_runs, named_runs
 from plackett.evaluation.fusion.engines import engine_form
 from plackett.evaluation.fusion.features import RankerLearner, shared_at_top
-from plackett.evaluation.fusion.learned import FAMILIES, Weighting, WeightLearner
+from plackett.evaluation.fusion.learned import Weighting, WeightLearner
 from plackett.evaluation.fusion.methods import METHODS, RANK_CONSTANT, fused_scores
 from plackett.evaluation.significance import Difference
 from plackett.metrics.conventions import Convention, get_convention
@@ -107,9 +107,12 @@ def fuse(
     check_choice(absent, "absent", ["zero", "min", "worst", "skip"])
     if window is not None:
         check_positive_int(window, "window")
+    if check_positive_int(cv, "cv") < 2:
+        raise ValueError("cv=1 leaves no queries to learn from; it must be at least 2.")
     judgements = None if qrels is None else as_qrels(qrels)
     pool = PooledRuns(named, judgements)
     notes = _notes(pool, judgements)
+    pool = pool.first(window)
     measure = Measure.parse(metric).under(get_convention(convention))
     name = method if isinstance(method, str) else None
     if name is not None:
@@ -118,19 +121,17 @@ def fuse(
     is_learned = judgements is not None and name is None and weights is None
     if not is_learned:
         if method is not None and name is None:
-            raise ValueError("a ranker as method learns from judgements: pass qrels.")
+            raise ValueError("a ranker as method learns from judgements: pass qrels, and no weights.")
         fixed = _weights_of(named, weights)
-        if window is not None:
-            pool = _cut(named, pool, judgements, window)
         scores = fused_scores(pool, name or "rrf", fixed, k=k, normalize=normalize, absent=absent)
         fusion = Fusion(pool, name or "rrf", fixed, scores, baseline, metric, measure, settings, notes)
-        return (
-            fusion if judgements is None else _with_verdict(fusion, named, judgements, scores, convention, random_state)
-        )
-    if absent != "zero" or normalize is not None:
-        raise ValueError("learned weights take min-max scores and absent='zero', as engines do. Name a method.")
+        if judgements is None or not _has_enough(fusion, LEAST_JUDGED):
+            return fusion
+        return _with_verdict(fusion, named, judgements, scores, convention, random_state)
+    if absent != "zero" or normalize is not None or k != RANK_CONSTANT:
+        raise ValueError("learned weights take min-max scores, absent='zero' and k=60, as engines do. Name a method.")
     place = list(named).index(baseline)
-    learner: Any = WeightLearner(pool, measure, place, window, FAMILIES)
+    learner: Any = WeightLearner(pool, measure, place)
     if method is not None:
         learner = RankerLearner(pool, method, learner.queries)
     every = np.arange(learner.queries.size)
@@ -149,14 +150,9 @@ def fuse(
         ranker=None if is_weighting else fitted,
     )
     fusion.learner = learner
-    if every.size < max(LEAST_JUDGED, cv):
-        fusion.notes.append(
-            f"no verdict: {count_of(every.size, 'query is', 'queries are')} judged; a verdict needs "
-            f"{max(LEAST_JUDGED, cv)}"
-        )
+    if judgements is None or not _has_enough(fusion, max(LEAST_JUDGED, cv)):
         return fusion
-    assert judgements is not None
-    held_out = out_of_fold(learner, check_positive_int(cv, "cv"), random_state)
+    held_out = out_of_fold(learner, cv, random_state)
     return _with_verdict(fusion, named, judgements, held_out, convention, random_state)
 
 
@@ -274,8 +270,13 @@ class Fusion:
         """Return how many judged queries show a gain over the baseline at p ≤ 0.05 with a probability of 80 %."""
         if not self.gains:
             raise ValueError("there is no verdict whose spread could be used; pass qrels with at least 5 queries.")
-        spread = float(np.nanstd(self._differences(self.baseline), ddof=1))
-        return int(np.ceil(((ndtri(1 - LEVEL / 2) + ndtri(POWER)) * spread / abs(gain)) ** 2))
+        if not np.isfinite(gain) or gain == 0:
+            raise ValueError(f"gain={gain}; it must be a finite number other than 0.")
+        return self._needed(gain, self.baseline)
+
+    def _needed(self, gain: float, against: str) -> int:
+        spread = float(np.nanstd(self._differences(against), ddof=1))
+        return max(2, int(np.ceil(((ndtri(1 - LEVEL / 2) + ndtri(POWER)) * spread / abs(gain)) ** 2)))
 
     def learning_curve(self, sizes: Sequence[int] = (5, 10, 20, 40, 80), *, n_draws: int = 20) -> Table:
         """Return the gain over the baseline by the number of judged queries that weights are learned from.
@@ -284,6 +285,7 @@ class Fusion:
         """
         if self.learner is None or self.run_weights is None:
             raise ValueError("a learning curve needs learned weights: pass qrels, and neither method nor weights.")
+        check_positive_int(n_draws, "n_draws")
         learner, rng, rows = self.learner, np.random.default_rng(0), []
         n, base = learner.queries.size, learner.values(learner.baseline_alone)
         for size in [size for size in sizes if 2 <= size <= n - 2]:
@@ -323,12 +325,14 @@ class Fusion:
         over_best = self.gains[best]
         if self.pays:
             return f"Fuse, by {self._rule()}: {self.metric} gains {signed(gain.mean)} over {self.baseline}."
-        if over_best.mean * self._sign <= 0:
+        if not over_best.mean * self._sign > 0:
             return f"Do not fuse: use {best}. Fused, {self.metric} is {signed(over_best.mean)} beside it."
-        needed = self.queries_for(over_best.mean) if np.isfinite(over_best.mean) else 0
+        doubted = max((best, self.baseline), key=lambda name: self.gains[name].p_random_holm)
+        gain = self.gains[doubted]
+        needed = self._needed(gain.mean, doubted)
         return (
-            f"Do not fuse yet: use {best}. The gain of {signed(over_best.mean)} over it may be chance "
-            f"(p {p_value(over_best.p_random_holm)}); about {needed:,} judged queries would show it."
+            f"Do not fuse yet: use {best}. The gain of {signed(gain.mean)} over {doubted} may be chance "
+            f"(p {p_value(gain.p_random_holm)}); about {needed:,} judged queries would show it."
         )
 
     def to_table(self) -> Table:
@@ -398,6 +402,16 @@ class Fusion:
         return tables[FUSED][metric] - tables[other][metric]
 
 
+def _has_enough(fusion: Fusion, least: int) -> bool:
+    """Return whether ``least`` queries are judged; else add a note."""
+    pool = fusion.pool
+    n_judged = np.unique(pool.query[~np.isnan(pool.labels)]).size
+    if n_judged < least:
+        counted = count_of(n_judged, "query is", "queries are")
+        fusion.notes.append(f"no verdict: {counted} judged; a verdict needs {least}")
+    return bool(n_judged >= least)
+
+
 def _with_verdict(
     fusion: Fusion, runs: dict[str, Run], qrels: Qrels, held_out: np.ndarray, convention: Any, random_state: int
 ) -> Fusion:
@@ -443,6 +457,9 @@ def _notes(pool: PooledRuns, qrels: Qrels | None) -> list[str]:
     if n_alone:
         verb = "keeps" if n_alone == 1 else "keep"
         notes.append(f"{count_of(n_alone, 'query is', 'queries are')} answered by one run only, and {verb} its order")
+    if not (pool.is_retrieved.sum(axis=0) > 1).any():
+        shown = ", ".join(repr(str(pool.docid[own][0])) for own in pool.is_retrieved[:3])
+        notes.append(f"no document is in two runs (the first ones are {shown}); ids are compared as text")
     depths = pool.lengths.max(axis=1)
     if depths.max() > 2 * depths.min():
         shown = ", ".join(f"{name} {depth:,}" for name, depth in zip(pool.names, depths.tolist(), strict=True))
@@ -482,15 +499,6 @@ def _weights_of(runs: Mapping[str, Run], weights: Any) -> np.ndarray:
     if not np.isfinite(values).all() or values.min() < 0 or not values.any():
         raise ValueError(f"weights must be numbers of at least 0, not all 0; found {values.tolist()}.")
     return values
-
-
-def _cut(runs: Mapping[str, Run], pool: PooledRuns, qrels: Qrels | None, window: int) -> PooledRuns:
-    """Return the pool of the first documents of each run."""
-    kept = {}
-    for place, name in enumerate(runs):
-        rows = np.flatnonzero((pool.ranks[place] > 0) & (pool.ranks[place] <= window))
-        kept[name] = Run(pool.ids[pool.query[rows]], pool.docid[rows], pool.scores[place, rows], tag=name)
-    return PooledRuns(kept, qrels)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -48,8 +48,6 @@ class WeightLearner:
     measure : Measure
     baseline : int
         The place of the run in production.
-    window : int, default=None
-        Number of documents of a run that count for a query, as ``rank_window_size`` of engines; None means all.
     families : sequence of str, default=("min-max", "rrf")
     """
 
@@ -58,11 +56,10 @@ class WeightLearner:
         pool: PooledRuns,
         measure: Measure,
         baseline: int,
-        window: int | None = None,
         families: Sequence[str] = FAMILIES,
     ):
         self.pool, self.measure, self.baseline, self.families = pool, measure, baseline, families
-        self.parts = {family: parts_of(pool, family, window) for family in families}
+        self.parts = {family: parts_of(pool, family) for family in families}
         self.n_runs = len(pool.names)
         judged = np.unique(pool.query[~np.isnan(pool.labels)])
         self.queries = judged[np.argsort(pool.ids[judged], kind="stable")]  # whatever the order of the files
@@ -145,12 +142,11 @@ class WeightLearner:
         ]
 
 
-def parts_of(pool: PooledRuns, family: str, window: int | None) -> np.ndarray:
+def parts_of(pool: PooledRuns, family: str) -> np.ndarray:
     """Return what each run adds to the score of each document with weight 1; NaN where it lacks the document."""
     if family == "min-max":
-        return normalized(pool, "min-max", window)
-    is_counted = pool.is_retrieved if window is None else pool.is_retrieved & (pool.ranks <= window)
-    return np.where(is_counted, 1.0 / (RANK_CONSTANT + pool.ranks), np.nan)
+        return normalized(pool, "min-max")
+    return np.where(pool.is_retrieved, 1.0 / (RANK_CONSTANT + pool.ranks), np.nan)
 
 
 def weighted_sum(parts: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -65,10 +65,9 @@ def fused_scores(
     else:
         parts = of_rank[method](np.where(pool.is_retrieved, pool.ranks, np.nan))
     parts = with_absent(pool, parts, absent, of_rank.get(method))
-    is_multiplied = method in ("combmnz", "isr")
-    if is_multiplied and (parts < 0).any():
+    if method == "combmnz" and (parts < 0).any():
         warn(
-            f"{method} multiplies sums by the number of runs that retrieved the document, and some scores are "
+            "combmnz multiplies sums by the number of runs that retrieved the document, and some scores are "
             'negative: being found by more runs then counts against a document. Set normalize="min-max".',
             DataWarning,
         )
@@ -79,29 +78,26 @@ def fused_scores(
         total += factor * ~np.isnan(part)
     if absent == "skip":
         scores = np.divide(scores, total, out=np.zeros(scores.size), where=total > 0)
-    return scores * pool.is_retrieved.sum(axis=0) if is_multiplied else scores
+    return scores * pool.is_retrieved.sum(axis=0) if method in ("combmnz", "isr") else scores
 
 
-def normalized(pool: PooledRuns, how: str, window: int | None = None) -> np.ndarray:
+def normalized(pool: PooledRuns, how: str) -> np.ndarray:
     """Return the scores of each run, normalised over its list of a query; NaN where the run lacks the document.
 
     ``"min-max"`` is (s - min) / (max - min), and 1 for a list of equal scores, as in Elasticsearch and OpenSearch;
-    ``"z-score"`` is (s - mean) / deviation, and 0 for such a list; ``"rank"`` is 1 - (rank - 1) / length. With
-    ``window`` only the first documents of each list count; a run then lacks the others.
+    ``"z-score"`` is (s - mean) / deviation, and 0 for such a list; ``"rank"`` is 1 - (rank - 1) / length.
     """
     check_choice(how, "normalize", list(NORMALIZATIONS))
     answer = np.full(pool.scores.shape, np.nan)
     for place, name in enumerate(pool.names):
-        is_own = pool.is_retrieved[place] if window is None else (pool.ranks[place] - 1).view(np.uint64) < window
-        rows = np.flatnonzero(is_own)
+        rows = np.flatnonzero(pool.is_retrieved[place])
         scores, query = pool.scores[place, rows], pool.query[rows]
-        if how != "none" and not np.isfinite(scores).all():
-            raise ValueError(f'{name} has an infinite score, which cannot be normalised. Use ranks: method="rrf".')
+        if how != "rank" and not np.isfinite(scores).all():
+            raise ValueError(f'{name} has an infinite score, which cannot be added to others. Use ranks: method="rrf".')
         if how in ("min-max", "z-score") and rows.size:
             scores = _scaled(scores, query, how, name)
         elif how == "rank":
-            lengths = pool.lengths[place] if window is None else np.minimum(pool.lengths[place], window)
-            scores = 1.0 - (pool.ranks[place, rows] - 1) / lengths[query]
+            scores = 1.0 - (pool.ranks[place, rows] - 1) / pool.lengths[place][query]
         answer[place, rows] = scores
     return answer
 
@@ -110,6 +106,8 @@ def _scaled(scores: np.ndarray, query: np.ndarray, how: str, name: str) -> np.nd
     starts = np.flatnonzero(np.append(True, query[1:] != query[:-1]))
     sizes = np.diff(starts, append=scores.size)
     low, high = np.minimum.reduceat(scores, starts), np.maximum.reduceat(scores, starts)
+    if (high / 2 - low / 2 > np.finfo(np.float64).max / 2).any():
+        raise ValueError(f'{name} has scores so far apart that they overflow. Use ranks: method="rrf".')
     is_flat = low == high
     if n_flat := int((is_flat & (sizes > 1)).sum()):
         warn(
@@ -146,6 +144,6 @@ def with_absent(
 
 
 def _borda(pool: PooledRuns) -> np.ndarray:
-    n_candidates = np.diff(pool.indptr)
+    n_candidates = np.bincount(pool.query[pool.is_retrieved.any(axis=0)], minlength=pool.ids.size)
     rest = (n_candidates - pool.lengths + 1.0) / 2.0  # the mean of the points that are left
     return np.where(pool.is_retrieved, n_candidates[pool.query] + 1.0 - pool.ranks, rest[:, pool.query])
