@@ -1,4 +1,5 @@
 import json
+import math
 import random
 import subprocess
 import sys
@@ -254,3 +255,31 @@ def test_a_small_interval_says_that_there_is_no_difference_that_matters():
     assert test.preference().n_ties == 3000
     assert "prefer neither" in str(test.preference())
     assert test.preference().to_dict()["units_needed"] is None
+
+
+@pytest.mark.parametrize("row", [[0.5], [0.5, 0.5, 0.5], [math.nan, 0.0], [math.inf, 0.0]])
+def test_a_list_whose_numbers_do_not_fit_its_rankers_is_damaged(row):
+    shown = Interleaver(k=2, random_state=0).draw({"a": ["x", "y"], "b": ["y", "x"]}, key=1)
+    record = Interleaver(k=2, random_state=0, rankers=["a", "b"]).record(shown)
+    other = json.loads(json.dumps(record)) | {"query_id": "other"}
+    other["query_attributes"]["interleaving"]["basis"] = [row, row]
+    with pytest.warns(DataWarning, match="1 damaged record"):
+        test = Interleaver.from_log([record, other, click_on(shown.id, "x")])
+    assert test.preference().n_units == 1
+
+
+def test_lists_with_the_rankers_in_another_order_are_not_mistaken():
+    records = []
+    for names in (["a", "b"], ["b", "a"]):
+        test = Interleaver(k=2, random_state=0, rankers=names)
+        shown = test.draw({"a": ["x", "y"], "b": ["y", "x"]}, key=1, unit=" ".join(names))
+        records += [test.record(shown, unit=" ".join(names)), click_on(shown.id, shown.documents[0])]
+    with pytest.warns(DataWarning, match="1 list with other rankers, or in another order"):
+        found = Interleaver.from_log(records)
+    assert found.rankers == ["a", "b"]
+    assert found.preference().n_units == 1
+
+
+def click_on(list_id, docid):
+    place = {"object": {"object_id": docid}}
+    return {"action_name": "click", "query_id": list_id, "timestamp": "2026-03-01T10:00:00Z", "event_attributes": place}

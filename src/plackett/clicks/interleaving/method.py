@@ -21,6 +21,7 @@ class Method(ABC):
 
     name: ClassVar[str]
     takes_two: ClassVar[bool] = False  # two rankers exactly
+    n_more: ClassVar[int] = 0  # numbers of a shown document besides one for each ranker
 
     @abstractmethod
     def draw(self, lists: Lists, k: int, draws: Draws) -> tuple[list[str], Basis]:

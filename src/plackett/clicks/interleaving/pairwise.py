@@ -21,6 +21,7 @@ class PairwisePreference(Method):
     """
 
     name = "pairwise-preference"
+    n_more = 2
 
     def draw(self, lists: Lists, k: int, draws: Draws) -> tuple[list[str], Basis]:
         best: dict[str, int] = {}  # the best rank of each document

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from plackett.clicks.interleaving.fold import Fold
 from plackett.clicks.interleaving.method import Basis
-from plackett.clicks.interleaving.methods import get_method
+from plackett.clicks.interleaving.methods import METHODS, get_method
 from plackett.clicks.reading.ubi import CLICKS, HITS
 from plackett.exceptions import DataWarning, warn
 from plackett.validation import check_number, check_positive_int, count_of
@@ -42,7 +43,7 @@ def fold_records(
     if idle is not None:
         check_number(idle, "idle", least=0)
     clicks: list[_Click] = []
-    n_damaged = 0
+    n_damaged = n_other = 0
     for record in events:
         click = _click_of(record)
         if isinstance(click, _Click):
@@ -58,10 +59,14 @@ def fold_records(
         except _DAMAGES:
             n_damaged += 1
             continue
+        if (
+            found is not None
+            and settings.setdefault(found.test, found.settings)["rankers"] != found.settings["rankers"]
+        ):
+            n_other += 1  # the numbers of a list are in the order of its rankers
+            found = None
         if query_id in clicked:
             lists[query_id] = hits, found
-        if found is not None:
-            settings.setdefault(found.test, found.settings)
     folds: dict[str, Fold] = {}
     n_unknown = n_elsewhere = 0
     for click in clicks:
@@ -81,6 +86,7 @@ def fold_records(
             fold.close(clicks[-1].time - idle if idle and clicks else float("inf"))
     for count, what, where in (
         (n_damaged, "damaged record", ""),
+        (n_other, "list", " with other rankers, or in another order, than the first list of the test"),
         (n_unknown, "click", " on lists that it does not have"),
         (n_elsewhere, "click", " on documents that the lists do not have"),
     ):
@@ -105,6 +111,10 @@ def _list_of(record: dict[str, Any]) -> _List | None:
         raise ValueError("a list needs as many rows of numbers as documents.")
     settings = {name: about.get(name) for name in ("method", "k", "credit")}
     settings["rankers"] = [str(one["model"]) for one in about["rankers"]]
+    method = METHODS.get(settings["method"])
+    width = len(settings["rankers"]) + (method.n_more if method is not None else 0)
+    if method is not None and any(len(row) != width or not all(map(math.isfinite, row)) for row in numbers):
+        raise ValueError("a shown document needs a finite number for each ranker.")
     place_of = {_text(document): place for place, document in enumerate(documents)}
     return _List(str(about["test"]), settings, _text(about["list"]), _text(record["client_id"]), place_of, numbers)
 
