@@ -29,7 +29,7 @@ def test_what_a_net_cannot_do_is_said(run):
     assert "hidden?" in unboxed(wrong.stderr)
     wrong = run("train", "train.txt", "-o", "model", "-r", "neural", "--set", "hidden=wide")
     assert wrong.returncode == 2
-    assert "--set hidden=wide must be a list of widths, such as [64, 32]." in unboxed(wrong.stderr)
+    assert "--set hidden=wide: it must be a list of widths, such as [64, 32]." in unboxed(wrong.stderr)
     attentive = ("-r", "neural", "--set", "attention=1", "--set", "hidden=4", "--set", "n_epochs=1")
     assert run("train", "train.txt", "-o", "model", *attentive).returncode == 0
     for words in (("explain", "model", "test.txt", "--query", "26"), ("export", "model", "--to", "json")):

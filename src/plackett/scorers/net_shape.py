@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett.exceptions import ParameterError
 from plackett.validation import check_choice, check_positive_int, plain
 
 ACTIVATIONS = ("relu", "gelu", "silu", "tanh")
@@ -46,12 +47,12 @@ class NetShape:
         """Return the shape with these checked ``layers``, which have the keys of ``LAYERS``."""
         hidden, attention, heads = layers["hidden"], layers["attention"], layers["heads"]
         if not isinstance(hidden, (int, np.integer, list, tuple, np.ndarray)):
-            raise ValueError(f"hidden={plain(hidden)!r} must be a list of widths, such as [64, 32].")
+            raise ParameterError("hidden", plain(hidden), "it must be a list of widths, such as [64, 32].")
         hidden = [hidden] if isinstance(hidden, (int, np.integer)) else hidden
         widths = tuple(check_positive_int(width, "a width in hidden") for width in hidden)
         check_choice(layers["activation"], "activation", ACTIVATIONS)
         if isinstance(attention, bool) or not isinstance(attention, (int, np.integer)) or attention < 0:
-            raise ValueError(f"attention={plain(attention)!r} must be a number of layers, 0 or more.")
+            raise ParameterError("attention", plain(attention), "it must be a number of layers, 0 or more.")
         check_positive_int(heads, "heads")
         if attention and (not widths or widths[-1] % heads):
             raise ValueError(
