@@ -10,6 +10,7 @@ from scipy import stats
 
 from plackett import _native
 from plackett._threads import set_n_threads
+from plackett.evaluation import significance
 from plackett.evaluation.significance import (
     bootstrap_columns,
     bootstrap_interval,
@@ -276,3 +277,10 @@ def test_values_that_do_not_fit_are_refused():
         bootstrap_interval([0.0, np.inf])
     with pytest.raises(ValueError, match="n_draws=0; it must be a whole number of at least 1"):
         randomisation(A, B, n_draws=0)
+
+
+def test_the_reversed_difference_of_equal_rankers_is_not_minus_zero():
+    same = {"a": np.ones(4), "b": np.ones(4)}
+    (found,) = significance.differences([("a", "b")], "ndcg", same, higher_is_better=True, random_state=0)
+    turned = found.reversed()
+    assert [f"{value:+.1f}" for value in (turned.mean, turned.low, turned.high)] == ["+0.0"] * 3

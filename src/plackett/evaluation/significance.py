@@ -394,9 +394,9 @@ class Difference:
             self,
             a=self.b,
             b=self.a,
-            mean=-self.mean,
-            low=-self.high,
-            high=-self.low,
+            mean=0.0 - self.mean,  # "-self.mean" would be shown as −0.0 for equal rankers
+            low=0.0 - self.high,
+            high=0.0 - self.low,
             wins=self.losses,
             losses=self.wins,
         )

@@ -30,6 +30,7 @@ from plackett.apps.workbench.values import (
 )
 
 MINE, JUDGED, LISTS, SET = "mine", "judged", "lists", "set-"
+ASSIGNED = "assigned to you"
 MAX_COUNTED = 200  # queries whose lists are searched for one response; about as many lists are cached
 router = new_router("queue")
 ASSIGNMENTS, QUERIES, USERS = tables.assignments, tables.queries, tables.users
@@ -175,7 +176,7 @@ def queue(bench: Bench, caller: Caller, request: Annotated[QueueRequest, Query()
         first, problem = documents[text]
         n_judged = sum(docid in graded[text] for docid in first)
         rows.append(QueueRow(text, needs.get(text, ""), n_judged, len(first), assigned.get(text, []), problem))
-    words = dict(choices(bench, caller.user)).get(name, "what the compared rankers show first")
+    words = {MINE: ASSIGNED, **dict(choices(bench, caller.user))}.get(name, "what the compared rankers show first")
     return Queue(name, words, base, request.depth, len(texts), rows)
 
 
@@ -232,7 +233,7 @@ def choices(bench: Bench, user: str) -> list[tuple[str, str]]:
     """Return (name, words) of all queues of a user, the default one first."""
     found = [(f"{SET}{one.id}", one.name) for one in query_sets.query_sets(bench).sets]
     if assigned_queries(bench.store, bench.key, bench.user_id(user)):
-        found.insert(0, (MINE, "assigned to you"))
+        found.insert(0, (MINE, ASSIGNED))
     if bench.collection.kind == "letor":
         found.append((LISTS, "the lists of the collection"))
     return [*found, (JUDGED, "queries that were judged")]

@@ -81,6 +81,8 @@ def test_assigned_queries_are_the_queue_of_a_person(client):
     assert mine["rows"][0]["assigned"] == ["Ann"]
     assert client.post(f"{API}/assignments", json={**body, "users": []}).json()["by_user"] == {}
     assert client.get(f"{API}/queue").json()["queue"] == "set-1"
+    empty = client.get(f"{API}/queue", params={"queue": "mine"}).json()
+    assert (empty["words"], empty["total"]) == ("assigned to you", 0)
     assert client.post(f"{API}/assignments", json={**body, "users": ["  "]}).status_code == 422
 
 
