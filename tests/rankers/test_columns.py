@@ -57,6 +57,15 @@ def test_queries_with_further_columns_are_taken_by_name_too(trees, frame, other)
     np.testing.assert_array_equal(trees.predict(data), trees.predict(frame, qid="query"))
 
 
+@pytest.mark.parametrize("method", ["predict", "rank", "score", "explain", "fit"])
+def test_a_role_that_is_no_column_is_an_error(method, frame, trees):
+    grades = {"y": frame["grade"]} if method in ("score", "fit") else {}
+    with pytest.raises(ValueError, match=r"there is no column 'qery'\. Did you mean 'query'\?"):
+        getattr(pk.TreeRanker() if method == "fit" else trees, method)(frame, qid="qery", **grades)
+    with pytest.raises(ValueError, match="there is no column 'gradee'"):
+        trees.score(frame, "gradee", qid="query")
+
+
 def test_a_missing_column_is_named(trees, frame):
     message = r"the model needs 'season', which this table does not have; it has 'query', 'sku', .*mean 'saison'\?"
     with pytest.raises(ValueError, match=message):
@@ -95,3 +104,13 @@ def test_a_scorer_takes_frames_by_name(frame, other):
 def test_roles_need_a_frame():
     with pytest.raises(TypeError, match="drop names columns of a data frame, but X is a ndarray"):
         pk.LinearRanker().fit(np.ones((2, 1)), [0, 1], drop="a")
+
+
+def test_categories_that_are_floats_match_those_of_fit(frame):
+    sizes = np.array([0.5, 2.0, 4.0])[frame["zip"] % 3]
+    frame = frame[["query", "bm25"]].assign(grade=(sizes == 2.0).astype(int), size=pd.Categorical(sizes))
+    ranker = pk.TreeRanker(n_rounds=5, min_data_per_group=5).fit(frame, qid="query", label="grade")
+    scores = ranker.predict(frame, qid="query")
+    assert scores[frame["grade"] == 1].min() > scores[frame["grade"] == 0].max()
+    np.testing.assert_array_equal(ranker.predict(frame.assign(size=sizes), qid="query"), scores)
+    np.testing.assert_array_equal(ranker.predict(pk.from_frame(frame, qid="query", label="grade")), scores)

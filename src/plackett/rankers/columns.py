@@ -20,7 +20,7 @@ def judged_by_names(X: Any, y: Any, qid: Any, eval_set: Any, columns: dict[str, 
     """Return X, y, qid and eval_set of ``fit``: a frame whose columns are named by their roles becomes ``Queries``."""
     y = columns.pop("label", None) if y is None else y
     named = {name: value for name, value in (("qid", qid), ("label", y)) if value is not None}
-    if not is_local_frame(X) or not (columns or any(_names_one(value, X) for value in named.values())):
+    if not is_local_frame(X) or not (columns or any(isinstance(value, str) for value in named.values())):
         if columns:
             check_columns(columns)
             raise TypeError(f"{next(iter(columns))} names columns of a data frame, but X is a {type(X).__name__}.")
@@ -32,9 +32,14 @@ def judged_by_names(X: Any, y: Any, qid: Any, eval_set: Any, columns: dict[str, 
 
 
 def values_of(X: Any, role: Any) -> Any:
-    """Return the values of a column if ``role`` is the name of one, else ``role``."""
-    if not is_local_frame(X) or not _names_one(role, X):
+    """Return the values of a column of a frame if ``role`` is a name, else ``role``."""
+    if not is_local_frame(X) or not isinstance(role, str):
         return role
+    names = names_of(X) or []
+    if role not in names:  # as the id of all rows it would make one list of them
+        similar = near(role, names)
+        hint = f" Did you mean {' or '.join(map(repr, similar))}?" if similar else ""
+        raise ValueError(f"there is no column {role!r}.{hint}")
     column = X[role] if hasattr(X, "iloc") else as_arrow(X.select(role) if is_lazy(X) else X).column(role)
     values = np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
     return values.tolist() if values.dtype == object else values
@@ -81,10 +86,6 @@ def names_of(X: Any) -> list[str] | None:
         return None
     found = X.collect_schema().names() if is_lazy(X) else getattr(X, "column_names", None) or X.columns
     return [str(name) for name in found]
-
-
-def _names_one(role: Any, X: Any) -> bool:
-    return isinstance(role, str) and role in (names_of(X) or ())
 
 
 def _with_texts(X: Any, columns: list[str]) -> Any:

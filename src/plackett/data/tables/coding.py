@@ -40,7 +40,7 @@ class Coding:
         for _, _, batch in table.batches(list(found), ROWS_AT_ONCE) if found else ():
             for name, texts in found.items():
                 column = batch.column(batch.schema.get_field_index(name))
-                values = column.dictionary if self._has_order(name) else _texts(column).unique().drop_null()
+                values = _texts(column.dictionary) if self._has_order(name) else _texts(column).unique().drop_null()
                 texts.update(dict.fromkeys(values.to_pylist()))
         for name, texts in found.items():
             names = list(texts) if self._has_order(name) else sorted(texts)

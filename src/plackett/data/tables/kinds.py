@@ -52,16 +52,12 @@ def as_floats(column: Any) -> np.ndarray:
 
 
 def as_texts(column: Any) -> Any:
-    """Return a column of text or categories as one of large strings; categories are spelled as Python does."""
-    import pyarrow
+    """Return a column of text or categories as one of large strings."""
     import pyarrow.types as types
 
     if types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    if kind_of(column.type) == "text":
-        return column.cast("large_string")
-    values = column.to_pylist()  # LightGBM's files spell 2.0 and True as Python does, and Arrow "2" and "true"
-    return pyarrow.array([None if value is None else str(value) for value in values], pyarrow.large_string())
+    return column.cast("large_string") if kind_of(column.type) == "text" else number_texts(column)
 
 
 def number_text(value: Any) -> str:

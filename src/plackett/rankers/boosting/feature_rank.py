@@ -20,6 +20,7 @@ from plackett.validation import check_choice
 BALANCES = ("global", "query")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class FeatureRank(FeatureSteps):
     """Boosting over lists, with the rankings of single features as weak rankers, added as ranks.
 
