@@ -40,6 +40,20 @@ def test_a_report_and_a_request_are_written(run, files):
         assert "fused" in page.read()
 
 
+def test_a_learning_curve_is_part_of_the_json(run, files):
+    done = run("fuse", "bm25.run", "dense.run", "--qrels", "judged.txt", "--json", "--learning-curve")
+    assert "learning_curve" in json.loads(done.stdout)
+
+
+def test_a_report_without_a_verdict_is_not_written_in_silence(run, files):
+    with open("judged.txt", encoding="utf-8") as judged, open("few.txt", "w", encoding="utf-8") as few:
+        lines = judged.readlines()
+        few.writelines(line for line in lines if line.split()[0] == lines[0].split()[0])
+    done = run("fuse", "bm25.run", "dense.run", "--qrels", "few.txt", "--report", "none.html")
+    assert done.returncode == 0
+    assert "none.html was not written: there is no verdict" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -49,6 +63,7 @@ def test_a_report_and_a_request_are_written(run, files):
         (["bm25.run", "dense.run", "--weights", "a,b"], "--weights a,b: expected numbers with commas"),
         (["bm25.run", "dense.run", "--report", "x.html"], "--report shows the verdict, which needs --qrels"),
         (["bm25.run", "dense.run", "--learning-curve"], "--learning-curve needs --qrels"),
+        (["bm25.run", "dense.run", "--learning-curve", "--export", "json"], "both write to the output"),
         (["bm25.run", "dense.run", "-m", "map,mrr"], "-m takes one measure here"),
         (["bm25.run", "dense.run", "--method", "median"], "--method median is not known"),
         (["bm25.run", "dense.run", "--export", "solr"], "--export solr is not known"),

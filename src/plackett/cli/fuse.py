@@ -71,6 +71,8 @@ def fuse(
         raise click.BadParameter("--report shows the verdict, which needs --qrels.")
     if export is not None and export not in ENGINES:
         raise click.BadParameter(f"--export {export} is not known; choose one of {', '.join(ENGINES)}.")
+    if learning_curve and export is not None:
+        raise click.BadParameter("--learning-curve and --export both write to the output; ask for one.")
     if learning_curve and (qrels is None or method is not None or weights is not None):
         raise click.BadParameter("--learning-curve needs --qrels, and neither --method nor --weights.")
     inputs.check_exists(*runs, *([] if qrels is None else [qrels]))
@@ -101,25 +103,29 @@ def fuse(
         convention=convention,
         random_state=seed,
     )
+    curve = fused.learning_curve() if learning_curve else None
     if output is not None:
         write_trec_run(fused.run, output)
     if export is not None:
         out.write(fused.export(export))
         out.note(str(fused))
     elif show.form == "json":
-        out.write_json(fused.to_dict())
+        out.write_json(fused.to_dict() | ({} if curve is None else {"learning_curve": curve.to_dict()}))
     elif show.form != "table" and fused.gains:
-        out.write(getattr(fused.to_table(), f"to_{show.form}")())
+        for table in [fused.to_table()] if curve is None else [fused.to_table(), curve]:
+            out.write(getattr(table, f"to_{show.form}")())
     else:
         out.write(fused.headline())
         if fused.gains:
             out.write_table(fused.to_table())
         for line in fused.remarks():
             out.write(out.wrapped(line))
-    if learning_curve:
-        out.write_table(fused.learning_curve())
+        if curve is not None:
+            out.write_table(curve)
     if fused.comparison is not None:
         comparisons.write_report(fused.comparison, report)
+    elif report is not None:
+        out.note(f"{report} was not written: there is no verdict.")
 
 
 def _named(baseline: str | None, names: list[str], paths: list[str]) -> str | None:

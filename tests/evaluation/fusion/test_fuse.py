@@ -252,6 +252,11 @@ def test_scores_that_overflow_sums_are_refused(scores):
         pk.fuse({"a": {"1": scores}, "b": {"1": {"x": 1.0}}}, method="combsum")
 
 
+def test_equal_learned_weights_are_shown(alike):
+    alike_weights = replace(alike, run_weights=np.full(3, 1 / 3))
+    assert "weights: run 0 0.333, run 1 0.333, run 2 0.333" in str(alike_weights)
+
+
 def test_remarks_name_what_is_lost():
     runs, qrels = noisy(0, [1.0, 1.0])
     runs["run 1"] = {query: dict(list(docs.items())[:5]) for query, docs in list(runs["run 1"].items())[:39]}
@@ -331,3 +336,9 @@ def test_engines_lack_other_rules(options):
     with pytest.raises(ValueError, match="OpenSearch fuses by weighted sums of min-max scores and by rrf"):
         fused.export("opensearch")
     assert json.loads(fused.export())["method"] == options["method"]
+
+
+def test_given_weights_on_one_run_are_not_called_a_finding():
+    fused = pk.fuse(*noisy(0, [1.0, 1.0]), method="combsum", weights=[1.0, 0.0])
+    assert "favour no mixture" not in str(fused)
+    assert "favour no mixture" in str(pk.fuse(*noisy(1, [0.0, 1.5])))

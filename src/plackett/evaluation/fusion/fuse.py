@@ -19,7 +19,7 @@ from plackett.evaluation.compare.runs import compare_runs, named_runs
 from plackett.evaluation.fusion.engines import engine_form
 from plackett.evaluation.fusion.features import RankerLearner, shared_at_top
 from plackett.evaluation.fusion.learned import Weighting, WeightLearner
-from plackett.evaluation.fusion.methods import METHODS, RANK_CONSTANT, fused_scores
+from plackett.evaluation.fusion.methods import ABSENT, METHODS, RANK_CONSTANT, fused_scores
 from plackett.evaluation.significance import Difference
 from plackett.metrics.conventions import Convention, get_convention
 from plackett.metrics.measure import Measure
@@ -104,7 +104,7 @@ def fuse(
     if baseline is None:
         baseline = next(iter(named))
     check_choice(baseline, "baseline", list(named))
-    check_choice(absent, "absent", ["zero", "min", "worst", "skip"])
+    check_choice(absent, "absent", list(ABSENT))
     if window is not None:
         check_positive_int(window, "window")
     if check_positive_int(cv, "cv") < 2:
@@ -117,50 +117,41 @@ def fuse(
     name = method if isinstance(method, str) else None
     if name is not None:
         check_choice(name, "method", list(METHODS))
-    settings = {"k": k, "normalize": normalize, "absent": absent, "window": window}
-    is_learned = judgements is not None and name is None and weights is None
-    if not is_learned:
+    learner: Any = None
+    ranker = None
+    if judgements is not None and name is None and weights is None:
+        if absent != "zero" or normalize is not None or k != RANK_CONSTANT:
+            raise ValueError(
+                "learned weights take min-max scores, absent='zero' and k=60, as engines do. Name a method."
+            )
+        learner = WeightLearner(pool, measure, list(named).index(baseline))
+        if method is not None:
+            learner = RankerLearner(pool, method, learner.queries)
+        fitted = learner.fit(np.arange(learner.queries.size))
+        scores = learner.scores(fitted)
+        if isinstance(fitted, Weighting):
+            rule, run_weights = fitted
+        else:
+            rule, run_weights, ranker = "ranker", None, fitted
+    else:
         if method is not None and name is None:
             raise ValueError("a ranker as method learns from judgements: pass qrels, and no weights.")
-        fixed = _weights_of(named, weights)
-        scores = fused_scores(pool, name or "rrf", fixed, k=k, normalize=normalize, absent=absent)
-        fusion = Fusion(pool, name or "rrf", fixed, scores, baseline, metric, measure, settings, notes)
-        if judgements is None or not _has_enough(fusion, LEAST_JUDGED):
-            return fusion
-        return _with_verdict(fusion, named, judgements, scores, convention, random_state)
-    if absent != "zero" or normalize is not None or k != RANK_CONSTANT:
-        raise ValueError("learned weights take min-max scores, absent='zero' and k=60, as engines do. Name a method.")
-    place = list(named).index(baseline)
-    learner: Any = WeightLearner(pool, measure, place)
-    if method is not None:
-        learner = RankerLearner(pool, method, learner.queries)
-    every = np.arange(learner.queries.size)
-    fitted = learner.fit(every)
-    is_weighting = isinstance(fitted, Weighting)
-    fusion = Fusion(
-        pool,
-        fitted.family if is_weighting else "ranker",
-        fitted.weights if is_weighting else None,
-        learner.scores(fitted),
-        baseline,
-        metric,
-        measure,
-        {**settings, "k": RANK_CONSTANT},
-        notes,
-        ranker=None if is_weighting else fitted,
-    )
-    fusion.learner = learner
-    if judgements is None or not _has_enough(fusion, max(LEAST_JUDGED, cv)):
+        rule, run_weights = name or "rrf", _weights_of(named, weights)
+        scores = fused_scores(pool, rule, run_weights, k=k, normalize=normalize, absent=absent)
+    settings = {"k": k, "normalize": normalize, "absent": absent, "window": window}
+    fusion = Fusion(pool, rule, run_weights, scores, baseline, metric, measure, settings, notes, ranker, learner)
+    if judgements is None or not _has_enough(fusion, LEAST_JUDGED if learner is None else max(LEAST_JUDGED, cv)):
         return fusion
-    held_out = out_of_fold(learner, cv, random_state)
-    return _with_verdict(fusion, named, judgements, held_out, convention, random_state)
+    if learner is not None:
+        scores = out_of_fold(learner, scores, cv, random_state)
+    return _with_verdict(fusion, named, judgements, scores, convention, random_state)
 
 
-def out_of_fold(learner: Any, cv: int, random_state: int) -> np.ndarray:
-    """Return scores of the pool in which each judged query is fused by what was learned from the other folds."""
+def out_of_fold(learner: Any, scores: np.ndarray, cv: int, random_state: int) -> np.ndarray:
+    """Return the scores, but each judged query is fused by what was learned from the other folds."""
     n = learner.queries.size
     fold = np.random.default_rng(check_seed(random_state)).permutation(np.arange(n) % cv)
-    scores = learner.scores(learner.fit(np.arange(n)))
+    scores = scores.copy()
     for number in range(cv):
         own = learner.scores(learner.fit(np.flatnonzero(fold != number)))
         is_held_out = np.isin(learner.pool.query, learner.queries[fold == number])
@@ -219,12 +210,12 @@ class Fusion:
     metric: Any
     measure: Measure
     settings: dict[str, Any]
-    notes: list[str] = field(default_factory=list)
+    notes: list[str]
     ranker: Any = None
+    learner: Any = None
     comparison: Comparison | None = None
     gains: dict[str, Difference] = field(default_factory=dict)
     best: str | None = None
-    learner: Any = None
 
     @property
     def run(self) -> Run:
@@ -353,7 +344,7 @@ class Fusion:
     def remarks(self) -> list[str]:
         """Return the lines below the table."""
         lines = []
-        if len(set(self.weights.values())) > 1:
+        if self.weights and (self.learner is not None or len(set(self.weights.values())) > 1):
             lines.append("weights: " + ", ".join(f"{name} {weight:.3g}" for name, weight in self._shown_weights()))
         if self.gains:
             n = count_of(int(np.isfinite(self._differences(self.baseline)).sum()), "judged query", "judged queries")
@@ -430,7 +421,7 @@ def _with_verdict(
     )
     found = fusion.comparison.differences(against=FUSED)
     fusion.gains, fusion.best = {pair.a: pair.reversed() for pair in found}, best
-    if fusion.run_weights is not None and np.isclose(fusion.run_weights.max(), fusion.run_weights.sum()):
+    if fusion.learner is not None and max(fusion.weights.values(), default=0.0) == 1.0:
         fusion.notes.append("the judgements favour no mixture: all of the weight is on one run")
     return fusion
 
@@ -462,7 +453,8 @@ def _notes(pool: PooledRuns, qrels: Qrels | None) -> list[str]:
         notes.append(f"no document is in two runs (the first ones are {shown}); ids are compared as text")
     depths = pool.lengths.max(axis=1)
     if depths.max() > 2 * depths.min():
-        shown = ", ".join(f"{name} {depth:,}" for name, depth in zip(pool.names, depths.tolist(), strict=True))
+        ends = (int(depths.argmin()), int(depths.argmax()))
+        shown = ", ".join(f"{pool.names[place]} {depths[place]:,}" for place in ends)
         notes.append(f"the runs differ in depth (documents of the longest list): {shown}; set window= to cut them")
     if qrels is None:
         return notes
