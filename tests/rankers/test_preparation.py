@@ -279,3 +279,10 @@ def test_clean_rows_are_not_copied():
     ranker = pk.LinearRanker(missing="median").fit(X, Y, qid=QID)
     seen = ranker._check_queries(X, None, QID, needs_labels=False)
     assert seen.X is X or seen.X.base is X
+
+
+@pytest.mark.parametrize("params", [{"missing": "mean"}, {"missing_indicator": True}, {"encoding": "one-hot"}])
+def test_trees_name_rules_that_they_do_not_have(params):
+    data = pk.datasets.make_web_like(5, n_features=3, random_state=0)
+    with pytest.raises(pk.exceptions.UnknownNameError, match=f"TreeRanker has no parameter {next(iter(params))!r}"):
+        pk.TreeRanker(**params).fit(data)

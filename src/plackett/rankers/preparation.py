@@ -29,13 +29,12 @@ def fills_missing(ranker: Any) -> bool:
 
 def check_parameters(ranker: Any) -> None:
     """Reject invalid values of ``missing``, ``missing_indicator`` and ``encoding``."""
-    params = ranker.get_params(deep=False)
-    if "missing" in params:
+    if hasattr(type(ranker), "missing"):  # trees pass further keywords on to their package
         check_rule(ranker.missing, "missing", also=("error",))
         check_choice(ranker.missing_indicator, "missing_indicator", (False, True))
         if ranker.missing_indicator and not fills_missing(ranker):
             raise ValueError(f"missing_indicator=True needs a rule for the missing values: missing={RULES}.")
-    if "encoding" in params:
+    if hasattr(type(ranker), "encoding"):
         check_choice(ranker.encoding, "encoding", ("error", "one-hot", "target"))
 
 

@@ -219,6 +219,7 @@ class BoostedRefiner(Refiner):
             raise ValueError(f"the features of steps_ must be columns 0 to {self.n_prepared - 1}.")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class MultiplicativeRefiner(BoostedRefiner):
     """Refines a ranking with feedback: boosts weak classifiers for the base ranker and the feedback at once.
 
