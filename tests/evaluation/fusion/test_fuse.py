@@ -2,12 +2,14 @@
 
 import json
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 
 import plackett as pk
 from plackett.data.trec.pool import PooledRuns
+from plackett.evaluation.fusion.engines import engine_scores
 from plackett.evaluation.fusion.learned import Weighting, WeightLearner
 from plackett.exceptions import DataWarning
 from plackett.metrics.conventions import get_convention
@@ -290,6 +292,22 @@ def test_learned_weights_are_exported(alike):
     request = json.loads(alike.export("elasticsearch"))["retriever"]
     parts = request.get("linear", request.get("rrf"))["retrievers"]
     assert sum(part["weight"] for part in parts) == pytest.approx(1.0)
+
+
+def test_notebooks_escape_names_of_runs():
+    page = pk.fuse({"<a>": {"1": {"x": 1.0}}, "b": {"1": {"x": 1.0}}})._repr_html_()
+    assert "&lt;a&gt; and b" in page
+
+
+def test_the_scores_of_engines_are_those_of_their_formulas():
+    run = {"bm25": pk.Run([1] * 3, ["a", "b", "c"], [9.0, 5.0, 1.0]), "dense": pk.Run([1], ["c"], [0.3])}
+    pool, weights = PooledRuns(run), np.array([0.75, 0.25])
+    found = {key: engine_scores(pool, *key, weights, 20).tolist() for key in product(("elasticsearch", "opensearch"),
+             ("min-max", "rrf"))}  # fmt: skip
+    assert found["elasticsearch", "min-max"] == pytest.approx([0.75, 0.375, 0.25])
+    assert found["opensearch", "min-max"] == pytest.approx([0.75, 0.375, 0.25 + 0.75 * 0.001])
+    rrf = [0.75 / 21, 0.75 / 22, 0.75 / 23 + 0.25 / 21]
+    assert found["elasticsearch", "rrf"] == found["opensearch", "rrf"] == pytest.approx(rrf)
 
 
 def test_rrf_is_a_retriever_of_its_own():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +18,8 @@ if TYPE_CHECKING:
 ENGINES = {"elasticsearch": "Elasticsearch", "opensearch": "OpenSearch", "json": "JSON"}
 TOP = 10  # documents whose order is checked
 MOST_QUERIES = 5  # of a hybrid query
-LOWEST = np.float32(0.001)  # OpenSearch's min-max score of the last document
+FLOORED = ("opensearch", "min-max")
+LOWEST = np.float32(0.001)  # its score of the last document
 
 
 def engine_form(fusion: Fusion, engine: str, window: int | None = None) -> str:
@@ -103,11 +103,11 @@ def _opensearch(family: str, weights: dict[str, float], constant: int, window: i
 def _check(fusion: Fusion, engine: str, family: str, window: int, weights: dict[str, float]) -> None:
     """Warn of queries whose first documents an engine's formula orders otherwise."""
     pool = fusion.pool.first(window)
-    formula: Callable[..., np.ndarray] = _SCORES[engine, family]
-    theirs = formula(pool, np.array([weights.get(name, 0.0) for name in pool.names]), int(fusion.settings["k"]))
+    shares = np.array([weights.get(name, 0.0) for name in pool.names])
+    theirs = engine_scores(pool, engine, family, shares, int(fusion.settings["k"]))
     rows, ranks = fusion.pool.best_first(fusion.scores)
     query, theirs, is_top = pool.query[rows], theirs[rows], ranks <= TOP
-    slack = 1e-6 * float(theirs.max(initial=1.0))  # engines compute in single precision
+    slack = 1e-6 * float(theirs.max(initial=0.0))  # engines compute in single precision
     least, rest = np.full(pool.ids.size, np.inf), np.full(pool.ids.size, -np.inf)
     np.minimum.at(least, query[is_top], theirs[is_top])
     np.maximum.at(rest, query[~is_top], theirs[~is_top])
@@ -115,11 +115,7 @@ def _check(fusion: Fusion, engine: str, family: str, window: int, weights: dict[
     is_other[query[1:][(theirs[1:] > theirs[:-1] + slack) & (ranks[1:] > 1) & is_top[1:]]] = True
     n_other = int(is_other.sum())
     if n_other:
-        why = (
-            " It gives the last document of a list 0.001, not 0."
-            if (engine, family) == ("opensearch", "min-max")
-            else ""
-        )
+        why = " It gives the last document of a list 0.001, not 0." if (engine, family) == FLOORED else ""
         warn(
             f"{ENGINES[engine]} orders the first {TOP} documents of {count_of(n_other, 'query', 'queries')} of "
             f"{pool.ids.size:,} otherwise, with the first {window:,} documents of each run.{why}",
@@ -127,25 +123,9 @@ def _check(fusion: Fusion, engine: str, family: str, window: int, weights: dict[
         )
 
 
-def _linear(pool: PooledRuns, weights: np.ndarray, _: int) -> np.ndarray:
-    parts = np.nan_to_num(parts_of(pool, "min-max")).astype(np.float32)
-    return (weights.astype(np.float32)[:, None] * parts).sum(axis=0)
-
-
-def _arithmetic_mean(pool: PooledRuns, weights: np.ndarray, _: int) -> np.ndarray:
-    parts = parts_of(pool, "min-max").astype(np.float32)
-    parts = np.nan_to_num(np.where(parts == 0, LOWEST, parts))
-    return (weights.astype(np.float32)[:, None] * parts).sum(axis=0) / np.float32(weights.sum())
-
-
-def _rrf(pool: PooledRuns, weights: np.ndarray, constant: int) -> np.ndarray:
-    parts = weights[:, None] / (constant + np.maximum(pool.ranks, 1))
-    return np.where(pool.is_retrieved, parts, 0.0).astype(np.float32).sum(axis=0)
-
-
-_SCORES = {
-    ("elasticsearch", "min-max"): _linear,
-    ("opensearch", "min-max"): _arithmetic_mean,
-    ("elasticsearch", "rrf"): _rrf,
-    ("opensearch", "rrf"): _rrf,
-}
+def engine_scores(pool: PooledRuns, engine: str, family: str, weights: np.ndarray, constant: int) -> np.ndarray:
+    """Return the scores of all rows by an engine's formula, in single precision."""
+    parts = parts_of(pool, family, constant).astype(np.float32)
+    if (engine, family) == FLOORED:
+        parts = np.where(parts == 0, LOWEST, parts)
+    return (weights.astype(np.float32)[:, None] * np.nan_to_num(parts)).sum(axis=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -362,7 +363,7 @@ class Fusion:
 
     def _repr_html_(self) -> str:
         if not self.gains:
-            return f"<p>{self.headline()}</p>"
+            return "".join(f"<p>{escape(line)}</p>" for line in (self.headline(), *self.remarks()))
         return notebook_html(self.to_table(), before=[self.headline()], after=self.remarks())
 
     def to_dict(self) -> dict[str, Any]:

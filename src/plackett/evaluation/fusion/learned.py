@@ -142,11 +142,11 @@ class WeightLearner:
         ]
 
 
-def parts_of(pool: PooledRuns, family: str) -> np.ndarray:
+def parts_of(pool: PooledRuns, family: str, constant: float = RANK_CONSTANT) -> np.ndarray:
     """Return what each run adds to the score of each document with weight 1; NaN where it lacks the document."""
     if family == "min-max":
         return normalized(pool, "min-max")
-    return np.where(pool.is_retrieved, 1.0 / (RANK_CONSTANT + pool.ranks), np.nan)
+    return np.where(pool.is_retrieved, 1.0 / (constant + pool.ranks), np.nan)
 
 
 def weighted_sum(parts: np.ndarray, weights: np.ndarray) -> np.ndarray:
