@@ -10,7 +10,7 @@ import pytest
 import plackett as pk
 from plackett.data.trec.pool import PooledRuns
 from plackett.evaluation.fusion.engines import engine_scores
-from plackett.evaluation.fusion.learned import Weighting, WeightLearner
+from plackett.evaluation.fusion.learned import FAMILIES, Weighting, WeightLearner
 from plackett.exceptions import DataWarning
 from plackett.metrics.conventions import get_convention
 from plackett.metrics.measure import Measure
@@ -81,7 +81,7 @@ def test_values_of_a_weighting_equal_evaluate():
     for convention in ("standard", "trec"):
         measure = Measure.parse("ndcg@5").under(get_convention(convention))
         learner = WeightLearner(pool, measure, 0)
-        for family in learner.families:
+        for family in FAMILIES:
             weighting = Weighting(family, np.array([0.3, 0.7]))
             fused = pool.run_of(learner.scores(weighting), "fused")
             table = pk.evaluate(pk.Qrels.from_dict(qrels), fused, metrics="ndcg@5", convention=convention)

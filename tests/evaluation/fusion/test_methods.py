@@ -154,6 +154,13 @@ def test_negative_scores_turn_combmnz_around():
         pk.fuse(runs, method="combmnz", normalize="none")
 
 
+@pytest.mark.parametrize("options", [{"method": 5}, {"weights": ["a", "b"]}, {"weights": object()}])
+def test_values_of_a_wrong_type_are_named(options):
+    runs = {"bm25": {"1": {"a": 2.0, "b": 1.0}}, "dense": {"1": {"a": 0.1, "c": 0.4}}}
+    with pytest.raises(TypeError, match="it must"):
+        pk.fuse(runs, **options)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -118,6 +118,8 @@ def fuse(
     name = method if isinstance(method, str) else None
     if name is not None:
         check_choice(name, "method", list(METHODS))
+    elif method is not None and not hasattr(method, "fit"):
+        raise TypeError(f"method={method!r}; it must be one of {', '.join(METHODS)}, or a ranker.")
     learner: Any = None
     ranker = None
     if judgements is not None and name is None and weights is None:
@@ -484,11 +486,13 @@ def _weights_of(runs: Mapping[str, Run], weights: Any) -> np.ndarray:
     if isinstance(weights, Mapping):
         if unknown := [name for name in weights if name not in runs]:
             raise ValueError(f"weights names {unknown[0]!r}, which is not a run; they are {', '.join(runs)}.")
-        values = np.array([float(weights.get(name, 0.0)) for name in runs])
-    else:
+        weights = [weights.get(name, 0.0) for name in runs]
+    try:
         values = np.asarray(weights, dtype=np.float64)
-        if values.shape != (len(runs),):
-            raise ValueError(f"weights has {values.size} values but there are {len(runs)} runs.")
+    except (TypeError, ValueError):
+        raise TypeError(f"weights={weights!r}; it must hold one number for each run.") from None
+    if values.shape != (len(runs),):
+        raise ValueError(f"weights has {values.size} values but there are {len(runs)} runs.")
     if not np.isfinite(values).all() or values.min() < 0 or not values.any():
         raise ValueError(f"weights must be numbers of at least 0, not all 0; found {values.tolist()}.")
     return values

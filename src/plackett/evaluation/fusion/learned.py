@@ -48,22 +48,15 @@ class WeightLearner:
     measure : Measure
     baseline : int
         The place of the run in production.
-    families : sequence of str, default=("min-max", "rrf")
     """
 
-    def __init__(
-        self,
-        pool: PooledRuns,
-        measure: Measure,
-        baseline: int,
-        families: Sequence[str] = FAMILIES,
-    ):
-        self.pool, self.measure, self.baseline, self.families = pool, measure, baseline, families
-        self.parts = {family: parts_of(pool, family) for family in families}
+    def __init__(self, pool: PooledRuns, measure: Measure, baseline: int):
+        self.pool, self.measure, self.baseline = pool, measure, baseline
+        self.parts = {family: parts_of(pool, family) for family in FAMILIES}
         self.n_runs = len(pool.names)
         judged = np.unique(pool.query[~np.isnan(pool.labels)])
         self.queries = judged[np.argsort(pool.ids[judged], kind="stable")]  # whatever the order of the files
-        is_found = ~np.isnan(next(iter(self.parts.values()))).all(axis=0)
+        is_found: np.ndarray = pool.is_retrieved.any(axis=0)
         place = np.full(pool.ids.size, -1)
         place[self.queries] = np.arange(self.queries.size)
         rows = np.flatnonzero(place[pool.query] >= 0)
@@ -89,7 +82,7 @@ class WeightLearner:
 
     @property
     def baseline_alone(self) -> Weighting:
-        return Weighting(self.families[0], np.eye(self.n_runs)[self.baseline])
+        return Weighting(FAMILIES[0], np.eye(self.n_runs)[self.baseline])
 
     def scores(self, weighting: Weighting) -> np.ndarray:
         """Return the scores of all rows of the pool."""
@@ -129,7 +122,7 @@ class WeightLearner:
         """Return the baseline alone, then the candidates by their distance from it."""
         vertices = np.eye(self.n_runs)
         start = self.baseline_alone.weights
-        alone = [np.nanmean(self.values(Weighting(self.families[0], vertex))[train]) for vertex in vertices]
+        alone = [np.nanmean(self.values(Weighting(FAMILIES[0], vertex))[train]) for vertex in vertices]
         order = np.argsort(-np.nan_to_num(alone, nan=-np.inf), kind="stable")
         ends = [vertices[place] for place in order[:BEST_ALONE] if place != self.baseline]
         ends += [vertices[order[:n]].mean(axis=0) for n in (*TOGETHER, self.n_runs) if n <= self.n_runs]
@@ -137,7 +130,7 @@ class WeightLearner:
         return [self.baseline_alone] + [
             Weighting(family, (1 - step / STEPS) * start + step / STEPS * end)
             for step in range(1, STEPS + 1)
-            for family in self.families
+            for family in FAMILIES
             for end in ends
         ]
 
