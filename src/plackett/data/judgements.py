@@ -24,7 +24,7 @@ from plackett.validation import check_choice
 
 FORMATS = ("json", "qrels", "letor", "csv")
 # names of the columns of Quepid's, OpenSearch's and other tools' files, in lower case without spaces and underscores
-COLUMNS = {
+COLUMNS: dict[str, tuple[str, ...]] = {
     "query": ("query", "querytext", "searchterm", "keywords", "q", "qid", "queryid"),
     "document": ("document", "docid", "documentid", "doc", "id"),
     "rating": ("rating", "grade", "judgement", "judgment", "label", "relevance", "score"),
@@ -109,7 +109,7 @@ def parse(text: str, name: str, format: str | None = None) -> JudgementFile:
         raise DataFormatError(name, line, "the file contains zero bytes, so it is not plain text.")
     if format == "qrels":
         file = io.BytesIO(text.encode("utf-8", "surrogateescape"))
-        file.name = name  # type: ignore[attr-defined]
+        file.name = name
         qrels = read_qrels(file)
         return JudgementFile(format, qrels.qid.tolist(), qrels.docid.tolist(), qrels.labels.tolist())
     return {"json": _read_json, "letor": _read_letor, "csv": _read_csv}[format](text, name)
@@ -190,8 +190,9 @@ def _read_csv(text: str, name: str) -> JudgementFile:
             shown = ",".join(row)[:60]
             raise DataFormatError(name, number, f"expected a query, a document and a rating, found {shown!r}.")
         else:
-            for column, value in zip((answer.qid, answer.docid, answer.labels), (qid, docid, label), strict=True):
-                column.append(value)
+            answer.qid.append(qid)
+            answer.docid.append(docid)
+            answer.labels.append(label)
     return answer
 
 

@@ -89,7 +89,7 @@ def read_run(source: Any, tag: str | None = None) -> Run:
     if score is None and position is None:
         _refuse(name, columns, "a run", (*SCORES, *POSITIONS))
     try:
-        numbers = np.array(columns[score or position], dtype=np.float64)  # type: ignore[index]
+        numbers = np.array(columns[score or position], dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataFormatError(name, None, f"column {score or position!r} holds something else than numbers.") from error
     return Run(query, document, numbers if score is not None else -numbers, tag=tag)

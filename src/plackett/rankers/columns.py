@@ -26,7 +26,7 @@ def judged_by_names(X: Any, y: Any, qid: Any, eval_set: Any, columns: dict[str, 
             raise TypeError(f"{next(iter(columns))} names columns of a data frame, but X is a {type(X).__name__}.")
         return X, y, qid, eval_set
     if is_local_frame(eval_set):
-        roles = {name: value for name, value in named.items() if isinstance(value, str)}
+        roles: dict[str, Any] = {name: value for name, value in named.items() if isinstance(value, str)}
         eval_set = as_judged(eval_set, **roles, **columns)
     return as_judged(X, **named, **columns), None, None, eval_set
 

@@ -67,7 +67,7 @@ def paper_html(results: Values) -> str:
 
 def _section(key: str, values: Values) -> Section:
     texts = in_print(values["rows"])
-    rows = [{**row, "in_print": text} for row, text in zip(values["rows"], texts, strict=True)]
+    rows: list[Values] = [{**row, "in_print": text} for row, text in zip(values["rows"], texts, strict=True)]
     cells = [row for row in rows if row["cell"]]
     names = dict.fromkeys(row["cell"][0] for row in cells)
     return Section(

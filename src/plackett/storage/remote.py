@@ -21,7 +21,8 @@ from plackett._optional import import_optional
 
 _URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
 _SECRETS = re.compile(r"(?<=://)[^/@\s]*@|\?\S*")  # user and password, and signed queries
-_Arguments, _Result = ParamSpec("_Arguments"), TypeVar("_Result")
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
 
 
 class _Place(NamedTuple):
@@ -61,7 +62,7 @@ def local_files(reader: Callable[_Arguments, _Result]) -> Callable[_Arguments, _
                     error.path = str(error.path).replace(copy, url)
             raise
 
-    return wrapped  # type: ignore[return-value]
+    return wrapped
 
 
 @contextlib.contextmanager

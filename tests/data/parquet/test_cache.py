@@ -124,6 +124,10 @@ def test_what_cannot_be_mapped_is_said_and_leaves_nothing(tmp_path, monkeypatch)
     pq.write_table(table, tmp_path / "bad.parquet")
     with pytest.raises(ValueError, match="column 'label' has an infinite label in row 1"):
         read_parquet(tmp_path / "bad.parquet", cache=True)
+    days = pa.array([0, 1], pa.date32())
+    pq.write_table(pa.table({"qid": [1, 1], "label": [0, 1], "docid": days, "x": [0.1, 0.2]}), tmp_path / "bad.parquet")
+    with pytest.raises(ValueError, match="column 'docid' is neither text nor whole numbers"):
+        read_parquet(tmp_path / "bad.parquet", cache=True)
 
     def fail(*arguments):
         raise OSError(28, "No space left on device")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from plackett.cli.shared import output
 
@@ -16,7 +16,7 @@ def read(paths: list[str], strategy: str | None) -> Feedback:
     from plackett.data.feedback.feedback import Feedback
     from plackett.data.feedback.log import read_feedback
 
-    options = {} if strategy is None else {"strategy": strategy}
+    options: dict[str, Any] = {} if strategy is None else {"strategy": strategy}
     return sum((read_feedback(path, **options) for path in paths), Feedback.empty())
 
 

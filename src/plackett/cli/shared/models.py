@@ -48,7 +48,7 @@ def load_ranker(path: str | Stream) -> Any:
     from plackett.rankers.registry import load
     from plackett.storage.opening import name_of
 
-    loaded = load(path)  # a raw stream is sufficient
+    loaded = load(path)  # type: ignore[arg-type]  # a raw stream is sufficient
     if not isinstance(loaded, Ranker):
         raise ValueError(f"{name_of(path)} holds a {type(loaded).__name__}, not a ranker.")
     return loaded

@@ -69,11 +69,11 @@ def read(source: str | Stream, queries: Queries) -> np.ndarray:
 
     with open_to_examine(source) as file:
         if not file.readline().strip().endswith(b",score"):
-            return read_scores(source)
+            return read_scores(source)  # type: ignore[arg-type]
     name = name_of(source)
     if queries.docid is None:
         raise ValueError(f"{name} has ids of documents, but the data have none. Name their column: --docid COLUMN.")
-    with open_bytes(source) as file:
+    with open_bytes(source) as file:  # type: ignore[arg-type]
         lines = csv.reader(io.StringIO(file.read().decode("utf-8", "surrogateescape"), newline=""))
     next(lines)
     found: dict[tuple[str, str], float] = {}

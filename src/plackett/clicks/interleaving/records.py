@@ -109,7 +109,7 @@ def _list_of(record: dict[str, Any]) -> _List | None:
     numbers = [list(map(float, row)) for row in basis]
     if len(numbers) not in (0, len(documents)):
         raise ValueError("a list needs as many rows of numbers as documents.")
-    settings = {name: about.get(name) for name in ("method", "k", "credit")}
+    settings: dict[str, Any] = {name: about.get(name) for name in ("method", "k", "credit")}
     settings["rankers"] = [str(one["model"]) for one in about["rankers"]]
     method = METHODS.get(settings["method"])
     width = len(settings["rankers"]) + (method.n_more if method is not None else 0)

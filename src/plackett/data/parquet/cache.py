@@ -61,6 +61,8 @@ def _build(cache: CacheFile, rows: JudgedRows) -> None:
                 row_numbers = np.arange(row, row + labels.size)
                 name = f"{rows.name}: column {rows.label!r}"
                 labels = check_labels(labels, name=name, allow_nan=True, row_numbers=row_numbers)
+            if isinstance(batch.docid, list):
+                raise ValueError(f"{rows.name}: column {rows.docid!r} is neither text nor whole numbers.")
             draft.append_dense(batch.X)
             draft.append_columns(batch.run_ids, batch.run_lengths, labels, batch.docid, None)
             row += batch.X.shape[0]

@@ -38,7 +38,8 @@ class ParquetTable:
         self, files: Sequence[str], row_groups: tuple[int, int] | None = None, *, named: Sequence[str | None] = ()
     ):
         self.name = files[0] + (f" and {len(files) - 1} more" if len(files) > 1 else "")
-        self._row_groups, self.parts, self.n_rows = row_groups, [], 0
+        self._row_groups, self.n_rows = row_groups, 0
+        self.parts: list[Any] = []
         self._n_rows_of: dict[str, int] = {}
         self._selected: list[str] = []
         self._checked: dict[str, set[str]] = defaultdict(set)  # columns of each file whose pages were checked

@@ -274,11 +274,12 @@ class JudgedRows:
         if first is not None and first[2].num_rows == self.n_rows <= self._rows_at_once:
             self._only_batch = first
         suspects = {}
-        for name in self.features if first is not None else ():
-            field, column = first[2].schema.field(name), first[2].column(first[2].schema.get_field_index(name))
-            why = self._suspicion(first[0], name, field, column)
-            if why is not None:
-                suspects[name] = why
+        for part, _, batch in () if first is None else (first,):
+            for name in self.features:
+                field, column = batch.schema.field(name), batch.column(batch.schema.get_field_index(name))
+                why = self._suspicion(part, name, field, column)
+                if why is not None:
+                    suspects[name] = why
         warn_of_columns(
             suspects,
             left_out=self._ids,
@@ -303,7 +304,8 @@ class JudgedRows:
             raise MemoryError(f"{error}. Memory-map the features instead: read_parquet(..., cache=True).") from error
         y = None if self.label is None else np.empty(self.n_rows)
         run_ids: list = []
-        lengths, names, comments, row = [np.zeros(0, np.int64)], [], [], 0
+        comments: list[str] = []
+        lengths, names, row = [np.zeros(0, np.int64)], [], 0
         for batch in self.batches():
             place = slice(row, row + batch.X.shape[0])
             X[place] = batch.X
