@@ -56,7 +56,7 @@ class WeightLearner:
         self.n_runs = len(pool.names)
         judged = np.unique(pool.query[~np.isnan(pool.labels)])
         self.queries = judged[np.argsort(pool.ids[judged], kind="stable")]  # whatever the order of the files
-        is_found: np.ndarray = pool.is_retrieved.any(axis=0)
+        is_found = np.asarray(pool.is_retrieved.any(axis=0))
         place = np.full(pool.ids.size, -1)
         place[self.queries] = np.arange(self.queries.size)
         rows = np.flatnonzero(place[pool.query] >= 0)
