@@ -25,6 +25,14 @@ def test_scores_are_those_of_the_ranker_to_the_last_digit(run, model, lists):
     assert [float(line) for line in done.stdout.splitlines()] == model.predict(lists[24:]).tolist()
 
 
+@pytest.mark.parametrize("words", [["rank"], ["explain", "--query", "1"]], ids=lambda words: words[0])
+def test_swapped_arguments_are_recognised(run, model, words):
+    done = run(*words, "test.txt", "model.plackett")
+    assert (done.returncode, done.stdout) == (2, "")
+    said = "test.txt is not a model, but model.plackett is. The model comes first: plackett"
+    assert f"{said} {words[0]} model.plackett test.txt" in " ".join(done.stderr.split())
+
+
 def test_scores_stand_in_the_order_of_the_rows(run, model, lists, lists_folder):
     rows = (lists_folder / "test.txt").read_text(encoding="utf-8").splitlines()
     order = np.random.default_rng(0).permutation(len(rows))

@@ -367,3 +367,9 @@ def test_trees_of_xgboost_are_trained_and_saved(run):
     assert done.returncode == 0, done.stderr
     assert "shares of the gain" in done.stdout
     assert run("rank", "model", "vali.txt").returncode == 0
+
+
+def test_no_words_are_wrong_usage(run):
+    done = run("train")
+    assert done.returncode == 2
+    assert "is missing" in done.stderr

@@ -40,6 +40,7 @@ def explain(
         raise click.BadParameter("choose one of --json and --csv.")
     inputs.check_exists(model)
     inputs.check_data(data)
+    models.check_order("explain", model, data)
     ranker = models.load_ranker(model)
     queries = inputs.load_queries(data, source, needs_labels=False, features=ranker.feature_names_)
     chosen = _query(models.for_model(queries, ranker, models.name_of_data(data), model), query)

@@ -39,6 +39,7 @@ def rank(model: str, data: list[str], target: str, tag: str | None, metrics: lis
     scores_out.check_target(target, tag)
     inputs.check_exists(model)
     inputs.check_data(data)
+    models.check_order("rank", model, data)
     wanted = measures.parse_measures(metrics) if metrics else None
     ranker = models.load_ranker(model)
     queries = inputs.load_queries(data, source, needs_labels=wanted is not None, features=ranker.feature_names_)

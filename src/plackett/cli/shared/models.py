@@ -23,6 +23,13 @@ def is_model(source: str | Stream) -> bool:
     return is_model_head(first_bytes(source, HEAD))
 
 
+def check_order(verb: str, model: str, data: list[str]) -> None:
+    """Raise if the model was given in the place of the data."""
+    if model != "-" and len(data) == 1 and is_model(data[0]) and not is_model(model):
+        line = shlex.join(["plackett", verb, data[0], model])
+        raise click.BadParameter(f"{model} is not a model, but {data[0]} is. The model comes first: {line}")
+
+
 def check_target(path: str) -> None:
     """Raise if a model cannot be written to this path, before a long fit."""
     from plackett.cli.shared import output

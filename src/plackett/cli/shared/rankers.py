@@ -86,7 +86,7 @@ class RankerOption(Option):
 
 def ranker_in(args: list[str]) -> str | None:
     """Return the name that ``-r`` gives."""
-    for word, following in zip(args, [*args[1:], ""], strict=True):
+    for word, following in zip(args, [*args[1:], ""], strict=False):
         if word in ("-r", "--ranker"):
             return following
         if word.startswith("--ranker="):
