@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -39,11 +39,11 @@ ALL_CONVERGED = "all models converged"
 MAX_BYTES = 2_000_000_000
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class QueryModels(Normalized, Prepared):
     """The steps of ``QueryDependentRanker`` from data to models and from models to scores."""
 
-    weights: str = "gaussian"
+    weights: str = field(default="gaussian", kw_only=False)
     n_neighbors: int | str | None = "auto"
     n_neighbors_new: int | None = None
     bandwidth: float | str = "median"
