@@ -158,3 +158,12 @@ def test_evaluate_names_what_is_neither_column_nor_file(run, log):
     assert "prodct is neither a column of log.csv nor a file" in " ".join(done.stderr.replace("│", " ").split())
     done = run("evaluate", "log.csv", "product", *COLUMNS[:4], "--cache")
     assert done.returncode == 2
+
+
+def test_advice_names_options(run, log):
+    done = run("train", "log.csv", "--qid", "query", "-o", "m.plackett")
+    assert "Name the column of labels: --label COLUMN." in " ".join(done.stderr.split())
+    run("train", "log.csv", *COLUMNS, "-o", "log.plackett", "-q")
+    log.rename(columns={log.columns[3]: "relevance"}).to_csv("other.csv", index=False)
+    done = run("train", "other.csv", *COLUMNS, "-o", "m.plackett")
+    assert "Leave out columns by --drop COLUMN." in " ".join(done.stderr.split())

@@ -14,7 +14,7 @@ import click
 
 from plackett import __version__
 from plackett._names import did_you_mean, similar_names
-from plackett.cli.errors import MEANT, show_error
+from plackett.cli.errors import MEANT, as_options, show_error
 from plackett.cli.help import SETTINGS, help_of_verbs
 from plackett.cli.shared import completion, output
 from plackett.cli.verbs import VERBS
@@ -94,7 +94,7 @@ def app(ctx: click.Context) -> None:
 
 
 def _show_warning(message, category, filename, lineno, file=None, line=None) -> None:
-    output.alert("warning", str(message))
+    output.alert("warning", as_options(str(message)))
 
 
 def main() -> None:

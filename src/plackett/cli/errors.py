@@ -25,6 +25,12 @@ MEANT = {  # words after "plackett" that other commands have -> what to write
     "-V": "plackett --version",
     "--help-all": "plackett VERB --help-all",
 }
+AS_OPTIONS = {  # advice for callers of Python -> for users of the command
+    "Choose the columns to use: features=[...], or drop=[...].": "Leave out columns by --drop COLUMN.",
+    "For labels with another name, pass label=... (in fit: y=...); without labels, label=None.": (
+        "Name the column of labels: --label COLUMN."
+    ),
+}
 NO_SPACE = "free some space, or write to another disk."
 NO_ACCESS = "check the permissions, or choose another place."
 CHECK_PATH = "check the path."
@@ -55,8 +61,15 @@ def show_error(error: Exception, verb: Any, path: str = "plackett") -> int:
         hint = " ".join(notes)
     elif hint is None and is_usage:
         hint = f"{path} --help shows the usage."
-    output.alert("error", message, hint)
+    output.alert("error", as_options(message), hint)
     return WRONG_USAGE if is_usage else FAILED
+
+
+def as_options(message: str) -> str:
+    """Return a message of the library with the options of the command in place of arguments."""
+    for arguments, options in AS_OPTIONS.items():
+        message = message.replace(arguments, options)
+    return message
 
 
 def _message_and_hint(error: Any, verb: Any) -> tuple[str, str | None]:
