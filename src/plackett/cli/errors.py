@@ -27,7 +27,7 @@ MEANT = {  # words after "plackett" that other commands have -> what to write
 }
 AS_OPTIONS = {  # advice for callers of Python -> for users of the command
     "Choose the columns to use: features=[...], or drop=[...].": "Leave out columns by --drop COLUMN.",
-    "For labels with another name, pass label=... (in fit: y=...); without labels, label=None.": (
+    "For labels with another name, pass label=...; without labels, label=None.": (
         "Name the column of labels: --label COLUMN."
     ),
 }

@@ -26,7 +26,7 @@ FORMATS = ("json", "qrels", "letor", "csv")
 # names of the columns of Quepid's, OpenSearch's and other tools' files, in lower case without spaces and underscores
 COLUMNS: dict[str, tuple[str, ...]] = {
     "query": ("query", "querytext", "searchterm", "keywords", "q", "qid", "queryid"),
-    "document": ("document", "docid", "documentid", "doc", "id"),
+    "document": ("document", "docid", "documentid", "doc", "id", "sku", "productid"),
     "rating": ("rating", "grade", "judgement", "judgment", "label", "relevance", "score"),
 }
 MAX_CSV_FIELD = 100_000  # characters

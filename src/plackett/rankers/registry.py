@@ -374,6 +374,20 @@ def known_name(name: Any) -> str:
     raise UnknownNameError(f"there is no ranker {name!r}", advice, names, close)
 
 
+def table_name(name: str, estimator: Any) -> str:
+    """Return the name of a ranker in tables: ``"linear"``, whose loss is that of ``"listmle"``, is shown as that.
+
+    Examples
+    --------
+    >>> from plackett.rankers.registry import ranker, table_name
+    >>> table_name("linear", ranker("linear"))
+    'listmle'
+    """
+    home = ENTRIES[name].class_name if name in ENTRIES else None
+    names = [known for known, entry in ENTRIES.items() if entry.class_name == home]
+    return next((known for known in names if repr(ranker(known)) == repr(estimator)), name)
+
+
 def _check_loss(name: str) -> None:
     with importing:
         from plackett.losses import get_loss

@@ -192,7 +192,7 @@ def test_wrong_columns_are_named(tmp_path):
     read(good)
     with pytest.raises(ValueError, match=r"has no column 'qid'. Its columns are 'label', 'bm25'."):
         read({"label": [1], "bm25": [0.5]})
-    with pytest.raises(ValueError, match=r"has no column 'label'. .* \(in fit: y=...\); without labels, label=None."):
+    with pytest.raises(ValueError, match=r"has no column 'label'. .*; without labels, label=None."):
         read({"qid": [1], "bm25": [0.5], "grade": [1]})
     assert read({"qid": [1], "bm25": [0.5]}).y is None
     with pytest.raises(ValueError, match=r"has no column 'bm52'. Did you mean 'bm25'\?"):

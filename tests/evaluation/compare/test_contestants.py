@@ -104,3 +104,9 @@ def test_a_package_that_is_missing_is_left_out_with_a_note(name, monkeypatch, pa
     assert list(result.tables) == ["linear"]
     [note] = [note for note in result.notes if note.startswith(f"{name} is skipped: ")]
     assert re.search(message, note)
+
+
+def test_one_model_has_one_name():
+    assert [one.name for one in as_contestants("linear,query-dependent,trees")] == ["listmle", "qsvm", "trees"]
+    with pytest.raises(ValueError, match="'listmle' occurs twice"):
+        as_contestants("linear,listmle")

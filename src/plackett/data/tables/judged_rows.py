@@ -364,5 +364,5 @@ def _check_present(part: Part, names: Sequence[str], label: str | None = None) -
             raise ValueError(f"{where} {present.count(name)} columns named {name!r}; it must have one.")
         hint = columns_in_words(name, present)
         if name == label:
-            hint += " For labels with another name, pass label=... (in fit: y=...); without labels, label=None."
+            hint += " For labels with another name, pass label=...; without labels, label=None."
         raise ValueError(f"{f'{where} no' if part.path else 'there is no'} column {name!r}. {hint}")

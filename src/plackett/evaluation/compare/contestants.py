@@ -16,7 +16,7 @@ from plackett.evaluation.compare.comparison import BEST
 from plackett.evaluation.estimators import check_estimator
 from plackett.evaluation.reference_scores import BEST_FEATURE, RANDOM_ORDER
 from plackett.evaluation.select.grids import Grid, candidates_of, default_grid
-from plackett.rankers.registry import known_name, ranker
+from plackett.rankers.registry import known_name, ranker, table_name
 from plackett.validation import check_choice, is_sparse
 
 
@@ -173,7 +173,8 @@ def _contestant_of(entry: Any, name: str | None = None) -> Contestant:
     if isinstance(entry, str):
         key = known_name(entry)
         try:
-            return Contestant(name or key, ranker(key), default_grid(key))
+            estimator, grid = ranker(key), default_grid(key)
+            return Contestant(name or table_name(key, estimator), estimator, grid)
         except ModuleNotFoundError as error:
             return Contestant(name or key, _Absent(error), {})
     check_estimator(entry)
