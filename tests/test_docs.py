@@ -423,6 +423,7 @@ def recorded():
 def test_recorded_runs_of_papers_make_their_tables_and_pages():
     pytest.importorskip("matplotlib")
     pytest.importorskip("jinja2")
+    pytest.importorskip("docutils", reason="the packages of the docs' build are not installed")
     from plackett.reproductions.page import paper_html
 
     spec = importlib.util.spec_from_file_location("reproduced", DOCS / "_ext" / "reproduced.py")

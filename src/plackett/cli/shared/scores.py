@@ -68,8 +68,9 @@ def read(source: str | Stream, queries: Queries) -> np.ndarray:
     from plackett.storage.opening import name_of, open_bytes, open_to_examine
 
     with open_to_examine(source) as file:
-        if not file.readline().strip().endswith(b",score"):
-            return read_scores(source)  # type: ignore[arg-type]
+        has_ids = file.readline().strip().endswith(b",score")
+    if not has_ids:
+        return read_scores(source)  # type: ignore[arg-type]
     name = name_of(source)
     if queries.docid is None:
         raise ValueError(f"{name} has ids of documents, but the data have none. Name their column: --docid COLUMN.")
