@@ -117,7 +117,7 @@ def main() -> None:
 
 
 def command_of(words: list[str]) -> tuple[Any, str]:
-    """Return the verb that words begin with, or its command, None if there is none; and how a user calls it."""
+    """Return the command that words begin with, or None, and how a user calls it."""
     if not words or words[0] not in VERBS:
         return None, "plackett"
     verb, path = load_verb(words[0]), f"plackett {words[0]}"

@@ -103,7 +103,7 @@ def _with_arrays(frame: Any, given: dict[str, Any]) -> Any:
 
 
 def check_columns(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns that were given; raise for a name that is none of `Columns`."""
+    """Return the columns that were given; raise for a name that `Columns` does not have."""
     for name in columns:
         if name not in Columns.__annotations__:
             hint = " Labels are named by label=." if name == "y" else ""

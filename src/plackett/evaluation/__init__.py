@@ -1,4 +1,4 @@
-"""Evaluation: tables of measures, folds, comparisons, selection and simulated feedback.
+"""Evaluation: tables of measures, folds, comparisons, selection, fusion and simulated feedback.
 
 The most used names are at the top of the package (``plackett.evaluate``, ``plackett.compare``); the others are here.
 """

@@ -126,7 +126,7 @@ class TrainedRankers:
         return self._store.records(TrainedRanker, RANKERS, own, order=RANKERS.c.id)
 
     def response(self) -> RankersResponse:
-        """Return all trained rankers; one whose name another base ranker has is none."""
+        """Return all trained rankers; one is a base ranker only if no other base ranker has its name."""
         bases = set(self._collection.base_rankers())
         return RankersResponse([replace(one, is_base=one.is_base and one.name in bases) for one in self.all()])
 

@@ -82,7 +82,7 @@ def check_pages(path: str, content: Any, chunks: Iterable[Chunk], end: int) -> N
 def _read_struct(content: Any, place: int) -> tuple[dict[int, Any], int]:
     """Return the numbers, texts, lists and structs of a struct, and its end; lists are dicts by position.
 
-    Raises a LookupError or a ValueError if there is none.
+    Raises a LookupError or a ValueError if the bytes do not hold a struct.
     """
     values: dict[int, Any] = {}
     outer: list[tuple] = []  # what is read on after the end of a struct or list

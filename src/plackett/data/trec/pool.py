@@ -103,7 +103,7 @@ class PooledRuns:
     lengths : ndarray of shape (n_runs, n_queries)
         Numbers of retrieved documents.
     labels : ndarray of shape (n_rows,)
-        NaN where nobody judged the document.
+        NaN for documents without a judgement.
 
     Examples
     --------
