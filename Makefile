@@ -10,6 +10,7 @@
 #   make engines   tests of exports with packages that conflict with those of the other tests
 #   make dist      sdist and wheels, tested without a compiler: minimal, each extra alone, oldest and newest dependencies
 #   make reproductions  run the quick experiments of five papers for the site; OPTIONS= runs them in full
+#   make cluster-check  trees on clusters of this machine, with faults and measurements, into docs/scale.md; Spark; MLflow
 #   make api       rewrite tests/api.txt, the public names and signatures
 #   make bench     the benchmarks: a table, a file and a page with charts; make bench-compare A=OLD.json B=NEW.json
 PYTHON ?= python3
@@ -19,7 +20,7 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 BUILDS := auto
 say = @echo "plackett: $(1)" >&2
 
-.PHONY: demo test kernels builds engines check checked sanitize portable dist bench bench-compare api reproductions docs docs-check clean
+.PHONY: demo test kernels builds engines check checked sanitize portable dist bench bench-compare cluster-check api reproductions docs docs-check clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
@@ -90,6 +91,12 @@ bench: .venv/installed-test
 
 bench-compare: .venv/installed-test
 	$(BIN)/python -m benchmarks.changes $(A) $(B)
+
+# about 15 minutes of two cores; Spark needs Java 17, without which its test is skipped with the reason
+cluster-check: .venv/installed-test
+	$(PIP) 'pyspark[sql]' mlflow-skinny
+	$(BIN)/python -m pytest -q -rs tests/test_recipes.py
+	$(BIN)/python -m benchmarks.cluster_trees
 
 api: .venv/installed-test
 	$(BIN)/python tools/api.py

@@ -195,7 +195,10 @@ class Writer(threading.Thread):
 
 def killed(folder: Path) -> Result:
     """Check that everything that was acknowledged survives ``kill -9`` at a random moment."""
+    from sqlalchemy import select
+
     from plackett.apps.workbench.store import Store
+    from plackett.apps.workbench.tables import query_sets, snapshot_lists, snapshots
 
     start, draw = time.perf_counter(), random.Random(0)
     lost, counts = 0, {"grade": 0, "set": 0, "snapshot": 0}
@@ -214,9 +217,11 @@ def killed(folder: Path) -> Result:
                 if kind == "grade":
                     is_there = user is not None and store.state(user.id, key).judged.labels == {"json.loads": wanted}
                 elif kind == "set":
-                    is_there = store.set_queries(key) == wanted
+                    is_there = store.value(select(query_sets.c.queries).where(query_sets.c.id == key)) == wanted
                 else:
-                    is_there = len(store.frozen_rankings(key, 0)) == 2 and wanted in store.frozen_labels(key)
+                    labels = store.value(select(snapshots.c.labels).where(snapshots.c.id == key)) or {}
+                    lists = select(snapshot_lists.c.lists).where(snapshot_lists.c.snapshot_id == key)
+                    is_there = wanted in labels and len(store.value(lists) or ()) == 2
                 lost += not is_there
     note = f"{lost} of {sum(counts.values())} acknowledged writes lost: " + ", ".join(
         f"{n} {kind}s" for kind, n in counts.items()

@@ -1,6 +1,6 @@
 """Fusion on DL 2019, SciFact and MQ2008-agg, and on made runs: gains, refusals, and the coverage of verdicts.
 
-    python -m benchmarks.fusion --data FOLDER [--only made,dl2019,scifact,mq2008,noise,coverage,speed]
+    python -m benchmarks.fusion --data FOLDER [--only made,dl2019,scifact,few,mq2008,noise,coverage,made-coverage,speed]
 
 Prints the tables of docs/hybrid-search.md. Gain is linear and ties are those of trec_eval (``convention="trec"``) but
 for MQ2008, whose published rows have LETOR's.
@@ -21,7 +21,7 @@ import numpy as np
 
 import plackett as pk
 from plackett.data.trec.pool import PooledRuns
-from plackett.evaluation.fusion.fuse import FUSED, RRF, Fusion, fuse
+from plackett.evaluation.fusion.fuse import FUSED, RRF, fuse, gain_interval
 from plackett.evaluation.fusion.learned import WeightLearner
 from plackett.evaluation.fusion.methods import fused_scores
 from plackett.evaluation.significance import bootstrap_interval, randomisation
@@ -111,33 +111,33 @@ def mq2008(folder: Path) -> tuple[dict[str, pk.Run], pk.Qrels]:
 # --- Experiments ------------------------------------------------------------------------------------------------------
 
 
-def over_seeds(runs, qrels, convention, baseline=None, **options) -> list[Fusion]:
-    return [fuse(runs, qrels, baseline=baseline, convention=convention, random_state=seed, **options) for seed in SEEDS]
-
-
-def summary(name: str, found: list[Fusion]) -> None:
+def over_seeds(name: str, runs, qrels, convention, baseline=None) -> None:
     """Print means over the fold assignments, and how often the fused run is significantly below the best run."""
-    means = [one.comparison.mean() for one in found]
-    fused = [float(next(iter(mean[FUSED].values()))) for mean in means]
-    best = found[0].best
-    below = sum(one.gains[best].mean < 0 and one.gains[best].p_random <= 0.05 for one in found)
-    gains = [one.gains[one.baseline] for one in found]
+    fused, below, gains = [], 0, []
+    for seed in SEEDS:
+        found = fuse(runs, qrels, baseline=baseline, convention=convention, random_state=seed)
+        mean = {name: float(next(iter(own.values()))) for name, own in found.comparison.mean().items()}
+        over_best = found.gains[found.best]
+        below += over_best.mean < 0 and over_best.p_random <= 0.05
+        fused.append(mean[FUSED])
+        gains.append(found.gains[found.baseline])
+    ps = [gain.p_random for gain in gains]
     print(
-        f"{name}: fused {np.mean(fused):.4f} ({min(fused):.4f} to {max(fused):.4f}) over {len(found)} assignments; "
-        f"best run {best} {next(iter(means[0][best].values())):.4f}, rrf {next(iter(means[0][RRF].values())):.4f}; "
-        f"significantly below the best run {below} times; gain over {found[0].baseline} "
-        f"{np.mean([gain.mean for gain in gains]):+.4f}, p at most {max(gain.p_random for gain in gains):.4f}",
+        f"{name}: fused {np.mean(fused):.4f} ({min(fused):.4f} to {max(fused):.4f}) over {len(fused)} assignments; "
+        f"best run {found.best} {mean[found.best]:.4f}, rrf {mean[RRF]:.4f}; significantly below the best run {below} "
+        f"times; gain over {found.baseline} {np.mean([gain.mean for gain in gains]):+.4f}, p {np.median(ps):.4f} "
+        f"({min(ps):.4f} to {max(ps):.4f})",
         flush=True,
     )
 
 
 def run_dl2019(folder: Path) -> None:
-    summary("DL 2019", over_seeds(*dl2019(folder), "trec"))
+    over_seeds("DL 2019", *dl2019(folder), "trec")
 
 
 def run_scifact(folder: Path) -> None:
     runs, qrels = scifact(folder)
-    summary("SciFact, test queries", over_seeds(runs, qrels["test"], "trec", "bm25"))
+    over_seeds("SciFact, test queries", runs, qrels["test"], "trec", "bm25")
     measure = NDCG.under(get_convention("trec"))
     test = WeightLearner(PooledRuns(runs, qrels["test"]), measure, 0)
     train = WeightLearner(PooledRuns(runs, qrels["train"]), measure, 0)
@@ -146,6 +146,14 @@ def run_scifact(folder: Path) -> None:
     own = test.values(learned)
     p = randomisation(own, base)
     print(f"weights of 809 training queries {learned}: {own.mean():.4f}, bm25 {base.mean():.4f}, p {p:.4f}")
+
+
+def run_few(folder: Path) -> None:
+    """Print the gain over BM25 on SciFact's test queries of weights from ten training queries."""
+    runs, qrels = scifact(folder)
+    measure = NDCG.under(get_convention("trec"))
+    test, train = (WeightLearner(PooledRuns(runs, qrels[part]), measure, 0) for part in ("test", "train"))
+    base = test.values(test.baseline_alone)
     rng = np.random.default_rng(0)
     draws = [rng.permutation(train.queries.size)[:10] for _ in range(200)]
     for name, place in (("bm25", 0), ("dense", 1)):
@@ -159,7 +167,7 @@ def run_scifact(folder: Path) -> None:
 
 
 def run_mq2008(folder: Path) -> None:
-    summary("MQ2008-agg", over_seeds(*mq2008(folder), "letor4"))
+    over_seeds("MQ2008-agg", *mq2008(folder), "letor4")
 
 
 def noisy(rng: np.random.Generator, n_queries: int, clean: float, noise: list[float]) -> tuple[dict, dict]:
@@ -192,7 +200,12 @@ def made_runs(seed: int, spread_a: float, spread_b: float, n_queries: int = 600)
 
 def run_made(_: Path) -> None:
     """Print the gain of weights learned from few and many queries of made runs."""
-    for name, spreads in (("a much better", (1.0, 1.9)), ("a better", (1.0, 1.5)), ("similar", (1.2, 1.3))):
+    for name, spreads in (
+        ("a far better", (1.0, 2.6)),
+        ("a much better", (1.0, 1.9)),
+        ("a better", (1.0, 1.5)),
+        ("similar", (1.2, 1.3)),
+    ):
         gains: dict[int, list[float]] = {10: [], 40: [], 240: []}
         for seed in range(4):
             runs, qrels = made_runs(seed, *spreads)
@@ -217,28 +230,54 @@ def run_noise(_: Path) -> None:
         print(f"{name}: fuses in {sum(map(bool, pays))} of {len(pays)} sets", flush=True)
 
 
-def run_coverage(folder: Path, n_splits: int = 1000) -> None:
-    """Print how often intervals of the gain hold the gain on other queries, for weights learned from 150 queries."""
-    pool = PooledRuns(*mq2008(folder))
-    learner = WeightLearner(pool, NDCG.under(get_convention("letor4")), 0)
-    base = learner.values(learner.baseline_alone)
-    n, rng = learner.queries.size, np.random.default_rng(0)
-    counts = {"disjoint": 0, "five folds": 0}
+def print_coverage(name: str, learner: WeightLearner, size: int, n_splits: int) -> None:
+    """Print how often 95 % intervals of the gain hold the mean gain of the weights on all other queries.
+
+    Weights are learned from ``size`` queries. Their gain is measured on as many others ("fixed"), or out of fold on the
+    same ones, by the intervals of the folds alone and by those of ``fuse``. "Error added" widens them by the standard
+    error of the mean over the other queries, which is not theirs.
+    """
+    base, n, rng = learner.values(learner.baseline_alone), learner.queries.size, np.random.default_rng(0)
+    counts: dict[str, list[bool]] = {}
     for _ in range(n_splits):
         order = rng.permutation(n)
-        train, verdict, rest = np.sort(order[:150]), order[150:300], order[300:]
+        train, verdict, rest = np.sort(order[:size]), order[size : 2 * size], order[2 * size :]
         gains = learner.values(learner.fit(train)) - base
-        truth = gains[rest].mean()
-        low, high = bootstrap_interval(gains[verdict])
-        counts["disjoint"] += low <= truth <= high
-        fold, held_out = rng.permutation(np.arange(150) % 5), np.empty(150)
+        fold, held_out = rng.permutation(np.arange(size) % 5), np.empty(size)
         for number in range(5):
             out = fold == number
-            held_out[out] = (learner.values(learner.fit(train[~out])) - base)[train[out]]
-        low, high = bootstrap_interval(held_out)
-        counts["five folds"] += low <= truth <= high
-    shares = ", ".join(f"{name} {count / n_splits:.3f}" for name, count in counts.items())
-    print(f"coverage of 95 % intervals over {n_splits:,} splits: {shares}", flush=True)
+            held_out[out] = learner.values(learner.fit(train[~out]), train[out]) - base[train[out]]
+        truth, stretch = gains[rest].mean(), np.sqrt(1 + size / rest.size)
+        for kind, own, (low, high) in (
+            ("fixed", gains[verdict], bootstrap_interval(gains[verdict])),
+            ("folds alone", held_out, bootstrap_interval(held_out)),
+            ("fuse", held_out, gain_interval(held_out, gains[train])),
+        ):
+            middle = own.mean()
+            counts.setdefault(kind, []).append(low <= truth <= high)
+            is_held = middle - stretch * (middle - low) <= truth <= middle + stretch * (high - middle)
+            counts.setdefault(f"{kind}, error added", []).append(is_held)
+    shares = ", ".join(f"{kind} {np.mean(is_held):.3f}" for kind, is_held in counts.items())
+    print(f"coverage, {name}, {size} queries, {n_splits:,} splits: {shares}", flush=True)
+
+
+def run_coverage(folder: Path) -> None:
+    learner = WeightLearner(PooledRuns(*mq2008(folder)), NDCG.under(get_convention("letor4")), 0)
+    print_coverage("MQ2008-agg", learner, 150, 1000)
+
+
+def run_made_coverage(_: Path) -> None:
+    """Print the coverage on made runs, by which the intervals of ``fuse`` were chosen."""
+    for name, (runs, qrels) in {
+        "a much better": made_runs(0, 1.0, 1.9, 2000),
+        "a better": made_runs(1, 1.0, 1.5, 2000),
+        "similar": made_runs(2, 1.2, 1.3, 2000),
+        "better and worse copies": noisy(np.random.default_rng(4), 2000, 0.3, [0.6, 1.0, 1.0, 2.0]),
+    }.items():
+        pool = PooledRuns({key: pk.Run.from_dict(run) for key, run in runs.items()}, pk.Qrels.from_dict(qrels))
+        learner = WeightLearner(pool, NDCG.under(get_convention("trec")), 0)
+        for size in (40, 150):
+            print_coverage(name, learner, size, 120)
 
 
 def run_speed(_: Path) -> None:
@@ -258,8 +297,9 @@ def run_speed(_: Path) -> None:
     for method in ("rrf", "combsum"):
         name, norm = {"rrf": ("rrf", None), "combsum": ("sum", "min-max")}[method]
         ranx.fuse(runs=small, norm=norm, method=name)
+        PooledRuns(ours)  # the warm-up of ours, which groups the rows of the runs
         times = []
-        for _repeat in range(2):
+        for _repeat in range(3):
             start = time.process_time()
             pool = PooledRuns(ours)
             pooled = time.process_time()
@@ -278,9 +318,11 @@ EXPERIMENTS = {
     "made": run_made,
     "dl2019": run_dl2019,
     "scifact": run_scifact,
+    "few": run_few,
     "mq2008": run_mq2008,
     "noise": run_noise,
     "coverage": run_coverage,
+    "made-coverage": run_made_coverage,
     "speed": run_speed,
 }
 

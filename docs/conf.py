@@ -28,14 +28,18 @@ extensions = [
     "mathml",
     "live_report",
     "measured",
+    "not_on_pypi",
     "options",
+    "packages",
     "pictures",
     "reference",
     "reproduced",
+    "rooms",
+    "site_search",
 ]
 
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "results"]  # included by results.md
 myst_enable_extensions = ["deflist", "dollarmath", "colon_fence", "attrs_inline", "attrs_block"]
 myst_heading_anchors = 3
 html_math_renderer = "mathml"
@@ -54,10 +58,13 @@ html_title = "plackett"
 html_favicon = html_logo = "../src/plackett/apps/workbench/static/icon.svg"  # of the workbench, too
 html_show_sphinx = False
 html_copy_source = False
-html_show_search_summary = False  # a browser does not fetch other pages of a site that is opened from disk
 html_use_index = False  # the reference lists every name
 html_static_path = ["_static"]
+templates_path = ["_templates"]
+html_additional_pages = {"search": "search.html"}
 html_css_files = ["site.css"]
+html_js_files = ["copy.js"]
+is_on_pypi = False
 # the colours of the workbench and the reports
 html_theme_options = {
     "light_css_variables": {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import doctest
+import gzip
 import importlib.util
 import json
 import os
@@ -17,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 from click.exceptions import Exit, UsageError
 
@@ -28,6 +31,7 @@ from plackett.data import datasets
 from plackett.metrics.conventions import CONVENTIONS
 from plackett.metrics.registry import KINDS
 from tests.commands import run_forked
+from tests.text.wordllama_files import wordllama_of_wheel
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -36,6 +40,7 @@ PAGES = [
     *sorted(DOCS.glob("*.md")),
     *sorted(DOCS.glob("tutorials/*.md")),
 ]
+UBI_SAMPLE = DOCS / "tutorials" / "ubi-sample.md"  # of published files
 MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages(plackett.__path__, "plackett.")
@@ -186,9 +191,26 @@ class Services:
             process.wait(60)
 
 
+@pytest.fixture
+def published(request, page):
+    """Return the published files that a page reads; its test is skipped where they are missing."""
+    if page != UBI_SAMPLE:
+        return []
+    return sorted((request.getfixturevalue("shared_data") / "ubi-esci-sample").glob("*.gz"))
+
+
+@pytest.fixture
+def wordllama_offline(monkeypatch):
+    """Load the vectors of wordllama from its wheel, which its own ``load`` asks the network about."""
+    with contextlib.suppress(ModuleNotFoundError):
+        monkeypatch.setattr(importlib.import_module("wordllama").WordLlama, "load", wordllama_of_wheel)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_page_shows_what_the_code_prints(page, shell):
+def test_page_shows_what_the_code_prints(page, published, shell, wordllama_offline):
     """Run Python blocks with ``>>>`` and console blocks with ``$`` in order; a block with a caption is a file."""
+    for path in published:
+        shutil.copy(path, ".")
     names: dict[str, object] = {}
     for block in blocks_of(page):
         if "caption" in block.options:
@@ -209,6 +231,45 @@ def test_page_shows_what_the_code_prints(page, shell):
                 printed = shell(command)
                 where = f"{page.name}, line {block.line}: $ {command}\nprinted\n{printed}\nbut the page shows\n{shown}"
                 assert doctest.OutputChecker().check_output(shown, printed, FLAGS), where
+
+
+class Anything(doctest.OutputChecker):
+    """A checker that accepts what an example prints, but not an error."""
+
+    def check_output(self, want, got, optionflags):
+        return True
+
+
+def test_the_page_of_the_ubi_sample_runs_on_a_made_file_of_its_form(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    draws = np.random.default_rng(0)
+    lines, lists = [], {}
+    for number in range(120):
+        words, shown = f"query {number % 12}", [f"p{number % 12 + place}" for place in range(6)]
+        about = {"query_id": f"q{number}", "client_id": f"c{number}", "user_query": words}
+        lines += [{"index": {"_index": "ubi_queries"}}, {**about, "timestamp": "2026-03-01T10:00:00Z"}]
+        clicked = draws.random(6) < 0.3
+        for place, docid in enumerate(shown):
+            actions = ["impression", "click"] if clicked[place] else ["impression"]
+            attributes = {"object": {"object_id": docid}, "position": {"ordinal": place}}
+            for action in actions:
+                event = {**about, "action_name": action, "event_attributes": attributes}
+                lines += [{"index": {"_index": "ubi_events"}}, event]
+        lists[words.title()] = [
+            {"docId": docid, "rating": f"{10.0 * (place < 2):.3f}"} for place, docid in enumerate(shown)
+        ]
+    records = {"judgmentRatings": [{"query": words, "ratings": ratings} for words, ratings in lists.items()]}
+    Path("ubi_queries_events.ndjson.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, lines)).encode()))
+    Path("esci_us_judgments.json.gz").write_bytes(gzip.compress(json.dumps(records).encode()))
+    names: dict[str, object] = {}
+    for block in blocks_of(UBI_SAMPLE):
+        if block.language == "python":
+            examples = doctest.DocTestParser().get_doctest(block.text, names, UBI_SAMPLE.name, None, block.line)
+            Runner(Anything()).run(examples, clear_globs=False)
+            names = examples.globs
+    assert len(names["log"]) == 120
+    assert len(names["shared"]) == 72
+    assert names["data"].feature_names == ["engine", "queries"]
 
 
 def draw(code: str, where: str) -> None:
@@ -389,11 +450,19 @@ def test_links_between_files_lead_somewhere(page):
         assert "://" in target or (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
 
 
-def test_the_design_page_shows_the_tree_of_packages():
-    tree = subprocess.run(
-        [sys.executable, DOCS.parent / "tools" / "source_tree.py"], capture_output=True, text=True, check=True
-    ).stdout
-    assert tree in (DOCS / "design.md").read_text(encoding="utf-8"), f"docs/design.md needs this tree:\n{tree}"
+def test_the_map_of_the_packages_leaves_out_only_arrows_that_a_longer_path_replaces():
+    pytest.importorskip("sphinx", reason="the packages of the docs' build are not installed")
+    spec = importlib.util.spec_from_file_location("rooms_of_docs", DOCS / "_ext" / "rooms.py")
+    rooms = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(rooms)
+    small = {"c": {"a", "b"}, "b": {"a"}, "a": set()}
+    assert rooms.reduced(small) == ({"c": {"b"}, "b": {"a"}, "a": set()}, {"a": 0, "b": 1, "c": 2})
+    graph, n_lines = rooms.imported()
+    assert {"data", "metrics"} <= graph["evaluation"]
+    assert "rankers" not in graph["losses"]
+    svg = rooms.drawing()
+    assert svg.count("<rect") == len(n_lines)
+    assert f"{n_lines['losses']:,} lines" in svg
 
 
 def test_the_picture_of_the_losses_is_that_of_the_code():
@@ -440,10 +509,16 @@ def test_recorded_runs_of_papers_make_their_tables_and_pages():
         )
         assert f'href="{module.FOLDER}/{name}.html"' in table
         assert run["title"] in paper_html(run)
-    shown = re.findall(r"```\{reproduced\} (\S+) (.+)", (DOCS / "reproducing.md").read_text(encoding="utf-8"))
-    assert shown
-    for name, item in shown:
-        assert module.printed(found[name], item).count("<tr>") > 2
+    pattern = r"```\{reproduced\} (\S+) (.+)\n((?::.+\n)*)```"
+    shown = [match for page in DOCS.glob("*.md") for match in re.findall(pattern, page.read_text(encoding="utf-8"))]
+    assert len(shown) > 5
+    for name, item, lines in shown:
+        options = dict(re.findall(r":(\w+): (.+)", lines))
+        chosen = (module.Reproduced.option_spec[option](options.get(option, "")) for option in ("lines", "rows"))
+        html = module.printed(found[name], item, options.get("table"), *(list(filter(None, part)) for part in chosen))
+        n_lines = options.get("lines", "").count(";") + 1 if "lines" in options else 0
+        assert html.count("<tr>") > max(2, n_lines)
+        assert html.count("<p>") == (options["rows"].count(";") + 1 if "rows" in options else 0)
 
 
 def test_the_page_on_speed_shows_every_benchmark():

@@ -58,7 +58,7 @@ def test_commands_that_need_no_ranker_load_nothing_heavy(verb, tmp_path):
 
 
 # modules of plackett that a verb loads, at most
-MODULES = {"info": 60, "train": 190, "evaluate": 120, "rank": 185}
+MODULES = {"info": 60, "train": 165, "evaluate": 110, "rank": 150}
 
 
 @pytest.mark.parametrize("verb", MODULES)

@@ -17,6 +17,7 @@ ORDER = [
     {
         "exceptions",
         "validation",
+        "_drawing",
         "_lazy",
         "_names",
         "_native",

@@ -1,7 +1,10 @@
 """The built site, which ``make docs-check`` names in PLACKETT_SITE: links, sizes, and pages in a browser."""
 
+import base64
+import json
 import os
 import re
+import zlib
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -9,6 +12,7 @@ from urllib.parse import unquote, urldefrag
 
 import pytest
 
+from plackett.text import Analyser, build_index
 from tests.axe import violations_everywhere
 from tests.browser import media, screen, start_browser
 
@@ -178,13 +182,65 @@ def test_no_code_is_cut_off_at_1280_pixels(browser, pages):
 
 
 @needs_site
-@pytest.mark.parametrize("page", ["index.html", "tutorials/first-hour.html", "reference/plackett.LinearRanker.html"])
+@pytest.mark.parametrize(
+    "page", ["index.html", "search.html?q=clicks", "tutorials/first-hour.html", "reference/plackett.LinearRanker.html"]
+)
 def test_pages_are_accessible_and_fit_any_window(browser, page):
-    browser.get((SITE / page).as_uri())
+    browser.get(f"{SITE.as_uri()}/{page}")
     assert violations_everywhere(browser) == []
     for width in (1280, 1100, 900, 390):
         screen(browser, width, 800)
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+@needs_site
+def test_the_search_ranks_sections_by_bm25_without_a_server(browser):
+    wait = pytest.importorskip("selenium.webdriver.support.ui").WebDriverWait(browser, 20)
+    script = (SITE / "_static" / "search-texts.js").read_text(encoding="ascii")
+    assert len(script) <= 500_000
+    records = json.loads(zlib.decompress(base64.b64decode(script.partition('"')[2].partition('"')[0])))
+    headings = [one[1] if one[1] == one[2] else f"{one[1]} {one[2]}" for one in records]
+    texts = [f"{heading} " * 4 + text for heading, (*_, text) in zip(headings, records, strict=True)]
+    analyser = Analyser()
+
+    def words(text):
+        return [term[:-1] if len(term) > 3 and term[-1] == "s" != term[-2] else term for term in analyser(text)]
+
+    index = build_index([" ".join(words(text)) for text in texts], analyser=Analyser(stop_words=None))
+    browser.get(f"{(SITE / 'search.html').as_uri()}?q=click+models")
+    wait.until(lambda page: page.find_elements("css selector", "#search-results mark"))
+    for query in ("click models", "LinearRanker l2", "how do I deploy a model?", "interleaved test verdict"):
+        found = browser.execute_async_script("window.searchSite(arguments[0]).then(arguments[1])", query)
+        expected = index.search(" ".join(words(query)), k=10)
+        assert [score for _, score in found[:10]] == pytest.approx(expected.scores.tolist(), rel=1e-6)
+    first = browser.execute_async_script("window.searchSite('click models').then(arguments[0])")[0][0]
+    assert first.startswith(("clicks.html", "reference/plackett.clicks"))
+    assert re.search("click|model", browser.find_element("css selector", "#search-results mark").text.lower())
+
+
+@needs_site
+def test_the_copy_button_leaves_out_prompts_and_outputs(browser):
+    browser.get((SITE / "index.html").as_uri())
+    copied = browser.execute_script(
+        "return [...document.querySelectorAll('article pre')].map((one) => codeOf(one.textContent))"
+    )
+    (python,) = [text for text in copied if "make_web_like" in text]
+    compile(python, "copied", "exec")
+    assert ">>>" not in python
+    assert "random order" not in python
+    console = "$ plackett info a.txt \\\\\n> --json\nqueries 3\n$ ls\n"
+    shown = browser.execute_script(f"return codeOf({json.dumps(console)})")
+    assert shown == "plackett info a.txt \\\\\n--json\nls"
+
+
+@needs_site
+def test_every_command_that_installs_says_that_there_is_no_release_yet():
+    for path in SITE.rglob("*.html"):
+        if "_modules" in path.parts:
+            continue
+        text = path.read_text(encoding="utf-8")
+        shown = re.sub("<[^>]+>", "", "".join(re.findall(r"<article.*</article>", text, re.DOTALL)))
+        assert not re.search(r"pip install\b[^\n]*\bplackett\b", shown) or "not on PyPI yet" in shown, path
 
 
 @needs_site

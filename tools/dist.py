@@ -113,8 +113,8 @@ def main() -> None:
         wheel = wheels[abi]
         version = run(python, "--version").strip()
         make = functools.partial(environment, python)
-        check_minimal(make, wheel, version)
-        check_extras(make, wheel, version)
+        minimal = check_minimal(make, wheel, version)
+        check_extras(make, wheel, version, minimal)
         check_sets(make, wheel, version, with_oldest=version.startswith("Python 3.11."))
 
 

@@ -1,4 +1,7 @@
-"""Check a wheel in clean environments: minimal, each extra alone, the oldest and the newest dependencies."""
+"""Check a wheel in clean environments: minimal, each extra alone, the oldest and the newest dependencies.
+
+The size of each environment is printed, without pip: of plackett itself, of all packages, and what an extra adds.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,8 @@ print(f"build {_native.build}, NDCG@10 of a small fit {ndcg:.3f}")
 # a use of each extra, with nothing else installed
 EXTRAS = {
     "report": "pk.write_report(pk.compare('listmle,regression', data, cv=2), 'report.html')",
-    "frames": "assert len(pk.from_frame(data.to_frame())) == len(data)",
+    "tables": "pk.write_parquet(data, 'data.parquet'); assert len(pk.read_parquet('data.parquet')) == len(data)",
+    "remote": "pk.write_letor(data, 'memory://data.txt'); assert len(pk.read_letor('memory://data.txt')) == len(data)",
     "zstd": "pk.write_letor(data, 'data.txt.zst'); assert len(pk.read_letor('data.txt.zst')) == len(data)",
     "trec": "import ir_measures",
     "text": "from plackett.text import Analyser; assert Analyser(stemmer='english')('wings') == ['wing']",
@@ -63,8 +67,10 @@ TESTS = (
     "tests/apps/workbench/http/test_routes.py",
     "tests/apps/workbench/store/test_store.py",
 )
-TOOLS = ("pytest", "pytest-xdist", "pytest-timeout", "hypothesis", "httpx", "polars")
+TOOLS = ("pytest", "pytest-xdist", "pytest-timeout", "hypothesis", "httpx", "pandas", "polars")
 SET = tuple(extra for extra in EXTRAS if extra != "neural")  # of the oldest and the newest set; torch is too large
+
+OWN_LIMIT = 15  # MB of plackett itself in an installation
 
 Make = Callable[..., Path]  # makes an environment: its name, the packages, and more words for pip
 
@@ -79,27 +85,33 @@ def oldest() -> list[str]:
     return sorted(found.values())
 
 
-def check_minimal(make: Make, wheel: Path, version: str) -> None:
+def check_minimal(make: Make, wheel: Path, version: str) -> float:
+    """Return the size of the installation without extras, in MB."""
     trial = make("minimal", str(wheel))
+    own, total = _megabytes(trial, "plackett*"), _megabytes(trial)
+    print(f"  {version}, minimal: plackett {own:.1f} MB, {total:.0f} MB with its dependencies")
+    assert own <= OWN_LIMIT, f"plackett itself takes {own:.1f} MB, allowed are {OWN_LIMIT}"
     said = _run(trial, "-c", MINIMAL, PATH=str(trial.parent))
     print(f"  {version}, minimal, no compiler: {said}")
     print(f"  {version}, minimal: {_run(trial, str(ROOT / 'tools' / 'first_example.py'))}")
+    return total
 
 
-def check_extras(make: Make, wheel: Path, version: str) -> None:
+def check_extras(make: Make, wheel: Path, version: str, minimal: float) -> None:
     missing = set(PROJECT["optional-dependencies"]) - set(EXTRAS) - {"all", "peers", "test", "check", "docs"}
     assert not missing, f"no check of the extras {missing}"
     for extra, code in EXTRAS.items():
-        if extra == "neural":
-            trial = make(extra, str(wheel))
+        trial = make(extra, str(wheel))
+        if extra == "neural":  # pip alone would fetch the build for CUDA, of several GB
             _run(trial, str(ROOT / "tools" / "torch_cpu.py"))
             if not _has(trial, "torch"):
                 print(f"  {version}, [{extra}]: skipped, no CPU build of torch was found")
                 continue
-        trial = make(extra, f"{wheel}[{extra}]")
+        _run(trial, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"{wheel}[{extra}]")
+        added = _megabytes(trial) - minimal
         with tempfile.TemporaryDirectory() as folder:
             _run(trial, "-c", DATA + code, cwd=folder)
-        print(f"  {version}, [{extra}] alone: works")
+        print(f"  {version}, [{extra}] alone: works, adds {added:.0f} MB")
 
 
 def check_sets(make: Make, wheel: Path, version: str, *, with_oldest: bool) -> None:
@@ -110,6 +122,14 @@ def check_sets(make: Make, wheel: Path, version: str, *, with_oldest: bool) -> N
         # other versions warn of other things
         said = _run(trial, "-m", "pytest", "-q", "-n", "2", "-W", "default", "-p", "no:cacheprovider", *TESTS)
         print(f"  {version}, {name} dependencies: {said.splitlines()[-1].strip('= ')}")
+
+
+def _megabytes(python: Path, pattern: str = "*") -> float:
+    """Return the size of the installed packages that match, without pip and files that are made by running them."""
+    (site,) = python.parents[1].glob("lib/python*/site-packages")
+    files = (file for folder in site.glob(pattern) for file in ([folder] if folder.is_file() else folder.rglob("*")))
+    kept = (file for file in files if file.is_file() and file.suffix != ".pyc")
+    return sum(file.stat().st_size for file in kept if file.relative_to(site).parts[0].split("-")[0] != "pip") / 1e6
 
 
 def _has(python: Path, module: str) -> bool:

@@ -1,4 +1,4 @@
-"""Print the packages of plackett with the first line of their docstrings, as docs/design.md shows them."""
+"""Print the packages of plackett with the first line of their docstrings, which the page docs/design.md shows."""
 
 import ast
 from pathlib import Path

@@ -140,14 +140,19 @@ def rank() -> Work:
     return lambda: client.post("/rank", json={"documents": [[1, 2, 3, 4, 5], [2, 1, 2, 1, 2]]}).raise_for_status()
 
 
-def judge() -> Work:
-    """Send ``POST /api/v1/judgements`` to the workbench."""
+def judge(with_list: bool = False) -> Work:
+    """Send ``POST /api/v1/judgements`` to the workbench, as its pages do."""
     from plackett.apps.workbench.store import Store
     from tests.apps.workbench.serving import client_of, page_of, small_collection
 
     client = page_of(client_of(small_collection(), Store.open("judgements.db")))
-    judgement = {"query": "wings", "docid": "d1", "grade": 1}
+    judgement = {"query": "wings", "docid": "d1", "grade": 1, "with_list": with_list}
     return lambda: client.post("/api/v1/judgements", json=judgement).raise_for_status()
+
+
+def judge_and_refine() -> Work:
+    """Send a judgement whose response has the refined list, as programs may."""
+    return judge(with_list=True)
 
 
 def _lists() -> pk.Queries:
@@ -156,7 +161,7 @@ def _lists() -> pk.Queries:
 
 
 ENTRIES = {entry.__name__: entry for entry in (read_letor, fit, predict, evaluate)}
-ENTRIES |= {entry.__name__: entry for entry in (read_parquet, read_ubi, train, rank, judge)}
+ENTRIES |= {entry.__name__: entry for entry in (read_parquet, read_ubi, train, rank, judge, judge_and_refine)}
 
 
 def main() -> None:

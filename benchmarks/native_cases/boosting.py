@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import plackett as pk
-from plackett.exporting.forms.trees import Nodes
+from plackett.exporting.nodes import Nodes
 from plackett.rankers.boosting import feature_rank, rankboost
 from plackett.rankers.boosting.diff_rank import DiffRank
 from plackett.rankers.boosting.discovery import find_centres

@@ -127,6 +127,11 @@ def is_notebook() -> bool:
     return ipython is not None and getattr(ipython.get_ipython(), "kernel", None) is not None
 
 
+def is_drawn() -> bool:
+    """Return whether a bar is being drawn."""
+    return bool(_active)
+
+
 def is_watched() -> bool:
     """Return whether a progress bar would be seen: in a notebook, or on a terminal that can redraw a line."""
     is_terminal = sys.stderr is not None and sys.stderr.isatty()

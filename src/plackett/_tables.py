@@ -22,6 +22,7 @@ BETTER, WORSE = "▲", "▼"
 LEVEL = 0.05  # of significance
 LONGEST_NAME = 80  # characters; HTML shortens longer texts, the other formats do not
 LONGEST_TEXT = 200
+MOST_NAMES = 6  # in a sentence
 LONGEST_VALUE = 600  # in a table of pairs
 NARROWEST = 14  # characters of a column with wrapped cells
 MISSING = "–"
@@ -38,6 +39,29 @@ _LATEX_ESCAPES = {character: "\\" + character for character in "&%$#_{}"} | {
     "Δ": r"$\Delta$",
     "\n": " ",
 }
+# Colours of text are those of the notebook; bars have colours that are visible on light and on dark pages.
+NOTEBOOK_STYLE = """
+.plackett { max-width: 64em; overflow-x: auto; line-height: 1.45; font-variant-numeric: tabular-nums }
+.plackett p { margin: 0.2em 0 0.5em; max-width: 52em }
+.plackett table { border-collapse: collapse; border: 0; margin: 0.2em 0 0.7em; width: auto; font-size: 0.95em }
+.plackett table tr:nth-child(n) { background: none }
+.plackett table :is(td, th) { padding: 0.2em 1.1em 0.2em 0; border: 0; vertical-align: baseline; white-space: nowrap }
+.plackett table tr > * { border-bottom: 1px solid color-mix(in srgb, currentColor 16%, transparent) }
+.plackett table .n { text-align: right }
+.plackett table :is(.text, .interval, tbody th) { text-align: left }
+.plackett table :is(td.text, tbody th) { white-space: normal; overflow-wrap: anywhere; max-width: 36em }
+.plackett table tbody th { font-weight: 400 }
+.plackett table thead th { font-weight: 600; vertical-align: bottom }
+.plackett :is(small, .bounds, .reference) { opacity: 0.75 }
+.plackett .bounds, .plackett .mark { margin-left: 0.4em }
+.plackett .mark { display: inline-block; width: 1.6em; font-size: 0.75em; text-align: left }
+.plackett .bar { width: 7em; height: 0.75em; margin-left: 0.5em; overflow: visible }
+.plackett .bar line { vector-effect: non-scaling-stroke; stroke: #8b8f94; stroke-width: 2 }
+.plackett .bar line.middle { stroke-width: 6 }
+.plackett .bar :is(line, rect).good, .plackett .up { stroke: #3d8bd4; fill: #3d8bd4; color: #3d8bd4 }
+.plackett .bar :is(line, rect).bad, .plackett .down { stroke: #d0742f; fill: #d0742f; color: #d0742f }
+.plackett .bar rect { stroke: none }
+"""
 
 
 # --- Finished texts to tables -----------------------------------------------------------------------------------------
@@ -129,6 +153,19 @@ def for_display(text: str, longest: int = LONGEST_NAME) -> str:
     return safe if len(safe) <= longest else safe[: longest - 1] + "…"
 
 
+def cut(name: str) -> str:
+    """Return a name that fits into a sentence."""
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return ``a, b and c``; of many names the first few."""
+    some = [cut(name) for name in names]
+    if len(some) > MOST_NAMES:
+        some = [*some[: MOST_NAMES - 1], f"{len(some) - MOST_NAMES + 1} others"]
+    return " and ".join([", ".join(some[:-1]), some[-1]] if len(some) > 1 else some)
+
+
 def plain_id(key: object) -> object:
     """Return the id of a query or document as a JSON value."""
     value = plain(key)
@@ -170,6 +207,13 @@ class Estimate(NamedTuple):
     higher_is_better: bool = True
 
 
+class Bar(NamedTuple):
+    """A number and its text; pages and notebooks draw it as a bar from zero, too."""
+
+    value: float
+    label: str
+
+
 @dataclass(frozen=True)
 class Column:
     """A heading and the format of its cells.
@@ -193,7 +237,7 @@ class Column:
 
     def number(self, cell: Any) -> float:
         """Return the number that the cell is sorted by; NaN if it is not a number."""
-        value = cell.value if isinstance(cell, (Marked, Estimate)) else cell
+        value = cell.value if isinstance(cell, (Marked, Estimate, Bar)) else cell
         return math.nan if value is None or isinstance(value, str) else float(value)
 
     def text(self, cell: Any) -> str:
@@ -201,6 +245,8 @@ class Column:
         if isinstance(cell, str):
             return cell
         value = self.number(cell)
+        if isinstance(cell, Bar):
+            return cell.label
         if isinstance(cell, Estimate):
             return MISSING if math.isnan(value) else f"{signed(value)} {_bounds(cell)}"
         if self.kind == "p" and self.digits is not None:
@@ -219,7 +265,7 @@ class Column:
             return list(cell[:3]) if isinstance(cell, Estimate) else [math.nan] * 3
         if self.kind == "marked":
             return [cell.value, cell.mark] if isinstance(cell, Marked) else [math.nan, ""]
-        return [plain(cell)]
+        return [plain(cell.value if isinstance(cell, Bar) else cell)]
 
 
 @dataclass(frozen=True)
@@ -258,6 +304,11 @@ class Table:
     name: str = ""
     title: str = ""
     notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of_pairs(cls, pairs: Iterable[tuple[str, str]]) -> Table:
+        """Return a table of names and texts, without headings."""
+        return cls([Column("", "text"), Column("", "text")], [list(pair) for pair in pairs])
 
     def to_text(self, width: int | None = None) -> str:
         """Return the table in aligned columns, for a terminal; cells are wrapped to keep lines within ``width``."""
@@ -303,7 +354,7 @@ class Table:
         if heading is None:
             heading = next((place for place, column in enumerate(self.columns) if column.is_text), -1)
         parts = [f"<caption>{escape(for_display(self.title))}</caption>"] if self.title else []
-        if with_headings:
+        if with_headings and any(column.name for column in self.columns):
             headings = [_html_heading(column, is_sortable) for column in self.columns]
             parts.append(f"<thead><tr>{''.join(headings)}</tr></thead>")
         for kind, rows in (("rows", self.rows), ("foot", self.foot)):
@@ -343,7 +394,13 @@ class Table:
         """Return the range of the bars: from the lowest to the highest bound of any interval, including zero."""
         cells = [cell for row in self.rows for cell in row if isinstance(cell, Estimate)]
         bounds = [bound for cell in cells for bound in (cell.low, cell.high) if math.isfinite(bound)]
+        bounds += [
+            cell.value for row in self.rows for cell in row if isinstance(cell, Bar) and math.isfinite(cell.value)
+        ]
         return min([*bounds, 0.0]), max([*bounds, 0.0])
+
+    def _repr_html_(self) -> str:
+        return notebook_html(self, [self.title] if self.title else [], self.notes)
 
 
 def _plain_cell(column: Column, cell: Any) -> str:
@@ -362,16 +419,20 @@ def _latex_cell(column: Column, cell: Any) -> str:
     return " ".join(part for part in (rf"\textbf{{{text}}}" if is_best else text, mark) if part)
 
 
-def notebook_html(table: Table, before: Iterable[str] = (), after: Iterable[str] = ()) -> str:
-    """Return a table for a notebook, between lines of text."""
+def notebook_html(tables: Table | Iterable[Table], before: Iterable[str] = (), after: Iterable[str] = ()) -> str:
+    """Return tables for a notebook, between lines of text, in one style for light and dark pages."""
+    tables = [tables] if isinstance(tables, Table) else list(tables)
     head = "".join(f"<p>{escape(for_display(line, LONGEST_VALUE))}</p>\n" for line in before)
+    body = "\n".join(table.to_html(is_sortable=False) for table in tables if table.rows or table.foot)
     notes = "<br>\n".join(escape(for_display(line, LONGEST_VALUE)) for line in after)
-    return f"{head}{table.to_html(is_sortable=False)}\n" + (f"<small>{notes}</small>" if notes else "")
+    foot = f"<p><small>{notes}</small></p>\n" if notes else ""
+    return f'<div class="plackett"><style>{NOTEBOOK_STYLE}</style>\n{head}{body}\n{foot}</div>'
 
 
 def _html_heading(column: Column, is_sortable: bool) -> str:
     if not is_sortable:
-        return f'<th scope="col">{escape(for_display(column.name, 32))}</th>'
+        style = "text" if column.is_text else "n"
+        return f'<th scope="col" class="{style}">{escape(for_display(column.name, 32))}</th>'
     kind, first = "text" if column.is_text else "number", "ascending"
     style = "" if column.is_text else ' class="n"'
     if column.kind in ("marked", "estimate"):
@@ -393,6 +454,8 @@ def _html_cell(column: Column, cell: Any, scale: tuple[float, float], longest: i
     if isinstance(cell, Estimate):
         bounds = f'{signed(cell.value)}<span class="bounds">{_bounds(cell)}</span>{_html_bar(cell, scale)}'
         return f'<td class="interval" {value}>{bounds}</td>'
+    if isinstance(cell, Bar):
+        return f'<td class="n" {value}>{text}{_html_span(cell.value, scale)}</td>'
     if isinstance(cell, Marked):
         shown = f'<b class="best">{text}</b>' if cell.is_best else f"<span>{text}</span>"
         return f'<td class="n" {value}>{shown}{_html_mark(cell.mark)}</td>'
@@ -423,6 +486,19 @@ def _html_bar(cell: Estimate, scale: tuple[float, float]) -> str:
         f'<line class="zero" x1="{zero}" x2="{zero}" y1="-2" y2="12"/>'
         f'<line class="range {side}" x1="{low}" x2="{high}" y1="5" y2="5"/>'
         f'<line class="middle {side}" x1="{middle}" x2="{middle}" y1="5" y2="5"/></svg>'
+    )
+
+
+def _html_span(value: float, scale: tuple[float, float]) -> str:
+    """Draw a number as a bar from zero."""
+    first, last = scale
+    if first == last or not math.isfinite(value):
+        return ""
+    side = "good" if value > 0 else "bad"
+    start, end = sorted(round(100 * (one - first) / (last - first), 1) for one in (0.0, value))
+    return (
+        '<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
+        f'<rect class="{side}" x="{start}" width="{round(end - start, 1)}" height="10"/></svg>'
     )
 
 

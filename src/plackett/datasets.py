@@ -2,6 +2,6 @@
 
 import sys
 
-from plackett.data.datasets import *  # noqa: F403  for type checkers
+import plackett.data.datasets
 
-sys.modules[__name__] = sys.modules["plackett.data.datasets"]
+sys.modules[__name__] = plackett.data.datasets

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from plackett._lazy import importing
 from plackett._names import unknown_name
 from plackett.exceptions import ParameterError
+
+Choice = TypeVar("Choice")
 
 LARGEST_SEED = 2**32 - 1  # accepted by numpy's RandomState
 INDICES_PER_BLOCK = 1 << 20  # per thread
@@ -366,7 +368,7 @@ def check_seed(value: object, name: str = "random_state") -> int:
     return seed
 
 
-def check_choice(value: object, name: str, choices: Sequence[object]) -> object:
+def check_choice(value: object, name: str, choices: Sequence[Choice]) -> Choice:
     """Return ``value`` if it is one of ``choices``; otherwise raise an error that lists them."""
     given = plain(value)
     for choice in choices:

@@ -16,40 +16,26 @@ NOT_PUBLIC = {
     "plackett.data.documents.read.Document",
     "plackett.data.documents.read.as_text",
     "plackett.data.documents.read.columns_of",
-    "plackett.data.documents.read.read_documents",
-    "plackett.data.feedback.feedback.ETA",
-    "plackett.evaluation.compare.comparison.is_significant",
-    "plackett.metrics.conventions.CONVENTIONS",
-    "plackett.metrics.conventions.get_convention",
-    "plackett.metrics.judged_lists.mean_of_counted",
     "plackett.metrics.measure.KINDS",
-    "plackett.metrics.measure.split_measures",
     "plackett.rankers.base.Ranker",
-    "plackett.rankers.refinement.base.Refiner",
-    "plackett.rankers.refinement.strongest_reasons.Reason",
-    "plackett.rankers.refinement.strongest_reasons.strongest_reasons",
     "plackett.report.components",
-    "plackett.report.components.payload.comparison_payload",
-    "plackett.report.components.payload.list_payload",
-    "plackett.storage.opening.is_stream",
+    "plackett.storage.remote.is_remote",
+    "plackett.storage.remote.shown",
     "plackett.text.boolean.positive_terms",
-    "plackett.text.boolean.search_boolean",
     "plackett.text.features.FIELD_FEATURES",
-    "plackett.text.index.INDEX_FILE",
-    "plackett.text.search.snippet_of",
-    "plackett.validation.check_choice",
+    "plackett.text.index.is_index",
     "plackett.validation.check_finite",
-    "plackett.validation.check_positive_int",
     "plackett.validation.check_scores",
     "plackett.validation.count_of",
     "plackett.validation.feature_labels",
-    "plackett.validation.is_sparse",
 }
 
 
+NAMES = set(re.findall(r"^(plackett[\w.]+)", API.read_text(encoding="utf-8"), re.M))
+
+
 def public_objects():
-    names = re.findall(r"^(plackett[\w.]+)", API.read_text(encoding="utf-8"), re.M)
-    return {id(pkgutil.resolve_name(name)) for name in names}
+    return {id(pkgutil.resolve_name(name)) for name in NAMES}
 
 
 def is_public(name, public):
@@ -60,7 +46,8 @@ def is_public(name, public):
         return False
     if isinstance(found, types.ModuleType):
         return any(id(value) in public for value in vars(found).values())
-    return id(found) in public and (callable(found) or name.rpartition(".")[2].startswith("__"))
+    is_constant = name.rpartition(".")[2].startswith("__") or isinstance(found, dict)
+    return id(found) in public and (callable(found) or is_constant)
 
 
 def test_apps_import_only_public_names():

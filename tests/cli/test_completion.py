@@ -5,10 +5,9 @@ import sys
 
 import pytest
 
-from plackett.cli import export, main, tune
+from plackett.cli import export, main
 from plackett.cli.shared import completion, options
 from plackett.data.preprocessing.scaling import NAMES
-from plackett.evaluation.select.search import METHODS
 from plackett.exporting.targets import TARGETS
 
 HEAVY = ("sklearn", "scipy", "pandas", "matplotlib")
@@ -58,6 +57,8 @@ def variables(words):
         (["plackett", "refine", "--method", "mrr,roc"], ["mrr,rocchio"]),
         (["plackett", "search", "x", "-r", "lm-d"], ["lm-dirichlet"]),
         (["plackett", "train", "--normalize", "query-m"], ["query-minmax"]),
+        (["plackett", "train", "--loss", "listm"], ["listmle"]),
+        (["plackett", "train", "-r", "adarank", "--metric", "nd"], ["ndcg@10"]),
         (["plackett", "index", "c"], ["cranfield", "cisi", "cacm"]),
     ],
 )
@@ -65,26 +66,8 @@ def test_the_last_word_is_completed(words, some, completed):
     assert set(some) <= set(completed(*words))
 
 
-# what bash makes of ndcg@1 and the like, and replaces: the text from the last @, or after the last : or =
-@pytest.mark.parametrize(
-    ("words", "some"),
-    [
-        (["plackett", "compare", "-m", "ndcg", "@"], ["@10"]),
-        (["plackett", "compare", "-m", "ndcg", "@", "1"], ["@10"]),
-        (["plackett", "compare", "-m", "ndcg", "@", "10,kend"], ["@10,kendall"]),
-        (["plackett", "compare", "-m", "ndcg", "@", "10,map", "@"], ["@10"]),
-        (["plackett", "compare", "--rankers", "=", "listm"], ["listmle"]),
-        (["plackett", "compare", "--metrics", "=", "ndcg", "@", "1"], ["@10"]),
-        (["plackett", "compare", "-m", "ndcg", "@", "10", "--repo"], ["--report"]),
-    ],
-)
-def test_words_that_bash_splits_are_completed(words, some, completed):
-    assert completed(*words) == some
-
-
 def test_names_that_are_slow_to_import_are_those_of_the_library():
     assert set(export.TARGETS) == {name for targets in TARGETS.values() for name in targets}
-    assert set(tune.METHODS) == set(METHODS)
     assert set(options.NORMALIZERS) == set(NAMES)
 
 

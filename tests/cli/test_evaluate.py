@@ -41,6 +41,17 @@ def test_every_query_of_every_run_as_csv(run, runs):
     assert [float(row["map"]) for row in rows[30:]] == runs.tables["second"]["map"].tolist()
 
 
+def test_every_query_of_every_run_as_a_table_below_the_means(run, runs):
+    done = run("evaluate", "qrels.txt", "first.run", "second.run", "-m", "map", "--per-query")
+    assert done.returncode == 0, done.stderr
+    above, below = done.stdout.split("\n\n")
+    assert "standard" in above
+    heading, *rows = below.splitlines()
+    assert heading.split() == ["run", "qid", "map"]
+    assert [row.split()[0] for row in rows] == ["first"] * 30 + ["second"] * 30
+    assert float(rows[-1].split()[-1]) == pytest.approx(runs.tables["second"]["map"][-1], abs=5e-5)
+
+
 def test_judgements_of_other_tools_meet_runs(run, runs, lists_folder):
     judged = pk.read_qrels("qrels.txt")
     rows = zip(judged.qid.tolist(), judged.docid.tolist(), judged.labels.tolist(), strict=True)
@@ -66,7 +77,6 @@ def test_score_files_are_compared_and_reported(run, lists, lists_folder):
         ["first.run", "--baseline", "first"],
         ["first.run", "second.run", "--every-convention"],
         ["first.run", "second.run", "--baseline", "third"],
-        ["first.run", "second.run", "-q"],
         ["first.run", "first.run"],
     ],
 )
@@ -99,4 +109,12 @@ def test_tables_of_judgements_and_of_runs_are_compared(run, tmp_path):
     assert "new.csv" in done.stdout
     swapped = run("evaluate", str(tmp_path / "bm25.csv"), str(tmp_path / "judgements.csv"))
     assert swapped.returncode != 0
-    assert "Judgements come first" in swapped.stderr
+    assert "Judgements come first, such as: plackett evaluate JUDGEMENTS RUN." in " ".join(swapped.stderr.split())
+
+
+def test_a_model_in_the_place_of_the_data_is_recognised(run, lists, lists_folder):
+    pk.write_letor(lists, lists_folder / "judged.txt")
+    pk.LinearRanker().fit(lists).save(lists_folder / "model.plackett")
+    done = run("evaluate", "model.plackett", "judged.txt")
+    assert done.returncode == 2
+    assert "The data come first: plackett evaluate judged.txt model.plackett" in " ".join(done.stderr.split())

@@ -64,7 +64,7 @@ def test_a_report_without_a_verdict_is_not_written_in_silence(run, files):
         (["bm25.run", "dense.run", "--report", "x.html"], "--report shows the verdict, which needs --qrels"),
         (["bm25.run", "dense.run", "--learning-curve"], "--learning-curve needs --qrels"),
         (["bm25.run", "dense.run", "--learning-curve", "--export", "json"], "both write to the output"),
-        (["bm25.run", "dense.run", "-m", "map,mrr"], "-m takes one measure here"),
+        (["bm25.run", "dense.run", "-m", "map,mrr"], "give one measure"),
         (["bm25.run", "dense.run", "--method", "median"], "--method median is not known"),
         (["bm25.run", "dense.run", "--export", "solr"], "--export solr is not known"),
         (["bm25.run", "nowhere.run"], "there is no file 'nowhere.run'"),

@@ -83,6 +83,8 @@ def test_the_verdict_is_read_from_a_log(run, tmp_path):
         f"interval, 0.95 at all times  [{low:+.4f}, {high:+.4f}]",
         "units                        40",
     ]
+    for _ in range(2):
+        assert run("interleave", "verdict", "log", "--checkpoint", "kept") == done
     found = json.loads(run("interleave", "verdict", "log", "--json", "--level", "0.5").stdout)
     assert [(one["test"], one["preferences"][0]["verdict"]) for one in found] == [("old and new", "new")]
     for words, message in (

@@ -198,7 +198,7 @@ def test_the_built_in_corpus_is_searched_by_its_queries(lists_folder, run):
         (
             ["index", "docs.jsonl", "-o", "empty/..", "--stem", "english"],
             1,
-            "is not an index: it holds broken.jsonl. Choose a new or empty folder",
+            "is a folder; give the name of a file for the index.",
         ),
         (["index", "half.json", "-o", "i"], 1, "half.json, line 1: this is not JSON"),
         (["index", "three.json", "-o", "i"], 1, "three.json: entry 2 of the array is '3', not an object."),
@@ -210,7 +210,7 @@ def test_the_built_in_corpus_is_searched_by_its_queries(lists_folder, run):
         (["index", "docs.jsonl", "-o", "i", "--fields", "name"], 2, "--fields name is not known"),
         (["index", "docs.jsonl", "-o", "i", "--fields", ","], 2, "--fields names no field."),
         (["index", "docs.jsonl", "-o", "i", "--collection", "trec"], 2, "--collection trec is not known"),
-        (["index", "docs.jsonl", "-o", "docs.jsonl"], 1, "is a file; an index needs its own folder"),
+        (["index", "docs.jsonl", "-o", "docs.jsonl"], 1, "docs.jsonl is not an index. Choose another name."),
         (["search", "wings"], 2, "give either the words of a query or"),
         (["search", "wings", "lift", "--queries", "q.txt"], 2, "give either the words of a query or"),
         (["search", "nowhere", "lift"], 1, "there is no file 'nowhere'"),

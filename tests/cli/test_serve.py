@@ -23,6 +23,8 @@ def model(lists_folder):
         (["a b=model.plackett"], 2, "expected FILE, NAME=FILE or NAME@VERSION=FILE"),
         (["shop="], 2, "expected FILE, NAME=FILE or NAME@VERSION=FILE"),
         (["missing.plackett"], 1, "missing.plackett"),
+        (["memory://m.plackett"], 2, "memory://m.plackett is not a file of this machine, which a service can watch."),
+        (["a=s3://me:s3cret@shop/m.plackett"], 2, "s3://shop/m.plackett is not a file of this machine"),
         (["models"], 1, "error: 'models' is a folder; give the name of a model file in it."),
         (["damaged.plackett"], 1, "damaged.plackett: the file is damaged"),
         (["model.plackett", "model=model.plackett"], 1, "two models are called model"),

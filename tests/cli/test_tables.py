@@ -167,3 +167,52 @@ def test_advice_names_options(run, log):
     log.rename(columns={log.columns[3]: "relevance"}).to_csv("other.csv", index=False)
     done = run("train", "other.csv", *COLUMNS, "-o", "m.plackett")
     assert "Leave out columns by --drop COLUMN." in " ".join(done.stderr.split())
+
+
+SESSION = "{0}{1},q,{1},1,1\n{0}{1},q,{2},2,1\n"
+FILES = {
+    "lists.txt": "2 qid:1 1:0.5 2:1 #docid = a\n0 qid:1 1:0.1 2:3 #docid = b\n1 qid:2 1:0.4 2:2 #docid = c\n",
+    "bm25.run": "1 Q0 b 1 0.9 bm25\n1 Q0 a 2 0.5 bm25\n2 Q0 c 1 0.3 bm25\n",
+    "bm25.csv": "query,docid,score\n1,b,0.9\n1,a,0.5\n2,c,0.3\n",
+    "judged.qrels": "1 0 a 2\n1 0 b 0\n2 0 c 1\n",
+    "feedback.jsonl": '{"qid": "1", "better": "a", "worse": "b"}\n',
+    "texts.jsonl": '{"id": "a", "body": "red apples"}\n{"id": "b", "body": "pears"}\n',
+    "queries.txt": "1 red\n",
+    "names.txt": "one\ntwo\n",
+    "clicks.csv": "session,query,docid,rank,click\n"
+    + "".join(map(SESSION.format, "0123456789" * 3, "ab" * 15, "ba" * 15)),
+    "clicked.run": "q Q0 b 1 2 x\nq Q0 a 2 1 x\n",
+}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "index {0}/texts.jsonl -o {0}/again.index",  # replaces it
+        "search {0}/new.index red",
+        "search {0}/new.index --queries {0}/queries.txt",
+        "refine {0}/lists.txt --base {0}/bm25.run --feedback {0}/feedback.jsonl -o {0}/refined.txt",
+        "refine {0}/lists.txt --base {0}/model.plackett --feedback {0}/judged.qrels",
+        "export {0}/model.plackett --to solr --features {0}/names.txt --check {0}/lists.txt -o {0}/model.json",
+        "explain {0}/model.plackett {0}/lists.txt --query 1",
+        "fuse {0}/bm25.run {0}/bm25.csv --method rrf -o {0}/fused.run",
+        "tune {0}/lists.txt --ranker regression --cv 2 -o {0}/tuned.plackett",
+        "clicks info {0}/clicks.csv",
+        "clicks convert {0}/clicks.csv -o {0}/log.clicks",
+        "clicks evaluate {0}/clicks.csv {0}/clicked.run logged --propensities em",
+    ],
+)
+def test_other_verbs_take_urls(run, line):
+    fsspec = pytest.importorskip("fsspec")
+    files = fsspec.filesystem("memory")
+    files.pipe({f"/shop/{name}": text.encode() for name, text in FILES.items()})
+    pk.LinearRanker("squared").fit(pk.read_letor("memory://shop/lists.txt")).save("memory://shop/model.plackett")
+    index = pk.text.build_index(["red apples", "pears"], docid=["a", "b"])
+    index.save("memory://shop/new.index")
+    index.save("memory://shop/again.index")
+    try:
+        done = run(*line.format("memory://shop").split())
+        assert done.returncode == 0, done.stderr
+        assert files.isfile("/shop/again.index")
+    finally:
+        files.rm("/shop", recursive=True)

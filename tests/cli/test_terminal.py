@@ -4,6 +4,7 @@ import io
 import re
 import shlex
 import sys
+import threading
 import warnings
 
 import pytest
@@ -63,6 +64,21 @@ def test_the_winner_is_bold_and_marks_are_coloured_on_a_terminal(on_terminal):
     assert re.search(r"^\033\[1mgood\.txt +1\.0000", shown, re.M)
     assert "\033[31m▼▼\033[0m" in shown
     assert not re.search(r"\033\[1mbad", shown)
+
+
+def test_a_line_says_what_is_being_done_until_it_is_done(on_terminal, monkeypatch):
+    class Now(threading.Timer):
+        def start(self):
+            self.function()
+
+        def join(self):
+            pass
+
+    monkeypatch.setattr(threading, "Timer", Now)
+    shown, _, status = on_terminal("train", "data.txt", "-o", "model")
+    assert status == 0
+    assert shown.startswith("\rloading listmle …\r\033[2K\rreading data.txt …\r\033[2K")
+    assert "reading" not in on_terminal("train", "data.txt", "-o", "model", "--quiet")[0]
 
 
 def test_the_winner_of_tune_is_bold(on_terminal):

@@ -363,6 +363,7 @@ def test_trees_are_trained_with_any_loss_and_parameters_of_lightgbm(run):
 
 def test_trees_of_xgboost_are_trained_and_saved(run):
     pytest.importorskip("xgboost")
+    assert "None" not in run("train", "train.txt", "-o", "model", "-r", "xgboost").stdout
     done = run("train", "train.txt", "-o", "model", "-r", "xgboost", "--set", "n_rounds=3")
     assert done.returncode == 0, done.stderr
     assert "shares of the gain" in done.stdout

@@ -42,6 +42,8 @@ def test_codes_do_not_depend_on_the_order_of_sessions():
     log, other = make(), make([3, 1, 4, 0, 2])
     assert list(log.queries) == list(other.queries) == ["10", "hat", "shoe"]
     assert list(log.docids) == ["a", "b", "c", "x", "é"]
+    assert log.docid.tolist() == [list(log.docids)[code] for code in log.pair_doc[log.pair]]
+    assert log.docid.shape == log.click.shape
     for name in ("pair_query", "pair_doc"):
         np.testing.assert_array_equal(getattr(log, name), getattr(other, name))
 

@@ -75,7 +75,7 @@ def test_a_frame_gets_the_names_back(kind):
 def test_selections_and_copies_keep_categories():
     data = pk.from_frame(make_frame())
     parts = [data[0], data[1:], data[[2, 0]], data[np.array([True, False, True])], data.subset(["c"]), data.grouped]
-    parts += [data.replace(y=None), data.grouped.as_given(), pickle.loads(pickle.dumps(data)), pk.Queries.concat(data)]
+    parts += [data.replace(y=None), pickle.loads(pickle.dumps(data)), pk.Queries.concat(data)]
     assert all(names_of(part) == EXPECTED for part in parts)
     assert names_of(data.replace(categories=None)) == {}
 
@@ -175,3 +175,16 @@ def test_flags_with_missing_values_are_numbers():
 def test_letor_files_hold_no_categories(tmp_path):
     with pytest.raises(ValueError, match="Use write_parquet, which keeps them"):
         pk.write_letor(pk.from_frame(make_frame()), tmp_path / "x.txt")
+
+
+def test_columns_beside_text_keep_their_values():
+    frame = pd.DataFrame(
+        {"brand": ["b", None, "a"], "count": pd.array([1, None, 3], "Int64"), "is_new": [True, False, True]}
+    )
+    data = pk.Queries(frame, qid=[1, 1, 2])
+    np.testing.assert_array_equal(data.X, [[1, 1, 1], [np.nan, np.nan, 0], [0, 3, 1]])
+    assert data.X.dtype == np.float64
+    singles = pd.DataFrame({"brand": ["b", "a"], "bm25": np.array([0.1, 0.2], np.float32)})
+    assert pk.Queries(singles).X.dtype == np.float32
+    with pytest.raises(ValueError, match=r'column 1 \("seen"\) of X has values that are not numbers'):
+        pk.Queries(singles.rename(columns={"bm25": "seen"}).assign(seen=[(1, 2), {}]))

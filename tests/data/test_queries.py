@@ -143,17 +143,6 @@ def test_concat_of_mixed_rows_keeps_the_order_of_every_part():
     assert whole.grouped.indptr.tolist() == [0, 2, 5, 7, 8]
 
 
-def test_rows_that_were_grouped_on_disk_are_given_in_the_order_of_the_file(features):
-    mixed = Queries(features, Y, ["b", "a", "b", "a", "c", "b"], docid=DOCID, comments=list("uvwxyz"))
-    again = mixed.grouped.as_given()
-    assert (again.n_docs, again.n_features) == (6, 2)
-    assert "X" not in vars(again)  # moved on first use
-    assert firsts(again) == firsts(mixed)
-    assert (again.y.tolist(), again.qid.tolist()) == (Y, mixed.qid.tolist())
-    assert (again.docid.tolist(), list(again.comments)) == (DOCID, list("uvwxyz"))
-    assert again.grouped is mixed.grouped
-
-
 def test_sparse_input_of_any_format_becomes_csr():
     for convert in (sparse.coo_array, sparse.csc_matrix, sparse.lil_matrix):
         data = Queries(convert(X), qid=["a", "b", "a", "b", "a", "b"])
@@ -379,7 +368,7 @@ def test_repr_counts_in_words():
 def test_queries_survive_pickling(data):
     mixed = Queries(data.X, Y, ["a", "b"] * 3)
     assert mixed.grouped.n_docs == 6
-    for queries in (data, mixed, mixed.grouped.as_given()):
+    for queries in (data, mixed, mixed.grouped):
         again = pickle.loads(pickle.dumps(queries))
         assert firsts(again) == firsts(queries)
         assert again.ids.tolist() == queries.ids.tolist()

@@ -418,6 +418,19 @@ def pool_order(scores):
     return sorted(sorted(scores, reverse=True), key=lambda name: -scores[name])
 
 
+@pytest.mark.parametrize("make", [
+    lambda rng: rng.normal(size=700),
+    lambda rng: rng.integers(-3, 3, size=700) * 0.5,  # ties, and both zeros
+    lambda rng: rng.choice([0.0, -0.0, np.inf, -np.inf, 1e-310, -1e300], size=700),
+    lambda rng: 1.0 + rng.integers(0, 5, size=700) * 2.0**-50,  # equal in their upper halves
+])  # fmt: skip
+def test_long_lists_are_ordered_by_score_and_then_by_name(make):
+    rng = np.random.default_rng(0)
+    scores = dict(zip([f"d{doc}" for doc in rng.permutation(700)], make(rng).tolist(), strict=True))
+    pool = PooledRuns({"a": Run.from_dict({"q": scores})})
+    assert pool.run_of(pool.scores[0], "a").docid.tolist() == list(pool_order(scores))
+
+
 def test_a_pool_takes_ids_of_any_length():
     """Very long ids are kept as objects."""
     names = ["x" * 9000 + end for end in "abca"]

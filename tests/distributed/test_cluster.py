@@ -228,15 +228,15 @@ def test_parquet_is_cut_between_row_groups_for_the_threads_there_are(tmp_path, c
     parquet.write_table(parquet.read_table(tmp_path / "all.parquet").slice(0, 0), tmp_path / "none.parquet")
     one_worker = client.nthreads()
     monkeypatch.setattr(type(client), "nthreads", lambda self: dict.fromkeys(one_worker, 5))
-    n_parts = {"_slots": 0}
+    plain, n_parts = ClusterPartitions.load, []
 
-    def slots(self, n):
-        n_parts["_slots"] = n
-        return [next(iter(one_worker))] * n
+    def load(self):
+        n_parts.append(len(self._made))
+        plain(self)
 
-    monkeypatch.setattr(ClusterPartitions, "_slots", slots)
+    monkeypatch.setattr(ClusterPartitions, "load", load)
     found = pk.LinearRanker(tol=1e-10).fit(str(tmp_path))
-    assert n_parts["_slots"] >= 5
+    assert n_parts[0] >= 5
     np.testing.assert_allclose(found.coef_, pk.LinearRanker(tol=1e-10).fit(DATA).coef_, rtol=0, atol=1e-8)
 
 
@@ -414,14 +414,14 @@ def test_workers_that_all_die_and_come_back_change_nothing(when, processes, file
     if when == "fitting":
         act_at_call(monkeypatch, 5, kill_all)
     else:
-        plain = ClusterPartitions._slots
+        plain = ClusterPartitions._wait
 
-        def slots(self, n):
-            found = plain(self, n)
-            kill_all()
-            return found
+        def wait(self, *arguments):
+            if not killed:  # the parts were submitted, and are not loaded
+                kill_all()
+            plain(self, *arguments)
 
-        monkeypatch.setattr(ClusterPartitions, "_slots", slots)
+        monkeypatch.setattr(ClusterPartitions, "_wait", wait)
     found = pk.LinearRanker(tol=1e-10)
     fit = threading.Thread(target=found.fit, args=(files,), daemon=True)
     fit.start()

@@ -101,7 +101,7 @@ def test_a_sum_depends_on_the_partitioning_alone(cuts, seed):
     expected = partitioned("listmle", parts).value_and_gradient(coef)
     # as if each of three workers held some of the partitions, some of them twice, and added up its own
     loose = partitioned("listmle", parts)._partitions
-    vectors = loose.map(partition.value_and_gradient, partition.Form(), coef)
+    vectors = loose.map(partition.evaluated, partition.Form(), "loss_value_and_gradient", coef)
     rng, n = np.random.default_rng(seed), len(parts)
     holders = rng.random((3, n)) < 0.6
     holders[rng.integers(3, size=n), np.arange(n)] = True
@@ -424,5 +424,5 @@ def test_rules_and_categories_that_need_one_process_are_refused():
     with pytest.raises(ValueError, match=r"missing='median' needs all rows in one process.*'zero', 'mean' or 'min'"):
         pk.LinearRanker(missing="median").fit([data[:1], data[1:]])
     coded = data.replace(categories={0: np.array(["a", "b"])})
-    with pytest.raises(ValueError, match="text or categories, which are not supported over partitions"):
+    with pytest.raises(ValueError, match="text or categories, which LinearRanker does not support over partitions"):
         pk.LinearRanker(missing="zero").fit([coded[:1], coded[1:]])

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeRegressor
 
 import plackett as pk
 from plackett.evaluation.compare.contestants import as_contestants, with_preparation
-from plackett.evaluation.store.fingerprints import data_fingerprint
+from plackett.evaluation.store.keys import data_fingerprint
 from tests.rankers.test_preparation import FRAME, QID, Y
 
 TABLE = FRAME.assign(query=QID, grade=Y)
@@ -115,3 +117,22 @@ def test_nothing_said_fills_and_encodes_where_a_ranker_needs_it():
         pk.LinearRanker().fit(frame, qid="query", label="grade")
     refused = pk.compare("listmle,lightgbm", frame, missing="error", encoding="one-hot", **roles)
     assert list(refused.failures) == ["listmle"]
+
+
+def test_estimators_of_other_packages_do_not_fail_for_missing_values_or_categories():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"query": rng.integers(0, 20, 200), "bm25": rng.normal(size=200), "price": rng.random(200)})
+    frame = frame.assign(season=rng.choice(["a", "b"], 200), grade=rng.integers(0, 3, 200))
+    frame.loc[100:, "price"] = np.nan
+    roles = {"qid": "query", "label": "grade"}
+    trees = DecisionTreeRegressor(max_depth=2, random_state=0)
+    own = make_pipeline(make_column_transformer((OneHotEncoder(), ["season"]), remainder="passthrough"), trees)
+    result = pk.compare(
+        {"ridge": Ridge(), "squared": pk.LinearRanker("squared", l2=0), "own": own}, frame, cv=2, **roles
+    )
+    assert result.failures == {}
+    assert any('(missing="median") for ridge, squared, cat' in note and "own" not in note for note in result.notes)
+    chosen = pk.select(Ridge(), frame, {"alpha": [0.1, 1.0]}, cv=2, **roles)
+    assert chosen.best_params["estimator__alpha"] in (0.1, 1.0)
+    refused = pk.compare({"ridge": Ridge(), "own": own}, frame, cv=2, missing="error", **roles)
+    assert list(refused.failures) == ["ridge"]

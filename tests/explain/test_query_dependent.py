@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 import plackett as pk
+from plackett.reproductions.qsvm.draws import make_query_dependent
 
 
 @pytest.fixture(scope="module")
 def made():
-    return pk.datasets.make_query_dependent(1, "II", n_queries=12, docs_per_query=10, random_state=0)
+    return make_query_dependent(1, "II", n_queries=12, docs_per_query=10, random_state=0)
 
 
 @pytest.fixture(scope="module")

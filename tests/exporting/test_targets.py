@@ -12,7 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 import plackett as pk
-from plackett.exporting.forms.linear import LinearForm, linear_form
+from plackett.exceptions import DataWarning
+from plackett.exporting.forms import LinearForm, form_of
 from plackett.exporting.targets import OPTIONS, build
 from plackett.exporting.targets import TARGETS as ALL_TARGETS
 from plackett.rankers.boosting.feature_rank import BLFeatureRank
@@ -172,7 +173,9 @@ def test_any_linear_form_is_written_so_that_it_is_computed_again(columns, interc
     if not weights.any():
         intercept = 0.0
     names = [f"f{place}" for place in range(weights.size)]
-    form = LinearForm(weights, intercept, offset, scale, names, scaling, "LinearRanker")
+    form = LinearForm(
+        weights=weights, intercept=intercept, offset=offset, scale=scale, names=names, scaling=scaling, ranker="any"
+    )
     options = {"name": "m", "store": None}
     try:
         content = TARGETS[target].write(form, **{key: options[key] for key in OPTIONS[target]})
@@ -375,7 +378,7 @@ def test_a_ranker_that_changes_the_scores_of_its_parent_is_refused(lists):
         def _predict_grouped(self, queries):
             return super()._predict_grouped(queries) ** 3
 
-    with pytest.raises(ValueError, match="Mine cannot be exported: its scores are not known to be linear"):
+    with pytest.raises(ValueError, match=r"Mine cannot be exported.* those of a LinearRanker"):
         pk.export(Mine().fit(lists), "json")
 
 
@@ -384,11 +387,20 @@ def test_a_ranker_that_is_not_fitted_is_refused():
         pk.export(pk.LinearRanker(), "json")
 
 
+def test_columns_of_a_file_without_names_are_numbered_as_in_the_file(lists):
+    of_file = pk.Queries(lists.X, lists.y, lists.qid, first_index=1)
+    ranker = pk.LinearRanker().fit(of_file)
+    with pytest.warns(DataWarning, match="solr has to find them as feature1 to feature6. .*--features"):
+        model = json.loads(pk.export(ranker, "solr", check=lists.X))
+    assert [feature["name"] for feature in model["features"]] == [f"feature{number}" for number in range(1, 7)]
+    with pytest.raises(ValueError, match="solr finds features by their names"):  # of an array
+        pk.export(pk.LinearRanker().fit(lists.X, lists.y, qid=lists.qid), "solr")
+
+
 @pytest.mark.parametrize("target", ["elasticsearch", "opensearch", "solr"])
 def test_engines_need_good_names(target, lists):
     ranker = pk.LinearRanker().fit(lists.X, lists.y, qid=lists.qid)
     bad = {
-        f"{target} finds features by their names": None,
         "5 feature names but the model has 6 features": NAMES[:5],
         "feature_names has 'a' at 0 and at 2": ["a", "b", "a", "d", "e", "f"],
         r"feature_names\[1\] is empty": ["a", " ", "c", "d", "e", "f"],
@@ -426,7 +438,7 @@ def test_options_belong_to_targets(lists):
 
 
 def test_the_function_is_not_hidden_by_its_room(lists):
-    import plackett.exporting.forms.linear  # noqa: F401
+    import plackett.exporting.forms  # noqa: F401
 
     assert callable(pk.export)
 
@@ -449,12 +461,14 @@ def test_files_are_replaced_as_a_whole(lists, tmp_path, monkeypatch):
 
 
 def test_the_linear_form_is_the_score(ranker, lists):
-    form = linear_form(ranker)
+    form = form_of(ranker)
     X = np.array(lists.X, dtype=float)
     ours = ranker.predict(X)
     # a scaler that learned from float32 keeps its numbers in float32
-    np.testing.assert_allclose(form.scores(X), ours, rtol=0, atol=1e-6 * np.ptp(ours))
+    shifted = form.without_intercept()
+    for one in (form, shifted):
+        scores = one.intercept + ((X - one.offset) / one.scale) @ one.weights
+        np.testing.assert_allclose(scores, ours, rtol=0, atol=1e-6 * np.ptp(ours))
     weights, constant = form.folded()
     np.testing.assert_allclose(X @ weights + constant, ours, rtol=0, atol=1e-6 * np.ptp(ours))
-    assert form.without_intercept().intercept == 0.0
-    np.testing.assert_allclose(form.without_intercept().scores(X), ours, rtol=0, atol=1e-6 * np.ptp(ours))
+    assert shifted.intercept == 0.0

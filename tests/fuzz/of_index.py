@@ -10,7 +10,6 @@ import numpy as np
 
 from plackett.exceptions import DataFormatError
 from plackett.text import build_index, open_index
-from plackett.text.index import INDEX_FILE
 from tests.fuzz.mutations import mutate_array, mutate_bytes, mutate_json, one_of
 from tests.fuzz.outcomes import our_errors
 from tests.storage.containers import array_in, parts_of, signed, with_array
@@ -29,11 +28,11 @@ def seeds():
     with tempfile.TemporaryDirectory() as name:
         one_field = ["one text", "another text", "a third"]
         for place, (texts, positions) in enumerate(((TEXTS, False), (one_field, False), (TEXTS, True))):
-            folder = Path(name, str(place))
+            path = Path(name, str(place))
             n_docs = len(one_field if texts is one_field else TEXTS["body"])
             docid, links = [f"d{k}" for k in range(n_docs)], [[0, 1]] if positions else None
-            build_index(texts, docid=docid, positions=positions, links=links).save(folder)
-            contents.append((folder / INDEX_FILE).read_bytes())
+            build_index(texts, docid=docid, positions=positions, links=links).save(path)
+            contents.append(path.read_bytes())
     return contents
 
 
@@ -52,13 +51,10 @@ def mutate(seeds, rng):
 
 
 def read(path):
-    with tempfile.TemporaryDirectory(dir=path.parent) as name:
-        folder = Path(name)
-        (folder / INDEX_FILE).write_bytes(path.read_bytes())
-        with our_errors():
-            index = open_index(folder)
-            index.search("boats on the sea")
-            index.search("text")
-            index.scores("boats on the sea", np.arange(index.n_docs), "lm-jm")
-            if index.has_positions:
-                index.match('"boats sail" OR "sea and land" OR text')
+    with our_errors():
+        index = open_index(path)
+        index.search("boats on the sea")
+        index.search("text")
+        index.scores("boats on the sea", np.arange(index.n_docs), "lm-jm")
+        if index.has_positions:
+            index.match('"boats sail" OR "sea and land" OR text')

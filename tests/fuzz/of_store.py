@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from plackett.evaluation.store import results as runs
-from plackett.evaluation.store.fingerprints import key_fingerprint
+from plackett.evaluation.store.keys import key_fingerprint
 from tests.fuzz.mutations import mutate_bytes, mutate_json, one_of
 from tests.storage.containers import parts_of, sealed, signed
 

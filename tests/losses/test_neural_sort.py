@@ -165,3 +165,15 @@ def test_parameters_without_a_meaning_are_refused():
     ):
         with pytest.raises(ValueError, match=text):
             loss.value_and_slope([0.0, 1.0], literal.lists_of([1, 0]))
+
+
+def test_the_slope_jumps_at_equal_scores_by_less_the_more_the_sums_have_converged():
+    lists, jumps = literal.lists_of([2, 1, 0]), []
+    for max_iter, tol in ((1, 1e-6), (50, 1e-6), (500, 1e-14)):
+        loss = NeuralNDCG(max_iter=max_iter, tol=tol)
+        assert loss.is_smooth
+        below, above = (loss.value_and_slope([0.5, 0.5 + side, 0.1], lists)[1] for side in (-1e-10, 1e-10))
+        jumps.append(np.abs(above - below).max())
+    assert jumps[0] > 1e-3
+    assert 1e-7 < jumps[1] < 1e-5
+    assert jumps[2] < 1e-9

@@ -168,7 +168,6 @@ def test_queries_keep_the_subtopics_of_their_rows():
             dense = np.zeros(4)
             dense[part.subtopics.names[part.subtopics.codes[entries]].astype(int) - 1] = part.subtopics.labels[entries]
             assert part.X[row, 0] == dense[0]
-    assert data.subtopics.labels.tolist() == data.grouped.as_given().subtopics.labels.tolist()
 
 
 def test_qrels_with_subtopics_survive_a_file():

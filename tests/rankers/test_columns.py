@@ -101,6 +101,26 @@ def test_a_scorer_takes_frames_by_name(frame, other):
         ranker.scorer().score(frame[["bm25"]])
 
 
+def test_a_scorer_takes_categories_of_frames_by_their_text(trees, frame, other):
+    linear = pk.LinearRanker(encoding="one-hot").fit(frame, qid="query", label="grade", docid="sku")
+    for ranker in (trees, linear):
+        np.testing.assert_allclose(ranker.scorer().score(other), ranker.predict(frame, qid="query"))
+    changed = frame.assign(season=["z", *frame["season"][1:]])
+    with pytest.warns(DataWarning, match="not in fit count as missing: 'z' of"):
+        scores = trees.scorer().score(changed)
+    np.testing.assert_array_equal(scores, trees.predict(frame.assign(season=[None, *frame["season"][1:]])))
+
+
+def test_lists_that_nobody_named_are_told(trees, frame):
+    with pytest.warns(DataWarning, match="rank was called without qid: all 400 rows were taken as one list"):
+        trees.rank(frame, docid="sku")
+
+
+def test_a_path_is_read_first(trees):
+    with pytest.raises(ValueError, match=r"X is a str, but TreeRanker needs all rows .* read_table"):
+        trees.predict("shop.csv")
+
+
 def test_roles_need_a_frame():
     with pytest.raises(TypeError, match="drop names columns of a data frame, but X is a ndarray"):
         pk.LinearRanker().fit(np.ones((2, 1)), [0, 1], drop="a")

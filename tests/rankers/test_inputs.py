@@ -266,7 +266,7 @@ def test_arguments_of_other_packages_get_the_line_to_type(make):
 def test_inputs_that_are_not_loaded_are_rejected_with_advice(X, words):
     with pytest.raises(ValueError, match=words) as caught:
         pk.AdaRank().fit(X)
-    assert ("Only LinearRanker fits" in str(caught.value)) == ("in one place" in str(caught.value))
+    assert ("fit data in parts" in str(caught.value)) == ("in one place" in str(caught.value))
 
 
 def test_scores_and_labels_are_asked_for_with_rows_too():

@@ -114,6 +114,16 @@ def test_what_is_missing_stays_at_the_end(page):
         assert texts[-missing:] == ["–"] * missing
 
 
+def test_a_hard_query_opens_its_lists(page, report):
+    page.get(report)
+    buttons = page.find_elements("css selector", "#table-hardest button.opens")
+    assert len(buttons) == 10
+    name = buttons[3].text
+    page.execute_script("arguments[0].click()", buttons[3])
+    assert page.find_element("css selector", "#queries-view .pk-lists h3").text == f"Query {name}"
+    assert "left out" not in page.find_element("css selector", "#queries-view .pk-lists").text
+
+
 def test_the_keyboard_sorts_too(page):
     button = page.find_element("css selector", "#table-summary thead th[data-kind=number] button")
     button.send_keys("\ue007")

@@ -4,7 +4,7 @@ import base64
 import itertools
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import unescape
 from html.parser import HTMLParser
 
@@ -21,7 +21,7 @@ from plackett.report.html import report_html, write_report
 from plackett.report.queries import queries_payload
 from plackett.report.svg import thinned
 from plackett.report.tables import summary_table, tables
-from plackett.report.verdict import cards
+from plackett.report.verdict import cards, recommendation
 from tests.report.made_up import HOSTILE, made_up
 
 pytest.importorskip("matplotlib")
@@ -98,7 +98,7 @@ def test_nothing_is_loaded_from_elsewhere(text):
 
 def test_every_plot_says_in_words_what_it_shows(text):
     labels = Page(text).labels
-    assert len(labels) == 1 + 1 + 2 + 2  # by k, time, differences, histories
+    assert len(labels) == 1 + 2 + 2  # by k, differences, histories
     assert any("listmle against ranksvm, ndcg@10 query by query: better on" in label for label in labels)
 
 
@@ -141,7 +141,7 @@ def labels_of(plot, names):
 
 
 @pytest.mark.parametrize("is_equal", [False, True])
-def test_rankers_fill_the_charts_and_stand_beside_their_points(monkeypatch, is_equal):
+def test_rankers_fill_the_chart_and_their_names_do_not_overlap(monkeypatch, is_equal):
     names = [f"ranker:{number}" for number in range(12)]
     comparison = made_up(names, n_queries=60)
     worst = evaluate(comparison.queries, -comparison.queries.labels, metrics=comparison.metrics)
@@ -155,18 +155,14 @@ def test_rankers_fill_the_charts_and_stand_beside_their_points(monkeypatch, is_e
     monkeypatch.setattr(
         plots, "inline_svg", lambda figure, *rest: limits.append(figure.axes[0].get_ylim()) or inline_svg(figure, *rest)
     )
-    [by_k], [time] = plots.metric_by_k(comparison), plots.time_against_quality(comparison)
+    [by_k] = plots.metric_by_k(comparison)
     at_10 = [means["ndcg@10"] for means in comparison.mean().values()]
-    for plot, (low, high) in zip((by_k, time), limits, strict=True):
-        assert low < min(at_10) <= max(at_10) < high
-        labels = labels_of(plot, names)
-        assert sorted(label.name for label in labels) == sorted(names)
-        if plot is by_k or not is_equal:
-            assert not any(a.overlaps(b) for a, b in itertools.combinations(labels, 2))
-    low, high = limits[1]
-    assert is_equal or np.ptp(at_10) > 0.7 * (high - low)
-    assert [key.name.partition(" 0.")[0] for key in time.keys] == ["random order", "best feature"]
-    assert all(key.name.endswith("below the plot") for key in time.keys)
+    ((low, high),) = limits
+    assert low < min(at_10) <= max(at_10) < high
+    labels = labels_of(by_k, names)
+    assert sorted(label.name for label in labels) == sorted(names)
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(labels, 2))
+    assert [key.name.partition(" 0.")[0] for key in by_k.keys] == ["random order"]
 
 
 def test_plots_have_the_colours_of_the_page_and_none_of_their_own(text):
@@ -270,8 +266,31 @@ def test_the_colour_of_a_difference_follows_the_corrected_p_and_not_the_interval
 
 def test_the_head_of_the_page_is_the_headline(comparison, text):
     lead = unescape(re.search(r'<p class="lead">(.*?)</p>', text).group(1))
-    assert lead == " ".join(comparison.headline())
+    assert lead == f"<b>{recommendation(comparison)}</b> {' '.join(comparison.headline())}"
     assert "best single feature" in lead
+
+
+@pytest.mark.parametrize(
+    ("shift", "sentence"),
+    [
+        ((0.3, 0.0, -0.1), "Use a: it is significantly better than each of the 2 other rankers."),
+        ((0.0, 0.3, 0.2), "Use b: it is significantly better than the baseline a."),
+        ((0.0, 0.001, -0.3), "Keep a: none of the 2 other rankers is significantly better; b has the best mean."),
+        ((0.001, 0.0, -0.3), "Use a, or by cost b: no significant difference was found."),
+        ((0.0, 0.001), "Keep a: the other ranker is not significantly better; b has the best mean."),
+    ],
+)
+def test_one_sentence_says_which_ranker_to_use(shift, sentence):
+    draws = np.random.default_rng(0)
+    noise = draws.normal(size=(3, 40, 2)) * 0.02
+    noise -= noise.mean(axis=1, keepdims=True)
+    shared = draws.uniform(0.3, 0.6, size=(40, 2))
+    comparison = made_up(names=list("abc")[: len(shift)], n_queries=40, baseline="a")
+    tables = {
+        name: replace(table, values=shared + shift[place] + noise[place])
+        for place, (name, table) in enumerate(comparison.tables.items())
+    }
+    assert recommendation(replace(comparison, tables=tables)) == sentence
 
 
 def test_a_single_ranker_is_compared_with_the_best_feature():
@@ -340,14 +359,13 @@ def test_one_query_has_no_interval_and_none_is_written():
     assert [card.value for card in cards(comparison)][-1] in ("0 of 1 query", "1 of 1 query")
 
 
-@pytest.mark.parametrize("history", [{"objective": [2.0, 1.0]}, [{"objective": 2.0}, {"objective": 1.0}]])
-def test_a_history_may_be_lists_by_name_or_steps(history):
-    assert plots._columns(history) == {"objective": [2.0, 1.0]}
+def steps(history):
+    return [dict(zip(history, values, strict=True)) for values in zip(*history.values(), strict=True)]
 
 
 def test_histories_leave_out_what_is_no_number():
     history = {"feature": ["bm25", "tf"], "edge": [0.1, float("nan")], "train": [0.3, 0.4]}
-    assert plots._columns(history) == {"train": [0.3, 0.4]}
+    assert plots._columns(steps(history)) == {"train": [0.3, 0.4]}
 
 
 def test_learning_curves_show_the_validation_measure_or_else_what_the_fit_improves():
@@ -356,7 +374,7 @@ def test_learning_curves_show_the_validation_measure_or_else_what_the_fit_improv
         ({"r": [0.1, 0.2], "bound": [1.0, 0.5]}, "bound"),
         ({"r": [0.1, 0.2]}, "r"),
     ):
-        fits = {"listmle": [FoldFit(1, {}, 0.5, 1.0, 1, history)]}
+        fits = {"listmle": [FoldFit(1, {}, 0.5, 1.0, 1, steps(history))]}
         assert plots._curves(made_up(n_queries=1, fits=fits), "listmle") == (quantity, [history[quantity]])
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from plackett.evaluation.evaluate import Evaluation
-from plackett.report.tables import hardest_queries, summary_table, tables
+from plackett.report.tables import summary_table, tables
 from tests.report.made_up import HOSTILE, made_up
 
 
@@ -89,16 +89,6 @@ def test_with_two_rankers_the_pairs_are_those_with_the_baseline_and_not_repeated
     names = [table.name for table in tables(made_up(names=("a", "b"), n_queries=5))]
     assert "baseline" in names
     assert "pairs" not in names
-
-
-def test_hardest_queries_leave_out_those_where_every_order_is_as_good():
-    comparison = made_up(labels=lambda n: np.r_[np.zeros(n // 2), np.arange(n - n // 2) % 2])
-    hardest = hardest_queries(comparison, 100)
-    assert 0 < len(hardest) < comparison.queries.n_queries
-    for query in hardest:
-        part = comparison.queries.subset([query.qid])
-        assert part.labels.min() < part.labels.max()
-    assert [query.mean for query in hardest] == sorted(query.mean for query in hardest)
 
 
 def test_slices_name_the_best_and_none_where_all_are_equal():

@@ -13,7 +13,7 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, RobustScale
 
 import plackett as pk
 from plackett.data import query_blocks
-from plackett.evaluation.store.fingerprints import data_fingerprint
+from plackett.evaluation.store.keys import data_fingerprint
 from plackett.storage import mapped
 from plackett.storage.mapped import Spill, by_reference, is_mapped, stack_rows, take_rows
 

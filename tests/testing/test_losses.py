@@ -126,7 +126,7 @@ def test_a_kink_that_is_hidden_is_named():
     from plackett.testing import losses
 
     with pytest.raises(AssertionError, match=r"it has a kink at document 0\. Set is_smooth = False"):
-        losses._check_slope(loss, losses._Case(scores, lists, "three documents"))
+        losses._check_slope(losses._Case(loss, scores, lists, "three documents"))
 
 
 def test_a_function_as_a_parameter_may_be_copied():
@@ -157,5 +157,5 @@ def test_a_copy_must_give_the_same_values():
             error = scores - queries.labels
             return 0.5 * self.scale * error @ error, self.scale * error
 
-    with pytest.raises(AssertionError, match="but that of a copy"):
+    with pytest.raises(AssertionError, match="in a copy, or the slopes differ"):
         check_loss(Forgetful())

@@ -119,6 +119,9 @@ def test_labels_come_from_the_judgements(index):
     assert letor_features(index, QUERIES, CANDIDATES).y is None
     data = letor_features(index, QUERIES, CANDIDATES, qrels=qrels)
     assert data.y.tolist() == [0, 0, 1, 0, 2, 0, 0, 0]
+    assert letor_features(index, QUERIES, CANDIDATES, qrels=qrels.to_dict()).y.tolist() == data.y.tolist()
+    scored = {qid: dict.fromkeys(names, 1.0) for qid, names in CANDIDATES.items()}
+    assert letor_features(index, QUERIES, scored, qrels=qrels.to_dict()).docid.tolist() == data.docid.tolist()
     data = letor_features(index, QUERIES, CANDIDATES, qrels=qrels, unjudged=np.nan)
     assert np.isnan(data.y).sum() == 6
     data = letor_features(index, QUERIES, qrels)  # the judged pairs themselves

@@ -10,10 +10,13 @@ import pytest
 
 from plackett.data.documents.collections import TextCollection
 from plackett.exceptions import DataFormatError
+from plackett.storage.container import open_container, write_container
 from plackett.text import Analyser, build_index, open_index
-from plackett.text.index import INDEX_FILE, open_folder, write_folder
+from plackett.text.index import KIND, VERSION
 from plackett.text.weighting import RANKERS
 from tests.storage.containers import parts_of, signed
+
+NAME = "notes.index"
 
 TITLES = ["On wings", "Boats", "", "Über die Flügel"]
 BODIES = ["Wings lift.\nA wing has a camber.", "Boats float on water, wings do not.", "", "Flügel tragen; wings again"]
@@ -69,8 +72,8 @@ def test_a_collection_brings_ids_fields_and_links():
 @pytest.mark.parametrize("options", [{}, {"positions": True}, {"store": False}, {"urls": ["u/1", "", "u", "ü"]}])
 def test_an_opened_index_is_the_one_that_was_saved(tmp_path, options):
     index = small(links=[[0, 1], [1, 3]], analyser=Analyser(stop_words=["on"], min_length=2), **options)
-    index.save(tmp_path / "new" / "index")
-    opened = open_index(tmp_path / "new" / "index", verify=not options)
+    index.save(tmp_path / NAME)
+    opened = open_index(tmp_path / NAME, verify=not options)
     assert opened.analyser == index.analyser
     assert opened.terms == index.terms
     assert opened.docid.tolist() == index.docid.tolist()
@@ -89,16 +92,16 @@ def test_an_opened_index_is_the_one_that_was_saved(tmp_path, options):
 
 
 def test_arrays_are_mapped_not_read(tmp_path):
-    small().save(tmp_path)
-    docs = open_index(tmp_path)._arrays["whole.docs"]
+    small().save(tmp_path / NAME)
+    docs = open_index(tmp_path / NAME)._arrays["whole.docs"]
     assert isinstance(docs.base, np.memmap)
     assert not docs.flags.writeable
 
 
 def test_the_counts_of_an_opened_index_are_those_of_the_saved(tmp_path):
     index = small()
-    index.save(tmp_path)
-    counts = open_index(tmp_path).counts()
+    index.save(tmp_path / NAME)
+    counts = open_index(tmp_path / NAME).counts()
     counts.sum_duplicates()
     assert counts.toarray().tolist() == index.counts().toarray().tolist()
     assert counts[[0], :].sum() == index.counts()[[0], :].sum()
@@ -106,24 +109,24 @@ def test_the_counts_of_an_opened_index_are_those_of_the_saved(tmp_path):
 
 @pytest.mark.parametrize("texts", [[""], ["", ""], ["one"]])
 def test_the_smallest_indexes_come_back(tmp_path, texts):
-    build_index(texts, positions=True).save(tmp_path)
-    opened = open_index(tmp_path)
+    build_index(texts, positions=True).save(tmp_path / NAME)
+    opened = open_index(tmp_path / NAME)
     assert opened.n_docs == len(texts)
     assert [opened.text(str(place), "body") for place in range(len(texts))] == texts
     assert len(opened.search("one")) == texts.count("one")
 
 
 def test_a_new_index_takes_the_place_of_the_old(tmp_path):
-    small().save(tmp_path)
-    old = open_index(tmp_path)
-    build_index(["something else"]).save(tmp_path)
-    assert open_index(tmp_path).n_docs == 1
+    small().save(tmp_path / NAME)
+    old = open_index(tmp_path / NAME)
+    build_index(["something else"]).save(tmp_path / NAME)
+    assert open_index(tmp_path / NAME).n_docs == 1
     assert old.search("boats")[0].docid == "b"  # what is open stays what it was
-    assert os.listdir(tmp_path) == [INDEX_FILE]
+    assert os.listdir(tmp_path) == [NAME]
 
 
 def test_a_failed_save_leaves_the_old_index(tmp_path, monkeypatch):
-    small().save(tmp_path)
+    small().save(tmp_path / NAME)
     before = sorted(os.listdir(tmp_path))
 
     def fail(*args, **options):
@@ -131,10 +134,10 @@ def test_a_failed_save_leaves_the_old_index(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(OSError, match="disk full"):
-        build_index(["other"]).save(tmp_path)
+        build_index(["other"]).save(tmp_path / NAME)
     monkeypatch.undo()
     assert sorted(os.listdir(tmp_path)) == before
-    assert open_index(tmp_path).n_docs == 4
+    assert open_index(tmp_path / NAME).n_docs == 4
 
 
 def _save_and_die(folder):
@@ -145,32 +148,27 @@ def _save_and_die(folder):
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
 def test_a_killed_process_leaves_the_old_index_and_its_litter_is_swept(tmp_path):
-    small().save(tmp_path)
+    small().save(tmp_path / NAME)
     in_use = set(os.listdir(tmp_path))
-    child = multiprocessing.get_context("spawn").Process(target=_save_and_die, args=(tmp_path,))
+    child = multiprocessing.get_context("spawn").Process(target=_save_and_die, args=(tmp_path / NAME,))
     child.start()
     child.join()
     assert child.exitcode == -signal.SIGKILL
     litter = set(os.listdir(tmp_path)) - in_use
     assert litter
-    assert open_index(tmp_path).n_docs == 4
-    build_index(["other"]).save(tmp_path)
-    assert os.listdir(tmp_path) == [INDEX_FILE]
-    assert open_index(tmp_path).n_docs == 1
+    assert open_index(tmp_path / NAME).n_docs == 4
+    build_index(["other"]).save(tmp_path / NAME)
+    assert os.listdir(tmp_path) == [NAME]
+    assert open_index(tmp_path / NAME).n_docs == 1
 
 
-def test_other_folders_are_left_alone(tmp_path):
+def test_other_files_are_left_alone(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(FileExistsError, match=r"is not an index: it holds thesis\.txt"):
-        small().save(tmp_path)
-    assert os.listdir(tmp_path) == ["thesis.txt"]
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site" / INDEX_FILE).write_text("mine")
-    with pytest.raises(FileExistsError, match=r"is not an index: it holds index\.plackett"):
-        small().save(tmp_path / "site")
-    assert (tmp_path / "site" / INDEX_FILE).read_text(encoding="utf-8") == "mine"
-    with pytest.raises(NotADirectoryError, match="an index needs its own folder"):
+    with pytest.raises(FileExistsError, match=r"thesis\.txt is not an index"):
         small().save(tmp_path / "thesis.txt")
+    assert (tmp_path / "thesis.txt").read_text() == "mine"
+    with pytest.raises(IsADirectoryError, match="an index is a file"):
+        small().save(tmp_path)
     with pytest.raises(DataFormatError, match="it is not an index"):
         open_index(tmp_path)
     with pytest.raises(FileNotFoundError, match="does not exist"):
@@ -178,40 +176,44 @@ def test_other_folders_are_left_alone(tmp_path):
 
 
 def test_every_damaged_byte_of_an_array_is_noticed(tmp_path):
-    small().save(tmp_path)
-    path = tmp_path / INDEX_FILE
+    small().save(tmp_path / NAME)
+    path = tmp_path / NAME
     content = path.read_bytes()
     for entry in parts_of(content)[0]["arrays"].values():
         damaged = bytearray(content)
         damaged[entry["offset"]] ^= 1
         path.write_bytes(damaged)
-        with pytest.raises(DataFormatError, match=r"index\.plackett: the file is damaged: .* Build the index again"):
-            open_index(tmp_path)
+        with pytest.raises(DataFormatError, match=r"notes\.index: the file is damaged: .* Build the index again"):
+            open_index(tmp_path / NAME)
 
 
 def test_a_file_that_is_cut_is_noticed(tmp_path):
-    small().save(tmp_path)
-    path = tmp_path / INDEX_FILE
+    small().save(tmp_path / NAME)
+    path = tmp_path / NAME
     path.write_bytes(path.read_bytes()[:-1])
     for verify in (True, False):
         with pytest.raises(DataFormatError, match="the file is damaged: its end is missing"):
-            open_index(tmp_path, verify=verify)
+            open_index(tmp_path / NAME, verify=verify)
 
 
 def test_an_index_of_another_version_is_refused(tmp_path):
-    small().save(tmp_path)
-    path = tmp_path / INDEX_FILE
+    small().save(tmp_path / NAME)
+    path = tmp_path / NAME
     directory, body = parts_of(path.read_bytes())
     path.write_bytes(signed(directory | {"version": 2}, body))
     with pytest.raises(DataFormatError, match=r"it has version 2 of the format .* Build the index again"):
-        open_index(tmp_path)
+        open_index(tmp_path / NAME)
 
 
-def rewrite(folder, change):
+def rewrite(path, change):
     """The index with other header or arrays but right checksums: what a wrong program, not a broken disk, leaves."""
-    header, arrays = open_folder(folder)
+    with open_container(path, KIND, VERSION) as container:
+        header, arrays = container.header, {name: container.array(name) for name in container.arrays}
     change(header, arrays)
-    write_folder(folder, header, arrays)
+    with write_container(path, KIND, VERSION) as writer:
+        for name, array in arrays.items():
+            writer.add(name, array)
+        writer.finish(header)
 
 
 def wrong_document(header, arrays):
@@ -309,10 +311,10 @@ def missing_array(header, arrays):
 )
 def test_arrays_that_do_not_fit_together_are_refused(tmp_path, change):
     pytest.importorskip("Stemmer")
-    small(positions=True).save(tmp_path)
-    rewrite(tmp_path, change)
+    small(positions=True).save(tmp_path / NAME)
+    rewrite(tmp_path / NAME, change)
     with pytest.raises(DataFormatError, match="the index is inconsistent"):
-        open_index(tmp_path)
+        open_index(tmp_path / NAME)
 
 
 @pytest.mark.parametrize(
@@ -327,26 +329,26 @@ def test_arrays_that_do_not_fit_together_are_refused(tmp_path, change):
     ],
 )
 def test_directories_that_describe_no_index_are_refused(tmp_path, change):
-    small().save(tmp_path)
-    path = tmp_path / INDEX_FILE
+    small().save(tmp_path / NAME)
+    path = tmp_path / NAME
     directory, body = parts_of(path.read_bytes())
     change(directory)
     path.write_bytes(signed(directory, body))
     with pytest.raises(DataFormatError, match="the file is damaged"):
-        open_index(tmp_path)
+        open_index(tmp_path / NAME)
 
 
 def test_what_cannot_be_indexed_is_refused():
     for documents, options, message in [
         ([], {}, "no document to index"),
         ({}, {}, "no field to index"),
-        ("text", {}, "body is a single string"),
+        ("text", {}, "body is the string 'text'"),
         (["a", None], {}, "body of document 1 is None"),
-        ({"a": ["x"], "b": ["x", "y"]}, {}, "b has 2 texts but a has 1"),
+        ({"a": ["x"], "b": ["x", "y"]}, {}, "b has 2 entries but there are 1"),
         ({"whole": ["x"]}, {}, "a field is named 'whole'"),
         ({"a.b": ["x"]}, {}, "a field is named 'a.b'"),
         (["a", "b"], {"docid": [1, "1"]}, "the id '1' belongs to two documents"),
-        (["a", "b"], {"docid": [1]}, "docid has 1 ids but there are 2"),
+        (["a", "b"], {"docid": [1]}, "docid has 1 entries but there are 2"),
         (["a", "b"], {"urls": ["u"]}, "urls has 1 entries but there are 2"),
         (["a", "b"], {"links": [[0, 2]]}, "links names the document 2, but there are 2"),
         (["a", "b"], {"links": [[0, 1, -1]]}, "negative or not finite"),

@@ -20,9 +20,7 @@ from plackett.cli.shared import completion, output
 from plackett.cli.verbs import VERBS
 
 STOPPED = 130  # the exit status that shells expect after Ctrl-C
-OPTIONS = [
-    ("--version, --install-completion", "Show the version; install completion."),
-]
+OPTIONS = [("--version, --install-completion", "Show the version; install completion.")]
 
 
 class Verbs(click.Group):

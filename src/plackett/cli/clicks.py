@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from click import BadParameter, IntRange
+from click import BadParameter
 
 from plackett.cli.shared import completion
 from plackett.cli.shared.options import (
     JSON,
     METHOD,
-    Number,
     Numbers,
     Options,
     Show,
     argument,
-    as_list,
-    flag,
+    command,
     group_of_commands,
-    one,
     option,
+    written,
 )
 
 if TYPE_CHECKING:
@@ -40,29 +37,22 @@ LOG = "The log"
 class Columns(Options):
     """The columns of a log, and the sessions of it that count."""
 
-    session: str | None = one("--session", metavar="COLUMN", help="Column of the session.", panel=LOG)
-    query: str | None = one("--query", metavar="COLUMN", help="Column of the query.", panel=LOG)
-    docid: str | None = one("--docid", metavar="COLUMN", help="Column of the document.", panel=LOG)
-    rank: str | None = one("--rank", metavar="COLUMN", help="Column of the position.", panel=LOG)
-    click: str | None = one("--click", metavar="COLUMN", help="Column of the clicks.", panel=LOG)
-    ranker: str | None = one("--ranker", metavar="COLUMN", help="Column (UBI: path) of the ranker.", panel=LOG)
-    client: str | None = one("--client", metavar="COLUMN", help="Column of the client.", panel=LOG)
-    action: tuple[str, ...] = one(
-        "--action", default=(), multiple=True, metavar="NAME", panel=LOG,
-        help="UBI: an action that is a click. Repeatable.",
-    )  # fmt: skip
-    k: int | None = one("-k", type=IntRange(min=1), help="Documents shown per list.", panel=LOG)
-    max_sessions: int | None = one(
-        "--max-sessions", type=IntRange(min=1), help="Clients with more sessions are bots.", panel=LOG
-    )
+    session: str | None = option("Column of the session.", metavar="COLUMN", panel=LOG)
+    query: str | None = option("Column of the query.", metavar="COLUMN", panel=LOG)
+    docid: str | None = option("Column of the document.", metavar="COLUMN", panel=LOG)
+    rank: str | None = option("Column of the position.", metavar="COLUMN", panel=LOG)
+    click: str | None = option("Column of the clicks.", metavar="COLUMN", panel=LOG)
+    ranker: str | None = option("Column (UBI: path) of the ranker.", metavar="COLUMN", panel=LOG)
+    client: str | None = option("Column of the client.", metavar="COLUMN", panel=LOG)
+    action: tuple[str, ...] = option("UBI: an action that is a click. Repeatable.", metavar="NAME", panel=LOG)
+    k: int | None = option("Documents shown per list.", "-k", min=1, panel=LOG)
+    max_sessions: int | None = option("Clients with more sessions are bots.", min=1, panel=LOG)
 
     def read(self, paths: tuple[str, ...], path: str | None = None) -> ClickLog:
         """Return the log in one or two files; write the cleaned log to ``path``, too."""
-        from plackett.cli.shared import inputs
         from plackett.clicks.reading.read import read_clicks
         from plackett.clicks.reading.ubi import UbiNames
 
-        inputs.check_exists(*paths)
         names = ("session", "query", "docid", "rank", "click", "ranker", "client", "k")
         log = read_clicks(
             *paths,
@@ -81,51 +71,21 @@ def _one_or_two(ctx: Any, param: Any, values: tuple[str, ...]) -> tuple[str, ...
     return values
 
 
-def _known(module: str, constant: str, name: str) -> Callable:
-    """Return a check of names with commas between them against those in a module."""
-
-    def check(ctx: Any, param: Any, text: str | None) -> str | None:
-        if text is not None and not ctx.resilient_parsing:
-            from importlib import import_module
-
-            from plackett.validation import check_choice
-
-            for one_name in map(str.strip, text.split(",")):
-                check_choice(one_name, name, tuple(getattr(import_module(module), constant)))
-        return text
-
-    return check
-
-
 WORDS = argument(
-    "log", metavar="LOG [EVENTS]", nargs=-1, required=True, callback=_one_or_two, complete=completion.files,
-    help="A table, UBI or a saved log.",
-)  # fmt: skip
-MODELS = option(
-    "-m", "--model", "models", metavar="NAMES", help="A click model, or several.",
-    callback=_known("plackett.clicks.models.registry", "CLICK_MODELS", "model"),
-    complete=completion.names_in("plackett.clicks.models.registry", "CLICK_MODELS"),
-)  # fmt: skip
+    "A table, UBI or a saved log.",
+    metavar="LOG [EVENTS]",
+    required=True,
+    reads="file",
+    callback=_one_or_two,
+    complete=completion.files,
+)
+CLICK_MODELS = "plackett.clicks.models.registry:CLICK_MODELS"
+MODELS = option("A click model, or several.", "-m", "--model", metavar="NAMES", choice=CLICK_MODELS)
 PROPENSITY_METHOD = option(
-    "--method", metavar="NAME", help="Propensity method (harvesting).", panel=METHOD,
-    callback=_known("plackett.clicks.propensities.estimate", "METHODS", "method"),
-    complete=completion.names_in("plackett.clicks.propensities.estimate", "METHODS"),
-)  # fmt: skip
-LEVEL = option("--level", metavar="X", type=float, default=0.95, help="Confidence level of intervals.", panel=METHOD)
-CLICK_SEED = option("--seed", type=IntRange(min=0), default=0, help="Random seed.", panel=METHOD)
-
-
-def written(text: str, **about: Any) -> Callable:
-    """Return ``-o``, checked before the work."""
-
-    def check(ctx: Any, param: Any, path: str | None) -> str | None:
-        from plackett.cli.shared import output as out
-
-        if path is not None and not ctx.resilient_parsing:
-            out.check_target(path, text)
-        return path
-
-    return option("-o", "--output", "target", metavar="FILE", callback=check, **about)
+    "Propensity method (harvesting).", panel=METHOD, choice="plackett.clicks.propensities.estimate:METHODS"
+)
+LEVEL = option("Confidence level of intervals.", metavar="X", default=0.95, panel=METHOD)
+CLICK_SEED = option("Random seed.", min=0, default=0, panel=METHOD)
 
 
 class Prior(Numbers):
@@ -141,12 +101,13 @@ def clicks() -> None:
     """Learn from a click log."""
 
 
-@clicks.command()
-@WORDS
-@Columns.takes
-@written("log", help="Also write the cleaned log.")
-@JSON
-def info(log: tuple[str, ...], columns: Columns, target: str | None, as_json: bool) -> None:
+@command(clicks)
+def info(
+    log: tuple[str, ...] = WORDS,
+    columns: Columns = Columns(),
+    target: str | None = written("log", "Also write the cleaned log."),
+    as_json: bool = JSON,
+) -> None:
     """Sizes, damage, click rate by rank, and what can be learned."""
     from plackett.cli.shared import output as out
 
@@ -160,12 +121,13 @@ def info(log: tuple[str, ...], columns: Columns, target: str | None, as_json: bo
         out.write(f"\n{found.cleaning}")
 
 
-@clicks.command()
-@WORDS
-@Columns.takes
-@written("log", required=True, help="The file, NAME.plackett.")
-@JSON
-def convert(log: tuple[str, ...], columns: Columns, target: str, as_json: bool) -> None:
+@command(clicks)
+def convert(
+    log: tuple[str, ...] = WORDS,
+    columns: Columns = Columns(),
+    target: str = written("log", "The file, NAME.plackett.", required=True),
+    as_json: bool = JSON,
+) -> None:
     """Write the cleaned log to a file that the other commands load quickly."""
     from plackett.cli.shared import output as out
 
@@ -175,34 +137,20 @@ def convert(log: tuple[str, ...], columns: Columns, target: str, as_json: bool) 
     out.next_step(f"Grade its documents: plackett clicks judge {shlex.quote(target)}")
 
 
-@clicks.command()
-@WORDS
-@option(
-    "-m", "--model", metavar="NAME", default="ubm", help="A click model.",
-    callback=_known("plackett.clicks.models.registry", "CLICK_MODELS", "model"),
-    complete=completion.names_in("plackett.clicks.models.registry", "CLICK_MODELS"),
-)  # fmt: skip
-@option(
-    "--by", metavar="NAME", help="attractiveness or satisfaction.",
-    callback=_known("plackett.clicks.judgements", "BY", "by"),
-)  # fmt: skip
-@option("--grades", type=IntRange(min=2), help="Number of grades (5).")
-@option("--cuts", type=Numbers(), metavar="A,B,…", help="Cut points, as in 0.1,0.3,0.5.")
-@option("--min-impressions", type=IntRange(min=0), help="Minimum impressions (10).")
-@option("--min-evidence", type=Number(min=0), help="Minimum evidence, in examinations (1).")
-@flag("--lower", help="Grade the interval's lower end.")
-@option("--prior", type=Prior(), metavar="A,B", help="fitted (default), or a,b.")
-@LEVEL
-@written("judgements", help="Qrels, or a table NAME.csv.")
-@Columns.takes
+@command(clicks)
+@option("attractiveness or satisfaction.", "--by", choice="plackett.clicks.judgements:BY")
+@option("Minimum impressions (10).", "--min-impressions", min=0)
+@option("Minimum evidence, in examinations (1).", "--min-evidence", min=0.0)
+@option("Grade the interval's lower end.", "--lower", is_flag=True)
+@option("Confidence level of intervals.", "--level", metavar="X", default=0.95, panel=METHOD)
 def judge(
-    log: tuple[str, ...],
-    model: str,
-    grades: int | None,
-    cuts: list[float] | None,
-    prior: list[float] | None,
-    target: str | None,
-    columns: Columns,
+    log: tuple[str, ...] = WORDS,
+    model: str = option("A click model.", "-m", default="ubm", choice=CLICK_MODELS),
+    grades: int | None = option("Number of grades (5).", min=2),
+    cuts: list[float] | None = option("Cut points, as in 0.1,0.3,0.5.", type=Numbers(), metavar="A,B,…"),
+    prior: list[float] | None = option("fitted (default), or a,b.", type=Prior(), metavar="A,B"),
+    target: str | None = written("judgements", "Qrels, or a table NAME.csv."),
+    columns: Columns = Columns(),
     **chosen: Any,
 ) -> None:
     """Grades of documents by a click model, as qrels or CSV."""
@@ -234,24 +182,16 @@ def judge(
         out.next_step(f"Evaluate a run by them: plackett evaluate {shlex.quote(target)} RUN")
 
 
-@clicks.command()
-@WORDS
-@MODELS
-@option("--cv", type=IntRange(min=2), default=5, help="Folds.")
-@flag("--by-query", help="Hold out queries, not sessions.")
-@LEVEL
-@CLICK_SEED
-@Columns.takes
-@JSON
+@command(clicks)
 def compare(
-    log: tuple[str, ...],
-    models: str | None,
-    cv: int,
-    by_query: bool,
-    level: float,
-    seed: int,
-    columns: Columns,
-    as_json: bool,
+    log: tuple[str, ...] = WORDS,
+    models: str | None = MODELS,
+    cv: int = option("Folds.", min=2, default=5),
+    by_query: bool = option("Hold out queries, not sessions."),
+    level: float = LEVEL,
+    seed: int = CLICK_SEED,
+    columns: Columns = Columns(),
+    as_json: bool = JSON,
 ) -> None:
     """Click models on held-out sessions."""
     from plackett.cli.shared import output as out
@@ -262,22 +202,15 @@ def compare(
         out.note(f"{found.share_unseen:.1%} of the held-out documents are pairs unseen in training.")
 
 
-@clicks.command()
-@WORDS
-@PROPENSITY_METHOD
-@LEVEL
-@CLICK_SEED
-@written("propensities", help="A file for train --propensities.")
-@Columns.takes
-@JSON
+@command(clicks)
 def propensities(
-    log: tuple[str, ...],
-    method: str | None,
-    level: float,
-    seed: int,
-    target: str | None,
-    columns: Columns,
-    as_json: bool,
+    log: tuple[str, ...] = WORDS,
+    method: str | None = PROPENSITY_METHOD,
+    level: float = LEVEL,
+    seed: int = CLICK_SEED,
+    target: str | None = written("propensities", "A file for train --propensities."),
+    columns: Columns = Columns(),
+    as_json: bool = JSON,
 ) -> None:
     """How often each rank is examined, relative to rank 1."""
     from plackett.cli.shared import output as out
@@ -290,24 +223,16 @@ def propensities(
         out.next_step(f"Use them: plackett train DATA --clicks LOG --propensities {shlex.quote(target)} -o MODEL")
 
 
-@clicks.command()
-@WORDS
-@MODELS
-@PROPENSITY_METHOD
-@LEVEL
-@CLICK_SEED
-@written("page", default="clicks.html", help="The page.")
-@flag("--force", "is_forced", help="Replace the report of another log.")
-@Columns.takes
+@command(clicks)
 def report(
-    log: tuple[str, ...],
-    models: str | None,
-    method: str | None,
-    level: float,
-    seed: int,
-    target: str,
-    is_forced: bool,
-    columns: Columns,
+    log: tuple[str, ...] = WORDS,
+    models: str | None = MODELS,
+    method: str | None = PROPENSITY_METHOD,
+    level: float = LEVEL,
+    seed: int = CLICK_SEED,
+    target: str = written("page", "The page.", default="clicks.html"),
+    is_forced: bool = option("Replace the report of another log.", "--force"),
+    columns: Columns = Columns(),
 ) -> None:
     """Everything, as one HTML page."""
     from plackett.cli.shared import output as out
@@ -333,23 +258,25 @@ def report(
     out.next_step(f"Open {path} in a browser.")
 
 
-@clicks.command()
-@argument("log", metavar="LOG", help="A table, UBI or a saved log.", complete=completion.files)
-@argument(
-    "rankings", metavar="RANKING", nargs=-1, required=True, callback=as_list, complete=completion.files,
-    help='Runs, models, or "logged", the order of the log; first their features.',
-)  # fmt: skip
-@option("-m", "--metrics", "metric", metavar="NAME", default="dcg@10", help="A measure, or clicks.")
-@option("--propensities", metavar="FILE", help="A file, numbers, harvesting, em, trust, …")
-@option("--estimator", metavar="NAME", help="ips, snips, clipped, dr; shuffled lists: rips, …")
-@option("--candidates", metavar="NAME", help="Candidates: session (lists), query.")
-@option("--clip", metavar="X", type=Number(min=0.0), help="Smallest propensity.")
-@option("--level", metavar="X", type=float, help="Confidence level (0.95).")
-@option("--unit", metavar="NAME", help="Unit: session, query.")
-@Columns.takes
-@Show.takes
+@command(clicks)
+@option("ips, snips, clipped, dr; shuffled lists: rips, …", "--estimator", metavar="NAME")
+@option("Candidates: session (lists), query.", "--candidates", metavar="NAME")
+@option("Smallest propensity.", "--clip", metavar="X", min=0.0)
+@option("Confidence level (0.95).", "--level", metavar="X", type=float)
+@option("Unit: session, query.", "--unit", metavar="NAME")
 def evaluate(
-    log: str, rankings: list[str], metric: str, propensities: str | None, columns: Columns, show: Show, **settings: Any
+    log: str = argument("A table, UBI or a saved log.", metavar="LOG", reads="file", complete=completion.files),
+    rankings: list[str] = argument(
+        'Runs, models, or "logged", the order of the log; first their features.',
+        metavar="RANKING",
+        required=True,
+        complete=completion.files,
+    ),
+    metric: str = option("A measure, or clicks.", "-m", "--metrics", metavar="NAME", default="dcg@10"),
+    propensities: str | None = option("A file, numbers, harvesting, em, trust, …", metavar="FILE"),
+    columns: Columns = Columns(),
+    show: Show = Show(),
+    **settings: Any,
 ) -> None:
     """The value of rankings, estimated from clicks on others."""
     from plackett.cli.evaluating.clicks import evaluate_clicks

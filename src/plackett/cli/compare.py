@@ -11,6 +11,7 @@ import click
 from plackett.cli.shared import completion
 from plackett.cli.shared.options import (
     CONVENTION,
+    FOLDER,
     METHOD,
     NORMALIZERS,
     OUTPUT,
@@ -22,9 +23,7 @@ from plackett.cli.shared.options import (
     Source,
     command,
     data_argument,
-    flag,
     measures_option,
-    one,
     option,
     several,
 )
@@ -39,19 +38,13 @@ LETOR = "letor"
 class Report(Options):
     """The HTML page of a comparison."""
 
-    path: str | None = one("--report", metavar="FILE.html", help="Also write an HTML report.")
-    title: str | None = one("--title", metavar="TEXT", help="Heading of the report.", panel="Report")
-    groups: str | None = one(
-        "--groups", metavar="FILE.csv", help="Groups of queries for the report: qid,group.", panel="Report"
+    path: str | None = option("Also write an HTML report.", "--report", metavar="FILE.html", written="report")
+    title: str | None = option("Heading of the report.", metavar="TEXT", panel="Report")
+    groups: str | None = option("Groups of queries for the report: qid,group.", metavar="FILE.csv", panel="Report")
+    queries: tuple[str, ...] = option(
+        "Queries whose lists the report must show.", callback=several, metavar="IDS", panel="Report"
     )
-    queries: tuple[str, ...] = one(
-        "--queries", default=(), multiple=True, callback=several, metavar="IDS", panel="Report",
-        help="Queries whose lists the report must show.",
-    )  # fmt: skip
-    learning_curve: bool = one(
-        "--learning-curve", default=False, is_flag=True, panel="Report",
-        help="Also fit to subsets of the training queries.",
-    )  # fmt: skip
+    learning_curve: bool = option("Also fit to subsets of the training queries.", panel="Report")
 
     def check(self) -> None:
         """Raise if the page cannot be written, or if an option needs it."""
@@ -64,69 +57,53 @@ class Report(Options):
 
 
 @command()
-@data_argument("A known set, a folder of folds, LETOR files, tables.")
-@option(
-    "-r", "--rankers", metavar="NAMES", multiple=True, required=True, complete=completion.rankers,
-    help="As 'listmle,trees(num_leaves=15)'; your own: module:name.",
-)  # fmt: skip
-@option("-f", "--folds", "--cv", "n_splits", metavar="N|letor", help="Folds, or the published ones.")
-@measures_option("Measures, comma-separated.", "ndcg@10,map")
 @CONVENTION
-@option(
-    "--normalize", metavar="HOW", help="Scale columns as in train.", panel=METHOD,
-    complete=completion.of_names(NORMALIZERS),
-)  # fmt: skip
-@option(
-    "--select-by", metavar="MEASURE", help="Measure for selection.", show_default="the first", panel=METHOD,
-    complete=completion.measures,
-)  # fmt: skip
-@option("--baseline", metavar="NAME", help="Ranker to test against, or best.", show_default="the first")
-@option("--folder", metavar="DIR", help="Store fits, so that a run can resume.")
-@Report.takes
-@option("-o", "--output", "model", metavar="MODEL", help="Refit the best ranker, and save it.")
-@option("-j", "--jobs", "n_jobs", type=int, help="Fits in parallel.", panel=METHOD)
-@SEED
-@Source.takes
-@Preparation.takes
-@flag("--per-query", help="With --json or --csv: every query.", panel=OUTPUT)
-@Show.takes
-@QUIET
+@option("Measure for selection.", "--select-by", metavar="MEASURE", show_default="the first", panel=METHOD,
+        complete=completion.measures)  # fmt: skip
+@option("Ranker to test against, or best.", "--baseline", metavar="NAME", show_default="the first")
+@FOLDER
+@option("Fits in parallel.", "-j", "--jobs", "n_jobs", type=int, panel=METHOD)
 def compare(
-    data: list[str],
-    rankers: tuple[str, ...],
-    n_splits: str | None,
-    metrics: Any,
-    normalize: str | None,
-    report: Report,
-    model: str | None,
-    seed: int,
-    source: Source,
-    preparation: Preparation,
-    per_query: bool,
-    show: Show,
-    quiet: bool,
+    data: list[str] = data_argument("A known set, a folder of folds, LETOR files, tables."),
+    rankers: tuple[str, ...] = option(
+        "As 'listmle,trees(num_leaves=15)'; your own: module:name.",
+        "-r",
+        metavar="NAMES",
+        required=True,
+        complete=completion.rankers,
+    ),
+    n_splits: str | None = option("Folds, or the published ones.", "-f", "--folds", "--cv", metavar="N|letor"),
+    metrics: Any = measures_option("Measures, comma-separated.", "ndcg@10,map"),
+    normalize: str | None = option("Scale columns as in train.", panel=METHOD, choice=NORMALIZERS),
+    report: Report = Report(),
+    model: str | None = option(
+        "Refit the best ranker, and save it.", "-o", "--output", metavar="MODEL", written="model"
+    ),
+    seed: int = SEED,
+    source: Source = Source(),
+    preparation: Preparation = Preparation(),
+    per_query: bool = option("Also every query.", panel=OUTPUT),
+    show: Show = Show(),
+    quiet: bool = QUIET,
     **how: Any,
 ) -> None:
     """Compare rankers: hyperparameters chosen on validation queries, measures on test queries, p-values."""
-    from plackett.cli.shared import comparisons, inputs, models, output
+    from plackett.cli.shared import comparisons, measures, models, output
     from plackett.validation import check_seed
 
-    comparisons.check_per_query(show.form, per_query)
     if n_splits is not None and n_splits != LETOR and not (n_splits.isdecimal() and int(n_splits) >= 2):
         raise click.BadParameter(f"--folds {n_splits}: give a number of at least 2, or letor.")
     if how["n_jobs"] == 0:
         raise click.BadParameter("--jobs 0: give a number of at least 1, or -1 for all cores.")
     check_seed(seed, "seed")  # before the data are read
-    _check_no_ranker(data)
-    inputs.check_data(data)
-    wanted = _parse(metrics, how["convention"], how["select_by"])
-    contestants = _contestants(rankers, normalize, preparation)
+    if how["select_by"] is not None and len(measures.parse_measures(how["select_by"], "--select-by")) > 1:
+        raise click.BadParameter("--select-by takes one measure.")
+    with output.doing(f"loading {', '.join(rankers)}"):
+        contestants = _contestants(rankers, normalize, preparation)
+    if model is not None and (unsaved := [each.name for each in contestants if not hasattr(each.estimator, "save")]):
+        raise click.BadParameter(f"--output: plackett cannot save models of {', '.join(unsaved)}; leave them out.")
     report.check()  # fail before the fits
     group_of = comparisons.read_groups(report.groups)
-    if model is not None:
-        models.check_target(model)
-    if how["folder"] is not None:
-        output.check_folder(how["folder"], "fits")
     loaded, cv = _load(data, n_splits, source)
     comparisons.check_groups(report.groups, group_of, loaded, cv)
 
@@ -138,7 +115,7 @@ def compare(
             contestants,
             loaded,
             cv=cv,
-            metrics=wanted,
+            metrics=metrics,
             random_state=seed,
             progress=False if quiet else None if is_watched() else output.note,
             refit=model is not None,
@@ -167,18 +144,8 @@ def compare(
 # --- Options ----------------------------------------------------------------------------------------------------------
 
 
-def _parse(metrics: Any, convention: str, select_by: str | None) -> list[str]:
-    from plackett.cli.shared.measures import check_convention, parse_measures
-
-    check_convention(convention)
-    if select_by is not None and len(parse_measures(select_by, "--select-by")) > 1:
-        raise click.BadParameter("--select-by takes one measure.")
-    return parse_measures(metrics)
-
-
 def _contestants(rankers: tuple[str, ...], normalize: str | None, preparation: Preparation) -> list[Contestant]:
     from plackett.cli.shared import parameters
-    from plackett.data.preprocessing.scaling import get_normalizer
     from plackett.evaluation.compare.contestants import as_contestants
     from plackett.metrics.measure import split_measures
 
@@ -188,8 +155,6 @@ def _contestants(rankers: tuple[str, ...], normalize: str | None, preparation: P
     with parameters.usage_errors():
         contestants = as_contestants([parameters.contestant(name, "--rankers") for name in names])
         contestants = list(map(preparation.of, contestants))
-        if normalize is not None:
-            get_normalizer(normalize)
     for contestant in contestants if normalize is not None else ():
         can_scale = "normalize" in contestant.estimator.get_params(deep=False)
         if can_scale and not any("normalize" in setting for setting in contestant.candidates()):
@@ -197,21 +162,12 @@ def _contestants(rankers: tuple[str, ...], normalize: str | None, preparation: P
     return contestants
 
 
-def _check_no_ranker(data: list[str]) -> None:
-    """Raise for a ranker among the data: ``-r listmle ranksvm`` instead of ``-r listmle,ranksvm``."""
-    from plackett.rankers.registry import is_known
-
-    for name in data[1:]:
-        if not os.path.exists(name) and is_known(name):
-            raise click.BadParameter(f"{name} is a ranker, not DATA. Separate rankers by commas: -r listmle,{name}.")
-
-
 def _load(data: list[str], folds: str | None, source: Source) -> tuple[Any, Any]:
     """Return the data and the folds: the published ones unless a number is given."""
-    from plackett.cli.shared import inputs
+    from plackett.cli.shared import files, inputs
     from plackett.storage.file_names import has_parquet
 
-    is_name = len(data) == 1 and inputs.is_known_name(data[0])
+    is_name = len(data) == 1 and files.is_known_name(data[0])
     is_folder = len(data) == 1 and os.path.isdir(data[0]) and not has_parquet(data[0])
     if is_name or is_folder:
         if source.zero_based:

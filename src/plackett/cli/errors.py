@@ -30,6 +30,7 @@ AS_OPTIONS = {  # advice for callers of Python -> for users of the command
     "For labels with another name, pass label=...; without labels, label=None.": (
         "Name the column of labels: --label COLUMN."
     ),
+    "such as: evaluate(judgements, run).": "such as: plackett evaluate JUDGEMENTS RUN.",
 }
 NO_SPACE = "free some space, or write to another disk."
 NO_ACCESS = "check the permissions, or choose another place."

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from plackett.cli.shared import completion
-from plackett.cli.shared.options import (
-    CONVENTION,
-    METHOD,
-    Show,
-    Source,
-    argument,
-    as_list,
-    command,
-    flag,
-    measures_option,
-    option,
-)
+from plackett.cli.shared.clusters import Cluster
+from plackett.cli.shared.options import CONVENTION, METHOD, Show, Source, argument, command, measures_option, option
 from plackett.storage.remote import local_files
 
 if TYPE_CHECKING:
@@ -31,44 +22,41 @@ if TYPE_CHECKING:
 
 
 @command()
-@argument("data", metavar="DATA_OR_QRELS", help="LETOR file, table, known set, or qrels.", complete=completion.data)
-@argument(
-    "scores", metavar="SCORES_OR_RUN", nargs=-1, required=True, callback=as_list,
-    help="Scores, a column, a model or a run; or several.",
-)  # fmt: skip
-@measures_option("Measures, comma-separated.", "ndcg@10,map,mrr")
-@CONVENTION
-@flag("--every-convention", help="All conventions side by side.", panel=METHOD)
-@option("--complete/--answered", default=None, help="Queries missing from the run: include, skip.", panel=METHOD)
-@flag("--reference-scores", help="Random order, best single feature.", panel=METHOD)
-@option("--baseline", metavar="NAME", help="The run to test against.")
-@option("--report", metavar="FILE.html", help="Several runs: write an HTML report.")
-@flag("-q", "--per-query", help="One line per query.")
-@Source.takes
-@Show.takes
 def evaluate(
-    data: str,
-    scores: list[str],
-    metrics: Any,
-    convention: str,
-    every_convention: bool,
-    complete: bool | None,
-    reference_scores: bool,
-    baseline: str | None,
-    report: str | None,
-    per_query: bool,
-    source: Source,
-    show: Show,
+    data: str = argument("LETOR file, table, known set, or qrels.", metavar="DATA_OR_QRELS", complete=completion.data),
+    scores: list[str] = argument(
+        "Scores, a column, a model or a run; or several.", metavar="SCORES_OR_RUN", required=True
+    ),
+    metrics: Any = measures_option("Measures, comma-separated.", "ndcg@10,map,mrr"),
+    convention: str = CONVENTION,
+    every_convention: bool = option("All conventions side by side.", panel=METHOD),
+    complete: bool | None = option(
+        "Queries missing from the run: include, skip.", "--complete/--answered", default=None, panel=METHOD
+    ),
+    reference_scores: bool = option("Random order, best single feature.", panel=METHOD),
+    baseline: str | None = option("The run to test against.", metavar="NAME"),
+    report: str | None = option("Several runs: write an HTML report.", metavar="FILE.html", written="report"),
+    model_qrels: str | None = option("Labels by a model, corrected by the qrels.", metavar="FILE", reads="file"),
+    sampled: str | None = option(
+        "People's queries: random, all, head, or a CSV file of probabilities.", metavar="HOW", panel=METHOD
+    ),
+    this_set: bool = option("With --model-qrels: the mean of this set of queries.", panel=METHOD),
+    per_query: bool = option("One line per query.", "-q"),
+    source: Source = Source(),
+    cluster: Cluster = Cluster(),
+    show: Show = Show(),
 ) -> None:
     """Measure a ranking: a LETOR file and scores, a table and a column, or qrels and a run. Several are compared."""
-    from plackett.cli.shared import comparisons, inputs, measures, output
+    from plackett.cli.shared import comparisons, files, findings, inputs, measures
 
     form = show.form
+    if sampled == "weights":  # the file is the word that follows
+        sampled = next((path for path in scores if _has_chances(path)), sampled)
+        scores = [path for path in scores if path != sampled]
     is_comparison = len(scores) > 1
     if is_comparison:
         if every_convention or reference_scores:
             raise click.BadParameter("--every-convention and --reference-scores require a single run.")
-        comparisons.check_per_query(form, per_query)
         comparisons.check_report(report)
     elif baseline is not None or report is not None:
         raise click.BadParameter("--baseline and --report need at least two runs.")
@@ -80,12 +68,19 @@ def evaluate(
         )
     if per_query and form in ("markdown", "latex"):
         raise click.BadParameter("--markdown and --latex show the summary; for all queries use --csv or --json.")
-    is_name = inputs.is_known_name(data)
-    is_table = not is_name and _is_table(data, scores, source)
-    inputs.check_exists(*([data] if is_table else scores if is_name else [data, *scores]))
-    measures.check_convention(convention)
-    wanted = measures.parse_measures(metrics)
-    with_subtopics = measures.need_subtopics(wanted)
+    cluster.check([data], cache=source.cache)
+    if cluster.option and (is_comparison or every_convention or reference_scores or complete is not None):
+        raise click.BadParameter(f"{cluster.option} measures a single model, under one convention.")
+    is_name = files.is_known_name(data)
+    is_table = not (is_name or cluster.option) and _is_table(data, scores, source)
+    files.check_exists(*([data] if is_table else scores if is_name else [data, *scores]))
+    if not is_name and data != "-" and len(scores) == 1 and inputs.is_model(data):
+        line = shlex.join(["plackett", "evaluate", scores[0], data])
+        raise click.BadParameter(f"{data} is a model, not data. The data come first: {line}")
+    with_subtopics = measures.need_subtopics(metrics)
+    if cluster.option:
+        _show(_measured_on(cluster, data, scores[0], source, metrics, convention), form, per_query=per_query)
+        return
     if is_table:
         if source.cache:
             raise click.BadParameter("--cache applies only to LETOR and Parquet files, without named columns.")
@@ -96,6 +91,14 @@ def evaluate(
         labels, rankings = _load(data, scores, source, is_name=is_name, subtopics=with_subtopics)
     from plackett.data.trec.qrels import Qrels
 
+    corrections: dict[str, Any] = {}
+    if model_qrels is not None:
+        if not isinstance(labels, Qrels) or every_convention or reference_scores or per_query:
+            raise click.BadParameter("--model-qrels needs qrels and runs, and no other table.")
+        estimand = "this set of queries" if this_set else "queries like these"
+        corrections = {"model_labels": model_qrels, "sampled": sampled, "estimand": estimand}
+    elif sampled is not None or this_set:
+        raise click.BadParameter("--sampled and --this-set are about --model-qrels, which is missing.")
     if complete is not None and not isinstance(labels, Qrels):
         raise click.BadParameter("--complete and --answered require qrels and a run.")
     if is_comparison:
@@ -103,25 +106,50 @@ def evaluate(
 
         runs = dict(zip(comparisons.names_of(scores, rankings), rankings, strict=True))
         compared = compare_runs(
-            labels,
-            runs,
-            metrics=wanted,
-            convention=convention,
-            complete=complete is not False,
-            baseline=baseline,
-        )
+            labels, runs, metrics=metrics, convention=convention, complete=complete is not False, baseline=baseline,
+            **corrections,
+        )  # fmt: skip
+        if corrections and form != "json":
+            findings.write(compared.corrected, form)
+            comparisons.write_report(compared, report)
+            return
         comparisons.show(compared, form, per_query=per_query, quiet=False)
         comparisons.write_report(compared, report)
         return
     values = rankings[0]
     if every_convention:
-        _print_every(labels, values, wanted, complete, form)
+        _print_every(labels, values, metrics, complete, form)
         return
     from plackett.evaluation.evaluate import evaluate as run
 
     result = run(
-        labels, values, metrics=wanted, convention=convention, complete=complete, reference_scores=reference_scores
-    )
+        labels, values, metrics=metrics, convention=convention, complete=complete, reference_scores=reference_scores,
+        **corrections,
+    )  # fmt: skip
+    if corrections and form != "json":
+        findings.write(result.corrected, form)
+        return
+    _show(result, form, per_query=per_query)
+
+
+def _measured_on(
+    cluster: Cluster, data: str, model: str, source: Source, metrics: list[str], convention: str
+) -> Evaluation:
+    """Return the measures of a model, computed by the workers that read the data."""
+    from plackett.cli.shared import clusters, inputs, models
+    from plackett.evaluation.evaluate import evaluate as run
+
+    if not inputs.is_model(model):
+        raise click.BadParameter(f"{cluster.option} needs a model, but {model} is not one.")
+    ranker = models.load_ranker(model)
+    with cluster.connection() as client:
+        parts = clusters.parts_of([data], client, source, features=ranker.feature_names_)
+        return run(parts, ranker=ranker, metrics=metrics, convention=convention)
+
+
+def _show(result: Evaluation, form: str, *, per_query: bool) -> None:
+    from plackett.cli.shared import output
+
     if form == "json":
         output.write_json(result.to_dict(per_query=per_query))
         return
@@ -145,11 +173,9 @@ def _load(data: str, scores: list[str], how: Source, *, is_name: bool, subtopics
             if values.size != queries.n_docs:
                 raise ValueError(f"{name} has {values.size:,} scores but {data} has {queries.n_docs:,} rows.")
         return queries, found
-    from plackett.data.runs import read_judgements, read_run
-    from plackett.data.trec.files import read_qrels
+    from plackett.data.runs import as_qrels, as_run
 
-    judged = read_qrels(source, subtopics=True) if subtopics else read_judgements(source)
-    return judged, [read_run(name) for name in scores]
+    return as_qrels(source, subtopics=subtopics), [as_run(name) for name in scores]
 
 
 @local_files
@@ -170,7 +196,7 @@ def _load_table(
     data: str, scores: list[str], named: Source, *, with_features: bool
 ) -> tuple[Queries, list[np.ndarray]]:
     """Return the queries of a table and the scores: columns of it, models, or files."""
-    from plackett.cli.shared import models
+    from plackett.cli.shared import inputs, models
     from plackett.data.tables.column_roles import columns_in_words
     from plackett.data.tables.files import id_columns, read_columns
     from plackett.data.tables.frames import from_frame
@@ -189,7 +215,7 @@ def _load_table(
     for name in scores:
         if name in table.column_names:
             rankings.append(from_frame(table, qid=given.get("qid", "qid"), label=name, docid=None, features=[]).labels)
-        elif models.is_model(name):
+        elif inputs.is_model(name):
             ranker = models.load_ranker(name)
             known = ranker.feature_names_
             rows = from_frame(table, **given, **(features if known is None else {"features": known}))
@@ -199,14 +225,22 @@ def _load_table(
     return queries, rankings
 
 
+def _has_chances(path: str) -> bool:
+    """Return whether a file is a table with probabilities."""
+    if not os.path.isfile(path):
+        return False
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return "probability" in file.readline().casefold()
+
+
 def _scores(name: str, queries: Queries, data: str) -> np.ndarray:
     """Return the scores in a file, or those of a model."""
-    from plackett.cli.shared import models
+    from plackett.cli.shared import inputs, models
     from plackett.cli.shared import scores as score_files
     from plackett.storage.opening import rereadable
 
     source = rereadable(name)
-    if not models.is_model(source):
+    if not inputs.is_model(source):
         return score_files.read(source, queries)
     ranker = models.load_ranker(source)
     return ranker.predict(models.for_model(queries, ranker, data, name))

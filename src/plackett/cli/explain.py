@@ -6,30 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from plackett.cli.shared.options import JSON, MODEL, OUTPUT, Source, command, data_argument, flag, option
+from plackett.cli.shared.options import JSON, MODEL, OUTPUT, Source, command, data_argument, option
 
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
 
 
 @command()
-@MODEL
-@data_argument()
-@option("--query", metavar="ID", required=True, help="The id of the query.")
-@option("--above", metavar="DOC", help="A document: its name in DATA, or its row in the query, counted from 0.")
-@option("--below", metavar="DOC", help="A document to compare with.")
-@Source.takes
-@JSON
-@flag("--csv", "as_csv", help="Print CSV.", panel=OUTPUT)
 def explain(
-    model: str,
-    data: list[str],
-    query: str,
-    above: str | None,
-    below: str | None,
-    source: Source,
-    as_json: bool,
-    as_csv: bool,
+    model: str = MODEL,
+    data: list[str] = data_argument(),
+    query: str = option("The id of the query.", metavar="ID", required=True),
+    above: str | None = option("A document: its name in DATA, or its row in the query, counted from 0.", metavar="DOC"),
+    below: str | None = option("A document to compare with.", metavar="DOC"),
+    source: Source = Source(),
+    as_json: bool = JSON,
+    as_csv: bool = option("Print CSV.", "--csv", panel=OUTPUT),
 ) -> None:
     """Show what each feature adds to the scores of a query's documents, or why one ranks above another."""
     from plackett.cli.shared import inputs, models, output
@@ -38,9 +30,7 @@ def explain(
         raise click.BadParameter("--above and --below must be given together.")
     if as_json and as_csv:
         raise click.BadParameter("choose one of --json and --csv.")
-    inputs.check_exists(model)
-    inputs.check_data(data)
-    models.check_order("explain", model, data)
+    inputs.check_order("explain", model, data)
     ranker = models.load_ranker(model)
     queries = inputs.load_queries(data, source, needs_labels=False, features=ranker.feature_names_)
     chosen = _query(models.for_model(queries, ranker, models.name_of_data(data), model), query)

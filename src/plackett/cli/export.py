@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from plackett.cli.shared import completion
-from plackett.cli.shared.options import FILES, MODEL, Source, command, flag, option
+from plackett.cli.shared.options import FILES, MODEL, Source, command, option, written
+from plackett.storage.remote import local_files
 
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
@@ -26,54 +26,30 @@ LOADING = {  # what loads the file of a target
 
 
 @command()
-@MODEL
-@option(
-    "--to", metavar="TARGET", required=True, complete=completion.of_names(TARGETS),
-    help=f"{', '.join(TARGETS[:-1])} or {TARGETS[-1]}.",
-)  # fmt: skip
-@option(
-    "-o",
-    "--output",
-    "target",
-    metavar="FILE",
-    default="-",
-    show_default=False,
-    help="Output file; - is standard output.",
-)
-@option("--features", metavar="FILE", help="Names of the features, one per line, in their order.")
-@option("--check", metavar="DATA", help="A LETOR file on which to compare scores.")
-@option("--name", metavar="NAME", help="Name of the exported model (plackett).")
-@option("--store", metavar="NAME", help="Solr's feature store.")
-@option("--dtype", metavar="TYPE", help="onnx: float32 or float64 (float32).")
-@flag("--zero-based", help="Feature numbers of files start at 0.", panel=FILES)
+@option("Name of the exported model (plackett).", "--name", metavar="NAME")
+@option("Solr's feature store.", "--store", metavar="NAME")
+@option("onnx: float32 or float64 (float32).", "--dtype", metavar="TYPE")
 def export(
-    model: str,
-    to: str,
-    target: str,
-    features: str | None,
-    check: str | None,
-    zero_based: bool,
-    **of_target: str | None,
+    model: str = MODEL,
+    to: str = option(f"{', '.join(TARGETS[:-1])} or {TARGETS[-1]}.", metavar="TARGET", required=True, choice=TARGETS),
+    target: str = written("exported model"),
+    features: str | None = option("Names of the features, one per line, in their order.", metavar="FILE", reads="file"),
+    check: str | None = option("A LETOR file on which to compare scores.", metavar="DATA", reads="data"),
+    zero_based: bool = option("Feature numbers of files start at 0.", panel=FILES),
+    **of_target: Any,
 ) -> None:
     """Write a linear model, trees or a net for Elasticsearch, OpenSearch, Solr, Vespa, RankLib or ONNX, or as JSON."""
-    from plackett.cli.shared import inputs, models, output
+    from plackett.cli.shared import models, output
     from plackett.cli.shared.parameters import usage_errors
     from plackett.exporting.forms import form_of
-    from plackett.exporting.targets import OPTIONS, build, checked_options
-    from plackett.validation import check_choice
+    from plackett.exporting.targets import build, checked_options
 
     with usage_errors():
-        check_choice(to, "to", tuple(OPTIONS))
         checked_options(to, of_target)
-    if "-" in (model, features) or (check == "-" and model == "-"):
+    if "-" in (model, features):
         raise click.BadParameter("only --check can be standard input (-).")
-    if target != "-":
-        output.check_target(target, "exported model")
-    elif to == "onnx" and sys.stdout.isatty():
+    if target == "-" and to == "onnx" and sys.stdout.isatty():
         raise click.BadParameter("an ONNX model is binary; give --output FILE.")
-    inputs.check_exists(model, *([] if features is None else [features]))
-    if check is not None:
-        inputs.check_data([check])
     names = None if features is None else _read_names(features)
     ranker = models.load_ranker(model)
     form_of(ranker, names)  # raise before data are read
@@ -86,6 +62,7 @@ def export(
         output.next_step(f"Load it: {LOADING[to].format(shlex.quote(target))}")
 
 
+@local_files
 def _read_names(path: str) -> list[str]:
     """Read one name per line. Blank lines are allowed only at the end; elsewhere they would shift names."""
     from plackett.exceptions import DataFormatError

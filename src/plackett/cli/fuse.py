@@ -14,9 +14,7 @@ from plackett.cli.shared.options import (
     SEED,
     Show,
     argument,
-    as_list,
     command,
-    flag,
     measures_option,
     option,
 )
@@ -25,46 +23,31 @@ ENGINES = ("elasticsearch", "opensearch", "json")
 
 
 @command()
-@argument("runs", metavar="RUN", nargs=-1, required=True, callback=as_list, help="Run files, at least two.",
-          complete=completion.data)  # fmt: skip
-@option("--qrels", metavar="FILE", help="Judgements, from which weights are learned.")
-@option("--baseline", metavar="NAME", help="The run in production; by default the first.")
-@measures_option("The measure to gain.", "ndcg@10")
-@option("--method", metavar="NAME", help="A fixed rule: rrf, combsum, combmnz, borda, isr.", panel=METHOD)
-@option("--weights", metavar="W,W", help="Fixed weights of the runs, in their order.", panel=METHOD)
-@option("--rank-constant", type=float, default=60.0, help="k of rrf.", panel=METHOD)
-@option("--normalize", metavar="NAME", help="Of scores: none, min-max, z-score, rank.", panel=METHOD)
-@option("--absent", metavar="NAME", default="zero", help="A run without the document: zero, min, worst, skip.",
-        panel=METHOD)  # fmt: skip
-@option("--window", type=int, help="First documents of each run that count.", panel=METHOD)
-@CONVENTION
-@SEED
-@flag("--learning-curve", help="Gain by the number of judged queries.")
-@option("--export", metavar="ENGINE", help="Print the request: elasticsearch, opensearch, json.")
-@option("--report", metavar="FILE.html", help="Write an HTML report of the verdict.")
-@option("-o", "--output", metavar="FILE", help="Write the fused run.", panel=OUTPUT)
-@Show.takes
 def fuse(
-    runs: list[str],
-    qrels: str | None,
-    baseline: str | None,
-    metrics: Any,
-    method: str | None,
-    weights: str | None,
-    rank_constant: float,
-    normalize: str | None,
-    absent: str,
-    window: int | None,
-    convention: str,
-    seed: int,
-    learning_curve: bool,
-    export: str | None,
-    report: str | None,
-    output: str | None,
-    show: Show,
+    runs: list[str] = argument(
+        "Run files, at least two.", metavar="RUN", required=True, reads="file", complete=completion.data
+    ),
+    qrels: str | None = option("Judgements, from which weights are learned.", metavar="FILE", reads="file"),
+    baseline: str | None = option("The run in production; by default the first.", metavar="NAME"),
+    metrics: Any = measures_option("The measure to gain.", "ndcg@10", is_single=True),
+    method: str | None = option("A fixed rule: rrf, combsum, combmnz, borda, isr.", metavar="NAME", panel=METHOD),
+    weights: str | None = option("Fixed weights of the runs, in their order.", metavar="W,W", panel=METHOD),
+    rank_constant: float = option("k of rrf.", default=60.0, panel=METHOD),
+    normalize: str | None = option("Of scores: none, min-max, z-score, rank.", metavar="NAME", panel=METHOD),
+    absent: str = option(
+        "A run without the document: zero, min, worst, skip.", metavar="NAME", default="zero", panel=METHOD
+    ),
+    window: int | None = option("First documents of each run that count.", panel=METHOD),
+    convention: str = CONVENTION,
+    seed: int = SEED,
+    learning_curve: bool = option("Gain by the number of judged queries."),
+    export: str | None = option("Print the request: elasticsearch, opensearch, json.", metavar="ENGINE"),
+    report: str | None = option("Write an HTML report of the verdict.", metavar="FILE.html", written="report"),
+    output: str | None = option("Write the fused run.", "-o", metavar="FILE", written="run", panel=OUTPUT),
+    show: Show = Show(),
 ) -> None:
     """Fuse runs into one: by weights learned from judgements, with the gain over each run, or by a fixed rule."""
-    from plackett.cli.shared import comparisons, inputs, measures
+    from plackett.cli.shared import comparisons
     from plackett.cli.shared import output as out
 
     if report is not None and qrels is None:
@@ -75,25 +58,18 @@ def fuse(
         raise click.BadParameter("--learning-curve and --export both write to the output; ask for one.")
     if learning_curve and (qrels is None or method is not None or weights is not None):
         raise click.BadParameter("--learning-curve needs --qrels, and neither --method nor --weights.")
-    inputs.check_exists(*runs, *([] if qrels is None else [qrels]))
     comparisons.check_report(report)
-    if output is not None:
-        out.check_target(output, "run")
-    measures.check_convention(convention)
-    wanted = measures.parse_measures(metrics)
-    if len(wanted) > 1:
-        raise click.BadParameter(f"-m takes one measure here; found {', '.join(map(str, wanted))}.")
-    from plackett.data.runs import read_judgements, read_run
+    from plackett.data.runs import as_qrels, as_run
     from plackett.data.trec.files import write_trec_run
     from plackett.evaluation.fusion.fuse import fuse as run
 
-    found = [read_run(path) for path in runs]
+    found = [as_run(path) for path in runs]
     names = comparisons.names_of(runs, found)
     fused = run(
         dict(zip(names, found, strict=True)),
-        None if qrels is None else read_judgements(qrels),
+        None if qrels is None else as_qrels(qrels),
         baseline=_named(baseline, names, runs),
-        metric=wanted[0],
+        metric=metrics[0],
         method=method,
         weights=None if weights is None else _numbers(weights),
         k=rank_constant,

@@ -45,6 +45,13 @@ class Command(click.Command):
         )
         return [*super().get_params(ctx), full]
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command, if the files that it reads exist."""
+        from plackett.cli.shared import files
+
+        files.check_files(ctx, self.params)
+        return super().invoke(ctx)
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help on one screen."""
         formatter.write(help_of_verb(self, ctx, is_full=False))
@@ -161,10 +168,7 @@ def row_of(param: Any, ctx: Any) -> tuple[str, str]:
     if shown:
         text = f"{text.rstrip('.')} ({shown})."
     names = ", ".join(sorted([*param.opts, *param.secondary_opts], key=lambda name: name.startswith("--")))
-    return (
-        names if param.is_flag else f"{names} {_metavar(param)}",
-        f"Required. {text}" if param.required else text,
-    )
+    return (names if param.is_flag else f"{names} {_metavar(param)}", f"Required. {text}" if param.required else text)
 
 
 def _default(param: Any, ctx: Any) -> str:

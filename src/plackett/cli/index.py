@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from plackett.cli.shared import completion
-from plackett.cli.shared.options import FILES, JSON, QUIET, argument, as_list, command, flag, option
+from plackett.cli.shared.options import FILES, JSON, QUIET, argument, command, option, written
+from plackett.storage.remote import local_files
 
 if TYPE_CHECKING:
     from plackett.data.documents.collections import TextCollection
@@ -23,52 +23,43 @@ LINKS = {"python-stdlib": "containment", "cacm": "citation", "cisi": "cocitation
 
 
 @command()
-@argument(
-    "sources", metavar="SOURCE", nargs=-1, required=True, callback=as_list, complete=completion.texts,
-    help="Folders or files: text, Markdown, HTML, JSONL, JSON, CSV, TSV; stdlib; a collection.",
-)  # fmt: skip
-@option("-o", "--output", "target", metavar="FOLDER", required=True, help="Folder of the index.")
-@flag("--positions", help="Store word positions, for phrases in --boolean.")
-@option("--stem", metavar="LANGUAGE", help="A Snowball stemmer, such as english.")
-@flag("--all-words", help="Keep English stop words.")
-@option("--encoding", metavar="NAME", default="utf-8", help="Encoding of the files.", panel=FILES)
-@option("--fields", metavar="NAMES", help="Fields to index, with commas.", show_default="all")
-@option("--collection", metavar="NAME", help=f"Format of the folder SOURCE: {', '.join(COLLECTIONS)}.", panel=FILES)
-@JSON
-@QUIET
 def index(
-    sources: list[str],
-    target: str,
-    positions: bool,
-    stem: str | None,
-    all_words: bool,
-    encoding: str,
-    fields: str | None,
-    collection: str | None,
-    as_json: bool,
-    quiet: bool,
+    sources: list[str] = argument(
+        "Folders or files: text, Markdown, HTML, JSONL, JSON, CSV, TSV; stdlib; a collection.",
+        metavar="SOURCE",
+        required=True,
+        complete=completion.texts,
+    ),
+    target: str = written("index", "The file of the index.", required=True),
+    positions: bool = option("Store word positions, for phrases in --boolean."),
+    stem: str | None = option("A Snowball stemmer, such as english.", metavar="LANGUAGE"),
+    all_words: bool = option("Keep English stop words."),
+    encoding: str = option("Encoding of the files.", metavar="NAME", default="utf-8", panel=FILES),
+    fields: str | None = option("Fields to index, with commas.", metavar="NAMES", show_default="all"),
+    collection: str | None = option(
+        f"Format of the folder SOURCE: {', '.join(COLLECTIONS)}.", choice=COLLECTIONS, panel=FILES
+    ),
+    as_json: bool = JSON,
+    quiet: bool = QUIET,
 ) -> None:
     """Index texts, so that they can be searched."""
     from plackett._progress import Progress, is_watched
     from plackett.cli.shared import output
     from plackett.data.documents.read import columns_of
-    from plackett.validation import check_choice, count_of
+    from plackett.validation import count_of
 
     start = time.perf_counter()
     wanted = None if fields is None else [name.strip() for name in fields.split(",") if name.strip()]
     if wanted == []:
         raise click.BadParameter("--fields names no field.")
-    if collection is not None:
-        check_choice(collection, "collection", COLLECTIONS)
-        if len(sources) != 1:
-            raise click.BadParameter("--collection takes one folder as SOURCE.")
+    if collection is not None and len(sources) != 1:
+        raise click.BadParameter("--collection takes one folder as SOURCE.")
     _check_encoding(encoding)
     known = _collection(sources, collection)
     from plackett.text import Analyser, build_index
-    from plackett.text.index import check_folder
+    from plackett.text.index import check_target
 
-    check_folder(target)  # fail before the work
-    output.check_folder(target, "index")
+    check_target(target)  # fail before the work
     analyser = Analyser(stop_words=None if all_words else "english", stemmer=stem)
     texts: Any = known
     if known is None:
@@ -86,13 +77,18 @@ def index(
             progress=lambda n_done, n_texts: bar.advance_to(n_done / n_texts, count_of(n_docs, "document")),
         )
     built.save(target)
-    size = sum(file.stat().st_size for file in Path(target).iterdir())
+    size = local_files(os.path.getsize)(target)
     seconds = time.perf_counter() - start
     if as_json:
         output.write_json(
-            {"documents": built.n_docs, "terms": built.n_terms, "fields": built.fields, "bytes": size,
-             "seconds": round(seconds, 3)}
-        )  # fmt: skip
+            {
+                "documents": built.n_docs,
+                "terms": built.n_terms,
+                "fields": built.fields,
+                "bytes": size,
+                "seconds": round(seconds, 3),
+            }
+        )
         return
     output.write_pairs(
         [
@@ -136,17 +132,17 @@ def load_collection(name: str) -> TextCollection | None:
     if name in COLLECTIONS:
         from plackett.data import datasets
 
-        return datasets.load(name)  # type: ignore[return-value]
+        return datasets.load(name)
     return None
 
 
 def _collection(sources: list[str], collection: str | None) -> TextCollection | None:
-    from plackett.cli.shared import inputs
+    from plackett.cli.shared import files
 
     if collection is not None:
         from plackett.data.documents.collections import read_smart
 
-        inputs.check_exists(sources[0])
+        files.check_exists(sources[0])
         return read_smart(collection, sources[0])
     loaded = [load_collection(source) for source in sources]
     if loaded[0] is not None and len(sources) == 1:
@@ -154,7 +150,7 @@ def _collection(sources: list[str], collection: str | None) -> TextCollection | 
     for source, found in zip(sources, loaded, strict=True):
         if found is not None:
             raise ValueError(f"{source} is a collection; index it separately.")
-    inputs.check_exists(*sources)
+    files.check_exists(*sources)
     return None
 
 

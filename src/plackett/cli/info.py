@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from plackett.cli.shared.options import JSON, Source, command, data_argument, flag, option
+from plackett.cli.shared.options import JSON, Source, command, data_argument, option
 from plackett.storage.remote import local_files
 
 
 @command()
-@data_argument("LETOR files or tables, '-', a known set; or a model.")
-@Source.takes
-@option("--relevant-from", type=float, metavar="X", default=1.0, help="Smallest label that counts as relevant.")
-@flag("--columns", help="Print a table of the columns.")
-@JSON
-def info(data: list[str], source: Source, relevant_from: float, columns: bool, as_json: bool) -> None:
+def info(
+    data: list[str] = data_argument("LETOR files or tables, '-', a known set; or a model."),
+    source: Source = Source(),
+    relevant_from: float = option("Smallest label that counts as relevant.", metavar="X", default=1.0),
+    columns: bool = option("Print a table of the columns."),
+    as_json: bool = JSON,
+) -> None:
     """Describe judged lists (sizes, labels, columns, and what to look at before a fit) or a trained model."""
-    from plackett.cli.shared import inputs, models, output
+    from plackett.cli.shared import files, inputs, output
     from plackett.storage.opening import rereadable
 
-    inputs.check_data(data)
-    sources = data if inputs.is_known_name(data[0]) else [rereadable(name) for name in data]
-    if len(data) == 1 and models.is_model(sources[0]):
+    sources = data if files.is_known_name(data[0]) else [rereadable(name) for name in data]
+    if len(data) == 1 and inputs.is_model(sources[0]):
         found = _describe(sources[0])
         if as_json:
             output.write_json(found)

@@ -5,24 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import click
-
 from plackett.cli.shared import completion
 from plackett.cli.shared.options import (
     JSON,
     METHOD,
     SEED,
-    Number,
     Source,
     argument,
+    command,
     data_argument,
-    flag,
     group_of_commands,
     option,
 )
 
 USER = "Simulated users"
-LEVEL = option("--level", metavar="X", type=float, default=0.95, help="Level of the interval.", panel=METHOD)
+LEVEL = option("Level of the interval.", "--level", type=float, default=0.95, panel=METHOD)
 
 
 @group_of_commands()
@@ -30,39 +27,28 @@ def interleave() -> None:
     """Plan an interleaved test of two rankers, or read the verdict of one from its log."""
 
 
-@interleave.command()
-@data_argument()
-@option("-a", "--ranker-a", metavar="WHAT", required=True, help="First ranker: feature, run, scores or model.")
-@option("-b", "--ranker-b", metavar="WHAT", required=True, help="Second ranker.")
-@option(
-    "-m", "--method", metavar="NAME", default="team-draft",
-    complete=completion.names_in("plackett.clicks.interleaving.methods", "METHODS"),
-    help="team-draft, optimised, probabilistic, team-draft-multileave, pairwise-preference.",
-)  # fmt: skip
-@option("--credit", metavar="NAME", help="optimised: linear (default) or inverse.", panel=METHOD)
-@option("-n", "--sessions", type=click.IntRange(min=1), default=10_000, help="Sessions of the test.")
-@option("-k", type=click.IntRange(min=1), default=10, help="Documents in a list.")
-@option("--user", metavar="NAME", default="pbm", help="pbm, cascade, ubm or trust.", panel=USER)
-@option("--eta", type=Number(min=0), default=1.0, help="Strength of the position bias.", panel=USER)
-@option("--epsilon", type=Number(0, 1), default=0.1, help="Chance of a click on label 0.", panel=USER)
-@option(
-    "--sessions-per-user", type=Number(min=1), default=1.0, panel=USER,
-    help="Sessions per user, the unit of the test.",
-)  # fmt: skip
+@command(interleave)
+@option("Documents in a list.", "-k", min=1, default=10)
+@option("pbm, cascade, ubm or trust.", "--user", metavar="NAME", default="pbm", panel=USER)
+@option("Strength of the position bias.", "--eta", min=0.0, default=1.0, panel=USER)
+@option("Chance of a click on label 0.", "--epsilon", min=0.0, max=1, default=0.1, panel=USER)
+@option("Sessions per user, the unit of the test.", "--sessions-per-user", min=1.0, default=1.0, panel=USER)
 @LEVEL
-@SEED
-@Source.takes
-@JSON
 def simulate(
-    data: list[str],
-    ranker_a: str,
-    ranker_b: str,
-    method: str,
-    credit: str | None,
-    sessions: int,
-    source: Source,
-    seed: int,
-    as_json: bool,
+    data: list[str] = data_argument(),
+    ranker_a: str = option("First ranker: feature, run, scores or model.", "-a", metavar="WHAT", required=True),
+    ranker_b: str = option("Second ranker.", "-b", metavar="WHAT", required=True),
+    method: str = option(
+        "team-draft, optimised, probabilistic, team-draft-multileave, pairwise-preference.",
+        "-m",
+        default="team-draft",
+        choice="plackett.clicks.interleaving.methods:METHODS",
+    ),
+    credit: str | None = option("optimised: linear (default) or inverse.", metavar="NAME", panel=METHOD),
+    sessions: int = option("Sessions of the test.", "-n", min=1, default=10_000),
+    seed: int = SEED,
+    source: Source = Source(),
+    as_json: bool = JSON,
     **how: Any,
 ) -> None:
     """The preference of simulated users, and the sessions that a test needs."""
@@ -74,7 +60,6 @@ def simulate(
     from plackett.clicks.interleaving.simulate import simulate_interleaving
     from plackett.rankers.refinement.base_score import as_base_score
 
-    inputs.check_data(data)
     with usage_errors():
         get_method(method, credit)
     queries = inputs.load_queries(data, source)
@@ -94,21 +79,24 @@ def simulate(
         )
 
 
-@interleave.command()
-@argument("log", metavar="LOG", help="A log of plackett serve, which may still grow.", complete=completion.files)
-@LEVEL
-@option("--margin", type=float, help="Smallest preference that matters.")
-@option("--lists-per-user", type=click.IntRange(min=1), default=1, help="Clicked lists that count per user.")
-@flag("--over", "is_over", help="Also count users with too few lists.")
-@JSON
-def verdict(log: str, level: float, margin: float | None, lists_per_user: int, is_over: bool, as_json: bool) -> None:
+@command(interleave)
+def verdict(
+    log: str = argument("A log of plackett serve, which may still grow.", metavar="LOG", complete=completion.files),
+    level: float = LEVEL,
+    margin: float | None = option("Smallest preference that matters."),
+    lists_per_user: int = option("Clicked lists that count per user.", min=1, default=1),
+    is_over: bool = option("Also count users with too few lists.", "--over"),
+    checkpoint: str | None = option("Keep what was read; the next verdict reads what was added.", metavar="FILE"),
+    as_json: bool = JSON,
+) -> None:
     """The preference and the verdict of each test in a log."""
     from plackett.cli.shared import output as out
     from plackett.cli.shared.parameters import usage_errors
     from plackett.clicks.interleaving.from_log import read_interleaving
 
     with usage_errors():
-        tests = read_interleaving(log, lists_per_unit=lists_per_user, idle=0 if is_over else None)
+        idle = 0 if is_over else None
+        tests = read_interleaving(log, lists_per_unit=lists_per_user, idle=idle, checkpoint=checkpoint)
     found = []
     for name, test in tests.items():
         with usage_errors():

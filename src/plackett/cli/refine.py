@@ -9,17 +9,18 @@ import click
 from plackett.cli.refining.methods import Methods
 from plackett.cli.shared.options import (
     JSON,
+    TAG,
     Source,
-    as_list,
+    command,
     data_argument,
-    flag,
     group_of_commands,
     measures_option,
     option,
+    written,
 )
 
-BASE = option("-b", "--base", metavar="WHAT", required=True, help="Base ranking: feature, run, scores, model.")
-PIN_JUDGED = flag("--pin-judged", help="Pin judged documents first or last.")
+BASE = option("Base ranking: feature, run, scores, model.", "-b", "--base", metavar="WHAT", required=True)
+PIN_JUDGED = option("Pin judged documents first or last.", "--pin-judged", is_flag=True)
 
 
 @group_of_commands()
@@ -27,41 +28,19 @@ def refine() -> None:
     """Refine a ranking with judgements or clicks; plackett refine trial --help: what that is worth."""
 
 
-@refine.command("")
-@data_argument("LETOR or Parquet files, '-', or a known set.")
-@BASE
-@option(
-    "-f", "--feedback", metavar="FILE", multiple=True, callback=as_list,
-    help="Judgements, pairs, clicks: qrels, CSV, JSONL.",
-)  # fmt: skip
-@option("-j", "--judgements", multiple=True, callback=as_list, hidden=True)
-@option("--strategy", metavar="NAME", help="Click strategy (clicked-above-skipped).")
-@PIN_JUDGED
-@Methods.takes
-@option(
-    "-o",
-    "--output",
-    "target",
-    metavar="FILE",
-    default="-",
-    show_default=False,
-    help="Output file; - is standard output.",
-)
-@option("--run", "tag", metavar="TAG", help="Write a TREC run of this name.")
-@Source.takes
-@JSON
+@command(refine, "")
 def by_feedback(
-    data: list[str],
-    base: str,
-    feedback: list[str],
-    judgements: list[str],
-    strategy: str | None,
-    pin_judged: bool,
-    methods: Methods,
-    target: str,
-    tag: str | None,
-    source: Source,
-    as_json: bool,
+    data: list[str] = data_argument("LETOR or Parquet files, '-', or a known set."),
+    base: str = BASE,
+    feedback: list[str] = option("Judgements, pairs, clicks: qrels, CSV, JSONL.", "-f", metavar="FILE", reads="file"),
+    judgements: list[str] = option("-j", hidden=True),
+    strategy: str | None = option("Click strategy (clicked-above-skipped).", metavar="NAME"),
+    pin_judged: bool = PIN_JUDGED,
+    methods: Methods = Methods(),
+    target: str = written("scores"),
+    tag: str | None = TAG,
+    source: Source = Source(),
+    as_json: bool = JSON,
 ) -> None:
     """Refine a ranking with judgements or clicks; plackett refine trial --help: what that is worth."""
     from plackett.cli.refining.lists import refine_lists
@@ -74,38 +53,33 @@ def by_feedback(
     refine_lists(data, base, methods, feedback, strategy, target, tag, source, pin_judged=pin_judged, as_json=as_json)
 
 
-@refine.command()
-@data_argument("LETOR or Parquet files, '-', or a known set.")
-@BASE
-@option("-n", "n_judged", type=click.IntRange(min=1), default=10, help="Labels of DATA judge the first N.")
-@PIN_JUDGED
-@Methods.takes
-@measures_option("Measures.", "p@1,p@5,p@10,map")
-@Source.takes
-@JSON
+@command(refine)
 def trial(
-    data: list[str],
-    base: str,
-    n_judged: int,
-    pin_judged: bool,
-    methods: Methods,
-    metrics: Any,
-    source: Source,
-    as_json: bool,
+    data: list[str] = data_argument("LETOR or Parquet files, '-', or a known set."),
+    base: str = BASE,
+    n: int = option("Labels of DATA judge the first N.", "-n", min=1, default=10),
+    pin_judged: bool = PIN_JUDGED,
+    methods: Methods = Methods(),
+    metrics: Any = measures_option("Measures.", "p@1,p@5,p@10,map"),
+    source: Source = Source(),
+    as_json: bool = JSON,
 ) -> None:
     """Judge the first documents of each list by the labels of DATA, and measure the ranking before and after."""
     from plackett.cli.refining.base import echo_base, read_base
-    from plackett.cli.shared import inputs, measures, output
+    from plackett.cli.shared import output
     from plackett.evaluation.simulated_feedback import relevance_feedback
     from plackett.validation import count_of
 
-    wanted = measures.parse_measures(metrics)
-    inputs.check_data(data)
     queries, ranks_now = read_base(base, data, source)
     result = relevance_feedback(
-        queries, ranks_now, methods.refiners(), n_judged=n_judged, relevant_from=methods.relevant_from,
-        metrics=wanted, pin_judged=pin_judged,
-    )  # fmt: skip
+        queries,
+        ranks_now,
+        methods.refiners(),
+        n_judged=n,
+        relevant_from=methods.relevant_from,
+        metrics=metrics,
+        pin_judged=pin_judged,
+    )
     echo_base(ranks_now, queries)
     if as_json:
         output.write_json(result.to_dict())

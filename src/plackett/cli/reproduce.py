@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from plackett.cli.shared import completion
-from plackett.cli.shared.options import JSON, QUIET, SEED, argument, as_list, command, flag, option
+from plackett.cli.shared.options import JSON, QUIET, SEED, argument, command, option
 from plackett.reproductions import PAPERS
 
 if TYPE_CHECKING:
@@ -17,58 +18,42 @@ if TYPE_CHECKING:
 
 
 @command()
-@argument("paper", metavar="PAPER", help=f"{', '.join(PAPERS)}.", complete=completion.papers)
-@flag("--quick", help="Fewer draws and settings: about a minute.")
-@option("--data", metavar="FOLDER", help="Folder of the data sets.", show_default="$PLACKETT_DATA")
-@option(
-    "--only", metavar="TEXT", multiple=True, callback=as_list, help="Only items whose title contains this. Repeatable."
-)
-@option("--hours", metavar="H", type=float, help="Start no simulation after this time.")
-@option("--folder", metavar="DIR", help="Store simulations, so that a run can resume.")
-@SEED
-@option("--report", metavar="FILE", help="Write a page with all tables and figures.")
-@flag("--list", "show", help="List the items without running them.")
-@JSON
-@QUIET
 def reproduce(
-    paper: str,
-    quick: bool,
-    data: str | None,
-    only: list[str],
-    hours: float | None,
-    folder: str | None,
-    seed: int,
-    report: str | None,
-    show: bool,
-    as_json: bool,
-    quiet: bool,
+    paper: str = argument(f"{', '.join(PAPERS)}.", metavar="PAPER", complete=completion.papers),
+    quick: bool = option("Fewer draws and settings: about a minute."),
+    data: str | None = option(
+        "Folder of the data sets.", metavar="FOLDER", reads="file", show_default="$PLACKETT_DATA"
+    ),
+    only: list[str] = option("Only items whose title contains this. Repeatable.", metavar="TEXT"),
+    hours: float | None = option("Start no simulation after this time.", metavar="H"),
+    folder: str | None = option("Store simulations, so that a run can resume.", metavar="DIR", written="simulations"),
+    seed: int = SEED,
+    report: str | None = option("Write a page with all tables and figures.", metavar="FILE", written="page"),
+    show: bool = option("List the items without running them.", "--list"),
+    as_json: bool = JSON,
+    quiet: bool = QUIET,
 ) -> None:
     """Run a paper's experiments: printed numbers, ours, and a verdict for each."""
     from plackett import reproductions
     from plackett._progress import Progress, is_watched
     from plackett._tables import Column, Table
-    from plackett.cli.shared import inputs, output, parameters
+    from plackett.cli.shared import output, parameters
     from plackett.reproductions.base import Job, results, rows_table, summary
     from plackett.validation import check_seed
 
     check_seed(seed, "seed")  # before the data are read
     with parameters.usage_errors():
         found = reproductions.paper(paper)
-    if data is not None:
-        inputs.check_exists(data)
-        if not Path(data).is_dir():
-            raise click.BadParameter(f"--data {data}: it must be a folder.")
+    if data is not None and not Path(data).is_dir():
+        raise click.BadParameter(f"--data {data}: it must be a folder.")
     if hours is not None and not 0 < hours < float("inf"):
         raise click.BadParameter(f"--hours {hours:g}: it must be above 0.")
     if (hours is not None or folder is not None) and found.prepare is None:
         raise click.BadParameter(f"--hours and --folder are for simulations; {paper} has none.")
-    if folder is not None:
-        output.check_folder(folder, "simulations")
     if report is not None:
         from plackett.report.html import check_extra
 
         check_extra("--report")
-        output.check_target(report, "page")
     items = _chosen(found, only)
     if show:
         columns = [Column("item", "text"), Column("quick"), Column("full"), Column("data", "text")]
@@ -81,9 +66,13 @@ def reproduce(
             output.note(text)
 
     job = Job(
-        is_quick=quick, folder=None if data is None else Path(data), progress=note, rng_seed=seed,
-        hours=hours, store=None if folder is None else Path(folder),
-    )  # fmt: skip
+        is_quick=quick,
+        folder=None if data is None else Path(data),
+        progress=note,
+        rng_seed=seed,
+        hours=hours,
+        store=None if folder is None else Path(folder),
+    )
     _check_data(items, job)
     ends = list(accumulate(item.duration(job) for item in items))
     about = f", about {_duration(ends[-1])} on two cores" if found.prepare is None else ""  # else extrapolated later
@@ -100,7 +89,9 @@ def reproduce(
                 output.write("\n" + output.styled(table.title, "bold"))
                 for text in filter(None, (table.protocol, f"Tolerance: {table.tolerance}" if table.tolerance else "")):
                     output.write(output.wrapped(text))
-                output.write_verdicts(rows_table(table.to_dict()["rows"]))
+                rows = table.to_dict()["rows"]
+                output.write(summary(Counter(row["verdict"] for row in rows)))
+                output.write_verdicts(rows_table(rows))
                 for text in table.notes:
                     output.write(output.wrapped(text))
                 output.flush()

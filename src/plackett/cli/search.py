@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from plackett.cli.shared import completion
-from plackett.cli.shared.options import JSON, argument, command, flag, option
+from plackett.cli.shared.options import JSON, argument, command, option, run_name, written
+from plackett.storage.remote import local_files
 
 if TYPE_CHECKING:
     from plackett.text import TextIndex
@@ -19,71 +20,44 @@ TEXT_KEYS = ("text", "query", "title")
 
 
 @command()
-@argument("folder", metavar="FOLDER", help="An index that plackett index wrote.")
-@argument("query", metavar="QUERY", nargs=-1, help="Words to search for.")
-@option("-k", type=click.IntRange(min=1), help=f"Documents per query ({SHOWN}; {IN_RUN} with --queries).")
-@option(
-    "-r", "--ranker", metavar="NAME", default="bm25", help=f"{', '.join(RANKERS)}.",
-    complete=completion.of_names(RANKERS),
-)  # fmt: skip
-@option("--field", metavar="NAME", help="Field to search.", show_default="all")
-@flag("--boolean", help='QUERY has AND, OR, NOT, brackets, and phrases in "double quotes".')
-@option(
-    "--queries", metavar="FILE", complete=completion.texts,
-    help="Many queries: lines of id, tab, text; or JSONL; or a collection's name.",
-)  # fmt: skip
-@option(
-    "-o",
-    "--output",
-    "target",
-    metavar="FILE",
-    default="-",
-    show_default=False,
-    help="Output file of --queries; - is standard output.",
-)
-@option("--run", "tag", metavar="TAG", help="Name of the run; default: the ranker.")
-@JSON
 def search(
-    folder: str,
-    query: tuple[str, ...],
-    k: int | None,
-    ranker: str,
-    field: str | None,
-    boolean: bool,
-    queries: str | None,
-    target: str,
-    tag: str | None,
-    as_json: bool,
+    path: str = argument("An index that plackett index wrote.", metavar="INDEX", reads="file"),
+    query: tuple[str, ...] = argument("Words to search for.", metavar="QUERY"),
+    k: int | None = option(f"Documents per query ({SHOWN}; {IN_RUN} with --queries).", "-k", min=1),
+    ranker: str = option(f"{', '.join(RANKERS)}.", "-r", default="bm25", choice=RANKERS),
+    field: str | None = option("Field to search.", metavar="NAME", show_default="all"),
+    boolean: bool = option('QUERY has AND, OR, NOT, brackets, and phrases in "double quotes".'),
+    queries: str | None = option(
+        "Many queries: lines of id, tab, text; or JSONL; or a collection's name.",
+        metavar="FILE",
+        complete=completion.texts,
+    ),
+    target: str = written("run", "Output file of --queries; - is standard output."),
+    tag: str | None = option("Name of the run; default: the ranker.", "--run", metavar="TAG", callback=run_name),
+    as_json: bool = JSON,
 ) -> None:
     """Search an index: print rank, score, document and snippet, or write a TREC run of many queries."""
-    from plackett.cli.shared import inputs, output
+    from plackett.cli.shared import output
     from plackett.cli.shared import scores as scores_out
-    from plackett.validation import check_choice
 
     words = " ".join(query)
     if (queries is None) == (not words.strip()):
         raise click.BadParameter("give either the words of a query or --queries FILE.")
-    check_choice(ranker, "ranker", RANKERS)
     if queries is not None and (boolean or as_json):
         raise click.BadParameter("--queries writes a run; it cannot be combined with --boolean or --json.")
     if queries is None and (target != "-" or tag is not None):
         raise click.BadParameter("--output and --run require --queries.")
-    if tag is not None and tag.split() != [tag]:
-        raise click.BadParameter(f"--run {tag!r}: the name of a run must not contain spaces.")
-    if target != "-":
-        output.check_target(target, "run")
-    inputs.check_exists(folder)
     from plackett.text import open_index
 
     if queries is not None:
         from plackett.data.trec.files import write_trec_run
 
         texts = _load_queries(queries)
-        run = open_index(folder).run(texts, k or IN_RUN, ranker, field, tag)
+        run = open_index(path).run(texts, k or IN_RUN, ranker, field, tag)
         write_trec_run(run, target)
         scores_out.next_step(target, is_run=True)
         return
-    index = open_index(folder)
+    index = open_index(path)
     if boolean:
         names, scores, terms = _matches(index, words, k or SHOWN, ranker, field)
     else:
@@ -148,10 +122,11 @@ def _snippet(index: TextIndex, name: str, terms: list[str]) -> str:
     return index.snippet(name, terms, field=field, width=100)
 
 
+@local_files
 def _load_queries(source: str) -> dict[str, str]:
     """Return the text of each query by its id."""
     from plackett.cli.index import load_collection
-    from plackett.cli.shared import inputs
+    from plackett.cli.shared import files
     from plackett.data.documents.read import read_text
     from plackett.exceptions import DataFormatError
     from plackett.storage.opening import name_of
@@ -159,7 +134,7 @@ def _load_queries(source: str) -> dict[str, str]:
     known = None if source == "-" else load_collection(source)
     if known is not None:
         return known.queries
-    inputs.check_exists(source)
+    files.check_exists(source)
     name, text = name_of(source), read_text(source)
     read = _json_queries if text.lstrip().startswith("{") else _line_queries
     queries: dict[str, str] = {}

@@ -7,9 +7,7 @@ import math
 import os
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from plackett.cli.shared.options import Number, Server, argument, as_list, command, option
+from plackett.cli.shared.options import Server, argument, command, option
 
 if TYPE_CHECKING:
     from plackett.apps.serve.service import Service
@@ -19,52 +17,32 @@ LIMITS, INTERLEAVING = "Limits", "Interleaving"
 
 
 @command()
-@argument(
-    "models", metavar="MODEL", nargs=-1, required=True, callback=as_list,
-    help="FILE, NAME=FILE or NAME@VERSION=FILE; the first is the default.",
-)  # fmt: skip
-@Server.takes
-@option("--shadow", metavar="NAME", help="A model that also scores lists; its orders are only logged.")
-@option(
-    "--log", metavar="FOLDER", envvar="PLACKETT_LOG", help="Folder for the log of lists and clicks, in UBI's schema."
-)
-@option(
-    "--interleave", metavar="NAME,NAME", panel=INTERLEAVING,
-    help="Mix the results of these models, to compare them by clicks.",
-)  # fmt: skip
-@option(
-    "--method", metavar="NAME", panel=INTERLEAVING,
-    help="team-draft (default), optimised, or another method of plackett interleave.",
-)  # fmt: skip
-@option(
-    "--interleave-k", type=click.IntRange(min=1), panel=INTERLEAVING,
-    help="Documents mixed at the top of a list (10).",
-)  # fmt: skip
-@option("--workers", type=click.IntRange(1, 256), default=1, help="Processes behind the port.")
-@option(
-    "--poll", type=Number(min=0), default=1.0, panel=LIMITS,
-    help="Seconds between checks of the model files; 0: never swap.",
-)  # fmt: skip
-@option("--max-docs", type=click.IntRange(min=1), default=10_000, panel=LIMITS, help="Maximum documents per request.")
-@option("--max-body", type=click.IntRange(min=1), default=16, panel=LIMITS, help="Maximum size of a request in MiB.")
-@option(
-    "--seconds", type=Number(min=0.01), default=5.0, panel=LIMITS,
-    help="Maximum seconds to respond to a request.",
-)  # fmt: skip
+@option("A model that also scores lists; its orders are only logged.", "--shadow", metavar="NAME")
+@option("Seconds between checks of the model files; 0: never swap.", "--poll", min=0.0, default=1.0, panel=LIMITS)
+@option("Maximum documents per request.", "--max-docs", min=1, default=10_000, panel=LIMITS)
+@option("Maximum seconds to respond to a request.", "--seconds", min=0.01, default=5.0, panel=LIMITS)
 def serve(
-    models: list[str],
-    server: Server,
-    log: str | None,
-    interleave: str | None,
-    method: str | None,
-    interleave_k: int | None,
-    workers: int,
-    max_body: int,
+    models: list[str] = argument(
+        "FILE, NAME=FILE or NAME@VERSION=FILE; the first is the default.", metavar="MODEL", required=True
+    ),
+    server: Server = Server(),
+    log: str | None = option(
+        "Folder for the log of lists and clicks, in UBI's schema.", metavar="FOLDER", envvar="PLACKETT_LOG"
+    ),
+    interleave: str | None = option(
+        "Mix the results of these models, to compare them by clicks.", metavar="NAME,NAME", panel=INTERLEAVING
+    ),
+    method: str | None = option(
+        "team-draft (default), optimised, or another method of plackett interleave.", metavar="NAME", panel=INTERLEAVING
+    ),
+    interleave_k: int | None = option("Documents mixed at the top of a list (10).", min=1, panel=INTERLEAVING),
+    workers: int = option("Processes behind the port.", min=1, max=256, default=1),
+    max_body: int = option("Maximum size of a request in MiB.", min=1, default=16, panel=LIMITS),
     **others: Any,
 ) -> None:
     """Serve models over HTTP: POST /rank orders a list by score. Stop it with Ctrl-C or SIGTERM."""
     from plackett._optional import import_optional
-    from plackett.cli.shared import inputs, output
+    from plackett.cli.shared import files, output
     from plackett.cli.shared.parameters import usage_errors
 
     for package in ("starlette", "uvicorn", "pydantic", "prometheus_client"):
@@ -83,7 +61,7 @@ def serve(
         )
         if workers > 1 and os.name != "posix":
             raise ValueError("--workers needs Linux or macOS; run several services behind a proxy instead.")
-    inputs.check_exists(*(spec.path for spec in specs))
+    files.check_exists(*(spec.path for spec in specs))
     if log is not None:  # before the workers start, which would fail one by one
         prepare_log(log)
     with contextlib.ExitStack() as stack:

@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plackett.cli.shared import completion, own_parts, parameters
+from plackett.cli.shared.clusters import Cluster
 from plackett.cli.shared.options import (
     JSON,
     QUIET,
-    SETTINGS,
     SETTINGS_OPTION,
     Numbers,
     Source,
+    command,
     data_argument,
-    flag,
     measures_option,
     option,
 )
 from plackett.cli.shared.rankers import DEFAULT, RankerCommand
 from plackett.cli.training.clicks import Clicks, take_linear_loss
-from plackett.cli.training.clusters import Cluster
 from plackett.cli.training.summary import Fit, as_dict, print_summary, step_word
 
 if TYPE_CHECKING:
@@ -41,39 +40,25 @@ def _list_rankers(ctx: click.Context, param: click.Parameter, is_asked: bool) ->
         ctx.exit()
 
 
-@click.command(cls=RankerCommand, context_settings=SETTINGS)
-@data_argument(required=False)
-@option("-o", "--model", metavar="FILE", required=True, help="Model file.")
-@option(
-    "-r", "--ranker", metavar="NAME", complete=completion.rankers,
-    help=f"Ranker ({DEFAULT}); -r NAME --help: its options.",
-)  # fmt: skip
-@SETTINGS_OPTION
-@option("--validation", metavar="DATA", help="Lists for early stopping, or for l2.")
-@measures_option("Measures; the first decides.", "ndcg@10,map")
-@flag("--tune-l2", help="Choose l2 by validation.")
-@option("--l2-path", type=Numbers(), metavar="L2,L2,…", help="Values of l2 to choose from.")
-@Clicks.takes
-@Source.takes
-@Cluster.takes
-@JSON
-@QUIET
-@flag("--rankers", is_eager=True, expose_value=False, callback=_list_rankers, help="Describe each ranker.")
+@command(cls=RankerCommand)
+@option("Describe each ranker.", "--rankers", is_eager=True, expose_value=False, callback=_list_rankers, is_flag=True)
 def train(
-    data: list[str],
-    model: str,
-    ranker: str | None,
     params: dict[str, Any],
-    settings: list[str],
-    validation: str | None,
-    metrics: Any,
-    tune_l2: bool,
-    l2_path: list[float] | None,
-    clicks: Clicks,
-    source: Source,
-    cluster: Cluster,
-    as_json: bool,
-    quiet: bool,
+    data: list[str] = data_argument(required=False),
+    model: str = option("Model file.", "-o", metavar="FILE", required=True, written="model"),
+    ranker: str | None = option(
+        f"Ranker ({DEFAULT}); -r NAME --help: its options.", "-r", metavar="NAME", complete=completion.rankers
+    ),
+    settings: list[str] = SETTINGS_OPTION,
+    validation: str | None = option("Lists for early stopping, or for l2.", metavar="DATA", reads="data"),
+    metrics: Any = measures_option("Measures; the first decides.", "ndcg@10,map"),
+    tune_l2: bool = option("Choose l2 by validation."),
+    l2_path: list[float] | None = option("Values of l2 to choose from.", type=Numbers(), metavar="L2,L2,…"),
+    clicks: Clicks = Clicks(),
+    source: Source = Source(),
+    cluster: Cluster = Cluster(),
+    as_json: bool = JSON,
+    quiet: bool = QUIET,
 ) -> None:
     """Fit a ranker to judged lists, or to clicks, and save it as a model file."""
     params = _with_settings(params, settings)
@@ -84,39 +69,30 @@ def train(
         raise click.BadParameter("--l2 and --patience cannot be combined with --tune-l2 and --l2-path.")
     if params.get("patience") is not None and validation is None:
         raise click.BadParameter("--patience needs a --validation set.")
-    if [*data, validation, clicks.log].count("-") > 1:
-        raise click.BadParameter("standard input (-) can be used for one file only.")
     clicks.check(data)
     cluster.check(data, cache=source.cache)
     if has_clicks and cluster.option:
         raise click.BadParameter("--clicks cannot be combined with a cluster.")
 
-    from plackett.cli.shared import inputs, measures, models, output
-    from plackett.cli.training import clusters
+    from plackett.cli.shared import clusters, inputs, models, output
 
-    models.check_target(model)
-    if data:
-        inputs.check_data(data)
-    if clicks.log is not None:
-        inputs.check_exists(clicks.log)
-    if validation is not None:
-        inputs.check_data([validation])
     name = ranker or ("linear" if "loss" in params or has_clicks else DEFAULT)
-    wanted = measures.parse_measures(metrics)
     has_own_path = name in CHOOSE_L2_IN_FIT
     if is_tuned and has_own_path:
         params["l2"] = "grid" if l2_path is None else l2_path
-    estimator = _build(name, params, is_tuned=is_tuned)
+    with output.doing(f"loading {name}"):
+        estimator = _build(name, params, is_tuned=is_tuned)
     note_of_loss = take_linear_loss(estimator, name, has_loss="loss" in params) if has_clicks else None
     if cluster.option and not getattr(estimator, "takes_parts", False):
-        raise click.BadParameter(f"a cluster supports only linear rankers, not {name!r}.")
+        raise click.BadParameter(f"a cluster supports only linear rankers and trees, not {name!r}.")
 
     start = time.perf_counter()
     queries: Any = None
     labels = held_back = note = None
     with cluster.connection() as client:
         if client is not None:
-            queries, held_back, note = clusters.load_sets(data, validation, client, source)
+            queries = clusters.parts_of(data, client, source)
+            held_back = None if validation is None else inputs.load_queries([validation], source)
         elif data:
             queries, held_back, note = inputs.load_sets(data, validation, source, needs_labels=not has_clicks)
         elif validation is not None:
@@ -128,7 +104,7 @@ def train(
             queries = labels.queries
             if not quiet:
                 output.note("\n".join(filter(None, [f"{labels.diagnosis}\n", note_of_loss])))
-        fit = Fit(name, estimator, queries, held_back, wanted, model, labels, client)
+        fit = Fit(name, estimator, queries, held_back, metrics, model, labels, client)
         fit.seconds["reading"] = time.perf_counter() - start
         _train(fit, l2_path, is_path=is_tuned and not has_own_path, is_quiet=quiet)
     if as_json:
@@ -235,8 +211,7 @@ def _fit_path(fit: Fit, strengths: list[float] | None) -> L2Path:
 
 def _measure(fit: Fit) -> None:
     """Measure the fitted ranker on each set. The model is already saved and survives a Ctrl-C here."""
-    from plackett.cli.shared import output
-    from plackett.cli.training import clusters
+    from plackett.cli.shared import clusters, output
     from plackett.evaluation.evaluate import evaluate
 
     def means_on(queries: Queries) -> dict[str, float]:
@@ -244,7 +219,7 @@ def _measure(fit: Fit) -> None:
 
     try:
         if fit.client is not None:
-            fit.sizes, fit.measured["training"] = clusters.measure(fit.client, fit.queries, fit.fitted, fit.metrics)
+            fit.sizes, fit.measured["training"] = clusters.measure(fit.queries, fit.fitted, fit.metrics)
         elif fit.labels is None:  # measures expect judgements, not estimates
             fit.measured["training"] = means_on(fit.queries)
         if fit.held_back is not None:

@@ -9,13 +9,13 @@ import click
 from plackett.cli.shared import completion
 from plackett.cli.shared.options import (
     CONVENTION,
+    FOLDER,
     JSON,
     QUIET,
     SEED,
     SETTINGS_OPTION,
     Preparation,
     Source,
-    as_list,
     command,
     data_argument,
     measures_option,
@@ -27,72 +27,46 @@ if TYPE_CHECKING:
     from plackett.evaluation.compare.contestants import Contestant
     from plackett.evaluation.select.selection import Selection, Trial
 
-METHODS = ("grid", "random", "optuna")  # those of select, whose module is slow to import
-
 
 @command()
-@data_argument()
-@option(
-    "-r", "--ranker", metavar="NAME", default="listmle", complete=completion.rankers,
-    help="As for train -r; lightgbm, xgboost; your own: module:name.",
-)  # fmt: skip
-@option(
-    "-g", "--grid", metavar="KEY=V,V,…", multiple=True, callback=as_list,
-    help="Values, or a range: KEY=LOW..HIGH[:log].",
-)  # fmt: skip
-@SETTINGS_OPTION
-@option("--validation", metavar="DATA", help="Validation lists.")
-@option("--folds", "--cv", "n_splits", type=click.IntRange(min=2), help="Or cross-validate on DATA.", show_default="5")
-@measures_option("Measure for selection.", "ndcg@10")
 @CONVENTION
-@option(
-    "--method", metavar="NAME", default="grid", complete=completion.of_names(METHODS),
-    help=f"{', '.join(METHODS[:-1])} or {METHODS[-1]}.",
-)  # fmt: skip
-@option("--trials", "n_trials", type=click.IntRange(min=1), help="Trials of random and optuna.", show_default="20")
-@option("-o", "--model", metavar="FILE", help="Model file of the best candidate.")
-@option("--folder", metavar="DIR", help="Store fits, so that a run can resume.")
-@SEED
-@Source.takes
-@Preparation.takes
-@JSON
-@QUIET
+@option("grid, random or optuna.", "--method", default="grid", choice="plackett.evaluation.select.search:METHODS")
+@option("Trials of random and optuna.", "--trials", "n_trials", min=1, show_default="20")
+@FOLDER
 def tune(
-    data: list[str],
-    ranker: str,
-    grid: list[str],
-    settings: list[str],
-    validation: str | None,
-    n_splits: int | None,
-    metrics: Any,
-    model: str | None,
-    seed: int,
-    source: Source,
-    preparation: Preparation,
-    as_json: bool,
-    quiet: bool,
+    data: list[str] = data_argument(),
+    ranker: str = option(
+        "As for train -r; lightgbm, xgboost; your own: module:name.",
+        "-r",
+        default="listmle",
+        metavar="NAME",
+        complete=completion.rankers,
+    ),
+    grid: list[str] = option("Values, or a range: KEY=LOW..HIGH[:log].", "-g", metavar="KEY=V,V,…"),
+    settings: list[str] = SETTINGS_OPTION,
+    validation: str | None = option("Validation lists.", metavar="DATA", reads="data"),
+    n_splits: int | None = option("Or cross-validate on DATA.", "--folds", "--cv", min=2, show_default="5"),
+    metrics: Any = measures_option("Measure for selection.", "ndcg@10", is_single=True),
+    model: str | None = option("Model file of the best candidate.", "-o", metavar="FILE", written="model"),
+    seed: int = SEED,
+    source: Source = Source(),
+    preparation: Preparation = Preparation(),
+    as_json: bool = JSON,
+    quiet: bool = QUIET,
     **search: Any,
 ) -> None:
     """Evaluate candidate hyperparameters on held-out queries, and save the best."""
     if validation is not None and n_splits is not None:
         raise click.BadParameter("give either --validation or --folds.")
-    if data.count("-") + (validation == "-") > 1:
-        raise click.BadParameter("standard input (-) can be used for one file only.")
 
     from plackett.cli.shared import inputs, models, output
     from plackett.evaluation.select.selection import BEST
     from plackett.validation import check_seed
 
     check_seed(seed, "seed")  # before the data are read
-    if model is not None:
-        models.check_target(model)
-    if search["folder"] is not None:
-        output.check_folder(search["folder"], "fits")
-    inputs.check_data(data)
-    if validation is not None:
-        inputs.check_data([validation])
-    contestant = _contestant(ranker, grid, settings, preparation)
-    search["metric"] = metrics if isinstance(metrics, str) else ",".join(metrics)
+    with output.doing(f"loading {ranker}"):
+        contestant = _contestant(ranker, grid, settings, preparation)
+    search["metric"] = metrics[0]
     n_candidates = _check_search(contestant, seed, **search)
     if model is not None and not hasattr(contestant.estimator, "save"):
         raise click.BadParameter(f"--model: plackett cannot save models of {contestant.name}. Leave it out.")
@@ -146,13 +120,10 @@ def _check_search(
     contestant: Contestant, seed: int, metric: str, convention: str, method: str, n_trials: int | None, folder: Any
 ) -> int:
     """Return the largest number of candidates; raise for wrong options before any data are read."""
-    from plackett.cli.shared import measures, parameters
+    from plackett.cli.shared import parameters
     from plackett.evaluation.select.search import search_candidates
     from plackett.metrics.measure import Measure
 
-    if len(measures.parse_measures(metric)) > 1:
-        raise click.BadParameter(f"--metrics {metric}: give one measure.")
-    measures.check_convention(convention)
     with parameters.usage_errors():
         return len(
             search_candidates(contestant.estimator, contestant.grid, method, n_trials, Measure.parse(metric), seed)

@@ -23,14 +23,12 @@ class Verb(NamedTuple):
     examples: tuple[str, ...]
 
 
-LEARN, FEEDBACK, TEXTS, USE = "Judged lists", "Judgements and clicks of users", "Texts", "Deployment and papers"
+LEARN, FEEDBACK, USE = "Judged lists", "Judgements and clicks", "Texts, deployment and papers"
 
 VERBS: dict[str, Verb] = {
     "info": Verb(LEARN, "Describe judged lists, or a model.", ("info train.txt",)),
     "train": Verb(
-        LEARN,
-        "Fit a ranker, and save it.",
-        ("train train.txt --validation vali.txt --tune-l2 -o my.plackett",),
+        LEARN, "Fit a ranker, and save it.", ("train train.txt --validation vali.txt --tune-l2 -o my.plackett",)
     ),
     "tune": Verb(
         LEARN,
@@ -57,9 +55,15 @@ VERBS: dict[str, Verb] = {
     "fuse": Verb(
         LEARN,
         "Fuse runs into one, and say whether it pays.",
+        ("fuse bm25.run dense.run --qrels qrels.txt -o fused.run", "fuse bm25.run dense.run --method rrf -o fused.run"),
+    ),
+    "judge": Verb(
+        FEEDBACK,
+        "Labels by language models, with people as the measure.",
         (
-            "fuse bm25.run dense.run --qrels qrels.txt -o fused.run",
-            "fuse bm25.run dense.run --method rrf -o fused.run",
+            "judge agreement qrels.txt model-a.txt model-b.csv",
+            "judge plan qrels.txt model-a.txt --runs a.run b.run",
+            "judge next a.run b.run --qrels qrels.txt --order order.txt",
         ),
     ),
     "refine": Verb(
@@ -84,9 +88,9 @@ VERBS: dict[str, Verb] = {
         "Plan an interleaved test of two rankers.",
         ("interleave simulate test.txt -a bm25 -b model.plackett -n 5000",),
     ),
-    "index": Verb(TEXTS, "Index texts.", ("index notes/ -o notes.index",)),
-    "search": Verb(TEXTS, "Search an index.", ("search notes.index 'learning to rank' -k 5",)),
-    "workbench": Verb(TEXTS, "Search, judge and refine in a browser.", ("workbench notes/ --no-browser",)),
+    "index": Verb(USE, "Index texts.", ("index notes/ -o notes.index",)),
+    "search": Verb(USE, "Search an index.", ("search notes.index 'learning to rank' -k 5",)),
+    "workbench": Verb(USE, "Search, judge and refine in a browser.", ("workbench notes/ --no-browser",)),
     "export": Verb(
         USE,
         "Write a model for a search engine, ONNX or another tool.",

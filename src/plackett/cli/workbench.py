@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from plackett.cli.shared.options import Server, argument, as_list, command, flag, option
+from plackett.cli.shared.options import Server, argument, command, option
 
 if TYPE_CHECKING:
     from plackett.apps.workbench.collections.base import Collection
@@ -20,46 +20,31 @@ if TYPE_CHECKING:
 
 
 @command()
-@argument(
-    "source", metavar="SOURCE", required=False, help="Texts: a folder or file, or an index (Python's documentation)."
-)
-@option("--letor", metavar="DATA", multiple=True, callback=as_list, help="Judged lists to browse instead of SOURCE.")
-@option(
-    "--engine", "engines", metavar="FILE", multiple=True, callback=as_list,
-    help="A live engine, configured by a TOML file; repeatable.",
-)  # fmt: skip
-@option("--elasticsearch", metavar="URL", help="A live index: http://127.0.0.1:9200/shop.")
-@option("--opensearch", metavar="URL", help="The same for OpenSearch.")
-@option("--solr", metavar="URL", help="A live core: http://127.0.0.1:8983/solr/shop.")
-@option("--model", "models", metavar="FILE", multiple=True, callback=as_list, help="A saved ranker as a base ranker.")
-@option("--store", metavar="PATH|URL", help="Store of judgements: an SQLite file, or postgresql://…")
-@Server.takes
-@option("--grades", metavar="WORDS", help="Words for the grades 0, 1, 2, …, separated by commas.")
-@flag("--no-browser", help="Print the address without opening a browser.")
 def workbench(
-    source: str | None,
-    letor: list[str],
-    engines: list[str],
-    elasticsearch: str | None,
-    opensearch: str | None,
-    solr: str | None,
-    models: list[str],
-    store: str | None,
-    server: Server,
-    grades: str | None,
-    no_browser: bool,
+    source: str | None = argument(
+        "Texts: a folder or file, or an index (Python's documentation).", metavar="SOURCE", required=False, reads="file"
+    ),
+    letor: list[str] = option("Judged lists to browse instead of SOURCE.", metavar="DATA", reads="data"),
+    engines: list[str] = option(
+        "A live engine, configured by a TOML file; repeatable.", "--engine", metavar="FILE", reads="file"
+    ),
+    elasticsearch: str | None = option("A live index: http://127.0.0.1:9200/shop.", metavar="URL"),
+    opensearch: str | None = option("The same for OpenSearch.", metavar="URL"),
+    solr: str | None = option("A live core: http://127.0.0.1:8983/solr/shop.", metavar="URL"),
+    models: list[str] = option("A saved ranker as a base ranker.", "--model", metavar="FILE", reads="file"),
+    store: str | None = option("Store of judgements: an SQLite file, or postgresql://…", metavar="PATH|URL"),
+    server: Server = Server(),
+    grades: str | None = option("Words for the grades 0, 1, 2, …, separated by commas.", metavar="WORDS"),
+    no_browser: bool = option("Print the address without opening a browser."),
 ) -> None:
     """Search, judge results and refine the ranking in a browser; stop it with Ctrl-C."""
     from plackett._optional import import_optional
-    from plackett.cli.shared import inputs, output
+    from plackett.cli.shared import output
 
     for package in ("fastapi", "uvicorn", "sqlalchemy", "jinja2", "cachetools", "platformdirs"):
         import_optional(package, extra="web", needed_for="plackett workbench")
     if letor and source is not None:
         raise click.BadParameter("give either SOURCE or --letor.")
-    if letor:
-        inputs.check_data(letor)
-    inputs.check_exists(*([] if source is None else [source]), *models, *engines)
     live = _engines(engines, {"elasticsearch": elasticsearch, "opensearch": opensearch, "solr": solr})
     if live and letor:
         raise click.BadParameter("--letor cannot be combined with a live engine; give SOURCE, or neither.")
@@ -123,7 +108,7 @@ def _collection(
     from plackett.apps.workbench.collections.text import open_collection
     from plackett.apps.workbench.engines.answers import Engine
     from plackett.apps.workbench.engines.collection import EngineCollection
-    from plackett.cli.shared import inputs
+    from plackett.cli.shared import files, inputs
     from plackett.cli.shared.models import for_model, load_ranker, name_of_data
     from plackett.data.documents.read import as_text
 
@@ -135,7 +120,7 @@ def _collection(
         if widest is not None:
             queries = for_model(queries, rankers[widest], name_of_data(letor), widest)
         collection = LetorCollection(queries, name=as_text(os.path.basename(name_of_data(letor))) or "judged lists")
-        paths = "\0".join(name if inputs.is_known_name(name) else os.path.abspath(name) for name in letor)
+        paths = "\0".join(name if files.is_known_name(name) else os.path.abspath(name) for name in letor)
         collection.key += f"-{hashlib.sha256(os.fsencode(paths)).hexdigest()[:10]}"
     elif engines and source is None:
         collection = EngineCollection(engines)

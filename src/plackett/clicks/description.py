@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plackett._tables import Column, Table, aligned
+from plackett._tables import Column, Table, aligned, notebook_html
 from plackett.validation import count_of
 
 if TYPE_CHECKING:
@@ -74,6 +74,17 @@ class ClickDescription:
         """Return plain values for JSON."""
         return asdict(self)
 
+    def headline(self) -> str:
+        """Return in a sentence whether the effect of the position can be separated from that of the documents."""
+        clicks = f"{count_of(self.n_clicks, 'click')} in {count_of(self.n_sessions, 'session')}"
+        if not self.n_clicks:
+            return f"{clicks}: there is nothing to learn from."
+        if not self.is_connected:
+            lost = ranks_share(sorted(rank for group in self.rank_groups[1:] for rank in group))
+            first = named_ranks(self.rank_groups[0])
+            return f"{clicks}. {lost} no pair with {first}, so the effect of the rank cannot be estimated."
+        return f"{clicks}; pairs shown at several ranks connect all ranks, so the effect of the rank can be estimated."
+
     def rows(self) -> list[tuple[str, str]]:
         """Return pairs of a heading and a value, as ``plackett clicks info`` shows them."""
         rate = self.n_clicks / max(1, self.n_shown)
@@ -116,7 +127,10 @@ class ClickDescription:
 
     def __str__(self) -> str:
         found = "\n".join(["look at", *(f"- {one}" for one in self.findings)]) if self.findings else ""
-        return "\n\n".join(filter(None, [aligned(self.rows(), "ll"), self.by_rank().to_text(), found]))
+        return "\n\n".join(filter(None, [self.headline(), aligned(self.rows(), "ll"), self.by_rank().to_text(), found]))
+
+    def _repr_html_(self) -> str:
+        return notebook_html([self.by_rank(), Table.of_pairs(self.rows())], self.findings)
 
 
 def _of(count: int, total: int) -> str:

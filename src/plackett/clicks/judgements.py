@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plackett._lazy import importing
-from plackett._optional import import_optional
-from plackett._tables import csv_text
 from plackett.clicks.correction.features import labelled_queries
 from plackett.clicks.log import ClickLog
-from plackett.clicks.pairs import Pairs
+from plackett.clicks.pairs import Pairs, RowsOfPairs
 from plackett.data.queries import Queries
 from plackett.data.text_column import as_str_array
 from plackett.data.trec.qrels import Qrels
@@ -29,12 +27,11 @@ BY = (ATTRACTIVENESS, SATISFACTION)
 LEAST_DISTANCE = 1e-6  # of cut points
 NOT_FITTED = "not in the log of the fit"
 FEW_IMPRESSIONS, LITTLE_EVIDENCE = "too few impressions", "too little evidence"
-_COLUMNS = ("query", "docid", "grade", "value", "low", "high", "impressions", "evidence")
 _BLANK_OR_PERCENT = re.compile(r"[\s%]")
 
 
 @dataclass(frozen=True, repr=False)
-class Judgements:
+class Judgements(RowsOfPairs):
     """Grades of pairs of a query and a document. The result of ``ClickModel.judgements``.
 
     Rows are in the order of the names of queries, then of documents.
@@ -75,6 +72,8 @@ class Judgements:
     {'shoe': {'a': 0, 'b': 2}}
     """
 
+    _columns = ("query", "docid", "grade", "value", "low", "high", "impressions", "evidence")
+
     pairs: Pairs
     grade: np.ndarray
     value: np.ndarray
@@ -92,16 +91,6 @@ class Judgements:
     def __len__(self) -> int:
         return self.grade.size
 
-    @property
-    def query(self) -> np.ndarray:
-        """Name of the query of each row."""
-        return _names(self.pairs.queries, self.pairs.pair_query)
-
-    @property
-    def docid(self) -> np.ndarray:
-        """Name of the document of each row."""
-        return _names(self.pairs.docids, self.pairs.pair_doc)
-
     def to_qrels(self, *, encode: bool = False) -> Qrels:
         """Return the grades as judgements that measures, ``pool`` and ``write_qrels`` take.
 
@@ -110,10 +99,6 @@ class Judgements:
         encode : bool, default=False
             Whether spaces and percent signs in names are percent-encoded ("red%20shoes"): qrels files cannot hold
             spaces. ``urllib.parse.unquote`` restores the names.
-
-        Returns
-        -------
-        Qrels
         """
         query, docid = self.query, self.docid
         if encode:
@@ -151,33 +136,8 @@ class Judgements:
             features, feature_names = self.features, self.feature_names if feature_names is None else feature_names
         return Queries(features, self.grade, self.query, docid=self.docid, feature_names=feature_names)
 
-    def to_frame(self):
-        """Return a pandas DataFrame with a row for each judgement.
-
-        Returns
-        -------
-        pandas.DataFrame
-            query, docid, grade, value, low, high, impressions and evidence.
-        """
-        pandas = import_optional("pandas", extra=None, needed_for="Judgements.to_frame")
-        return pandas.DataFrame({name: getattr(self, name) for name in _COLUMNS})
-
-    def to_csv(self) -> str:
-        """Return CSV with the columns of ``to_frame``.
-
-        Returns
-        -------
-        str
-        """
-        return csv_text(_COLUMNS, zip(*(getattr(self, name).tolist() for name in _COLUMNS), strict=True))
-
     def to_dict(self) -> dict[str, Any]:
-        """Return a summary for JSON: sizes, cut points, pairs of each grade, and pairs left out by reason.
-
-        Returns
-        -------
-        dict
-        """
+        """Return a summary for JSON: sizes, cut points, pairs of each grade, and pairs left out by reason."""
         return {
             "n_judgements": len(self),
             "n_queries": len(self.pairs.queries),
@@ -318,10 +278,6 @@ def _checked_cuts(grades: Sequence[float]) -> np.ndarray:
     if cuts.ndim != 1 or not cuts.size or not ((cuts > 0) & (cuts < 1)).all() or (np.diff(cuts) <= 0).any():
         raise ParameterError("grades", grades, "a number of grades, or rising cut points between 0 and 1, are needed.")
     return cuts
-
-
-def _names(names: Any, codes: np.ndarray) -> np.ndarray:
-    return as_str_array(list(names))[codes]
 
 
 def _encoded(name: str) -> str:

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from operator import attrgetter
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
+from plackett._tables import Column, Table, notebook_html
 from plackett.clicks.correction.features import features_of_pairs
+from plackett.clicks.counted import counts_of_rows
 from plackett.clicks.description import ClickDescription, describe
-from plackett.clicks.pairs import NameTable, Pairs, PairTable, code_names, coded_pairs, names_as_arrays, stored_names
+from plackett.clicks.pairs import (
+    PEEKED,
+    NameTable,
+    Pairs,
+    PairTable,
+    code_names,
+    coded_pairs,
+    names_as_arrays,
+    stored_names,
+)
 from plackett.clicks.reading.cleaning import Cleaning
 from plackett.data.queries import Queries
-from plackett.data.text_column import TextColumn
+from plackett.data.text_column import TextColumn, as_str_array
 from plackett.exceptions import DataFormatError
 from plackett.storage.container import ContainerError, open_container, write_container
 from plackett.storage.mapped import take_rows
@@ -27,6 +39,7 @@ _PER_ROW = {"pair": np.int32, "click": np.bool_, "propensity": np.float64}
 _PER_SESSION = {"session_query": np.int32, "times": np.float64, "ranker": np.int32, "is_random": np.bool_}
 _DTYPES = {"indptr": np.int64, **_PER_ROW, **_PER_SESSION}
 SESSIONS_AT_ONCE = 1 << 16
+OF_SESSIONS = ("indptr", "pair", "click", "session_query")  # which a log of counts does not have
 
 
 class ClickLog:
@@ -149,10 +162,6 @@ class ClickLog:
             Features of the pairs, in the order of their codes (by name of the query, then of the document).
         feature_names : sequence of str, default=None
 
-        Returns
-        -------
-        ClickLog
-
         Raises
         ------
         ValueError
@@ -183,6 +192,38 @@ class ClickLog:
             log.propensity = _read_only(_of_length(chances, "propensity", doc.size, "docid"))
         return log if features is None else log.with_features(features, feature_names)
 
+    @classmethod
+    def from_counts(cls, query: Any, docid: Any, rank: Any, clicks: Any, impressions: Any) -> ClickLog:
+        """Return a log without sessions, from numbers that a database or a cluster has counted.
+
+        GCTR, RCTR, DCTR and PBM, and ``estimate_propensities`` by all methods but "randomised", need no more than this.
+        What needs sessions raises an error.
+
+        Parameters
+        ----------
+        query, docid : array-like of shape (n,)
+            Names of queries and documents; numbers become text.
+        rank : array-like of shape (n,)
+            From 1.
+        clicks, impressions : array-like of shape (n,)
+            How often the document was clicked, and shown, at this rank for this query. Rows of the same query, document
+            and rank are added up.
+
+        Examples
+        --------
+        >>> import plackett as pk
+        >>> log = pk.clicks.ClickLog.from_counts(["shoe"] * 3, ["a", "b", "a"], [1, 1, 2], [9, 5, 2], [20, 20, 20])
+        >>> log
+        ClickLog(counts by rank, 60 shown, 16 clicks, 2 pairs)
+        >>> pk.clicks.RCTR(prior=(0, 0)).fit(log).rates_
+        array([0.35, 0.1 ])
+        """
+        queries, query_code = code_names(query, "query")
+        docids, doc = code_names(docid, "docid")
+        _of_length(doc, "docid", query_code.size)
+        pairs, pair = coded_pairs(queries, docids, query_code, doc)
+        return CountedLog(pairs, *counts_of_rows(pair, len(pairs), rank, clicks, impressions))
+
     def with_features(self, features: Any, feature_names: Sequence[str] | None = None) -> ClickLog:
         """Return the same log with features of its pairs.
 
@@ -193,10 +234,6 @@ class ClickLog:
             it shows. An array has a row for each pair, in the order of ``pairs``.
         feature_names : sequence of str, default=None
             Names of the columns of an array.
-
-        Returns
-        -------
-        ClickLog
         """
         if isinstance(features, Queries):
             log = self.compact()
@@ -219,10 +256,6 @@ class ClickLog:
         ----------
         click : array-like of shape (n_shown,)
             Booleans, or 0 and 1.
-
-        Returns
-        -------
-        ClickLog
         """
         return self._with(click=_flags(click, "click", self.n_shown, "pair"))
 
@@ -270,8 +303,13 @@ class ClickLog:
 
     @property
     def docids(self) -> TextColumn:
-        """Names of the documents, sorted."""
+        """Names of the different documents, sorted; `docid` has one for each shown document."""
         return self.pairs.docids
+
+    @property
+    def docid(self) -> np.ndarray:
+        """One document name per row, as in ``Queries``."""
+        return as_str_array(list(self.docids))[self.pair_doc[self.pair]]
 
     @property
     def pair_query(self) -> np.ndarray:
@@ -358,12 +396,7 @@ class ClickLog:
         return self[chosen], self[~chosen]
 
     def compact(self) -> ClickLog:
-        """Return the log without pairs that none of its sessions shows; codes change.
-
-        Returns
-        -------
-        ClickLog
-        """
+        """Return the log without pairs that none of its sessions shows; codes change."""
         is_shown = np.zeros(self.n_pairs, dtype=bool)
         is_shown[self.pair] = True
         kept = np.flatnonzero(is_shown)
@@ -492,10 +525,6 @@ class ClickLog:
         ----------
         path : path
 
-        Returns
-        -------
-        ClickLog
-
         Raises
         ------
         DataFormatError
@@ -508,6 +537,77 @@ class ClickLog:
         queries = count_of(np.unique(self.session_query).size, "query", "queries")
         clicks, pairs = count_of(self.n_clicks, "click"), count_of(self.n_pairs, "pair")
         return f"ClickLog({sessions} of {queries}, {self.n_shown:,} shown, {clicks}, {pairs})"
+
+    def _repr_html_(self) -> str:
+        columns = [Column("session", digits=0), Column("query", "text"), Column("rank", digits=0)]
+        rows = []
+        for session in range(min(PEEKED - 2, len(self))):
+            query = self.queries[int(self.session_query[session])]
+            for rank, row in enumerate(range(*self.indptr[session : session + 2])[:PEEKED], start=1):
+                docid = self.docids[int(self.pair_doc[self.pair[row]])]
+                rows.append([session, query, rank, docid, "clicked" if self.click[row] else ""])
+        table = Table([*columns, Column("document", "text"), Column("click", "text")], rows)
+        return notebook_html(table, [repr(self)], [f"up to {PEEKED} documents of the first {PEEKED - 2} sessions"])
+
+
+class CountedLog(ClickLog):
+    """Clicks and skips of each pair at each rank, by pair and rank; made by ``ClickLog.from_counts``.
+
+    Cell ``i`` between ``cell_bounds[pair]`` and ``cell_bounds[pair + 1]`` is the rank ``cell[i]``, from 0.
+    """
+
+    may_hold_mapped_arrays = False
+
+    def __init__(self, pairs: Pairs, bounds: np.ndarray, cell: np.ndarray, clicks: np.ndarray, skips: np.ndarray):
+        self.pairs, self.cell, self.clicks, self.skips = pairs, cell, clicks, skips
+        self.cell_bounds = bounds
+        self.session_ids = self.times = self.ranker = self.rankers = self.is_random = self.propensity = None
+        self.features = self.feature_names = self.cleaning = None
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in OF_SESSIONS:
+            raise ValueError("this log has counts of pairs by rank, and no sessions; read_clicks reads sessions.")
+        raise AttributeError(name)
+
+    @property
+    def impressions(self) -> np.ndarray:
+        """How often each pair was shown."""
+        shown = np.append(0, np.cumsum(self.clicks, dtype=np.int64) + np.cumsum(self.skips, dtype=np.int64))
+        return np.diff(shown[self.cell_bounds])
+
+    def __len__(self) -> int:
+        # every session of a query shows its first rank, unless that one was not counted
+        query = np.repeat(self.pair_query, np.diff(self.cell_bounds)).astype(np.int64)
+        sizes = len(self.queries), max(1, self.longest)
+        shown = np.bincount(query * sizes[1] + self.cell, self.clicks + self.skips.astype(np.int64), np.prod(sizes))
+        return int(shown.reshape(sizes).max(axis=1).sum())
+
+    @property
+    def n_shown(self) -> int:
+        return int(self.impressions.sum())
+
+    @property
+    def n_clicks(self) -> int:
+        return int(self.clicks.sum(dtype=np.int64))
+
+    @property
+    def longest(self) -> int:
+        return int(self.cell.max(initial=-1)) + 1
+
+    def compact(self) -> ClickLog:
+        return self
+
+    def _with(self, **changed: Any) -> ClickLog:
+        other = copy.copy(self)
+        vars(other).update(changed)
+        return other
+
+    def __repr__(self) -> str:
+        shown, pairs = f"{self.n_shown:,} shown", count_of(self.n_pairs, "pair")
+        return f"ClickLog(counts by rank, {shown}, {count_of(self.n_clicks, 'click')}, {pairs})"
+
+    def _repr_html_(self) -> str:
+        return repr(self)
 
 
 @local_files

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from itertools import islice
+from typing import Any, ClassVar
 
 import numpy as np
 
 from plackett import _native
-from plackett.data.text_column import TextColumn
+from plackett._optional import import_optional
+from plackett._tables import Column, Table, csv_text, notebook_html
+from plackett.data.text_column import TextColumn, as_str_array
 from plackett.data.trec.ids import as_text_ids
-from plackett.validation import count_of
+from plackett.validation import count_of, plain
+
+PEEKED = 5  # rows, or sessions and documents of each, that a notebook shows
 
 
 class NameTable:
@@ -194,6 +199,41 @@ class Pairs:
     def __repr__(self) -> str:
         queries, docs = count_of(len(self.queries), "query", "queries"), count_of(len(self.docids), "document")
         return f"Pairs({len(self):,} of {queries} and {docs})"
+
+
+class RowsOfPairs:
+    """A result with a row for each of its ``pairs``, in their order."""
+
+    _columns: ClassVar[tuple[str, ...]]
+    pairs: Pairs
+
+    @property
+    def query(self) -> np.ndarray:
+        """Name of the query of each row."""
+        return as_str_array(list(self.pairs.queries))[self.pairs.pair_query]
+
+    @property
+    def docid(self) -> np.ndarray:
+        """Name of the document of each row."""
+        return as_str_array(list(self.pairs.docids))[self.pairs.pair_doc]
+
+    def _repr_html_(self) -> str:
+        rows = islice(zip(*(getattr(self, name) for name in self._columns), strict=True), PEEKED)
+        columns = [
+            Column(name, "text" if name in ("query", "docid") else "number", digits=None) for name in self._columns
+        ]
+        cells = [[f"{value:,}" if isinstance(value, np.integer) else plain(value) for value in row] for row in rows]
+        table = Table(columns, cells)
+        return notebook_html(table, [repr(self)], [f"up to {PEEKED} rows"])
+
+    def to_frame(self):
+        """Return a pandas DataFrame with the columns of ``to_csv``."""
+        pandas = import_optional("pandas", extra=None, needed_for=f"{type(self).__name__}.to_frame")
+        return pandas.DataFrame({name: getattr(self, name) for name in self._columns})
+
+    def to_csv(self) -> str:
+        """Return CSV with the names of query and document, and the arrays with a value for each row."""
+        return csv_text(self._columns, zip(*(getattr(self, name).tolist() for name in self._columns), strict=True))
 
 
 class PairTable:

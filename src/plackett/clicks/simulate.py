@@ -74,10 +74,6 @@ def simulate_clicks(
     path : path, default=None
         File for the log, which is then written block by block and mapped into memory.
 
-    Returns
-    -------
-    ClickLog
-
     Examples
     --------
     >>> import plackett as pk

@@ -61,26 +61,11 @@ _DTYPES = {
 
 
 class CacheFile:
-    """The cache of data files read with certain options, stored beside the first file or in ``folder``.
+    """The cache of data files that are read with some options, stored beside the first file or in ``folder``.
 
     Beside the files, the name of a cache depends on their names, so that the folder can be moved. In ``folder`` it
-    depends on their full paths.
-
-    Parameters
-    ----------
-    paths : list of Path
-    options : dict of str to str
-        How the files are read.
-    folder : path, default=None
-    dtype : dtype, default=None
-        Of X; None accepts float32 and float64.
-
-    Attributes
-    ----------
-    path : Path
-        Of the cache.
-    signatures : list
-        Size, modification time and a hash of each file when this object was created.
+    depends on their full paths. ``dtype`` is that of X; None accepts float32 and float64. ``signatures`` are those of
+    the files when this object was created.
     """
 
     def __init__(self, paths: list[Path], options: dict[str, str], folder: Any = None, dtype: np.dtype | None = None):

@@ -29,9 +29,9 @@ def group_rows(qid: Any, n_docs: int) -> Groups:
     """
     if qid is None or is_one_id(qid):
         one = [0 if qid is None else qid]
-        ids = _as_keys(np.array(one) if isinstance(qid, (np.ndarray, np.generic)) else one)[: min(n_docs, 1)]
+        ids = as_keys(np.array(one) if isinstance(qid, (np.ndarray, np.generic)) else one)[: min(n_docs, 1)]
         return Groups(ids, np.array([0, n_docs] if n_docs else [0], dtype=np.int64), None)
-    keys = _as_keys(qid)
+    keys = as_keys(qid)
     if keys.size != n_docs:
         raise ValueError(f"qid has {keys.size:,} ids but there are {n_docs:,} rows.")
     starts = np.concatenate([[0], np.flatnonzero(keys[1:] != keys[:-1]) + 1]) if n_docs else np.zeros(0, dtype=np.int64)
@@ -97,28 +97,28 @@ def check_is_no_column(qid: Any, X: Any) -> None:
         )
 
 
-def _as_keys(qid: Iterable[Hashable]) -> np.ndarray:
-    """Return the ids as a one-dimensional array that compares element by element."""
-    check_not_masked(qid, "qid")
+def as_keys(qid: Iterable[Hashable], name: str = "qid") -> np.ndarray:
+    """Return the ids as a one-dimensional array that compares element by element; ``name`` is for messages."""
+    check_not_masked(qid, name)
     if isinstance(qid, (set, frozenset, Mapping)):
-        raise ValueError(f"qid is a {type(qid).__name__}; expected one id per row, in the order of the rows.")
+        raise ValueError(f"{name} is a {type(qid).__name__}; expected one id per row, in the order of the rows.")
     if isinstance(qid, np.ndarray) or hasattr(qid, "__array__"):
         keys = np.asarray(qid)
         if keys.ndim == 2 and 1 in keys.shape:
             keys = keys.reshape(-1)
         if keys.ndim != 1:
-            raise ValueError(f"qid has shape {keys.shape}; it must be a vector with one id per row.")
+            raise ValueError(f"{name} has shape {keys.shape}; it must be a vector with one id per row.")
     else:
-        keys = _keys_of_list(list(qid))
+        keys = keys_of_list(list(qid))
     if keys.dtype.kind in "fcmM" and (keys != keys).any():
         row = int(np.argmax(keys != keys))
-        raise ValueError(f"qid is {_spelled(keys[row])} in row {row}. Every row needs a query id.")
+        raise ValueError(f"{name} is {_spelled(keys[row])} in row {row}. {_NEEDED[name == 'qid']}")
     if keys.dtype.kind == "O":
-        _check_objects(keys)
+        _check_objects(keys, name)
     return keys
 
 
-def _check_objects(keys: np.ndarray) -> None:
+def _check_objects(keys: np.ndarray, name: str) -> None:
     for row, key in enumerate(keys.tolist()):
         if type(key) is str or type(key) is int:
             continue
@@ -127,9 +127,12 @@ def _check_objects(keys: np.ndarray) -> None:
         except TypeError as error:
             kind = type(key).__name__
             hint = "ids must be hashable, such as numbers, text or tuples of them"
-            raise TypeError(f"qid holds a {kind} in row {row} that cannot be an id ({error}); {hint}.") from error
+            raise TypeError(f"{name} holds a {kind} in row {row} that cannot be an id ({error}); {hint}.") from error
         if is_missing(key):
-            raise ValueError(f"qid is {_spelled(key)} in row {row}. Every row needs a query id.")
+            raise ValueError(f"{name} is {_spelled(key)} in row {row}. {_NEEDED[name == 'qid']}")
+
+
+_NEEDED = ("Every row needs an id.", "Every row needs a query id.")
 
 
 def _spelled(key: object) -> str:
@@ -144,7 +147,8 @@ def is_missing(value: object) -> bool:
         return True
 
 
-def _keys_of_list(ids: list) -> np.ndarray:
+def keys_of_list(ids: list) -> np.ndarray:
+    """Return ids as an array of whole numbers or text, or of objects."""
     types = {type(key) for key in ids}
     is_int = all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in types)
     if is_int or types <= {str, np.str_}:  # other ids stay objects: numpy would convert (1, "a") to text
@@ -171,9 +175,19 @@ def _codes_by_appearance(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if keys.dtype.kind == "O":
         places: dict = {}
         codes = np.fromiter((places.setdefault(key, len(places)) for key in keys), dtype=np.int64, count=keys.size)
-        return codes, _keys_of_list(list(places))
-    values, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    appearance = np.argsort(first, kind="stable")
-    place = np.empty_like(appearance)
-    place[appearance] = np.arange(appearance.size)
-    return place[inverse.reshape(-1)], values[appearance]
+        return codes, keys_of_list(list(places))
+    first, codes = distinct_rows(keys)
+    return codes, keys[first]
+
+
+def distinct_rows(*columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first row of every distinct combination, in order of appearance, and the combination of each row."""
+    codes = columns[0]
+    for column in columns[1:]:
+        one, other = (np.unique(values, return_inverse=True)[1].reshape(-1) for values in (codes, column))
+        codes = one * (int(other.max(initial=0)) + 1) + other
+    _, first, found = np.unique(codes, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    return first[order], place[found.reshape(-1)]

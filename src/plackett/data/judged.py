@@ -1,4 +1,4 @@
-"""The conversion of what functions accept to judged lists, to qrels and to runs."""
+"""The conversion of what functions accept to judged lists."""
 
 from __future__ import annotations
 
@@ -10,18 +10,10 @@ from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
-from plackett.data import datasets
-from plackett.data.datasets.folders import read_whole
+from plackett._lazy import importing
 from plackett.data.queries import Queries
-from plackett.data.runs import read_judgements, read_run
-from plackett.data.sources import read_queries
 from plackett.data.tables.arrow_table import as_arrow, is_frame
-from plackett.data.tables.files import is_file_of_columns, read_table
-from plackett.data.tables.frames import from_frame
 from plackett.data.tables.sqlite import is_database
-from plackett.data.trec.files import read_qrels
-from plackett.data.trec.qrels import Qrels
-from plackett.data.trec.run import Run
 from plackett.storage.file_names import has_parquet, is_table
 from plackett.storage.remote import local_files
 from plackett.validation import check_index, is_sparse
@@ -71,6 +63,11 @@ def as_judged(data: Any, **columns: Unpack[Columns]) -> Queries:
     Queries(1 query, 2 documents, 1 feature, labels 0..1)
     """
     given: dict[str, Any] = check_columns(columns)
+    if isinstance(data, Queries) and not given:
+        return data
+    with importing:
+        from plackett.data.tables.files import is_file_of_columns, read_table
+        from plackett.data.tables.frames import from_frame
     if is_frame(data):
         return from_frame(_with_arrays(data, given), **given)
     is_path = isinstance(data, (str, os.PathLike))
@@ -85,7 +82,7 @@ def as_judged(data: Any, **columns: Unpack[Columns]) -> Queries:
         if is_path:
             kind = f"{os.fspath(data)!r}, which is not a CSV, TSV, Arrow or Parquet file"
         raise ValueError(f"{next(iter(given))} names a column of a table, but data is {kind}.")
-    return _read(data) if is_path else data
+    return _read(data)
 
 
 def _with_arrays(frame: Any, given: dict[str, Any]) -> Any:
@@ -120,6 +117,10 @@ def check_no_columns(columns: Mapping[str, Any], why: str) -> None:
 
 
 def _read(data: str | os.PathLike) -> Queries:
+    with importing:
+        from plackett.data import datasets
+        from plackett.data.datasets.folders import read_whole
+        from plackett.data.sources import read_queries
     path = Path(data).expanduser()
     if path.is_dir() and not has_parquet(path):
         return read_whole(path)
@@ -129,64 +130,3 @@ def _read(data: str | os.PathLike) -> Queries:
     if not isinstance(loaded, Queries):
         raise ValueError(f"{data} holds {type(loaded).__name__}, not judged lists of feature vectors.")
     return loaded
-
-
-def as_qrels(judgements: Any, *, subtopics: bool = False) -> Qrels:
-    """Return judgements as qrels: those of a file, or of ``{qid: {docid: label}}``.
-
-    Parameters
-    ----------
-    judgements : Qrels, data frame, path, or dict of dicts
-        Of a frame or a table, columns are known by their usual names, such as query, docid and rating. A file may be
-        CSV, TSV, Parquet, Arrow, JSON, LETOR text or qrels.
-    subtopics : bool, default=False
-        As for ``read_qrels``, of a file.
-
-    Examples
-    --------
-    >>> from plackett.data.judged import as_qrels
-    >>> as_qrels({"301": {"FT941-7": 1, "FT943-2": 0}})
-    Qrels(1 query, 2 judgements, labels 0..1)
-    """
-    if isinstance(judgements, (str, os.PathLike)) and subtopics:
-        return read_qrels(judgements, subtopics=True)
-    if isinstance(judgements, (str, os.PathLike)) or is_frame(judgements):
-        return read_judgements(judgements)
-    if isinstance(judgements, Mapping):
-        return Qrels.from_dict(judgements)
-    if not isinstance(judgements, Qrels):
-        came = type(judgements).__name__
-        raise TypeError(f"qrels is a {came}; a Qrels, a path or {{qid: {{docid: label}}}} is needed.")
-    return judgements
-
-
-def as_run(run: Any, name: str = "scores") -> Run:
-    """Return a ranking as a run: that of a file, of an object with ``to_run``, or of ``{qid: {docid: score}}``.
-
-    Parameters
-    ----------
-    run : Run, data frame, path, object with ``to_run``, or dict of dicts
-        Of a frame or a table, columns are known by their usual names, such as query, docid, and score or position. A
-        file may be CSV, TSV, Parquet, Arrow, JSON or a TREC run.
-    name : str, default="scores"
-        In messages, and the tag of a dict.
-
-    Examples
-    --------
-    >>> from plackett.data.judged import as_run
-    >>> as_run({"301": {"FT941-7": 2.5, "FT943-2": 1.75}}, "bm25")
-    Run('bm25', 1 query, 2 documents)
-    """
-    if isinstance(run, Run):
-        return run
-    if isinstance(run, (str, os.PathLike)) or is_frame(run):
-        return read_run(run, None if isinstance(run, (str, os.PathLike)) else name)
-    if hasattr(run, "to_run"):
-        return run.to_run()
-    if isinstance(run, Mapping) and all(isinstance(docs, Mapping) for docs in run.values()):
-        return Run.from_dict(run, tag=name)
-    came = type(run).__name__
-    raise TypeError(
-        f"{name} is a {came}; a Run, a path or {{qid: {{docid: score}}}} is needed. One run alone also needs a "
-        'name: {"name": run}.'
-    )

@@ -36,15 +36,8 @@ _LETOR_LINE = re.compile(r"\s*(\S+)\s+qid:(\S+)([^#]*)(?:#(.*))?$")
 class JudgementFile(NamedTuple):
     r"""The content of a file of judgements.
 
-    Attributes
-    ----------
-    format : {"json", "qrels", "letor", "csv"}
-    qid, docid : list of str
-    labels : list of float
-    preferences : list of (qid, better, worse)
-        Only JSON has them.
-    n_unjudged : int
-        Rows without a label, as Quepid exports documents that are not judged; they are skipped.
+    Only JSON has ``preferences``, (qid, better, worse). ``n_unjudged`` counts rows without a label, as Quepid exports
+    documents that are not judged; they are skipped.
 
     Examples
     --------
@@ -76,7 +69,7 @@ def read(source: str | os.PathLike | IO, format: str | None = None) -> Judgement
       Quepid's files. Without a header the columns are query, document and rating.
     - JSON: a list of objects with ``query``, ``docid`` and ``grade`` (or the names of CSV), one object per line, or an
       object with the lists ``judgements`` and ``preferences`` (``query``, ``docid``, ``other``), or
-      ``{query: {docid: grade}}``, as ranx has it.
+      ``{query: {docid: grade}}``, as ranx has it, or OpenSearch's ``judgmentRatings``. A grade of null is not judged.
 
     Parameters
     ----------
@@ -155,15 +148,23 @@ def _separator(line: str) -> str | None:
     return found[0] if found else None
 
 
-def csv_rows(text: str, name: str) -> list[tuple[int, list[str]]]:
-    """Return the line number and the fields of each row, separated by commas, semicolons or tabs."""
-    first = next((line for line in text.splitlines() if line.strip()), "")
-    separator = _separator(first)
+def csv_rows(
+    text: str,
+    name: str,
+    expected: str = '"query,document,rating"',
+    *,
+    separator: str | None = None,
+    longest: int = MAX_CSV_FIELD,
+) -> list[tuple[int, list[str]]]:
+    """Return the line number and the fields of each row; None finds the separator: a comma, semicolon or tab."""
     if separator is None:
-        raise DataFormatError(name, 1, f'expected "query,document,rating", found {first[:60]!r}.')
-    limit = csv.field_size_limit(MAX_CSV_FIELD)
+        first = next((line for line in text.splitlines() if line.strip(' \t",;')), "")
+        separator = _separator(first)
+        if separator is None:
+            raise DataFormatError(name, 1, f"expected {expected}, found {first[:60]!r}.")
+    limit = csv.field_size_limit(longest)
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
-        lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
         return [(lines.line_num, row) for row in lines if any(field.strip() for field in row)]
     except csv.Error as error:
         raise DataFormatError(name, lines.line_num, f"{error}.") from None
@@ -226,14 +227,35 @@ def _read_json(text: str, name: str) -> JudgementFile:
         if "click_judgements" in content:
             message = "these judgements come from clicks; if imported, they would count as yours."
             raise DataFormatError(name, None, message)
-        content = content if "judgements" in content or "preferences" in content else [content]
+        if "judgmentRatings" in content:  # of OpenSearch, where ratings are texts
+            content = list(_of_opensearch(content, name))
+        else:
+            content = content if "judgements" in content or "preferences" in content else [content]
     sections = content if isinstance(content, dict) else {"judgements": content}
-    rows = [_fields(entry, name, n, ("query", "docid", "grade")) for n, entry in _entries(sections, "judgements", name)]
+    entries = list(_entries(sections, "judgements", name))
+    judged = [(n, entry) for n, entry in entries if not _is_unjudged(entry)]
+    rows = [_fields(entry, name, n, ("query", "docid", "grade")) for n, entry in judged]
     pairs = [
         _fields(entry, name, n, ("query", "docid", "other")) for n, entry in _entries(sections, "preferences", name)
     ]
     qid, docid, labels = ([row[place] for row in rows] for place in range(3))
-    return JudgementFile("json", qid, docid, labels, pairs)
+    return JudgementFile("json", qid, docid, labels, pairs, len(entries) - len(judged))
+
+
+def _of_opensearch(content: dict[str, Any], name: str) -> Iterable[dict[str, Any]]:
+    for number, one in _entries(content, "judgmentRatings", name):
+        for _, row in _entries(one if isinstance(one, dict) else {"ratings": None}, "ratings", name):
+            if not isinstance(row, dict):
+                raise DataFormatError(name, None, f"a rating of query {number} is {str(row)[:60]!r}, not an object.")
+            rating = row.get("rating")
+            grade = _number(rating) if isinstance(rating, str) else rating
+            yield {"query": one.get("query"), "docid": row.get("docId"), "grade": grade}
+
+
+def _is_unjudged(entry: Any) -> bool:
+    """Whether an entry has a grade that is null, as where a model gave no valid answer."""
+    names = [name for name in ("grade", *COLUMNS["rating"]) if isinstance(entry, dict) and name in entry]
+    return bool(names) and entry[names[0]] is None
 
 
 def json_of(text: str, name: str) -> Any:

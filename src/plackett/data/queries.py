@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett._tables import Table
 from plackett.data.categories import (
     Categories,
@@ -16,16 +17,13 @@ from plackett.data.categories import (
     recode,
     same_categories,
 )
-from plackett.data.description.describe import Description, columns_table, describe
 from plackett.data.docids import docids_of_comments, titles_of_comments
 from plackett.data.grouping import as_objects, check_is_no_column, group_rows
-from plackett.data.pinning import pinned
 from plackett.data.query_lists import Levels as Levels
 from plackett.data.query_lists import QueryLists as QueryLists
 from plackett.data.subtopics import Subtopics, as_subtopics
-from plackett.data.tables.coding import encode_frame
+from plackett.data.tables.coding import features_of
 from plackett.data.tables.column_roles import warn_of_frame
-from plackett.data.tables.to_frame import to_frame
 from plackett.data.text_column import TextColumn, as_str_array
 from plackett.storage.mapped import is_mapped, stack_rows, take_rows
 from plackett.validation import (
@@ -41,6 +39,9 @@ from plackett.validation import (
     is_sparse,
     plain,
 )
+
+if TYPE_CHECKING:
+    from plackett.data.description.describe import Description
 
 
 class Queries:
@@ -136,20 +137,19 @@ class Queries:
         check_is_no_column(qid, X)
         for name, values in (("y", y), ("qid", qid), ("docid", docid)):
             check_index(values, name, X)
-        X, found = encode_frame(X)
-        rows, names = as_rows(X)
+        features, names, found = features_of(X)
+        if names is not None:
+            warn_of_frame(X)
+        rows = as_rows(features, names)
         feature_names = _check_names(feature_names if feature_names is not None else names, rows.shape[1])
         groups = group_rows(qid, rows.shape[0])
-        labels = None if y is None else check_labels(y, rows.shape[0], allow_nan=True)
-        names_of_docs = None if docid is None else _as_docid(docid, rows.shape[0])
-        notes = None if comments is None else _as_comments(comments, rows.shape[0])
         self._set(
-            X=rows,
-            y=labels,
-            ids=groups.ids,
-            indptr=groups.indptr,
-            docid=names_of_docs,
-            comments=notes,
+            rows,
+            None if y is None else check_labels(y, rows.shape[0], allow_nan=True),
+            groups.ids,
+            groups.indptr,
+            docid=None if docid is None else _as_docid(docid, rows.shape[0]),
+            comments=None if comments is None else _as_comments(comments, rows.shape[0]),
             subtopics=None if subtopics is None else as_subtopics(subtopics, rows.shape[0]),
             feature_names=feature_names,
             first_index=first_index,
@@ -158,37 +158,25 @@ class Queries:
             is_grouped=groups.order is None,
         )
 
-    def _set(self, *, X: Any, y: Any, docid, comments, subtopics, **others) -> None:
-        self._describe(**others)
-        self.X, self.document_ids, self.comments, self.subtopics = X, docid, comments, subtopics
-        self.y = None if y is None else _writable(y)
-
-    def _describe(
-        self, *, ids, indptr, feature_names, first_index, categories, row_order, is_grouped: bool,
-        has_estimated_labels: bool = False,
+    def _set(
+        self, X, y, ids, indptr, *, docid=None, comments=None, subtopics=None, feature_names=None, first_index=None,
+        categories=None, row_order=None, is_grouped=True, has_estimated_labels=False,
     ) -> None:  # fmt: skip
-        """Set the attributes that do not depend on the order of the rows."""
-        self.has_estimated_labels = has_estimated_labels
-        self.ids, self._indptr, self.feature_names = ids, _writable(indptr), feature_names
-        self.first_index, self.row_order, self.is_grouped = first_index, row_order, is_grouped
+        self.X, self.y, self.ids, self._indptr = X, None if y is None else _writable(y), ids, _writable(indptr)
+        self.document_ids, self.comments, self.subtopics = docid, comments, subtopics
+        self.feature_names, self.first_index = feature_names, first_index
         self.categories: Categories | None = categories or None
+        self.row_order, self.is_grouped, self.has_estimated_labels = row_order, is_grouped, has_estimated_labels
 
     @classmethod
-    def from_groups(
-        cls, X, y, ids, indptr, *, docid=None, comments=None, subtopics=None, feature_names=None, first_index=None,
-        categories=None, row_order=None, is_grouped=True, has_estimated_labels=False,
-    ) -> Queries:  # fmt: skip
+    def from_groups(cls, X: Any, y: Any, ids: np.ndarray, indptr: np.ndarray, **others: Any) -> Queries:
         """Return queries from rows whose groups are known; the caller has checked all values.
 
-        ``row_order`` is the input row of each grouped row, None if the input is grouped. If ``is_grouped`` is False,
-        the rows are still in the order of the input.
+        ``others`` are those of the constructor, ``row_order``, the input row of each grouped row, ``is_grouped``, which
+        is False if the rows are still in the order of the input, and ``has_estimated_labels``.
         """
         queries = cls.__new__(cls)
-        queries._set(
-            X=X, y=y, ids=ids, indptr=indptr, docid=docid, comments=comments, subtopics=subtopics,
-            feature_names=feature_names, first_index=first_index, categories=categories, row_order=row_order,
-            is_grouped=is_grouped, has_estimated_labels=has_estimated_labels,
-        )  # fmt: skip
+        queries._set(X, y, ids, indptr, **others)
         return queries
 
     @property
@@ -207,58 +195,16 @@ class Queries:
     def _select(self, rows: Any, ids: np.ndarray, indptr: np.ndarray, **others: Any) -> Queries:
         """Return some rows, a slice or an array of row numbers, as queries of these ids and bounds."""
         take = _slice_rows if isinstance(rows, slice) else take_rows
-        values = [None if one is None else take(one, rows) for one in (self.X, self.y)]
+        X, y = (None if one is None else take(one, rows) for one in (self.X, self.y))
         columns = {"docid": self.document_ids, "comments": self.comments, "subtopics": self.subtopics}
         others |= {name: None if one is None else one[rows] for name, one in columns.items()}
-        others |= {
-            "feature_names": self.feature_names, "first_index": self.first_index, "categories": self.categories,
-            "has_estimated_labels": self.has_estimated_labels,
-        }  # fmt: skip
-        return Queries.from_groups(values[0], values[1], ids, indptr, **others)
+        return Queries.from_groups(X, y, ids, indptr, **self._described, **others)
 
-    def as_given(self) -> Queries:
-        """Return the same data in the order of the input; rows are moved on first use."""
-        if self.row_order is None or not self.is_grouped:
-            return self
-        given = Queries.__new__(Queries)
-        given._describe(
-            ids=self.ids, indptr=self._indptr, feature_names=self.feature_names, first_index=self.first_index,
-            categories=self.categories, row_order=self.row_order, is_grouped=False,
-            has_estimated_labels=self.has_estimated_labels,
-        )  # fmt: skip
-        given._regrouped = self
-        return given
-
-    # Rows of a cache are grouped on disk: these properties move them into the order of the input on first use.
-    # In all other cases _set has assigned the values.
-
-    @cached_property
-    def X(self) -> Any:
-        return take_rows(self.grouped.X, self._place_in_groups)
-
-    @cached_property
-    def y(self) -> Any:
-        return None if self.grouped.y is None else self.in_row_order(self.grouped.y)
-
-    @cached_property
-    def comments(self) -> TextColumn | None:
-        comments = self.grouped.comments
-        return None if comments is None else comments[self._place_in_groups]
-
-    @cached_property
-    def document_ids(self) -> np.ndarray | TextColumn | None:
-        docid = self.grouped.document_ids
-        return None if docid is None else docid[self._place_in_groups]
-
-    @cached_property
-    def subtopics(self) -> Subtopics | None:
-        subtopics = self.grouped.subtopics
-        return None if subtopics is None else subtopics[self._place_in_groups]
-
-    @cached_property
-    def _place_in_groups(self) -> np.ndarray:
-        """The row of ``grouped`` of each row of the input."""
-        return self.in_row_order(np.arange(self.n_docs))
+    @property
+    def _described(self) -> dict[str, Any]:
+        """What does not depend on the rows."""
+        names = ("feature_names", "first_index", "categories", "has_estimated_labels")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def indptr(self) -> np.ndarray:
@@ -271,16 +217,14 @@ class Queries:
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
-        if "X" in state:
-            state.pop("_regrouped", None)  # can be recomputed; otherwise X would be sent to workers twice
+        state.pop("_regrouped", None)  # can be recomputed; otherwise X would be sent to workers twice
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         # joblib sends large arrays to other processes as read-only maps
         self._indptr = _writable(self._indptr)
-        if "y" in state:
-            self.y = None if self.y is None else _writable(self.y)
+        self.y = None if self.y is None else _writable(self.y)
 
     @property
     def n_queries(self) -> int:
@@ -292,7 +236,7 @@ class Queries:
 
     @property
     def n_features(self) -> int:
-        return (self.X if "X" in self.__dict__ else self.grouped.X).shape[1]
+        return self.X.shape[1]
 
     @property
     def feature_labels(self) -> list[str]:
@@ -476,7 +420,7 @@ class Queries:
             np.append(np.concatenate(starts), sum(part.n_docs for part in parts)).astype(np.int64),
             docid=None if first.document_ids is None else _concat_names([part.document_ids for part in parts]),
             comments=_concat_comments(parts),
-            subtopics=None if first.subtopics is None else Subtopics.concat([part.subtopics for part in parts]),  # type: ignore[misc]
+            subtopics=None if first.subtopics is None else Subtopics.concat([part.subtopics for part in parts]),
             feature_names=first.feature_names,
             first_index=first.first_index if len({part.first_index for part in parts}) == 1 else None,
             categories=categories,
@@ -491,12 +435,11 @@ class Queries:
         Rows keep their order. The caller has checked the values. New labels are not treated as estimates
         unless ``has_estimated_labels`` is passed.
         """
-        kept = {
+        values = {
             "X": self.X, "y": self.y, "docid": self.document_ids, "comments": self.comments,
-            "subtopics": self.subtopics, "feature_names": self.feature_names, "first_index": self.first_index,
-            "categories": self.categories, "has_estimated_labels": self.has_estimated_labels and "y" not in columns,
+            "subtopics": self.subtopics, **self._described,
+            "has_estimated_labels": self.has_estimated_labels and "y" not in columns, **columns,
         }  # fmt: skip
-        values = {**kept, **columns}
         return Queries.from_groups(
             values.pop("X"), values.pop("y"), self.ids, self._indptr, row_order=self.row_order,
             is_grouped=self.is_grouped, **values,
@@ -540,6 +483,9 @@ class Queries:
         >>> Queries(np.zeros((4, 1)), qid=[7, 7, 7, 7]).pin_judged([0.7, 0.9, 0.2, 0.4], [np.nan, 0, 1, np.nan])
         array([ 0.7, -0.8,  1.9,  0.4])
         """
+        with importing:
+            from plackett.data.pinning import pinned
+
         relevant_from = check_number(relevant_from, "relevant_from")
         labels = check_labels(labels, self.n_docs, name="labels", allow_nan=True)
         return pinned(self, check_scores(scores, self.n_docs), labels, relevant_from)
@@ -566,6 +512,9 @@ class Queries:
         0    7    1.0  0.50
         1    7    0.0  0.25
         """
+        with importing:
+            from plackett.data.tables.to_frame import to_frame
+
         return to_frame(self, backend, label=label, qid=qid, docid=docid)
 
     def describe(self, *, relevant_from: float = 1.0, with_findings: bool = True) -> Description:
@@ -580,6 +529,9 @@ class Queries:
             Smallest label that counts as relevant.
         with_findings : bool, default=True
         """
+        with importing:
+            from plackett.data.description.describe import describe
+
         return describe(self, relevant_from=relevant_from, with_findings=with_findings)
 
     def describe_columns(self) -> Table:
@@ -588,6 +540,9 @@ class Queries:
         The last column is the share of pairs of documents with different labels that the column alone orders correctly,
         ascending or descending, on at most 500 queries; 0.5 is chance.
         """
+        with importing:
+            from plackett.data.description.describe import columns_table
+
         return columns_table(self)
 
     def __repr__(self) -> str:
@@ -599,10 +554,15 @@ class Queries:
             parts.append(f"labels {np.nanmin(self.y):g}..{np.nanmax(self.y):g}")
         return f"Queries({', '.join(parts)})"
 
+    def _repr_html_(self) -> str:
+        with importing:
+            from plackett.data.peek import queries_html
 
-def as_rows(X: object) -> tuple[np.ndarray, list[str] | None]:
-    """Return X as a two-dimensional float array or CSR matrix, and its column names or None."""
-    names = None
+        return queries_html(self)
+
+
+def as_rows(X: object, names: list[str] | None = None) -> np.ndarray:
+    """Return X as a two-dimensional float array or CSR matrix; ``names`` of columns are for messages."""
     check_not_masked(X, "X")
     if is_sparse(X):
         rows = as_csr(X)
@@ -610,15 +570,6 @@ def as_rows(X: object) -> tuple[np.ndarray, list[str] | None]:
             rows = rows.copy()
             rows.sum_duplicates()
     else:
-        if hasattr(X, "columns") and hasattr(X, "to_numpy"):
-            names = [str(name) for name in X.columns]
-            warn_of_frame(X)
-            values = X.to_numpy()
-            if values.dtype == object and hasattr(X, "isna"):  # pandas' NA becomes NaN
-                values = np.where(X.isna().to_numpy(), np.nan, values)
-            X = values
-        elif hasattr(X, "column_names") and hasattr(X, "to_pydict"):  # a pyarrow table
-            names = list(X.column_names)
         rows = np.asarray(X)
     if rows.ndim != 2:
         hint = " For a single column: X.reshape(-1, 1)." if rows.ndim == 1 else ""
@@ -635,7 +586,7 @@ def as_rows(X: object) -> tuple[np.ndarray, list[str] | None]:
         if rows.dtype.kind not in "fiubO":
             raise ValueError(f"X has values of type {rows.dtype}; expected numbers.")
         rows = _as_floats(rows, names)
-    return rows, names
+    return rows
 
 
 def _as_floats(rows: np.ndarray, names: list[str] | None) -> np.ndarray:

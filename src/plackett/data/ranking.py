@@ -9,6 +9,7 @@ import numpy as np
 
 from plackett._optional import import_optional
 from plackett.data.grouping import group_rows, ranked_rows
+from plackett.data.peek import lists_html
 from plackett.data.trec.ids import as_text_ids
 from plackett.data.trec.run import Run
 from plackett.validation import check_positive_int, check_scores, count_of, plain
@@ -37,7 +38,7 @@ class Ranking:
     indptr : ndarray of shape (n_queries + 1,)
         The documents of query ``ids[q]`` are ``indptr[q]:indptr[q + 1]`` of the arrays below.
     docid, scores : ndarray
-        Id and score of each document, the best of each query first.
+        Id and score of each document, the best of each query first; without ids, the row numbers.
     rows : ndarray of int
         The row of each document in the input.
 
@@ -105,4 +106,9 @@ class Ranking:
         return Run(as_text_ids(self.qid, "qid"), as_text_ids(self.docid, "docid"), self.scores, self.rank, tag)
 
     def __repr__(self) -> str:
-        return f"Ranking({count_of(len(self), 'query', 'queries')}, {count_of(self.rows.size, 'document')})"
+        documents = count_of(self.rows.size, "document")
+        named = "" if self.docid is not self.rows else " by their row numbers"
+        return f"Ranking({count_of(len(self), 'query', 'queries')}, {documents}{named})"
+
+    def _repr_html_(self) -> str:
+        return lists_html(repr(self), self, "row" if self.docid is self.rows else "document")

@@ -29,16 +29,36 @@ _HEAD = 1 << 16
 
 
 @local_files
-def read_judgements(source: Any) -> Qrels:
-    """Return judgements of a frame, or of a file in any format of ``plackett.data.judgements.read``, Parquet or Arrow.
+def as_qrels(source: Any, *, subtopics: bool = False) -> Qrels:
+    """Return judgements as qrels: those of a file or a frame, or of ``{qid: {docid: label}}``.
+
+    Parameters
+    ----------
+    source : Qrels, data frame, path, or dict of dicts
+        Of a frame or a table, columns are known by their usual names, such as query, docid and rating. A file may be
+        Parquet, Arrow, or in any format of ``plackett.data.judgements.read``.
+    subtopics : bool, default=False
+        As for ``read_qrels``, of a file.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> from plackett.data.runs import read_judgements
-    >>> read_judgements(pd.DataFrame({"query": ["river", "river"], "docid": ["d1", "d2"], "rating": [2, None]}))
+    >>> from plackett.data.runs import as_qrels
+    >>> as_qrels({"301": {"FT941-7": 1, "FT943-2": 0}})
+    Qrels(1 query, 2 judgements, labels 0..1)
+    >>> as_qrels(pd.DataFrame({"query": ["river", "river"], "docid": ["d1", "d2"], "rating": [2, None]}))
     Qrels(1 query, 1 judgement, labels 2..2)
     """
+    if isinstance(source, Qrels):
+        return source
+    if isinstance(source, Mapping):
+        return Qrels.from_dict(source)
+    is_path = isinstance(source, (str, os.PathLike))
+    if not is_path and not is_frame(source):
+        came = type(source).__name__
+        raise TypeError(f"qrels is a {came}; a Qrels, a path or {{qid: {{docid: label}}}} is needed.")
+    if is_path and subtopics:
+        return read_qrels(source, subtopics=True)
     if not is_frame(source) and not _is_arrow(source):
         if _ending(source) not in TEXTS and _is_file(source):
             with open_bytes(source) as file:
@@ -63,19 +83,39 @@ def read_judgements(source: Any) -> Qrels:
 
 
 @local_files
-def read_run(source: Any, tag: str | None = None) -> Run:
-    """Return the run of a frame, or of a CSV, TSV, JSON, Parquet, Arrow or TREC file.
+def as_run(source: Any, name: str = "scores") -> Run:
+    """Return a ranking as a run: that of a file or a frame, of an object with ``to_run``, or of a dict.
 
-    Columns are known by their usual names: query, docid, and score or position. JSON holds a list of such objects, one
-    per line, or ``{query: {docid: score}}``.
+    Parameters
+    ----------
+    source : Run, data frame, path, object with ``to_run``, or ``{qid: {docid: score}}``
+        Of a frame or a table, columns are known by their usual names: query, docid, and score or position. A file may
+        be CSV, TSV, Parquet, Arrow, JSON (a list of objects, one per line, or such a dict) or a TREC run.
+    name : str, default="scores"
+        In messages, and the tag of a frame or a dict.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> from plackett.data.runs import read_run
-    >>> read_run(pd.DataFrame({"query": ["river", "river"], "docid": ["d1", "d2"], "position": [2, 1]})).scores
+    >>> from plackett.data.runs import as_run
+    >>> as_run({"301": {"FT941-7": 2.5, "FT943-2": 1.75}}, "bm25")
+    Run('bm25', 1 query, 2 documents)
+    >>> as_run(pd.DataFrame({"query": ["river", "river"], "docid": ["d1", "d2"], "position": [2, 1]})).scores
     array([-2., -1.])
     """
+    if isinstance(source, Run):
+        return source
+    is_path = isinstance(source, (str, os.PathLike))
+    if hasattr(source, "to_run"):
+        return source.to_run()
+    if isinstance(source, Mapping) and all(isinstance(docs, Mapping) for docs in source.values()):
+        return Run.from_dict(source, tag=name)
+    if not is_path and not is_frame(source):
+        raise TypeError(
+            f"{name} is a {type(source).__name__}; a Run, a path or {{qid: {{docid: score}}}} is needed. One run alone "
+            'also needs a name: {"name": run}.'
+        )
+    tag = None if is_path else name
     if not is_frame(source) and not _is_arrow(source) and _ending(source) not in TEXTS:
         if _is_file(source):
             with open_bytes(source) as file:
@@ -125,7 +165,7 @@ def _is_arrow(source: Any) -> bool:
 def _columns_of(source: Any) -> tuple[Any, str]:
     """Return the columns of a frame or a file by name; of ``{query: {docid: score}}`` in JSON, that; and its name."""
     if is_frame(source) or _is_arrow(source):
-        table = as_arrow(source if is_frame(source) else read_columns(source, ids=["query", "docid"]))
+        table = as_arrow(source if is_frame(source) else read_columns(source))
         name = "the frame" if is_frame(source) else name_of(source)
         return {column: table[column].to_pylist() for column in table.column_names}, name
     with open_bytes(source) as file:

@@ -1,10 +1,11 @@
-"""Text tables of whitespace-separated words, split by numpy without a Python object per word; score files."""
+"""Text tables of whitespace-separated words: the columns of files of TREC, and files of scores."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from typing import IO, BinaryIO, NamedTuple
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import IO, BinaryIO
 
 import numpy as np
 
@@ -12,47 +13,17 @@ from plackett.exceptions import DataFormatError
 from plackett.storage.opening import name_of, open_bytes
 from plackett.storage.remote import local_files
 
-BLOCK = 1 << 22  # bytes split at a time, so that the masks stay in the cache of the processor
+BLOCK = 1 << 14  # bytes split at a time, so that their words stay in the cache of the processor
 SHOWN = 80  # characters of an invalid line in a message
 MAX_WIDTH = 64  # longer words are kept as Python strings: padding all words would waste memory
 NARROW, MAX_PADDING = 16, 4  # so are words of more than 16 bytes if padding makes the column four times as long
-CELLS = 1 << 20
 
 UTF8_MARK = b"\xef\xbb\xbf"  # byte order mark of Windows editors
-
-_IS_BLANK = np.zeros(256, dtype=bool)
-_IS_BLANK[list(b" \t\r\n\v\f")] = True
-
-
-class Words(NamedTuple):
-    """Positions of the words of some lines: word ``j`` of line ``i`` is ``text[starts[i, j]:stops[i, j]]``."""
-
-    text: bytes
-    starts: np.ndarray
-    stops: np.ndarray
-    lines: np.ndarray
-
-    def column(self, place: int) -> np.ndarray:
-        """Return a column as byte strings: an ``S`` array, or Python objects if words are long."""
-        starts, lengths = self.starts[:, place], self.stops[:, place] - self.starts[:, place]
-        width = int(lengths.max(initial=1))
-        if width > MAX_WIDTH or (width > NARROW and width * lengths.size > MAX_PADDING * int(lengths.sum())):
-            stops = self.stops[:, place].tolist()
-            return np.fromiter(
-                (self.text[a:b] for a, b in zip(starts.tolist(), stops, strict=True)), object, len(stops)
-            )
-        letters = np.frombuffer(self.text, dtype=np.uint8)
-        padded = np.empty((lengths.size, width), dtype=np.uint8)
-        step = max(1, CELLS // width)  # positions take eight bytes for each byte
-        for row in range(0, lengths.size, step):
-            inside = np.arange(width) < lengths[row : row + step, None]
-            places = np.minimum(starts[row : row + step, None] + np.arange(width), letters.size - 1)
-            padded[row : row + step] = np.where(inside, letters[places], 0)
-        return padded.view(f"S{width}").reshape(-1)
 
 
 def read_words(
     file: BinaryIO,
+    columns: Sequence[int],
     n_columns: int,
     *,
     name: str,
@@ -60,32 +31,38 @@ def read_words(
     more: bool = False,
     head: bytes = b"",
     n_lines_before: int = 0,
-) -> Iterator[Words]:
-    """Yield the lines of ``file`` in blocks, each line with ``n_columns`` words; blank and ``#`` lines are skipped.
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Return the line numbers of the rows of ``file``, and some columns as byte strings.
 
-    Parameters
-    ----------
-    file : binary file
-    n_columns : int
-    name, expected : str
-        The name of the file and the format of a line, for messages.
-    more : bool, default=False
-        Whether a line may have more columns, which are ignored.
-    head : bytes, default=b""
-        Bytes that the caller has read from the file.
-    n_lines_before : int, default=0
-        Lines that the caller has read and processed.
+    Each line has ``n_columns`` words, or ``more``, which are ignored; blank lines and those that begin with ``#`` are
+    skipped. ``name`` and ``expected``, the format of a line, are for messages; ``head`` are bytes that the caller has
+    read and not processed, ``n_lines_before`` lines that it has processed.
     """
+    lines: list[np.ndarray] = [np.zeros(0, dtype=np.int64)]
+    parts: list[list[np.ndarray]] = [[np.zeros(0, dtype="S1")] for _ in columns]
     for text in _whole_lines(file, name, head, n_lines_before):
-        words = _split(text, n_lines_before, n_columns, name, expected, more)
+        split = [*map(bytes.split, text.removesuffix(b"\n").split(b"\n"))]
+        rows, kept = np.arange(len(split)), split
+        if b"#" in text or not all(split):
+            rows = np.flatnonzero([bool(words) and not words[0].startswith(b"#") for words in split])
+            kept = [split[row] for row in rows.tolist()]
+        lengths = {*map(len, kept)}
+        if lengths and (min(lengths) < n_columns or (max(lengths) > n_columns and not more)):
+            wrong = next(n for n, row in enumerate(kept) if len(row) < n_columns or not (more or len(row) == n_columns))
+            line, words = int(rows[wrong]), kept[wrong]
+            wanted = "one number" if n_columns == 1 else f'"{expected}" ({n_columns} columns)'
+            found = ("" if n_columns == 1 else f"{len(words)}: ") + quote(text.split(b"\n")[line].strip())
+            raise DataFormatError(name, line + n_lines_before + 1, f"expected {wanted}, found {found}.")
+        lines.append(rows + (n_lines_before + 1))
+        for part, column in zip(parts, columns, strict=True):
+            part.append(as_words([words[column] for words in kept]))
         n_lines_before += text.count(b"\n")
-        yield words
+    return np.concatenate(lines), [_join(part) for part in parts]
 
 
 def _whole_lines(file: BinaryIO, name: str, head: bytes, n_lines_before: int) -> Iterator[bytes]:
     begun: list[bytes] = []  # an incomplete line
-    block = (head or file.read(BLOCK)).removeprefix(UTF8_MARK)
-    while block:
+    for block in chain([(head or file.read(BLOCK)).removeprefix(UTF8_MARK)], iter(lambda: file.read(BLOCK), b"")):
         if b"\0" in block:
             line = n_lines_before + block.count(b"\n", 0, block.index(b"\0")) + 1
             message = "the file contains zero bytes, so it is not plain text. Is it UTF-16 or binary?"
@@ -96,39 +73,11 @@ def _whole_lines(file: BinaryIO, name: str, head: bytes, n_lines_before: int) ->
             begun = []
             n_lines_before += block.count(b"\n")
         begun.append(block[cut:])
-        block = file.read(BLOCK)
     rest = b"".join(begun)
     if b"\r" in rest.rstrip():  # line ends of old Macintosh files
         rest = rest.replace(b"\r", b"\n")
     if rest:
         yield rest
-
-
-def _split(text: bytes, n_lines_before: int, n_columns: int, name: str, expected: str, more: bool) -> Words:
-    letters = np.frombuffer(text, dtype=np.uint8)
-    is_blank = np.concatenate([[True], _IS_BLANK[letters], [True]])
-    edges = np.flatnonzero(is_blank[1:] != is_blank[:-1])
-    starts, stops = edges[::2], edges[1::2]
-    newlines = np.flatnonzero(letters == ord("\n"))
-    line_of_word = np.searchsorted(newlines, starts)
-    first = np.flatnonzero(np.diff(line_of_word, prepend=-1))  # the first word of each line that has one
-    counts = np.diff(first, append=starts.size)
-    is_comment = letters[starts[first]] == ord("#")
-    if is_comment.any():
-        first, counts = first[~is_comment], counts[~is_comment]
-    wrong = counts < n_columns if more else counts != n_columns
-    lines = line_of_word[first] + n_lines_before + 1
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        line = text[starts[first[row]] : stops[first[row] + counts[row] - 1]]
-        wanted = "one number" if n_columns == 1 else f'"{expected}" ({n_columns} columns)'
-        found = quote(line) if n_columns == 1 else f"{counts[row]}: {quote(line)}"
-        message = f"expected {wanted}, found {found}."
-        raise DataFormatError(name, int(lines[row]), message)
-    if more or first.size * n_columns != starts.size:
-        chosen = first[:, None] + np.arange(n_columns)
-        return Words(text, starts[chosen], stops[chosen], lines)
-    return Words(text, starts.reshape(-1, n_columns), stops.reshape(-1, n_columns), lines)
 
 
 def quote(text: bytes) -> str:
@@ -137,15 +86,12 @@ def quote(text: bytes) -> str:
     return f'"{shown}"' if len(shown) <= SHOWN else f'"{shown[:SHOWN]}..."'
 
 
-def collect(blocks: Iterable[Words], columns: Sequence[int]) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return the line numbers and the selected columns of all blocks."""
-    lines: list[np.ndarray] = [np.zeros(0, dtype=np.int64)]
-    parts: list[list[np.ndarray]] = [[np.zeros(0, dtype="S1")] for _ in columns]
-    for words in blocks:
-        lines.append(words.lines)
-        for part, column in zip(parts, columns, strict=True):
-            part.append(words.column(column))
-    return np.concatenate(lines), [_join(part) for part in parts]
+def as_words(words: Sequence[str] | Sequence[bytes]) -> np.ndarray:
+    """Return words, text or bytes, as an array of fixed width, or of Python objects if long ones would pad others."""
+    width = max(map(len, words), default=0)
+    if width > MAX_WIDTH or (width > NARROW and width * len(words) > MAX_PADDING * sum(map(len, words))):
+        return np.fromiter(words, object, len(words))
+    return np.array(words) if words else np.zeros(0, dtype="S1")
 
 
 def _join(parts: list[np.ndarray]) -> np.ndarray:
@@ -200,10 +146,6 @@ def read_scores(source: str | os.PathLike | IO) -> np.ndarray:
     source : path, ``"-"`` for standard input, or file object
         Plain or compressed (gzip, xz, bzip2, Zstandard).
 
-    Returns
-    -------
-    ndarray of shape (n_docs,), in the order of the lines
-
     Examples
     --------
     >>> from plackett.evaluation import read_scores
@@ -213,7 +155,7 @@ def read_scores(source: str | os.PathLike | IO) -> np.ndarray:
     """
     name = name_of(source)
     with open_bytes(source) as file:
-        lines, (words,) = collect(read_words(file, 1, name=name, expected="score"), (0,))
+        lines, (words,) = read_words(file, [0], 1, name=name, expected="score")
     is_shifted = lines != np.arange(1, lines.size + 1)
     if is_shifted.any():
         line = int(np.argmax(is_shifted)) + 1

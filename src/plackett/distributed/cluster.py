@@ -13,7 +13,7 @@ import contextlib
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,10 @@ FAN_IN = 8  # vectors added by one task of the tree
 DIRECT_BYTES = 1 << 26  # limit on the bytes sent through the scheduler in one evaluation
 NO_WORKERS_SECONDS = 30.0  # wait for workers to start before a fit fails
 POLL_SECONDS = 0.5  # between checks for workers
+
+
+class GoneError(ConnectionError):
+    """A worker is gone, or does not hold what it is thought to hold: it was restarted, or parts were moved."""
 
 
 def has_graph(value: Any) -> bool:
@@ -87,64 +91,103 @@ class ClusterPartitions:
     """
 
     def __init__(self, client: Any, parts: Sequence[DelayedPart]):
-        self._client, self._address = client, getattr(client.scheduler, "address", "an unknown address")
+        self.client, self._address = client, getattr(client.scheduler, "address", "an unknown address")
         self._n_workers = self._check_workers()
         self._name, self._generation = f"plackett-{uuid.uuid4().hex}", 0
-        self._too_long: set[Callable] = set()  # functions whose results are too large for the scheduler
-        self._bound: dict[str, str] = {}  # the worker to which each part was assigned, by key
-        self._parts = self._submitted(parts)
-        self._wait(self._parts)
+        self._too_long: set[tuple] = set()  # functions and methods whose results are too large for the scheduler
+        self._made, self._changes = list(parts), list[tuple]()
+        self.copies: list[Any] = []
+        self.load()
 
-    def _submitted(self, parts: Sequence[DelayedPart]) -> list:
-        """Return a future of each part: evenly assigned, neighbours together, since these are added first.
+    def load(self) -> None:
+        """Load all parts; after a worker was lost, again, evenly on those that there are.
 
         Futures given by the user stay where they are.
         """
-        delayed = [value for part in parts for value in part.arguments if has_graph(value)]
-        computed = iter(self._client.compute(delayed)) if delayed else iter(())
-        futures, slots = [], self._slots(len(parts))
+        self._parts: list[Any] = []  # frees those of before
+        self._generation += 1
+        delayed = [value for part in self._made for value in part.arguments if has_graph(value)]
+        computed = iter(self.client.compute(delayed)) if delayed else iter(())
         with _no_size_warnings():
-            for number, (make, given) in enumerate(parts):
-                key, where = self._key(number), {}
-                if slots and not any(is_future(value) for value in given):
-                    self._bound[key] = slots[number]
-                    where = {"workers": [slots[number]], "allow_other_workers": True}
+            for number, (make, given) in enumerate(self._made):
                 arguments = [next(computed) if has_graph(value) else value for value in given]
-                futures.append(self._client.submit(make, *arguments, key=key, **where))
-        return futures
+                self._parts.append(self.client.submit(make, *arguments, key=self._key(number)))
+        self._wait(self._parts)
+        for change in self._changes:
+            self._change(*change)
+
+    def __len__(self) -> int:
+        return len(self._parts)
 
     def _key(self, number: int) -> str:
         return f"{self._name}-{self._generation}-{number}"
 
-    def _slots(self, n: int) -> list[str]:
-        """Return a worker for each of ``n`` parts, in proportion to their threads; empty without workers."""
-        threads = [address for address, count in sorted(self._client.nthreads().items()) for _ in range(count)]
-        return [threads[place * len(threads) // n] for place in range(n if threads else 0)]
-
     def map(self, work: Callable[..., Any], *arguments: Any) -> list:
         """Return ``work(part, *arguments)`` of each part."""
-        answers = self._client.map(_alone, self._parts, work=work, arguments=arguments, pure=False)
+        answers = self.client.map(_alone, self._parts, work=work, arguments=arguments, pure=False)
         return self._gather(answers)
 
     def apply(self, place: int, work: Callable[..., Any], *arguments: Any) -> Any:
         """Return ``work(part, *arguments)`` of one part."""
-        return self._gather([self._client.submit(_alone, self._parts[place], work, arguments, pure=False)])[0]
+        return self._gather([self.client.submit(_alone, self._parts[place], work, arguments, pure=False)])[0]
 
     def replace(self, places: Sequence[int], work: Callable[..., Any], *arguments: Any) -> None:
         """Replace the parts at these positions by ``work(part, *arguments)`` and drop the others."""
+        self._changes.append((places, work, arguments))
+        self._change(places, work, arguments)
+
+    def _change(self, places: Sequence[int], work: Callable[..., Any], arguments: tuple) -> None:
         self._generation += 1
-        given = self._client.submit(_identity, arguments, pure=False)
+        given = self.client.submit(_identity, arguments, pure=False)
         changed = [
-            self._client.submit(_alone, self._parts[place], work, given, key=self._key(number))
+            self.client.submit(_alone, self._parts[place], work, given, key=self._key(number))
             for number, place in enumerate(places)
         ]
         self._wait(changed)
         self._parts = changed  # Dask keeps the graph of the previous ones, and can recompute them
 
+    @property
+    def keys(self) -> list[str]:
+        """The names of the parts in the memory of the workers."""
+        return [part.key for part in self._parts]
+
+    def owners(self) -> dict[str, list[int]]:
+        """Return the numbers of the parts of each worker; a part that several hold has one owner."""
+        self._wait(self._parts)
+        held = self.client.who_has(self._parts)
+        owners: dict[str, list[int]] = {}
+        for number, key in enumerate(self.keys):
+            holders = sorted(held[key])
+            if holders:  # else it was lost just now
+                fewest = min(holders, key=lambda worker: len(owners.get(worker, ())))
+                owners.setdefault(fewest, []).append(number)
+        return owners if sum(len(own) for own in owners.values()) == len(self) else self.owners()
+
+    def collect(self, work: Callable[..., Any], combine: Callable[[list], Any], *arguments: Any) -> Any:
+        """Return a future of ``combine`` of a list of ``work(part, number, *arguments)``."""
+        found = self.client.map(_numbered, self._parts, range(len(self)), work=work, arguments=arguments, pure=False)
+        future = self.client.submit(combine, found, pure=False)
+        self._wait([future])
+        return future
+
+    def copied(self, workers: Sequence[str], futures: Sequence[Any] | None = None) -> list[tuple[str, str]]:
+        """Return for all parts, or other futures, a worker and the name of a copy in its memory, kept in ``copies``.
+
+        Raises a ``GoneError`` if one of these workers is lost meanwhile.
+        """
+        kept = self._parts if futures is None else futures
+        seats = [workers[place * len(workers) // len(kept)] for place in range(len(kept))]
+        self.copies = [
+            self.client.submit(_identity, one, pure=False, workers=[seat])
+            for one, seat in zip(kept, seats, strict=True)
+        ]
+        self._wait(self.copies, on=workers)
+        return [(seat, copy.key) for seat, copy in zip(seats, self.copies, strict=True)]
+
     def sum(self, work: Callable[..., np.ndarray], *arguments: Any) -> np.ndarray:
         """Return the sum of ``work(part, *arguments)`` over all parts."""
         n_bytes = sum(value.nbytes for value in arguments if isinstance(value, np.ndarray))
-        if n_bytes * self._n_workers <= DIRECT_BYTES and work not in self._too_long:
+        if n_bytes * self._n_workers <= DIRECT_BYTES and _kind(work, arguments) not in self._too_long:
             answer = self._sum_by_broadcast(work, arguments)
             if answer is not None:
                 return answer
@@ -155,12 +198,12 @@ class ClusterPartitions:
         n, limit = len(self._parts), DIRECT_BYTES // self._n_workers
         asked = {"name": f"{self._name}-{self._generation}", "n": n, "work": work, "arguments": arguments}
         try:
-            answers = self._client.run(_own_sums, **asked, limit=limit, on_error="return").values()
+            answers = self.client.run(_own_sums, **asked, limit=limit, on_error="return").values()
         except Exception:  # _sum_by_graph meets the same failure, such as a lost scheduler, and reports it
             return None
         self._n_workers = max(1, len(answers))
         if any(nodes is None for nodes in answers):
-            self._too_long.add(work)
+            self._too_long.add(_kind(work, arguments))
             return None
         sums = add_up(together(nodes for nodes in answers if isinstance(nodes, dict)), n)
         return sums.get(root(n))
@@ -168,20 +211,20 @@ class ClusterPartitions:
     def _sum_by_graph(self, work: Callable[..., np.ndarray], arguments: tuple) -> np.ndarray:
         n = len(self._parts)
         with self._explained(), _no_size_warnings():
-            given = self._client.submit(_identity, arguments, pure=False)
-            nodes = self._client.map(_leaf, self._parts, range(n), work=work, arguments=given, pure=False)
+            given = self.client.submit(_identity, arguments, pure=False)
+            nodes = self.client.map(_leaf, self._parts, range(n), work=work, arguments=given, pure=False)
             while len(nodes) > 1:
                 groups = [nodes[start : start + FAN_IN] for start in range(0, len(nodes), FAN_IN)]
-                nodes = [self._client.submit(_sums, group, n, pure=False) for group in groups]
+                nodes = [self.client.submit(_sums, group, n, pure=False) for group in groups]
         return self._gather(nodes)[0][root(n)]
 
     def _gather(self, futures: list) -> list:
         self._wait(futures)
         with self._explained():
-            return self._client.gather(futures)
+            return self.client.gather(futures)
 
-    def _wait(self, futures: list) -> None:
-        """Wait for all futures while there are workers; raise the error of a failed one."""
+    def _wait(self, futures: list, on: Sequence[str] = ()) -> None:
+        """Wait for all futures while there are workers, and all of ``on``; raise the error of a failed one."""
         with importing:
             from distributed import wait
 
@@ -193,9 +236,10 @@ class ClusterPartitions:
                     break
                 except TimeoutError:
                     pass
-                workers = self._client.nthreads()
-                if workers:
-                    self._unbind(workers)
+                workers = self.client.nthreads()
+            lost = next((worker for worker in on if worker not in workers), None)
+            if lost is not None:
+                raise GoneError(f"{lost} is not there")
             now = time.monotonic()
             lonely_since = None if workers else (lonely_since or now)
             if lonely_since is not None and now - lonely_since > NO_WORKERS_SECONDS:
@@ -212,30 +256,18 @@ class ClusterPartitions:
             with self._explained():
                 raise error
 
-    def _unbind(self, workers: Mapping[str, int]) -> None:
-        """Let any worker run the parts that were assigned to lost workers.
-
-        Dask reassigns them itself unless there were no workers for a moment: then it waits for the assigned worker,
-        which comes back, if at all, under another address.
-        """
-        lost = [key for key, worker in self._bound.items() if worker not in workers]
-        if lost:
-            self._client.run_on_scheduler(_free, keys=lost)
-            for key in lost:
-                del self._bound[key]
-
     def _check_workers(self) -> int:
         """Return the number of workers; raise if the cluster cannot run the fit."""
         with self._explained():
             try:
-                self._client.wait_for_workers(1, timeout=NO_WORKERS_SECONDS)
+                self.client.wait_for_workers(1, timeout=NO_WORKERS_SECONDS)
             except TimeoutError:
                 raise ConnectionError(
                     f"the Dask cluster at {self._address} has no workers. Start some, for example: dask worker "
                     f"{self._address}"
                 ) from None
-            found = self._client.run(_version, on_error="return")
-            builds = self._client.run(_build, on_error="return")
+            found = self.client.run(_version, on_error="return")
+            builds = self.client.run(_build, on_error="return")
         for worker, version in found.items():
             if isinstance(version, Exception):
                 raise ValueError(
@@ -270,7 +302,7 @@ class ClusterPartitions:
                 "memory: use smaller partitions, or more workers."
             ) from error
         except Exception as error:
-            if isinstance(error, (CancelledError, CommClosedError)) or self._client.status in ("closing", "closed"):
+            if isinstance(error, (CancelledError, CommClosedError)) or self.client.status in ("closing", "closed"):
                 raise ConnectionError(
                     f"the Dask cluster at {self._address} lost the fit ({_first_line(error)}). Its scheduler was "
                     "closed or restarted, or a worker was lost with partitions that cannot be recomputed."
@@ -278,26 +310,24 @@ class ClusterPartitions:
             raise
 
 
+def _kind(work: Callable, arguments: tuple) -> tuple:
+    return work, *(given for given in arguments if isinstance(given, str))
+
+
 def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".:")
 
 
-def on_workers(client: Any, work: Callable[..., Any], items: Sequence[Any], *arguments: Any) -> list:
-    """Return ``work(item, *arguments)`` of each item, in their order, computed on the workers of a cluster."""
+def on_parts(
+    client: Any, parts: Sequence[DelayedPart], work: Callable[..., Any], numbers: Sequence[tuple], arguments: tuple
+) -> list:
+    """Return ``work(part, *number, *arguments)`` of each part, computed on the workers; no part stays in memory."""
     given = client.submit(_identity, arguments, pure=False)
-    return ClusterPartitions(client, [DelayedPart(_alone, (item, work, given)) for item in items]).map(_identity)
-
-
-# --- On the scheduler -------------------------------------------------------------------------------------------------
-
-
-def _free(*, dask_scheduler: Any, keys: Sequence[str]) -> None:
-    """Let any worker run these tasks, and schedule those that were waiting."""
-    tasks = [dask_scheduler.tasks[key] for key in keys if key in dask_scheduler.tasks]
-    for task in tasks:
-        task.worker_restrictions = None
-    waiting = {task.key: "processing" for task in tasks if task.state == "no-worker"}
-    dask_scheduler.transitions(waiting, stimulus_id="plackett-free")
+    tasks = [
+        DelayedPart(_made, (part.make, work, number, given, *part.arguments))
+        for part, number in zip(parts, numbers, strict=True)
+    ]
+    return ClusterPartitions(client, tasks).map(_identity)
 
 
 # --- On the workers ---------------------------------------------------------------------------------------------------
@@ -325,6 +355,14 @@ def _alone(part: Any, work: Callable[..., Any], arguments: tuple) -> Any:
     """Run one task on one thread; the other threads run other tasks."""
     with on_this_thread():
         return work(part, *arguments)
+
+
+def _made(make: Callable[..., Any], work: Callable[..., Any], number: tuple, given: tuple, *arguments: Any) -> Any:
+    return _alone(make(*arguments), work, (*number, *given))
+
+
+def _numbered(part: Any, number: int, work: Callable[..., Any], arguments: tuple) -> Any:
+    return _alone(part, work, (number, *arguments))
 
 
 def _leaf(part: Any, number: int, work: Callable[..., np.ndarray], arguments: tuple) -> Nodes:

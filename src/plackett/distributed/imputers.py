@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from plackett.data.preprocessing.missing import MERGEABLE, ColumnStatistics, MissingValues, shown_rule
+from plackett.data.column_statistics import ColumnStatistics
+from plackett.data.preprocessing.missing import MERGEABLE, MissingValues, shown_rule
 from plackett.distributed.loading import LoadedPart
 
 
@@ -21,7 +22,7 @@ def check_imputer(rule: Any, indicator: bool) -> MissingValues:
 
 def statistics_of(part: LoadedPart, n_features: int) -> ColumnStatistics:
     """Return the statistics of the columns of a part."""
-    return ColumnStatistics.of(part.queries.replace(X=part.rows(n_features)))
+    return ColumnStatistics.of(part.rows(n_features))
 
 
 def fitted(

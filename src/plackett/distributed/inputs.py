@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from plackett.data.parquet.read import has_column
 from plackett.data.queries import Queries
 from plackett.data.sources import Source, sources
 from plackett.data.tables.column_roles import COLUMNS_LISTED, ID_NAMES, warn_of_columns
 from plackett.distributed import loading
-from plackett.distributed.cluster import ClusterPartitions, active_client, has_graph, is_future, require_client
+from plackett.distributed.cluster import (
+    ClusterPartitions,
+    active_client,
+    has_graph,
+    is_future,
+    on_parts,
+    require_client,
+)
 from plackett.distributed.local import DelayedPart, LocalPartitions
-from plackett.storage.file_names import files_of
+from plackett.storage.file_names import files_of, is_parquet
 
 BYTES_PER_PART = 1 << 26  # of a Parquet file read in this process
 
@@ -25,6 +33,16 @@ class PartitionedInput(NamedTuple):
     parts: list[DelayedPart]
     client: Any  # None loads them in this process
     has_frames: bool = False
+
+    def map(self, work: Callable[..., Any], *arguments: Any, numbered: bool = False) -> list:
+        """Return ``work(part, *arguments)`` of each part, or of part and number; no part stays in memory."""
+        numbers = [(number,) if numbered else () for number in range(len(self.parts))]
+        if self.client is None:
+            return [
+                work(part.make(*part.arguments), *number, *arguments)
+                for part, number in zip(self.parts, numbers, strict=True)
+            ]
+        return on_parts(self.client, self.parts, work, numbers, arguments)
 
     def load(self) -> LocalPartitions | ClusterPartitions:
         """Load the parts."""
@@ -49,18 +67,27 @@ def _is_collection(one: Any) -> bool:
     return has_graph(one) and hasattr(type(one), "to_delayed")
 
 
-def parts_of(X: Any, y: Any, qid: Any, sample_weight: Any) -> PartitionedInput:
+def parts_of(
+    X: Any,
+    y: Any = None,
+    qid: Any = None,
+    sample_weight: Any = None,
+    *,
+    takes_categories: bool = False,
+    needs_labels: bool = True,
+) -> PartitionedInput:
     """Return the parts of an X for which ``is_in_parts`` is true, with their labels, query ids and weights."""
     if _is_collection(X):
         client = require_client("A fit to a Dask collection")
         if getattr(X, "ndim", 0) != 2:
             raise ValueError("X is a Dask collection with one dimension; rows and columns are needed.")
-        if y is None or qid is None:
+        if (y is None and needs_labels) or qid is None:
             raise ValueError(
                 "a Dask collection needs y and qid: collections with the same partitions, or column names."
             )
         if hasattr(X, "columns"):
-            return PartitionedInput(_of_frame(X, y, qid, sample_weight), client, has_frames=True)
+            parts = _of_frame(X, y, qid, sample_weight, takes_categories=takes_categories)
+            return PartitionedInput(parts, client, has_frames=True)
         return PartitionedInput(_of_array(X, y, qid, sample_weight), client)
     items = list(X) if isinstance(X, (list, tuple)) else [X]
     if sample_weight is not None:
@@ -77,7 +104,8 @@ def parts_of(X: Any, y: Any, qid: Any, sample_weight: Any) -> PartitionedInput:
         return PartitionedInput(parts, require_client("A fit to Delayed objects or futures") if n_dask else None)
     client = active_client()
     return PartitionedInput(
-        [DelayedPart(loading.load_source, (source,)) for source in _sources(items, y, qid, client)], client
+        [DelayedPart(loading.load_source, (source,)) for source in _sources(items, y, qid, client, needs_labels)],
+        client,
     )
 
 
@@ -89,8 +117,8 @@ def _refuse_columns(y: Any, qid: Any, what: str) -> None:
 # --- Files ------------------------------------------------------------------------------------------------------------
 
 
-def _sources(items: list, y: Any, qid: Any, client: Any) -> list[Source]:
-    columns = {name: column for name, column in (("label", y), ("qid", qid)) if column is not None}
+def _sources(items: list, y: Any, qid: Any, client: Any, needs_labels: bool) -> list[Source]:
+    columns: dict[str, Any] = {name: column for name, column in (("label", y), ("qid", qid)) if column is not None}
     for name, column in columns.items():
         if not isinstance(column, str):
             argument = "y" if name == "label" else name
@@ -103,13 +131,15 @@ def _sources(items: list, y: Any, qid: Any, client: Any) -> list[Source]:
         n_parts = -(-sum(map(os.path.getsize, files)) // BYTES_PER_PART)
     else:
         n_parts = sum(client.nthreads().values())
+    if not needs_labels and y is None and is_parquet(files[0]) and not has_column(files[0], "label"):
+        columns["label"] = None
     return sources(files, pieces=max(1, n_parts), **columns)
 
 
 # --- Dask collections -------------------------------------------------------------------------------------------------
 
 
-def _of_frame(X: Any, y: Any, qid: Any, weight: Any) -> list[DelayedPart]:
+def _of_frame(X: Any, y: Any, qid: Any, weight: Any, *, takes_categories: bool) -> list[DelayedPart]:
     roles = {"label": y, "qid": qid, "weight": weight}
     if X.index.name not in X.columns and X.index.name in [value for value in roles.values() if isinstance(value, str)]:
         X = X.reset_index()
@@ -121,11 +151,13 @@ def _of_frame(X: Any, y: Any, qid: Any, weight: Any) -> list[DelayedPart]:
         for name, dtype in X.dtypes.items()
         if named and getattr(dtype, "kind", "") in ("m", "M") and name not in named
     ]
+    are_named = all(value is None or isinstance(value, str) for value in roles.values())
     if ids or times:
-        X = X.drop(columns=ids + times)
+        X = X.drop(columns=ids[1:] + times if are_named else ids + times)
         warn_of_columns({}, left_out=ids[1:], times=times, remedy="Drop columns that are not features.")
-    _check_numbers(X, roles)
-    if all(value is None or isinstance(value, str) for value in roles.values()):
+    _check_numbers(X, roles | {"docid": ids[0] if ids else None}, takes_categories=takes_categories)
+    if are_named:
+        roles["docid"] = ids[0] if ids else None
         return [
             DelayedPart(loading.from_frame, (frame, roles, f"partition {number}"))
             for number, frame in enumerate(X.to_delayed())
@@ -141,15 +173,17 @@ def _check_columns(X: Any, named: Sequence[str]) -> None:
             raise ValueError(f"X has no column {name!r}; it has {', '.join(map(str, X.columns[:COLUMNS_LISTED]))}.")
 
 
-def _check_numbers(X: Any, roles: dict[str, Any]) -> None:
+def _check_numbers(X: Any, roles: dict[str, Any], *, takes_categories: bool) -> None:
     """Raise for columns that are not numbers, from the types of the frame, before anything is computed."""
     other = {name: dtype for name, dtype in X.dtypes.items() if not loading.is_number(dtype)}
     named = {role: value for role, value in roles.items() if isinstance(value, str)}
     for role, what in (("label", "labels"), ("weight", "weights")):
         if named.get(role) in other:
             raise ValueError(f"{what} must be numbers, but column {named[role]!r} of X is {other[named[role]]}.")
-    features = [f"{name!r} ({dtype})" for name, dtype in other.items() if name != named.get("qid")]
-    if features:
+    features = [
+        f"{name!r} ({dtype})" for name, dtype in other.items() if name not in (named.get("qid"), named.get("docid"))
+    ]
+    if features and not takes_categories:
         more = f" and {len(features) - COLUMNS_LISTED} more" if len(features) > COLUMNS_LISTED else ""
         raise ValueError(
             "features must be numbers, but these columns of X are not: "
@@ -158,10 +192,17 @@ def _check_numbers(X: Any, roles: dict[str, Any]) -> None:
         )
 
 
+def partitions_of(X: Any) -> tuple[list, list]:
+    """Return the partitions of a Dask data frame, array or vector, as Delayed objects, and their numbers of rows."""
+    if getattr(X, "ndim", 0) == 2 and hasattr(X, "numblocks"):
+        X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+        return X.to_delayed()[:, 0].tolist(), list(X.chunks[0])
+    parts = list(X.to_delayed())
+    return parts, list(X.chunks[0]) if hasattr(X, "chunks") else [np.nan] * len(parts)
+
+
 def _of_array(X: Any, y: Any, qid: Any, weight: Any) -> list[DelayedPart]:
-    if X.numblocks[1] > 1:
-        X = X.rechunk({1: -1})
-    return _side_by_side(X.to_delayed()[:, 0].tolist(), {"label": y, "qid": qid, "weight": weight}, X.chunks[0])
+    return _side_by_side(partitions_of(X)[0], {"label": y, "qid": qid, "weight": weight}, X.chunks[0])
 
 
 def _side_by_side(rows: list, of_rows: dict[str, Any], chunks: Any) -> list[DelayedPart]:

@@ -11,9 +11,10 @@ from plackett.data.parquet.table import opened
 from plackett.data.queries import Queries
 from plackett.data.sources import Source
 from plackett.exceptions import DataFormatError
+from plackett.storage import mapped
 from plackett.storage.file_names import is_parquet
 from plackett.storage.opening import open_bytes
-from plackett.validation import check_csr, check_finite, check_labels, check_numbers, is_sparse
+from plackett.validation import check_csr, check_finite, check_numbers, is_sparse
 
 
 class LoadedPart:
@@ -64,9 +65,8 @@ class LoadedPart:
 
 def n_bytes(queries: Queries) -> int:
     """Return the memory of the rows in bytes."""
-    X = queries.X
-    rows = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if is_sparse(X) else X.nbytes
-    return object.__sizeof__(queries) + rows + queries.indptr.nbytes + (0 if queries.y is None else queries.y.nbytes)
+    own = object.__sizeof__(queries) + queries.indptr.nbytes + (0 if queries.y is None else queries.y.nbytes)
+    return own + mapped.n_bytes(queries.X)
 
 
 def load_source(source: Source) -> LoadedPart:
@@ -110,15 +110,17 @@ def from_frame(frame: Any, columns: dict[str, str | None], name: str) -> LoadedP
         raise ValueError(f"{name} has no column {missing[0]!r}; it has {', '.join(map(str, frame.columns[:12]))}.")
     features = frame.drop(columns=[column for column in columns.values() if column is not None])
     values = {role: None if column is None else frame[column] for role, column in columns.items()}
-    return from_arrays(features, values["label"], values["qid"], values["weight"], name)
+    return from_arrays(features, values["label"], values["qid"], values["weight"], name, values.get("docid"))
 
 
-def from_arrays(X: Any, labels: Any, qid: Any, weight: Any, name: str) -> LoadedPart:
+def from_arrays(X: Any, labels: Any, qid: Any, weight: Any, name: str, docid: Any = None) -> LoadedPart:
     """Take rows, labels, query ids and optional weights, one entry per row each."""
     X, labels, weight = (_with_nan(given) for given in (X, labels, weight))
-    labels, qid, weight = (getattr(given, "to_numpy", lambda given=given: given)() for given in (labels, qid, weight))
+    labels, qid, weight, docid = (
+        getattr(given, "to_numpy", lambda given=given: given)() for given in (labels, qid, weight, docid)
+    )
     try:
-        queries = Queries(X, labels, qid).grouped
+        queries = Queries(X, labels, qid, docid=docid).grouped
         weights = None if weight is None else _of_queries(check_numbers(weight, "sample_weight"), queries)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
@@ -157,22 +159,19 @@ def _of_queries(weights: np.ndarray, queries: Queries) -> np.ndarray:
 def _checked(queries: Queries, weights: np.ndarray | None, name: str, *, may_widen: bool = False) -> LoadedPart:
     queries = queries.grouped
     try:
-        if queries.categories is not None:
-            raise ValueError("X holds text or categories, which are not supported over partitions. Leave them out.")
         check_csr(queries.X)
         has_missing = check_finite(
             queries.X, queries.feature_names,
             first_index=queries.first_index, row_numbers=queries.row_order, allow_missing=True,
         )  # fmt: skip
-        labels = check_labels(queries.labels, queries.n_docs, row_numbers=queries.row_order)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
     # Rows of a data frame are column-major: a scorer would keep a second, row-major copy.
     X = queries.X if is_sparse(queries.X) else np.require(queries.X, requirements=["C", "A"])
     kept = Queries.from_groups(
-        X, labels, queries.ids, queries.indptr, feature_names=queries.feature_names,
-        first_index=queries.first_index, row_order=queries.row_order if has_missing else None,
-        has_estimated_labels=queries.has_estimated_labels,
+        X, queries.y, queries.ids, queries.indptr, docid=queries.document_ids, subtopics=queries.subtopics,
+        feature_names=queries.feature_names, first_index=queries.first_index, categories=queries.categories,
+        row_order=queries.row_order, has_estimated_labels=queries.has_estimated_labels,
     )  # fmt: skip
     return LoadedPart(kept, weights, name, may_widen=may_widen, has_missing=has_missing)
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from plackett.data.categories import Categories, same_categories
 from plackett.data.list_warnings import has_differences
 from plackett.data.preprocessing.missing import missing_in_words
-from plackett.distributed.loading import LoadedPart
-from plackett.validation import count_of, feature_number, plain
+from plackett.data.text_column import as_str_array
+from plackett.distributed.loading import LoadedPart, n_bytes
+from plackett.validation import check_labels, count_of, feature_number, plain
 
 _LARGEST = 2**63 - 1  # integers up to this are their own keys
 
@@ -31,6 +33,8 @@ class PartMetadata(NamedTuple):
         The lowest and the highest label; None if there are no rows.
     missing : str or None
         Where values are missing, in words.
+    label_sum, doc_weight : float
+        Sums over the documents, each with the weight of its query.
     """
 
     name: str
@@ -45,16 +49,26 @@ class PartMetadata(NamedTuple):
     has_pairs: bool
     labels: tuple[float, float] | None
     missing: str | None
+    categories: Categories | None
+    n_bytes: int
+    label_sum: float
+    doc_weight: float
 
 
 def metadata_of(part: LoadedPart) -> PartMetadata:
     """Return the metadata of a part."""
     queries = part.queries
+    try:
+        check_labels(queries.labels, queries.n_docs, row_numbers=queries.row_order)
+    except ValueError as error:
+        raise ValueError(f"{part.name}: {error}") from error
     labels = (float(queries.labels.min()), float(queries.labels.max())) if queries.n_docs else None
+    weights = np.ones(queries.n_docs) if part.weights is None else np.repeat(part.weights, np.diff(queries.indptr))
     return PartMetadata(
         part.name, queries.n_docs, queries.n_queries, queries.n_features, queries.feature_names, queries.first_index,
         part.may_widen, part.weight, _keys(queries.ids), has_differences(queries.lists, is_pointwise=False), labels,
-        missing_in_words(queries) if part.has_missing else None,
+        missing_in_words(queries) if part.has_missing else None, queries.categories, n_bytes(queries),
+        float(weights @ queries.labels), float(weights.sum()),
     )  # fmt: skip
 
 
@@ -74,6 +88,23 @@ def check_columns(metadata: Sequence[PartMetadata]) -> tuple[int, list[str] | No
                 "same columns in the same order."
             )
     return n_features, first.feature_names
+
+
+def check_categories(metadata: Sequence[PartMetadata]) -> Categories | None:
+    """Return the categories of all parts by column, in alphabetical order if parts differ, as a file has them."""
+    named = [one.categories or {} for one in metadata]
+    columns = sorted(set().union(*named))
+    for one, own in zip(metadata, named, strict=True):
+        for column in set(columns) - set(own):
+            raise ValueError(
+                f"{one.name} holds numbers in {feature_number(column, one.first_index, one.feature_names)}, but other "
+                "partitions hold text or categories there."
+            )
+    if all(same_categories(own, named[0]) for own in named):
+        return named[0] or None
+    return {
+        column: as_str_array(sorted({name for own in named for name in own[column].tolist()})) for column in columns
+    }
 
 
 def _difference(one: PartMetadata, other: PartMetadata) -> str:
@@ -111,6 +142,25 @@ def shared_keys(metadata: Sequence[PartMetadata]) -> Shared | None:
     first, second = int(firsts[place]), int(seconds[place])
     is_theirs = (firsts == first) & (seconds == second)
     return Shared(first, second, keys[order][is_twice[is_theirs]])
+
+
+def torn(query: Any, first: str, second: str, more: int = 0) -> str:
+    """Return the error of a query with rows in two partitions."""
+    others = f" (and {more:,} more)" if more else ""
+    return (
+        f"query {query!r}{others} has rows in {first} and in {second}. All rows of a query must be in one partition. "
+        "plackett.write_parquet does this; in Dask, use frame.set_index or frame.shuffle by the query id."
+    )
+
+
+def check_ids(ids: Iterable[tuple[str, Iterable[Any]]]) -> None:
+    """Raise for a query in two partitions, from their names and the ids of their queries."""
+    seen: dict[Any, str] = {}
+    for name, own in ids:
+        for one in map(plain, own):
+            if one in seen:
+                raise ValueError(torn(one, seen[one], name))
+            seen[one] = name
 
 
 def ids_of_keys(part: LoadedPart, keys: np.ndarray) -> list[Any]:

@@ -54,8 +54,7 @@ class PartitionedObjective(LossTraits):
 
     def value_and_gradient(self, coef: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the objective at ``coef`` and its gradient, in one pass over all partitions."""
-        coef = self._checked(coef)
-        answer = self._partitions.sum(partition.value_and_gradient, self._form, coef)
+        answer = self._sum("loss_value_and_gradient", coef)
         value, gradient = float(answer[0]), answer[1:]
         if value == np.inf and not self._was_defined:
             self._raise_if_undefined(coef)
@@ -72,24 +71,16 @@ class PartitionedObjective(LossTraits):
 
     def curvature_at(self, coef: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         """Return a function that multiplies the second derivative at ``coef`` by a vector."""
-        coef = self._checked(coef).copy()
-        held = self.penalty.curvature_diagonal(self.size)
-
-        def multiply(direction: np.ndarray) -> np.ndarray:
-            direction = self._checked(direction)
-            product = self._partitions.sum(partition.curvature_product, self._form, coef, direction)
-            return product + held * direction
-
-        return multiply
+        coef, held = np.array(coef), self.penalty.curvature_diagonal(self.size)
+        return lambda direction: self._sum("curvature_product", coef, direction) + held * direction
 
     def curvature_bound_diagonal(self, coef: np.ndarray) -> np.ndarray:
         """Return the diagonal of an upper bound of the second derivative."""
-        bound = self._partitions.sum(partition.curvature_bound_diagonal, self._form, self._checked(coef))
-        return bound + self.penalty.curvature_diagonal(self.size)
+        return self._sum("curvature_bound_diagonal", coef) + self.penalty.curvature_diagonal(self.size)
 
     def curvature_estimate(self, coef: np.ndarray) -> np.ndarray | None:
         """Return an estimate of the second derivative from a sample of each partition: a matrix, or its diagonal."""
-        estimate = self._partitions.sum(partition.curvature_estimate, self._form, self._checked(coef))
+        estimate = self._sum("curvature_estimate", coef)
         held = self.penalty.curvature_diagonal(self.size)
         return estimate + (np.diag(held) if estimate.ndim == 2 else held)
 
@@ -106,7 +97,7 @@ class PartitionedObjective(LossTraits):
     def held_at(self, coef: np.ndarray) -> PartitionedObjective:
         """Return the objective with the weights of its loss held at the ranks by ``coef``."""
         other = copy.copy(self)
-        other._form = self._form._replace(held=self._checked(coef).tobytes())
+        other._form = self._form._replace(held=np.asarray(coef, dtype=np.float64).tobytes())
         return other
 
     def with_loss(self, loss: Loss) -> PartitionedObjective:
@@ -117,12 +108,13 @@ class PartitionedObjective(LossTraits):
 
     def duality_gap(self, coef: np.ndarray, width: float) -> float:
         """Return the value at ``coef`` minus the dual value of the pair weights of ``smoothed(width)``."""
-        coef = self._checked(coef)
-        answer = self._partitions.sum(partition.gap_parts, self._form, coef, width)
+        answer = self._sum("gap_parts", coef, width)
         return gap_of(GapParts(float(answer[0]), float(answer[1]), answer[2:]), coef, self.penalty)
 
-    def _checked(self, coef: np.ndarray) -> np.ndarray:
-        return np.ascontiguousarray(coef, dtype=np.float64)
+    def _sum(self, method: str, *at: Any) -> np.ndarray:
+        """Return the sum over all partitions of what a method of their objectives returns, without the penalty."""
+        given = [np.ascontiguousarray(one, dtype=np.float64) if np.ndim(one) else one for one in at]
+        return self._partitions.sum(partition.evaluated, self._form, method, *given)
 
 
 SGD_REFUSED = (

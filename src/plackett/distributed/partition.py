@@ -6,6 +6,7 @@ the total weight. A partition that is recomputed on another machine gives the sa
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -107,37 +108,22 @@ def partition_of(part: LoadedPart, plan: Plan) -> Partition:
 # --- Functions of a partition -----------------------------------------------------------------------------------------
 
 
-def value_and_gradient(partition: Partition, form: Form, coef: np.ndarray) -> np.ndarray:
-    """Return the loss followed by its gradient; infinity and zeros where the loss is undefined."""
+def evaluated(partition: Partition, form: Form, method: str, coef: np.ndarray, *others: Any) -> np.ndarray:
+    """Return the numbers that a method of the objective returns, or a product with its curvature.
+
+    The loss is infinity, and its gradient 0, where it is undefined.
+    """
     try:
-        value, gradient = partition.objective(form).loss_value_and_gradient(coef)
+        if method == "curvature_product":
+            found = partition.curvature_at(form, coef)(*others)
+        else:
+            with one_blas_thread() if method == "curvature_estimate" else contextlib.nullcontext():
+                found = getattr(partition.objective(form), method)(coef, *others)
     except NotPositiveError:
+        if method != "loss_value_and_gradient":
+            raise
         return np.append(np.inf, np.zeros(coef.size))
-    return partition.share * np.append(value, gradient)
-
-
-def curvature_product(partition: Partition, form: Form, coef: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """Return the second derivative at ``coef`` times a vector."""
-    return partition.share * partition.curvature_at(form, coef)(direction)
-
-
-def curvature_bound_diagonal(partition: Partition, form: Form, coef: np.ndarray) -> np.ndarray:
-    """Return the diagonal of an upper bound of the second derivative."""
-    return partition.share * partition.objective(form).curvature_bound_diagonal(coef)
-
-
-def curvature_estimate(partition: Partition, form: Form, coef: np.ndarray) -> np.ndarray:
-    """Return an estimate of the second derivative: a matrix, or its diagonal if the matrix is too large."""
-    with one_blas_thread():
-        estimate = partition.objective(form).curvature_estimate(coef)
-    assert estimate is not None, "partitions have rows"
-    return partition.share * estimate
-
-
-def gap_parts(partition: Partition, form: Form, coef: np.ndarray, width: float) -> np.ndarray:
-    """Return the parts of a duality gap: the loss, the dual value and the pull of the dual variables."""
-    parts = partition.objective(form).gap_parts(coef, width)
-    return partition.share * np.concatenate([[parts.loss, parts.dual], parts.pull])
+    return partition.share * (np.hstack(found) if isinstance(found, tuple) else found)
 
 
 def why_undefined(partition: Partition, form: Form, coef: np.ndarray) -> str | None:

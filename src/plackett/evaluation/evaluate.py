@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -11,13 +12,14 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from plackett._drawing import COLOURS, axes_of, draw_references
+from plackett._lazy import importing
 from plackett._optional import import_optional
 from plackett._tables import Column, Table, csv_text, json_value, notebook_html, plain_id
-from plackett.data.judged import Columns, as_judged, as_qrels, as_run, check_columns, check_no_columns
+from plackett.data.judged import Columns, as_judged, check_columns, check_no_columns
 from plackett.data.list_warnings import warn_of_one_list
 from plackett.data.queries import Queries
-from plackett.data.tables.files import id_columns, read_columns
-from plackett.data.tables.frames import from_frame, is_frame
+from plackett.data.tables.arrow_table import is_frame
 from plackett.data.trec.pool import join
 from plackett.data.trec.qrels import Qrels
 from plackett.data.trec.run import Run
@@ -62,6 +64,8 @@ class Evaluation:
         For "random order" and "best feature" the value of each measure; empty unless requested.
     best_features : dict of str to str
         For each measure the feature behind its "best feature" score.
+    corrected : Corrected or None
+        With ``model_labels``: the means by people and a model together. The other values are those of people alone.
 
     Examples
     --------
@@ -84,6 +88,7 @@ class Evaluation:
     notes: list[str] = field(default_factory=list)
     reference_scores: dict[str, dict[str, float]] = field(default_factory=dict)
     best_features: dict[str, str] = field(default_factory=dict)
+    corrected: Any = None
 
     def __getitem__(self, metric: str | Measure) -> np.ndarray:
         try:
@@ -120,6 +125,8 @@ class Evaluation:
             answer["best_features"] = self.best_features
         if self.notes:
             answer["notes"] = self.notes
+        if self.corrected is not None:
+            answer["corrected"] = self.corrected.to_dict()
         if per_query:
             answer["queries"] = [
                 {"qid": plain_id(key), **json_value(dict(zip(self.metrics, row, strict=True)))}
@@ -178,6 +185,8 @@ class Evaluation:
         return frame
 
     def __str__(self) -> str:
+        if self.corrected is not None:
+            return str(self.corrected)
         size = f"{count_of(len(self), 'query', 'queries')}, convention {self.convention}"
         return "\n".join([self.to_table(heading="").to_text(), size, *self.notes])
 
@@ -186,8 +195,32 @@ class Evaluation:
         return f"Evaluation({queries} × {', '.join(self.metrics)}; convention {self.convention!r})"
 
     def _repr_html_(self) -> str:
+        if self.corrected is not None:
+            return self.corrected._repr_html_()
         size = f"{count_of(len(self), 'query', 'queries')}, convention {self.convention}"
         return notebook_html(self.to_table(heading=""), after=[size, *self.notes])
+
+    def plot(self, metric: str | Measure | None = None, *, ax: Any = None) -> Any:
+        """Plot the value of each query, the highest first, with the mean and the reference scores as dashed lines.
+
+        Parameters
+        ----------
+        metric : str, default=None
+            None plots the first measure.
+        ax : matplotlib Axes, default=None
+            None makes a new figure.
+        """
+        name = find_metric(self.metrics[0] if metric is None else metric, self.metrics)
+        ax, values = axes_of(ax, needed_for="Evaluation.plot"), self[name]
+        values = np.sort(values[~np.isnan(values)])[::-1]
+        ax.fill_between(
+            np.arange(values.size + 1), np.append(values, values[-1:]), step="post", color=COLOURS[0], alpha=0.8
+        )
+        draw_references(ax, {row: means[name] for row, means in self.rows()})
+        ax.set_xlim(0, max(1, values.size))
+        ax.set_xlabel("queries, the best first")
+        ax.set_ylabel(name)
+        return ax
 
 
 def find_metric(metric: str | Measure, metrics: Sequence[str]) -> str:
@@ -206,12 +239,17 @@ def find_metric(metric: str | Measure, metrics: Sequence[str]) -> str:
 
 def evaluate(
     labels: Any,
-    scores: Any,
+    scores: Any = None,
     *,
+    ranker: Any = None,
     metrics: Any = DEFAULT_METRICS,
     convention: str | Convention = "standard",
     complete: bool | None = None,
     reference_scores: bool = False,
+    model_labels: Any = None,
+    sampled: Any = None,
+    estimand: str = "queries like these",
+    interval: str = "studentised",
     **columns: Unpack[Columns],
 ) -> Evaluation:
     """Compute ``metrics`` for every query, under the rules of a convention.
@@ -225,6 +263,10 @@ def evaluate(
         file with the columns query, docid and rating, need a run as scores.
     scores : array-like of shape (n_docs,), str, Run, dict of dicts, data frame or path
         Higher is better. For a ``Queries`` or files, in the order of their rows. For a data frame, also a column name.
+    ranker : fitted ranker, default=None
+        Scores the documents, instead of ``scores``. The first argument may then also be data in parts, as
+        ``TreeRanker.fit`` takes them: Dask collections (with ``qid`` and ``label``), lists of paths or futures, and,
+        with an active Dask client, a path. They are scored and measured where they are; only values come back.
     metrics : sequence of str, Measure or callable, or text with commas, default=("ndcg@10", "map", "mrr")
         A callable is a custom measure: see ``plackett.metrics.make_measure``. A mapping of names to measures names
         the columns.
@@ -240,6 +282,17 @@ def evaluate(
         Also compute the exact expectation of a random order and, for a ``Queries``, the value of the best single
         feature, ascending or descending, its ties averaged. That feature is chosen on the same queries, so its value
         is optimistic.
+    model_labels : as qrels, default=None
+        Labels by a language model for all queries; the qrels are then people's judgements of whole lists of some of
+        them. The result's ``corrected`` has the means by both together, with intervals.
+    sampled : {"random", "all", "head"}, mapping or path, default=None
+        With ``model_labels``: how people's queries were chosen. ``"random"``: drawn by chance; ``"all"``: every query
+        is judged; ``"head"``: otherwise, which allows no interval. Or the known probability of each query, as a dict or
+        a CSV file with the columns query and probability.
+    estimand : {"queries like these", "this set of queries"}, default="queries like these"
+        With ``model_labels``: the mean of the population that the queries are a sample of, or that of the set itself.
+    interval : {"studentised", "normal"}, default="studentised"
+        With ``model_labels``: a studentised bootstrap of queries, or the interval of PPI++ as published.
     **columns
         For labels in an array, ``qid`` is the query of each row, in any order, or one id for all rows; without it, all
         rows are one list. ``docid`` is the document of each row; conventions that break ties by it (``trec``,
@@ -261,10 +314,50 @@ def evaluate(
         name = type(scores).__name__
         raise TypeError(f"scores is a {name}; pass its scores: evaluate(data, ranker.predict(data)).")
     given = check_columns(columns) if columns else {}
+    if (ranker is None) == (scores is None):
+        raise TypeError("evaluate needs scores, or ranker=, and not both.")
+    if sampled is not None and model_labels is None:
+        raise TypeError("sampled says how people's queries were chosen among those of model_labels, which is missing.")
+    if ranker is not None:
+        if model_labels is not None:
+            raise TypeError("model_labels needs qrels and a run; pass the ranker's run as scores.")
+        with importing:
+            from plackett.evaluation.parts import has_parts, measured_parts
+
+        if not has_parts(labels):
+            labels = as_judged(labels, **given)
+            return evaluate(
+                labels, ranker.predict(labels), metrics=metrics, convention=convention, complete=complete,
+                reference_scores=reference_scores,
+            )  # fmt: skip
+        if reference_scores or complete is not None:
+            raise ValueError("reference_scores and complete need all rows in one place, but the data are in parts.")
+        named = dict(zip(names, measures, strict=True))  # workers do not know the names of users' measures
+        ids = given.pop("qid", None), given.pop("label", None)
+        check_no_columns(given, "the data are in parts, of which qid and label can be named")
+        of_part = functools.partial(evaluate, metrics=named, convention=convention)
+        return _joined(measured_parts(labels, ranker, *ids, of_part), measures, rules)
     queries: Queries | None = None
     notes: list[str] = []
+    if model_labels is not None:
+        with importing:
+            from plackett.data.runs import as_qrels, as_run
+            from plackett.evaluation.judges.corrected import correct
+
+        check_no_columns(given, "qrels and a run have their own ids")
+        judged, run = as_qrels(labels), as_run(scores)
+        options: dict[str, Any] = {"metrics": dict(zip(names, measures, strict=True)), "convention": convention}
+        corrected = correct(
+            judged, {run.tag: run}, model_labels, evaluate, **options, complete=complete, sampled=sampled,
+            estimand=estimand, interval=interval,
+        )  # fmt: skip
+        table = evaluate(judged, run, complete=True, reference_scores=reference_scores, **options)
+        table.corrected = corrected
+        return table
     if isinstance(labels, (Qrels, Mapping)) or is_run_like(scores, labels):
         check_no_columns(given, "qrels and a run have their own ids")
+        with importing:
+            from plackett.data.runs import as_qrels, as_run
         is_complete = [(measure.convention or rules).is_complete for measure in measures]
         counts = any(is_complete) if complete is None else complete
         lists, notes = _lists_of_run(as_qrels(labels), as_run(scores), counts)
@@ -278,7 +371,7 @@ def evaluate(
     else:
         qid, docid = given.pop("qid", None), given.pop("docid", None)
         check_no_columns(given, "the labels are an array, which has no columns")
-        lists = judge(labels, scores, qid, docid, has_nan=all(one.kind.takes_unjudged for one in measures))
+        lists = judge(labels, scores, qid, docid, has_nan=all(measure.kind.takes_unjudged for measure in measures))
         if qid is None:
             warn_of_one_list(lists.scores.size, "evaluate")
     every = {one.name: one for one in (rules, *(measure.convention for measure in measures)) if one is not None}
@@ -311,6 +404,22 @@ def evaluate(
         notes=notes + _notes_on_empty(measures, n_empty, rules),
         reference_scores=references,
         best_features=best,
+    )
+
+
+def _joined(parts: Sequence[Evaluation], measures: list[Measure], rules: Convention) -> Evaluation:
+    """Return the evaluation of the queries of all parts, in their order."""
+    n_empty = {name: sum(part.n_empty[name] for part in parts) for name in parts[0].metrics}
+    notes = [
+        note for part in parts for note in part.notes if note not in _notes_on_empty(measures, part.n_empty, rules)
+    ]
+    return Evaluation(
+        parts[0].metrics,
+        np.concatenate([part.queries for part in parts]),
+        np.concatenate([part.values for part in parts]),
+        convention=rules.name,
+        n_empty=n_empty,
+        notes=list(dict.fromkeys(notes)) + _notes_on_empty(measures, n_empty, rules),
     )
 
 
@@ -357,6 +466,9 @@ def _with_scores(data: Any, scores: Any, columns: dict[str, Any], *, with_featur
     """Return judged lists and their scores, which may be a column of the data."""
     if isinstance(data, Queries):
         return as_judged(data, **columns) if columns else data, scores
+    with importing:
+        from plackett.data.tables.files import id_columns, read_columns
+        from plackett.data.tables.frames import from_frame
     is_column = isinstance(scores, str)
     if is_column and not is_frame(data):
         ids = id_columns(columns.get("qid"), columns.get("docid"))
@@ -376,7 +488,7 @@ def _with_scores(data: Any, scores: Any, columns: dict[str, Any], *, with_featur
 
 def check_judged(queries: Queries, measures: Sequence[Measure] = ()) -> None:
     """Raise an error if labels are missing, for all documents or for some, unless all measures allow it."""
-    if np.isnan(queries.labels).any() and not (measures and all(one.kind.takes_unjudged for one in measures)):
+    if np.isnan(queries.labels).any() and not (measures and all(measure.kind.takes_unjudged for measure in measures)):
         unjudged = int(np.isnan(queries.labels).sum())
         raise ValueError(
             f"{count_of(unjudged, 'document of these queries is', 'documents of these queries are')} not judged "

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from plackett.data.feedback.rating_table import RatingTable, item_features, rating_table
+from plackett.data.feedback.ratings import RatingTable, item_features, rating_table
 from plackett.data.queries import Queries
 from plackett.evaluation.simulated_feedback import (
     DEFAULT_METRICS,
@@ -105,7 +105,7 @@ def recommendation(
     column = lists.n_features
     if base_feature:
         lists = _with_column(lists, base)
-    judgements = np.where(given, lists.y, np.nan)
+    judgements = np.where(given, lists.labels, np.nan)
     notes = []
     if n_short:
         short = count_of(n_short, "user has", "users have")

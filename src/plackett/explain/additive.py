@@ -45,10 +45,6 @@ def explain_linear(
     numbers : ndarray of shape (n_docs,), default=None
         Row numbers in the explanation, if X holds only some rows; None counts them from 0.
 
-    Returns
-    -------
-    Explanation
-
     Examples
     --------
     >>> from plackett.explain.additive import explain_linear
@@ -109,10 +105,6 @@ def explain_additive(
     rows, feature_names, docid, numbers : as in :func:`explain_linear`
     categories : dict of int to ndarray of str, default=None
         Names of the codes in columns of X that hold categories, to show instead of the codes.
-
-    Returns
-    -------
-    Explanation
 
     Examples
     --------

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from plackett._drawing import draw_bars
 from plackett._optional import import_optional
-from plackett._tables import aligned, csv_text, plain_id
+from plackett._tables import Bar, Column, Table, csv_text, notebook_html, plain_id
 from plackett.validation import count_of, is_sparse, plain
 
 ROWS_SHOWN = 20
@@ -185,18 +186,40 @@ class Explanation(Records):
     def __repr__(self) -> str:
         return f"Explanation({count_of(len(self), 'row')} × {count_of(len(self.feature_names), 'feature')})"
 
-    def __str__(self) -> str:
-        headings = ["row", "query", *(["document"] if self.docid is not None else []), "score", "mean of list"]
-        table = [[*headings, "strongest features"]]
-        for place, row in enumerate(self.rows[:ROWS_SHOWN].tolist()):
+    def _table(self, n: int) -> Table:
+        """Return a table of the first ``n`` rows with their strongest features."""
+        named = [] if self.docid is None else [Column("document", "text")]
+        columns = [Column("row", digits=0), Column("query", "text"), *named, Column("score"), Column("mean of list")]
+        rows = []
+        for place, row in enumerate(self.rows[:n].tolist()):
             name = [] if self.docid is None else [str(self._name(place))]
             strongest = ", ".join(f"{part.feature} {signed(part.contribution)}" for part in self.top(row, 3))
             numbers = [number(self.scores[place]), number(self.baseline[place])]
-            table.append([str(row), str(plain(self.qid[place])), *name, *numbers, strongest or "–"])
-        lines = [aligned(table, f"r{'l' * (len(headings) - 3)}rrl")]
-        if len(self) > ROWS_SHOWN:
-            lines.append(f"… and {count_of(len(self) - ROWS_SHOWN, 'more row')}")
-        return "\n".join(lines)
+            rows.append([str(row), str(plain(self.qid[place])), *name, *numbers, strongest or "–"])
+        return Table([*columns, Column("strongest features", "text")], rows)
+
+    def _rest(self, n: int) -> list[str]:
+        return [f"… and {count_of(len(self) - n, 'more row')}"] if len(self) > n else []
+
+    def __str__(self) -> str:
+        return "\n".join([self._table(ROWS_SHOWN).to_text(), *self._rest(ROWS_SHOWN)])
+
+    def _repr_html_(self) -> str:
+        columns = [Column("feature", "text"), Column("mean absolute contribution")]
+        rows = [[name, Bar(mean, number(mean))] for name, mean in self.importance().items()]
+        tables = [Table(columns, rows[:PARTS_SHOWN]), self._table(ROWS_SHOWN // 4)]
+        return notebook_html(tables, [repr(self)], self._rest(ROWS_SHOWN // 4))
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """Plot the mean absolute contribution of the strongest features as bars.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes a new figure.
+        """
+        found = dict(list(self.importance().items())[:PARTS_SHOWN])
+        return draw_bars(ax, found, "mean absolute contribution", needed_for="Explanation.plot")
 
     def _value(self, values: np.ndarray, column: int) -> float | str:
         """Return the value of a feature, or the name of its category; NaN where it is missing."""
@@ -291,23 +314,45 @@ class PairExplanation(Records):
 
     def to_text(self, n: int | None = PARTS_SHOWN) -> str:
         """Return a table for a terminal with the ``n`` largest differences, the others summed in one line."""
+        return f"{self.headline()}\n{self._table(n).to_text()}"
+
+    def headline(self) -> str:
+        """Return both scores and which document leads, in a sentence."""
         named = [(self.row_a, self.name_a), (self.row_b, self.name_b)]
         a, b = (f"row {row}" if name is None else f"row {row} ({name})" for row, name in named)
         lead = "both score the same"
         if self.total:
             lead = f"{a if self.total > 0 else b} leads by {number(abs(self.total))}"
+        return f"{a} scores {number(self.score_a)}, {b} scores {number(self.score_b)}: {lead}"
+
+    def _table(self, n: int | None) -> Table:
         shown, others = self.differences[:n], self.differences[len(self.differences[:n]) :]
-        table = [["feature", f"row {self.row_a}", f"row {self.row_b}", "difference"]]
-        table += [[part.feature, *map(number, part[1:3]), signed(part.difference)] for part in shown]
+        parts = [(part.feature, number(part.value_a), number(part.value_b), part.difference) for part in shown]
         if others:
             rest = math.fsum(part.difference for part in others)
-            table.append([f"({count_of(len(others), 'other feature')})", "", "", signed(rest)])
-        table.append(["total", "", "", signed(self.total)])
-        heading = f"{a} scores {number(self.score_a)}, {b} scores {number(self.score_b)}: {lead}"
-        return f"{heading}\n{aligned(table, 'lrrr')}"
+            parts.append((f"({count_of(len(others), 'other feature')})", "", "", rest))
+        names = [f"row {self.row_a}", f"row {self.row_b}", "difference"]
+        rows = [[*cells, Bar(value, signed(value))] for *cells, value in parts]
+        total = [["total", "", "", signed(self.total)]]
+        return Table([Column("feature", "text"), *map(Column, names)], rows, total)
 
     def __str__(self) -> str:
         return self.to_text()
+
+    def _repr_html_(self) -> str:
+        return notebook_html(self._table(PARTS_SHOWN), [self.headline()])
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """Plot the largest differences as bars: to the right what favours the first document.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes a new figure.
+        """
+        found = {part.feature: part.difference for part in self.differences[:PARTS_SHOWN]}
+        label = f"adds to the lead of row {self.row_a} over row {self.row_b}"
+        return draw_bars(ax, found, label, needed_for="PairExplanation.plot")
 
     def __repr__(self) -> str:
         return f"PairExplanation(row {self.row_a} over row {self.row_b} by {number(self.total)})"

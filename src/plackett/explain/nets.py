@@ -20,17 +20,8 @@ WORST = 1e-2  # above which an exception is raised
 def integrated_gradients(net: PlainNet, X: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Return what each feature adds on the path from ``start`` to each row of X.
 
-    Parameters
-    ----------
-    net : PlainNet
-    X : ndarray of shape (n_docs, n_inputs)
-    start : ndarray of shape (n_inputs,)
-
-    Returns
-    -------
-    ndarray of shape (n_docs, n_inputs)
-        The sum of a row is its score minus that of ``start``: the error of the integral is given to the features in
-        proportion to what they add, and is mostly below 1e-4 of that.
+    The sum of a row is its score minus that of ``start``: the error of the integral is given to the features in
+    proportion to what they add, and is mostly below 1e-4 of that.
     """
     parts, sizes, errors = np.zeros(X.shape), np.zeros(X.shape[0]), np.full(X.shape[0], np.inf)
     gains = net.scores(X) - net.scores(start[np.newaxis])

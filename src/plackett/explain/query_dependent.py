@@ -33,7 +33,8 @@ class NeighborTable(Records):
     Examples
     --------
     >>> import plackett as pk
-    >>> data = pk.datasets.make_query_dependent(2, "II", random_state=0)
+    >>> from plackett.reproductions.qsvm.draws import make_query_dependent
+    >>> data = make_query_dependent(2, "II", random_state=0)
     >>> ranker = pk.QueryDependentRanker(l2=0.01).fit(data.queries, query_features=data.query_features)
     >>> ranker.neighbors(1).ids[:3]
     array([ 1,  5, 10])
@@ -101,7 +102,8 @@ class QueryExplanation(Records):
     Examples
     --------
     >>> import plackett as pk
-    >>> data = pk.datasets.make_query_dependent(2, "II", random_state=0)
+    >>> from plackett.reproductions.qsvm.draws import make_query_dependent
+    >>> data = make_query_dependent(2, "II", random_state=0)
     >>> ranker = pk.QueryDependentRanker(l2=0.01).fit(data.queries, query_features=data.query_features)
     >>> explanation = ranker.explain(query=1)
     >>> [one.feature for one in explanation.differences(2)]

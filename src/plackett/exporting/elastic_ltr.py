@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from plackett import __version__
-from plackett.exporting.forms.linear import names_for
-from plackett.exporting.forms.trees import LEAF, Nodes, TreeForm
+from plackett.exporting.forms import TreeForm
+from plackett.exporting.nodes import LEAF, Nodes
 from plackett.exporting.plain_json import to_json_lines
 
 TARGET = "elastic-ltr"
@@ -22,7 +22,7 @@ TARGET = "elastic-ltr"
 
 def write_trees(form: TreeForm, *, name: str) -> str:
     """Return the body of ``PUT _ml/trained_models/NAME`` without ``inference_config``, the queries of the features."""
-    names = names_for(form, TARGET)
+    names = form.distinct_names(TARGET)
     form.check_kinds(TARGET)
     nodes = form.nodes()
     missing_left = nodes.missing_left if form.has_missing else nodes.thresholds >= 0.0

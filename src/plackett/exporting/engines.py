@@ -29,8 +29,8 @@ from plackett.exporting.float32 import (
     nodes_in_single,
     scores_in_single,
 )
-from plackett.exporting.forms.linear import LinearForm, names_for
-from plackett.exporting.forms.trees import Nodes, TreeForm
+from plackett.exporting.forms import LinearForm, TreeForm
+from plackett.exporting.nodes import Nodes
 from plackett.exporting.plain_json import to_json, to_json_lines
 
 SLACK = np.float32(1e-6)  # what Solr adds to thresholds
@@ -102,7 +102,7 @@ def score_solr(content: str, X: np.ndarray, names: list[str]) -> np.ndarray:
 
 
 def _prepared(form: LinearForm, target: str) -> tuple[LinearForm, list[str]]:
-    names = names_for(form, target)
+    names = form.distinct_names(target)
     form = form.without_intercept()
     check_single(form, target)
     return form, names
@@ -228,7 +228,7 @@ def before_slack(limits: np.ndarray) -> np.ndarray:
 
 
 def _prepared_trees(form: TreeForm, target: str) -> tuple[list[str], Nodes]:
-    names = names_for(form, target)
+    names = form.distinct_names(target)
     check_depth(form, target)
     return names, nodes_in_single(form, target)
 

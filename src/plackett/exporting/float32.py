@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from plackett.exporting.forms.linear import LinearForm
-from plackett.exporting.forms.trees import LEAF, Nodes, TreeForm
+from plackett.exporting.forms import LinearForm, TreeForm
+from plackett.exporting.nodes import LEAF, Nodes
 from plackett.scorers.trees import LARGEST
 
 LARGEST_ERROR = 1e-6  # of a number written as float32, relative to what it is used for
@@ -51,12 +51,7 @@ def as_range(low: float, width: float) -> tuple[float, float] | None:
 def scores_in_single(X: np.ndarray, weights: list, norms: list) -> np.ndarray:
     """Return ``Σ_j w_j n_j(x_j)`` as engines compute it: features in order, every step rounded to float32.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_docs, n_features)
-    weights : list of float
-    norms : list of (subtracted, divisor) or None
-        Both float32.
+    Each of ``norms`` is what is subtracted and the divisor, both float32, or None.
     """
     scores = np.zeros(X.shape[0], dtype=np.float32)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is reported later

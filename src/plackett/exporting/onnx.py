@@ -12,11 +12,9 @@ from plackett import __version__
 from plackett._lazy import importing
 from plackett._optional import import_optional
 from plackett.exporting.float32 import check_single, nodes_in_single
-from plackett.exporting.forms import Form
-from plackett.exporting.forms.inputs import Inputs
-from plackett.exporting.forms.linear import LinearForm
-from plackett.exporting.forms.nets import NetForm
-from plackett.exporting.forms.trees import LEAF, Nodes, TreeForm
+from plackett.exporting.forms import AnyForm, LinearForm, NetForm, TreeForm
+from plackett.exporting.inputs import Inputs
+from plackett.exporting.nodes import LEAF, Nodes
 
 OPSET = 13
 IR_VERSION = 7  # the oldest that the opset allows, for old runtimes
@@ -180,7 +178,7 @@ def _check_net(form: NetForm, dtype: str) -> None:
 
 
 def _finished_model(
-    form: Form,
+    form: AnyForm,
     nodes: list[Any],
     constants: list[Any],
     name: str,

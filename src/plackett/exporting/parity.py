@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from plackett.exporting.forms.linear import dense_rows
-from plackett.validation import count_of
+from plackett.validation import count_of, is_sparse
 
 TOLERANCE = 1e-5
 ROWS_PER_BLOCK = 1 << 14
@@ -17,16 +16,7 @@ ROWS_PER_BLOCK = 1 << 14
 
 @dataclass(frozen=True)
 class Parity:
-    """How far the scores of an exported model are from those of its ranker.
-
-    Attributes
-    ----------
-    n_rows : int
-    difference : float
-        The largest difference between the two scores of a row.
-    spread : float
-        The range of the ranker's scores; their absolute value if all are equal.
-    """
+    """The largest difference of scores of an exported model from those of its ranker, and the spread of these."""
 
     n_rows: int
     difference: float
@@ -43,22 +33,16 @@ class Parity:
 
 
 def check_parity(score: Callable[[np.ndarray], np.ndarray], ranker: Any, X: Any, target: str) -> Parity:
-    """Compare the scores of an exported model with those of the ranker.
+    """Compare the scores of an exported model with those of the ranker; raise if they differ by 1e-5 of their spread.
 
     The ranker scores the rows in float64 even if X is float32, so all rounding is the target's.
-
-    Raises
-    ------
-    ValueError
-        If they differ by more than 1e-5 of their spread.
     """
     queries = ranker.check(X)
     rows = queries.X.astype(np.float64)
     doubled = queries.replace(X=rows)
     ours = ranker.predict(doubled)  # in the order of the groups
-    theirs = np.concatenate([
-        score(dense_rows(rows, first, first + ROWS_PER_BLOCK)) for first in range(0, ours.size, ROWS_PER_BLOCK)
-    ]).astype(np.float64)  # fmt: skip
+    parts = (rows[first : first + ROWS_PER_BLOCK] for first in range(0, ours.size, ROWS_PER_BLOCK))
+    theirs = np.concatenate([score(part.toarray() if is_sparse(part) else part) for part in parts]).astype(np.float64)
     spread = float(np.ptp(ours)) or float(np.abs(ours).max()) or 1.0
     differences = np.abs(ours - theirs)
     row = int(np.argmax(np.where(np.isnan(differences), np.inf, differences)))

@@ -9,11 +9,8 @@ from typing import Any
 import numpy as np
 
 from plackett import __version__
-from plackett.exporting.forms import Form
-from plackett.exporting.forms.inputs import FORMULA, apply_inputs
-from plackett.exporting.forms.linear import LinearForm
-from plackett.exporting.forms.nets import NetForm
-from plackett.exporting.forms.trees import TreeForm
+from plackett.exporting.forms import AnyForm, LinearForm, NetForm, TreeForm
+from plackett.exporting.inputs import FORMULA, apply_inputs
 from plackett.scorers.plain_net import FORMULAS, PlainNet
 from plackett.scorers.trees import CATEGORY, LEAF, NUMBER, ZERO_IS_MISSING, FlatTrees, code_words
 
@@ -142,7 +139,7 @@ def _read(content: str, X: np.ndarray) -> tuple[dict[str, Any], np.ndarray]:
     return document, X if "inputs" not in document else apply_inputs(document["inputs"], X)
 
 
-def _head(form: Form, kind: str, name: str, formula: str) -> dict[str, Any]:
+def _head(form: AnyForm, kind: str, name: str, formula: str) -> dict[str, Any]:
     return {
         "format": kind,
         "version": FORMAT_VERSION,

@@ -14,9 +14,10 @@ from __future__ import annotations
 import numpy as np
 
 from plackett.exporting.float32 import check_depth, decimal, nodes_in_single
-from plackett.exporting.forms.linear import LinearForm
-from plackett.exporting.forms.trees import LEAF, Nodes, TreeForm
-from plackett.rankers.imported.ranklib import read_model
+from plackett.exporting.forms import LinearForm, TreeForm
+from plackett.exporting.nodes import LEAF, Nodes
+from plackett.formats.ranklib import read_model
+from plackett.rankers.imported import ranker_of
 
 
 def write_linear(form: LinearForm) -> str:
@@ -36,7 +37,7 @@ def score(content: str, X: np.ndarray, names: list[str] | None = None) -> np.nda
     """Return RankLib's scores of rows, which it reads as float32."""
     with np.errstate(over="ignore"):  # what is not finite is reported later
         rows = X.astype(np.float32).astype(np.float64)
-    model = read_model(content)
+    model = ranker_of(read_model(content))
     return model.model_of(model, model.n_features_in_)(np.ascontiguousarray(rows[:, : model.n_features_in_]))
 
 

@@ -10,12 +10,10 @@ from typing import IO, Any
 
 import numpy as np
 
+from plackett.exceptions import DataWarning, warn
 from plackett.exporting import elastic_ltr, engines, onnx, plain_json, ranklib, vespa
-from plackett.exporting.forms import form_of
-from plackett.exporting.forms.inputs import check_target
-from plackett.exporting.forms.linear import LinearForm
-from plackett.exporting.forms.nets import NetForm
-from plackett.exporting.forms.trees import TreeForm
+from plackett.exporting.forms import LinearForm, NetForm, TreeForm, form_of
+from plackett.exporting.inputs import check_target
 from plackett.exporting.parity import Parity, check_parity
 from plackett.storage.opening import write_bytes
 from plackett.validation import check_choice
@@ -59,6 +57,7 @@ TARGETS: dict[type, dict[str, Target]] = {
     },
 }
 
+NAMING = ("elasticsearch", "opensearch", "solr", "elastic-ltr")  # targets that find features by any names
 PREPARING = ("onnx", "json")  # targets that fill missing values and encode categories
 
 OPTIONS: dict[str, tuple[str, ...]] = {
@@ -112,7 +111,8 @@ def export(
         File to write; ``"-"`` is standard output. An existing file is replaced only when everything was written.
     feature_names : sequence of str, default=None
         In the order of the columns, as the search engine defines them. None uses those of the training data.
-        Elasticsearch, OpenSearch, Solr and Vespa need names; ``"ranklib"`` counts features from 1.
+        Elasticsearch, OpenSearch, Solr and Vespa need names; the columns of a LETOR file are called ``feature1`` and so
+        on, with a warning, except for Vespa. ``"ranklib"`` counts features from 1.
     name : str, default=None
         Name of the model, for all but ``"ranklib"`` and ``"vespa"``; None is ``"plackett"``.
     store : str, default=None
@@ -156,6 +156,8 @@ def build(
 ) -> Exported:
     """Return what ``export`` writes, and what the check found."""
     options = checked_options(target, options)
+    if target in NAMING and feature_names is None:
+        feature_names = _numbered(ranker, target)
     form = form_of(ranker, feature_names)
     if target not in TARGETS[type(form)]:
         what, others = ("nets", "a linear ranker or trees") if isinstance(form, NetForm) else ("linear models", "trees")
@@ -174,6 +176,20 @@ def build(
         lambda rows: written.score(content, _as_target(rows, ranker, target), form.names), ranker, check, target
     )
     return Exported(content, parity)
+
+
+def _numbered(ranker: Any, target: str) -> list[str] | None:
+    """Return the names of the columns of a file without names, by their numbers; None for other data."""
+    first, known = getattr(ranker, "first_index_", None), getattr(ranker, "feature_names_", None)
+    if first is None or known is not None:
+        return None
+    names = [f"feature{number + first}" for number in range(ranker.n_features_in_)]
+    warn(
+        f"the model was trained on a file without names of features: {target} has to find them as {names[0]} to "
+        f"{names[-1]}. For other names, pass feature_names (on the command line: --features FILE).",
+        DataWarning,
+    )
+    return names
 
 
 def _as_target(rows: np.ndarray, ranker: Any, target: str) -> np.ndarray:

@@ -14,8 +14,7 @@ import numpy as np
 
 from plackett.exporting.engines import score_xgboost_trees, xgboost_trees
 from plackett.exporting.float32 import check_depth
-from plackett.exporting.forms.linear import LinearForm, names_for
-from plackett.exporting.forms.trees import TreeForm
+from plackett.exporting.forms import LinearForm, TreeForm
 from plackett.scorers.trees import LARGEST
 
 _NUMBER = r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?"
@@ -72,7 +71,7 @@ def score_trees(content: str, X: np.ndarray, names: list[str]) -> np.ndarray:
 
 def _rank_features(form: LinearForm | TreeForm) -> list[str]:
     """Return the names of the features; raise unless each is valid in a ranking expression."""
-    names = names_for(form, "vespa")
+    names = form.distinct_names("vespa")
     for place, name in enumerate(names):
         if not FEATURE.fullmatch(name):
             raise ValueError(

@@ -1,1 +1,1 @@
-"""Formats of other tools: text to arrays of trees and back, without rankers."""
+"""Models of LightGBM, XGBoost, CatBoost and RankLib: files to arrays and back, without rankers."""

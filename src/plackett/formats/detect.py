@@ -22,17 +22,9 @@ _OF_RANKLIB = tuple(f"## {name}".encode() for name in (*ENSEMBLES, *LINEAR, RANK
 
 
 def format_of(head: bytes) -> str | None:
-    """Return the format of a model of another tool by its first bytes; None for other files.
+    """Return the format of a model of another tool by the first 32 bytes of a file, or more; None for other files.
 
-    Parameters
-    ----------
-    head : bytes
-        The first 32 bytes of the file, or more.
-
-    Returns
-    -------
-    {"lightgbm", "json", "ranklib", "advice"} or None
-        ``"advice"`` is a format that is not read, with an entry in ``ADVICE``.
+    It is "lightgbm", "json" or "ranklib", or "advice" for a format that is not read, with an entry in ``ADVICE``.
 
     Examples
     --------

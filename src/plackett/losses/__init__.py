@@ -90,10 +90,6 @@ def loss_names() -> list[str]:
 
     Installed packages add names through the entry points ``plackett.losses``.
 
-    Returns
-    -------
-    list of str
-
     Examples
     --------
     >>> from plackett.losses import loss_names
@@ -109,10 +105,6 @@ def get_loss(loss: Any) -> Loss:
     Parameters
     ----------
     loss : str, Loss, or object with ``value_and_slope(scores, queries)``
-
-    Returns
-    -------
-    Loss
 
     Examples
     --------

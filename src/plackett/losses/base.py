@@ -296,10 +296,6 @@ class Loss(Parameters, ABC):
         ----------
         scores : array-like of shape (n_docs,)
         queries : Queries, or its ``lists``
-
-        Returns
-        -------
-        ndarray of shape (n_docs,)
         """
         return in_row_order(self.diagonal_at(*self._checked(scores, queries)), queries)
 
@@ -310,10 +306,6 @@ class Loss(Parameters, ABC):
         ----------
         scores : array-like of shape (n_docs,)
         queries : Queries, or its ``lists``
-
-        Returns
-        -------
-        ndarray of shape (n_docs,)
         """
         return in_row_order(self.bound_at(*self._checked(scores, queries)), queries)
 
@@ -324,10 +316,6 @@ class Loss(Parameters, ABC):
         ----------
         scores, direction : array-like of shape (n_docs,)
         queries : Queries, or its ``lists``
-
-        Returns
-        -------
-        ndarray of shape (n_docs,)
         """
         scores, lists = self._checked(scores, queries)
         direction = _vector(direction, queries, "direction")
@@ -343,10 +331,6 @@ class Loss(Parameters, ABC):
         ----------
         queries : Queries, or its ``lists``
             The rows of the Dataset, in the same order.
-
-        Returns
-        -------
-        TreeObjective
         """
         return self.backends["trees"](self, queries)
 
@@ -361,20 +345,11 @@ class Loss(Parameters, ABC):
         ----------
         queries : Queries, or its ``lists``
             The rows of the DMatrix, in the same order.
-
-        Returns
-        -------
-        TreeObjective
         """
         return self.backends["trees"](self, queries)
 
     def as_torch(self) -> Any:
-        """Return the loss as a function of PyTorch tensors: ``f(scores, queries)`` can be differentiated.
-
-        Returns
-        -------
-        TorchLoss
-        """
+        """Return the loss as a function of PyTorch tensors: ``f(scores, queries)`` can be differentiated."""
         return self.backends["torch"](self)
 
     def as_sentence_transformers(
@@ -391,10 +366,6 @@ class Loss(Parameters, ABC):
         mini_batch_size : int, default=None
             Number of pairs of query and document per forward pass of the model: None takes the number of queries of
             the batch, 0 or less all pairs at once.
-
-        Returns
-        -------
-        CrossEncoderLoss
         """
         return self.backends["cross encoder"](self, model, activation_fn, mini_batch_size)
 
@@ -460,19 +431,43 @@ def evaluate(compiled: Any, scores: np.ndarray, lists: QueryLists, slope: np.nda
 
 
 class CompiledLoss(Loss):
-    """A loss that is evaluated by its compiled object."""
+    """A loss that is evaluated by its compiled object, which is made once for its parameters and the labels."""
 
     @abstractmethod
-    def native(self, lists: QueryLists) -> Any: ...
+    def _compiled(self, lists: QueryLists) -> Any:
+        """Return a new compiled object."""
+
+    def native(self, lists: QueryLists) -> Any:
+        if self.is_random:
+            return self._compiled(lists)
+        key = (type(self), *map(hashable, self.get_params().values()))
+        return lists.keep(key, lambda: self._compiled(lists))
 
     def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
         return evaluate(self.native(lists), scores, lists, slope)
 
 
 class CompiledCurvature(CompiledLoss):
-    """A compiled loss with curvature."""
+    """A compiled loss with curvature where it is convex; others may have a diagonal that is a positive estimate."""
+
+    @property
+    def has_curvature_product(self) -> bool:
+        return self.is_convex and not self.is_random
+
+    @property
+    def has_curvature_bound(self) -> bool:
+        return self.has_curvature_product
+
+    @property
+    def has_positive_diagonal(self) -> bool:
+        return self.has_curvature_product
+
+    def _require(self, has_method: bool, method: str) -> None:
+        if not has_method:
+            raise self._lacks(method)
 
     def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
+        self._require(self.has_curvature_product, "curvature_product")
         loss, scores = self.native(lists), scores.copy()  # the caller may change its scores before the products
 
         def product(direction: np.ndarray) -> np.ndarray:
@@ -483,14 +478,21 @@ class CompiledCurvature(CompiledLoss):
         return product
 
     def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
+        self._require(self.has_positive_diagonal, "curvature_diagonal")
         out = np.empty(lists.n_docs)
         _native.losses.diagonal(self.native(lists), scores, out)
         return out
 
     def bound_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
+        self._require(self.has_curvature_bound, "curvature_bound")
         out = np.empty(lists.n_docs)
         _native.losses.bound(self.native(lists), scores, out)
         return out
+
+
+def hashable(value: Any) -> Any:
+    """Return a parameter as part of a key: lists and arrays as tuples."""
+    return tuple(np.ravel(value).tolist()) if value.__hash__ is None else value
 
 
 def in_row_order(values: np.ndarray, queries: Queries | QueryLists) -> np.ndarray:

@@ -75,10 +75,8 @@ class CSListMLE(CompiledCurvature):
                 f'{_LARGEST_LABEL}. Use weights="ndcg", which accepts any labels, or smaller labels.'
             )
 
-    def native(self, lists: QueryLists) -> Any:
-        return lists.keep(
-            ("CSListMLE compiled", self.k, self.weights), lambda: _native.losses.cost_sensitive(*self._weights(lists))
-        )
+    def _compiled(self, lists: QueryLists) -> Any:
+        return _native.losses.cost_sensitive(*self._weights(lists))
 
     def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
         loss, n_levels = self.native(lists), self._weights(lists).norm.size

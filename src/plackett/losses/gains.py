@@ -2,51 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
 from plackett import _native
 from plackett.data.queries import QueryLists
+from plackett.losses.base import CompiledLoss, hashable
 from plackett.metrics.discounts import discounts
 from plackett.metrics.graded import GAINS, LARGEST_EXPONENT
 from plackett.validation import check_choice
+
+
+class GainLoss(CompiledLoss):
+    """A loss with the parameters ``gain`` and ``normalize``, and a cut-off ``k`` of the ideal DCG if it has one."""
+
+    gain: Any
+    normalize: bool
+    k: int | None = None
+
+    @property
+    def is_linear_in_labels(self) -> bool:  # type: ignore[override]
+        return isinstance(self.gain, str) and self.gain == "linear" and not self.normalize
+
+    def gains(self, lists: QueryLists) -> np.ndarray:
+        """Return the gain of each document, cached on the lists."""
+        return gains_of(self.gain, lists, self.k, normalize=self.normalize)
 
 
 def gains_of(gain: Any, lists: QueryLists, k: int | None = None, *, normalize: bool = True) -> np.ndarray:
     """Return the gain of each document, with ``normalize`` divided by the ideal DCG of its query; cached on the lists.
 
     A label of 0 or less has gain 0, and a query without gains keeps 0, as in the metrics. The exception is
-    ``gain="linear"`` with ``normalize=False``: labels as they are, of any sign.
-
-    Parameters
-    ----------
-    gain : {"exponential", "linear"}, array-like or callable
-        ``2**label - 1``, the label, the gains of the labels 0, 1, 2, …, or a function of the array of labels.
-    lists : QueryLists
-    k : int, default=None
-        Cut-off of the ideal DCG; None counts all positions.
-    normalize : bool, default=True
-
-    Returns
-    -------
-    ndarray of shape (n_docs,)
-
-    Examples
-    --------
-    >>> lists = QueryLists(np.array([1.0, 2.0]), np.array([0, 2]))
-    >>> gains_of("linear", lists, k=1), gains_of([0, 1, 10], lists, normalize=False)
-    (array([0.5, 1. ]), array([ 1., 10.]))
+    ``gain="linear"`` with ``normalize=False``: labels as they are, of any sign. ``gain`` is as in ``Pairwise``, and
+    ``k`` the cut-off of the ideal DCG.
     """
     check_choice(normalize, "normalize", (False, True))
-    key = ("gains", gain_key(gain), k if normalize else None, bool(normalize))
+    key = ("gains", hashable(gain), k if normalize else None, bool(normalize))
     return lists.keep(key, lambda: _ideal_shares(gain, lists, k) if normalize else _gains(gain, lists))
-
-
-def gain_key(gain: Any) -> Hashable:
-    """Return the gain as a cache key."""
-    return gain if isinstance(gain, str) or callable(gain) else tuple(np.ravel(gain).tolist())
 
 
 def _gains(gain: Any, lists: QueryLists) -> np.ndarray:

@@ -73,10 +73,7 @@ class ListMLE(TransformedLoss):
         get_transform(self.transform)
 
     def _compiled(self, lists: QueryLists) -> Any:
-        if self.is_random:
-            return _native.losses.listmle(*self._random_levels(lists), False)
-        key = ("listmle compiled", self._is_efron)
-        return lists.keep(key, lambda: _native.losses.listmle(*self._levels(lists), self._is_efron))
+        return _native.losses.listmle(*self._levels(lists), self._is_efron)
 
     def _levels(self, lists: QueryLists) -> WeightedLevels:
         if self.is_random:
@@ -130,9 +127,8 @@ class PListMLE(CompiledCurvature):
     def check_labels(self, lists: QueryLists) -> None:
         weights_of_positions(self.position_weights, 2, base=self.base)
 
-    def native(self, lists: QueryLists) -> Any:
-        key = (self.name, self.position_weights, self.base, "compiled")
-        return lists.keep(key, lambda: _native.losses.listmle(*self._levels(lists), False))
+    def _compiled(self, lists: QueryLists) -> Any:
+        return _native.losses.listmle(*self._levels(lists), False)
 
     def _levels(self, lists: QueryLists) -> WeightedLevels:
         key = (self.name, self.position_weights, self.base)

@@ -51,7 +51,7 @@ class ListNet(TransformedLoss):
                 )
 
     def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
-        self._check_curvature("curvature_product")
+        self._require(self.has_curvature_product, "curvature_product")
         share = _softmax(scores, lists)
 
         def product(direction: np.ndarray) -> np.ndarray:
@@ -69,8 +69,7 @@ class ListNet(TransformedLoss):
         return share * (1.0 - share) * inner**2 + (share - self._target(lists)) * second
 
     def _compiled(self, lists: QueryLists) -> Any:
-        key = ("ListNet compiled", self.transform)
-        return lists.keep(key, lambda: _native.losses.cross_entropy(lists.indptr, self._target(lists)))
+        return _native.losses.cross_entropy(lists.indptr, self._target(lists))
 
     def _target(self, lists: QueryLists) -> np.ndarray:
         transform = get_transform(self.transform)

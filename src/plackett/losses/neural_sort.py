@@ -8,19 +8,19 @@ import numpy as np
 
 from plackett import _native
 from plackett.data.queries import QueryLists
-from plackett.losses.base import CompiledLoss
-from plackett.losses.gains import gain_key, gains_of
+from plackett.losses.gains import GainLoss
 from plackett.metrics.discounts import discounts
 from plackett.validation import check_choice, check_number, check_positive_int
 
 
-class NeuralNDCG(CompiledLoss):
+class NeuralNDCG(GainLoss):
     """``−Σ_i (P G)_i / log2(1 + i)``: minus NDCG, of documents sorted by a smooth matrix P (Pobrotyn et al. 2021).
 
     Row i of P says which document takes position i. By NeuralSort it is the softmax over the documents j of
     ``((n + 1 − 2i) f_j − Σ_l |f_j − f_l|) / temperature``; Sinkhorn's iterations scale columns and rows in turn until
-    both sum to 1. G are the gains divided by the ideal DCG. The slope is exact for the iterations that were made. The
-    loss is not convex. Reference: key ``pobrotyn2021``.
+    both sum to 1. G are the gains divided by the ideal DCG. The slope is exact for the iterations that were made. It
+    jumps where two scores are equal, by about 1e-6 with the default ``tol`` and not at all once the sums are 1:
+    ``is_smooth`` is that of this limit. The loss is not convex. Reference: key ``pobrotyn2021``.
 
     A pass takes time O(n b max_iter), where b is the number of entries of a row of P above ``exp(-50)`` of its largest:
     n for scores that are nearly tied, and about the square root of ``temperature * n`` for scores that are not. Memory
@@ -72,10 +72,6 @@ class NeuralNDCG(CompiledLoss):
         self.temperature, self.k, self.gain, self.normalize = temperature, k, gain, normalize
         self.transposed, self.max_iter, self.tol = transposed, max_iter, tol
 
-    @property
-    def is_linear_in_labels(self) -> bool:  # type: ignore[override]
-        return isinstance(self.gain, str) and self.gain == "linear" and not self.normalize
-
     def check_labels(self, lists: QueryLists) -> None:
         check_number(self.temperature, "temperature", above=0.0)
         if self.k is not None:
@@ -85,10 +81,6 @@ class NeuralNDCG(CompiledLoss):
         check_choice(self.transposed, "transposed", (False, True))
         self.gains(lists)
 
-    def native(self, lists: QueryLists) -> Any:
-        values = [value for name, value in self.get_params().items() if name != "gain"]
-        return lists.keep(("NeuralNDCG", gain_key(self.gain), *values), lambda: self._compiled(lists))
-
     def _compiled(self, lists: QueryLists) -> Any:
         longest = int(np.diff(lists.indptr).max(initial=0))
         return _native.losses.neural_ndcg(
@@ -96,7 +88,3 @@ class NeuralNDCG(CompiledLoss):
             longest if self.k is None else min(self.k, longest), bool(self.transposed), int(self.max_iter),
             float(self.tol),
         )  # fmt: skip
-
-    def gains(self, lists: QueryLists) -> np.ndarray:
-        """Return the gain of each document, cached on the lists."""
-        return gains_of(self.gain, lists, self.k, normalize=self.normalize)

@@ -11,7 +11,7 @@ import numpy as np
 from plackett import _native
 from plackett.data.queries import QueryLists
 from plackett.losses.base import CompiledCurvature, CurvatureProduct, Loss, evaluate
-from plackett.losses.gains import gain_key, gains_of
+from plackett.losses.gains import gains_of
 from plackett.losses.pair_plans import NORMALIZERS, native_plan, pair_counts
 from plackett.metrics.discounts import discounts
 from plackett.validation import check_choice, check_number, check_positive_int, plain
@@ -256,10 +256,6 @@ class Pairwise(CompiledCurvature):
         return self._kind.has_diagonal
 
     @property
-    def has_curvature_bound(self) -> bool:
-        return self._kind.is_curved
-
-    @property
     def has_smoothing(self) -> bool:
         return self.loss == "hinge" and self.is_uniform and super().has_smoothing
 
@@ -295,11 +291,7 @@ class Pairwise(CompiledCurvature):
             return self._held
         if self.loss == "smoothed-hinge" and self.is_uniform:
             return self._compiled(lists)  # not cached: solvers use many widths
-        key = (
-            "Pairwise", self.loss, self.weight, self.k, self.sigma, self.width, self.mu, gain_key(self.gain),
-            self.normalize, self.score_norm,
-        )  # fmt: skip
-        return lists.keep(key, lambda: self._compiled(lists))
+        return super().native(lists)
 
     def _compiled(self, lists: QueryLists) -> Any:
         plan, weights = native_plan(lists), self.query_weights(lists)
@@ -356,7 +348,6 @@ class Pairwise(CompiledCurvature):
         return gains_of(self.gain, lists, self.k, normalize=self._divisor == "ideal")
 
     def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
-        self._check_curvature("curvature_product")
         if self.loss not in _HINGES or not self.is_uniform:
             return super().curvature_at(scores, lists)
         found = self.native_curvature(lists, lambda: scores)
@@ -368,29 +359,13 @@ class Pairwise(CompiledCurvature):
 
         return product
 
-    def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
-        self._check_diagonal()
-        return super().diagonal_at(scores, lists)
-
     def values_and_diagonal_at(
         self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        self._check_diagonal()
+        self._require(self.has_positive_diagonal, "curvature_diagonal")
         values, diagonal = np.empty(lists.n_queries), np.empty(lists.n_docs)
         _native.losses.evaluate_with_diagonal(self.native(lists), scores, slope, diagonal, values)
         return values, diagonal
-
-    def bound_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
-        self._check_curvature("curvature_bound")
-        return super().bound_at(scores, lists)
-
-    def _check_diagonal(self) -> None:
-        if not self.has_positive_diagonal:
-            raise self._lacks("curvature_diagonal")
-
-    def _check_curvature(self, method: str) -> None:
-        if not self._kind.is_curved:
-            raise self._lacks(method)
 
     def smoothed(self, width: float) -> Loss:
         """Return the hinge loss with a parabola of this width for its kink: lower by at most width/2 per pair."""

@@ -8,13 +8,12 @@ import numpy as np
 
 from plackett import _native
 from plackett.data.queries import QueryLists
-from plackett.losses.base import CompiledLoss
-from plackett.losses.gains import gain_key, gains_of
+from plackett.losses.gains import GainLoss
 from plackett.metrics.discounts import discounts
 from plackett.validation import check_positive_int, check_seed
 
 
-class PLRank(CompiledLoss):
+class PLRank(GainLoss):
     """Minus the expected DCG@k of rankings drawn from the scores by Plackett-Luce, by PL-Rank-3 (Oosterhuis 2022).
 
     Rankings are drawn by sorting ``f + Gumbel noise``. The value is minus the mean DCG of ``n_samples`` rankings, and
@@ -56,28 +55,17 @@ class PLRank(CompiledLoss):
     ):
         self.k, self.n_samples, self.gain, self.normalize, self.seed = k, n_samples, gain, normalize, seed
 
-    @property
-    def is_linear_in_labels(self) -> bool:  # type: ignore[override]
-        return isinstance(self.gain, str) and self.gain == "linear" and not self.normalize
-
     def check_labels(self, lists: QueryLists) -> None:
         if self.k is not None:
             check_positive_int(self.k, "k")
         check_positive_int(self.n_samples, "n_samples")
         check_seed(self.seed, "seed")
-        self._gains(lists)
-
-    def native(self, lists: QueryLists) -> Any:
-        key = ("PL-Rank compiled", self.k, self.n_samples, gain_key(self.gain), bool(self.normalize), self.seed)
-        return lists.keep(key, lambda: self._compiled(lists))
+        self.gains(lists)
 
     def _compiled(self, lists: QueryLists) -> Any:
         longest = int(np.diff(lists.indptr).max(initial=1))
         weights = discounts("log2", longest if self.k is None else min(self.k, longest))
         return _native.losses.pl_rank(
-            lists.indptr, lists.order, *lists.levels, lists.labels, self._gains(lists), weights,
+            lists.indptr, lists.order, *lists.levels, lists.labels, self.gains(lists), weights,
             int(self.n_samples), int(self.seed),
         )  # fmt: skip
-
-    def _gains(self, lists: QueryLists) -> np.ndarray:
-        return gains_of(self.gain, lists, self.k, normalize=self.normalize)

@@ -32,8 +32,8 @@ class Squared(CompiledCurvature):
     is_pointwise = True
     is_linear_in_labels = True  # f y is all that depends on both
 
-    def native(self, lists: QueryLists) -> Any:
-        return lists.keep("squared compiled", lambda: _native.losses.squared(lists.indptr, lists.labels))
+    def _compiled(self, lists: QueryLists) -> Any:
+        return _native.losses.squared(lists.indptr, lists.labels)
 
 
 class BinaryCrossEntropy(CompiledCurvature):
@@ -94,8 +94,5 @@ class BinaryCrossEntropy(CompiledCurvature):
             return lists.labels
         return (lists.labels >= self.threshold).astype(np.float64)
 
-    def native(self, lists: QueryLists) -> Any:
-        return lists.keep(
-            ("binary cross-entropy compiled", self.threshold),
-            lambda: _native.losses.binary_cross_entropy(lists.indptr, self.targets(lists)),
-        )
+    def _compiled(self, lists: QueryLists) -> Any:
+        return _native.losses.binary_cross_entropy(lists.indptr, self.targets(lists))

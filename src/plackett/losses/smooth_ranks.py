@@ -12,12 +12,12 @@ import numpy as np
 from plackett import _native
 from plackett.data.queries import QueryLists
 from plackett.exceptions import NothingToLearnWarning, warn
-from plackett.losses.base import CompiledLoss
-from plackett.losses.gains import gain_key, gains_of
+from plackett.losses.base import CompiledCurvature
+from plackett.losses.gains import GainLoss
 from plackett.validation import check_number
 
 
-class _ApproximateRanks(CompiledLoss):
+class _ApproximateRanks(CompiledCurvature):
     """Base class of the losses of approximate ranks; ``curvature_diagonal`` is an estimate that is never negative."""
 
     is_convex = False
@@ -33,13 +33,8 @@ class _ApproximateRanks(CompiledLoss):
                 NothingToLearnWarning,
             )
 
-    def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
-        out = np.empty(lists.n_docs)
-        _native.losses.diagonal(self.native(lists), scores, out)
-        return out
 
-
-class ApproxNDCG(_ApproximateRanks):
+class ApproxNDCG(GainLoss, _ApproximateRanks):
     """``−Σ_i G_i / log2(1 + r_i)``: minus NDCG, with ranks that are smooth functions of the scores (Qin et al. 2010).
 
     ``r_i = 1 + Σ_{j ≠ i} 1 / (1 + exp(alpha (f_i − f_j)))``; G are the gains divided by the ideal DCG. The value of a
@@ -75,21 +70,12 @@ class ApproxNDCG(_ApproximateRanks):
     def __init__(self, alpha: float = 10.0, gain: Any = "exponential", normalize: bool = True):
         self.alpha, self.gain, self.normalize = alpha, gain, normalize
 
-    @property
-    def is_linear_in_labels(self) -> bool:  # type: ignore[override]
-        return isinstance(self.gain, str) and self.gain == "linear" and not self.normalize
-
     def check_labels(self, lists: QueryLists) -> None:
         check_number(self.alpha, "alpha", above=0.0)
         self.gains(lists)
 
-    def native(self, lists: QueryLists) -> Any:
-        key = ("ApproxNDCG", gain_key(self.gain), bool(self.normalize), self.alpha)
-        return lists.keep(key, lambda: _native.losses.approx_ndcg(lists.indptr, self.gains(lists), float(self.alpha)))
-
-    def gains(self, lists: QueryLists) -> np.ndarray:
-        """Return the gain of each document, cached on the lists."""
-        return gains_of(self.gain, lists, normalize=self.normalize)
+    def _compiled(self, lists: QueryLists) -> Any:
+        return _native.losses.approx_ndcg(lists.indptr, self.gains(lists), float(self.alpha))
 
 
 class ApproxMRR(_ApproximateRanks):
@@ -125,11 +111,8 @@ class ApproxMRR(_ApproximateRanks):
         check_number(self.alpha, "alpha", above=0.0)
         check_number(self.relevant_from, "relevant_from")
 
-    def native(self, lists: QueryLists) -> Any:
-        return lists.keep(
-            ("ApproxMRR", self.alpha, self.relevant_from),
-            lambda: _native.losses.approx_mrr(lists.indptr, relevance(lists, self.relevant_from), float(self.alpha)),
-        )
+    def _compiled(self, lists: QueryLists) -> Any:
+        return _native.losses.approx_mrr(lists.indptr, relevance(lists, self.relevant_from), float(self.alpha))
 
 
 class ApproxMAP(_ApproximateRanks):
@@ -167,12 +150,9 @@ class ApproxMAP(_ApproximateRanks):
         check_number(self.beta, "beta", above=0.0)
         check_number(self.relevant_from, "relevant_from")
 
-    def native(self, lists: QueryLists) -> Any:
-        a, b = float(self.alpha), float(self.beta)
-        return lists.keep(
-            ("ApproxMAP", self.alpha, self.beta, self.relevant_from),
-            lambda: _native.losses.approx_map(lists.indptr, relevance(lists, self.relevant_from), a, b),
-        )
+    def _compiled(self, lists: QueryLists) -> Any:
+        is_relevant = relevance(lists, self.relevant_from)
+        return _native.losses.approx_map(lists.indptr, is_relevant, float(self.alpha), float(self.beta))
 
 
 def relevance(lists: QueryLists, relevant_from: float | None) -> np.ndarray:

@@ -8,8 +8,8 @@ import numpy as np
 
 from plackett import _native
 from plackett.data.queries import QueryLists
-from plackett.losses.base import CompiledCurvature, CompiledLoss
-from plackett.losses.gains import gain_key, gains_of
+from plackett.losses.base import CompiledCurvature
+from plackett.losses.gains import gains_of
 from plackett.validation import check_number
 
 
@@ -36,8 +36,8 @@ class Softmax(CompiledCurvature):
     name = "softmax"
     is_linear_in_labels = True
 
-    def native(self, lists: QueryLists) -> Any:
-        return lists.keep("softmax compiled", lambda: _native.losses.cross_entropy(lists.indptr, lists.labels))
+    def _compiled(self, lists: QueryLists) -> Any:
+        return _native.losses.cross_entropy(lists.indptr, lists.labels)
 
     def is_convex_on(self, lists: QueryLists) -> bool:
         return bool((sums_for_rows(lists.labels, lists) >= 0.0).all())
@@ -92,14 +92,11 @@ class UniqueSoftmax(CompiledCurvature):
         """Return the gain of each level of labels."""
         return self.gains(lists)[lists.order[lists.levels.bounds[:-1]]]
 
-    def native(self, lists: QueryLists) -> Any:
-        return lists.keep(
-            ("unique softmax compiled", gain_key(self.gain), bool(self.normalize)),
-            lambda: _native.losses.unique_softmax(lists.indptr, lists.order, *lists.levels, self.level_gains(lists)),
-        )
+    def _compiled(self, lists: QueryLists) -> Any:
+        return _native.losses.unique_softmax(lists.indptr, lists.order, *lists.levels, self.level_gains(lists))
 
 
-class Poly1Softmax(CompiledLoss):
+class Poly1Softmax(CompiledCurvature):
     """Softmax cross-entropy plus ``ε (1 − p)``, where ``p = Σ_i y_i softmax(f)_i / Σ_i y_i`` (Leng et al. 2022).
 
     The second term, the first one of the Taylor series of the cross-entropy in ``1 − p``, gets its own weight. Labels
@@ -130,16 +127,8 @@ class Poly1Softmax(CompiledLoss):
     def check_labels(self, lists: QueryLists) -> None:
         check_number(self.epsilon, "epsilon", least=0.0)
 
-    def native(self, lists: QueryLists) -> Any:
-        return lists.keep(
-            ("poly-1 softmax compiled", self.epsilon),
-            lambda: _native.losses.poly_one(lists.indptr, np.maximum(lists.labels, 0.0), float(self.epsilon)),
-        )
-
-    def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
-        out = np.empty(lists.n_docs)
-        _native.losses.diagonal(self.native(lists), scores, out)
-        return out
+    def _compiled(self, lists: QueryLists) -> Any:
+        return _native.losses.poly_one(lists.indptr, np.maximum(lists.labels, 0.0), float(self.epsilon))
 
 
 class XENDCG(CompiledCurvature):
@@ -167,8 +156,8 @@ class XENDCG(CompiledCurvature):
         """Return the mean of φ for each document."""
         return lists.keep("XE-NDCG", lambda: _mean_targets(lists))
 
-    def native(self, lists: QueryLists) -> Any:
-        return lists.keep("XE-NDCG compiled", lambda: _native.losses.cross_entropy(lists.indptr, self.target(lists)))
+    def _compiled(self, lists: QueryLists) -> Any:
+        return _native.losses.cross_entropy(lists.indptr, self.target(lists))
 
 
 def _mean_targets(lists: QueryLists) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 from plackett._lazy import importing
 from plackett._parameters import Parameters
 from plackett.data.queries import QueryLists
-from plackett.losses.base import CompiledCurvature, CurvatureProduct, evaluate
+from plackett.losses.base import CompiledCurvature, evaluate
 from plackett.validation import plain
 
 _FAR = 100.0  # beyond it the series of 1 / Φ is exact, while the formula loses half of its digits
@@ -161,10 +161,6 @@ class TransformedLoss(CompiledCurvature):
 
     transform: Any
 
-    @abstractmethod
-    def _compiled(self, lists: QueryLists) -> Any:
-        """Return the compiled loss of ``log φ`` of the scores, which are the scores themselves if φ is exp."""
-
     @property
     def _is_exp(self) -> bool:
         is_named = isinstance(self.transform, str) and self.transform == "exp"  # checked in inner loops
@@ -179,40 +175,17 @@ class TransformedLoss(CompiledCurvature):
         return self._is_exp
 
     @property
-    def has_curvature_product(self) -> bool:
-        return self._is_exp and not self.is_random
-
-    @property
-    def has_curvature_bound(self) -> bool:
-        return self.has_curvature_product
-
-    @property
     def has_native(self) -> bool:
         return self.has_curvature_product and super().has_native
 
     def native(self, lists: QueryLists) -> Any:
-        return self._compiled(lists) if self.has_curvature_product else None
+        return super().native(lists) if self.has_curvature_product else None
 
     def query_values(self, scores: np.ndarray, lists: QueryLists, slope: np.ndarray) -> np.ndarray:
+        compiled = super().native(lists)  # the loss of log φ of the scores, which are the scores themselves if φ is exp
         if self._is_exp:
-            return evaluate(self._compiled(lists), scores, lists, slope)
+            return evaluate(compiled, scores, lists, slope)
         logs, inner = get_transform(self.transform).log_and_slope(scores)
-        values = evaluate(self._compiled(lists), logs, lists, slope)
+        values = evaluate(compiled, logs, lists, slope)
         slope *= inner
         return values
-
-    def curvature_at(self, scores: np.ndarray, lists: QueryLists) -> CurvatureProduct:
-        self._check_curvature("curvature_product")
-        return super().curvature_at(scores, lists)
-
-    def diagonal_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
-        self._check_curvature("curvature_diagonal")
-        return super().diagonal_at(scores, lists)
-
-    def bound_at(self, scores: np.ndarray, lists: QueryLists) -> np.ndarray:
-        self._check_curvature("curvature_bound")
-        return super().bound_at(scores, lists)
-
-    def _check_curvature(self, method: str) -> None:
-        if not self.has_curvature_product:
-            raise self._lacks(method)

@@ -49,10 +49,6 @@ def precision(
     labels, scores, qid, k, ties, empty, docid
         As in :func:`ndcg`. ``k=None`` divides by the length of the list.
 
-    Returns
-    -------
-    ndarray of shape (n_queries,), queries in order of appearance
-
     Examples
     --------
     >>> from plackett.metrics import precision
@@ -79,10 +75,6 @@ def recall(labels, scores, *, qid=None, k=None, relevant_from=1, ties="average",
     ----------
     labels, scores, qid, k, relevant_from, ties, empty, docid
         As in :func:`precision`. ``k=None`` counts the whole list.
-
-    Returns
-    -------
-    ndarray of shape (n_queries,), queries in order of appearance
 
     Examples
     --------
@@ -111,10 +103,6 @@ def average_precision(
         "together": tied documents arrive at once, as in scikit-learn's ``average_precision_score``.
     labels, scores, qid, k, relevant_from, empty, docid
         As in :func:`precision`. ``k=None`` counts the whole list.
-
-    Returns
-    -------
-    ndarray of shape (n_queries,), queries in order of appearance
 
     Examples
     --------
@@ -147,10 +135,6 @@ def reciprocal_rank(
     labels, scores, qid, k, relevant_from, ties, empty, docid
         As in :func:`precision`. ``k=None`` counts the whole list.
 
-    Returns
-    -------
-    ndarray of shape (n_queries,), queries in order of appearance
-
     Examples
     --------
     >>> from plackett.metrics import reciprocal_rank
@@ -175,10 +159,6 @@ def success(labels, scores, *, qid=None, k=None, relevant_from=1, ties="average"
     ----------
     labels, scores, qid, k, relevant_from, ties, empty, docid
         As in :func:`precision`. ``k=None`` counts all ranked documents.
-
-    Returns
-    -------
-    ndarray of shape (n_queries,), queries in order of appearance
 
     Examples
     --------
@@ -205,10 +185,6 @@ def r_precision(labels, scores, *, qid=None, relevant_from=1, ties="average", em
     labels, scores, qid, relevant_from, ties, empty, docid
         As in :func:`precision`.
 
-    Returns
-    -------
-    ndarray of shape (n_queries,), queries in order of appearance
-
     Examples
     --------
     >>> from plackett.metrics import r_precision
@@ -234,10 +210,6 @@ def rbp(labels, scores, *, qid=None, k=None, p=0.8, relevant_from=1, ties="avera
         Persistence of the reader, from 0 (included) to 1 (excluded).
     labels, scores, qid, k, relevant_from, ties, empty, docid
         As in :func:`precision`. ``k=None`` counts the whole list.
-
-    Returns
-    -------
-    ndarray of shape (n_queries,), queries in order of appearance
 
     Examples
     --------

@@ -74,10 +74,6 @@ def alpha_ndcg(
         As in :func:`ndcg`. Ties are averaged exactly; a group of d tied documents costs O(d · min(d, k)) for each
         subtopic.
 
-    Returns
-    -------
-    ndarray of shape (n_queries,), queries in order of appearance
-
     Examples
     --------
     >>> from plackett.metrics import alpha_ndcg
@@ -130,10 +126,6 @@ def err_ia(
         The value of a query in which no document belongs to a subtopic; "skip" gives NaN.
     scores, qid, k, ties, docid
         As in :func:`alpha_ndcg`.
-
-    Returns
-    -------
-    ndarray of shape (n_queries,), queries in order of appearance
 
     Examples
     --------

@@ -60,10 +60,6 @@ def coverage(docid, scores, *, qid=None, k, catalogue=None, ties="average") -> f
     ties : {"average", "stable", "worst", "best", "trec"}, default="average"
         As in :func:`ndcg`.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> from plackett.metrics import coverage
@@ -97,10 +93,6 @@ def exposure_gini(docid, scores, *, qid=None, k=None, catalogue=None, discount="
         Positions counted; None counts all.
     docid, scores, qid, ties
         As in :func:`coverage`.
-
-    Returns
-    -------
-    float
 
     Examples
     --------

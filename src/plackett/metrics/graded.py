@@ -62,10 +62,6 @@ def dcg(
     labels, scores, qid, k, gain, discount, ties, empty, docid
         As in :func:`ndcg`.
 
-    Returns
-    -------
-    ndarray of shape (n_queries,), queries in order of appearance
-
     Examples
     --------
     >>> from plackett.metrics import dcg
@@ -160,10 +156,6 @@ def mean_ndcg(
     labels, scores, qid, gain, discount, ties, empty, docid
         As in :func:`ndcg`.
 
-    Returns
-    -------
-    ndarray of shape (n_queries,), queries in order of appearance
-
     Examples
     --------
     >>> from plackett.metrics import mean_ndcg
@@ -193,10 +185,6 @@ def err(labels, scores, *, qid=None, k=None, max_label=None, ties="average", emp
     labels, scores, qid, k, ties, empty, docid
         As in :func:`ndcg`.
 
-    Returns
-    -------
-    ndarray of shape (n_queries,), queries in order of appearance
-
     Examples
     --------
     >>> from plackett.metrics import err
@@ -222,10 +210,6 @@ def sharp_ndcg(labels, scores, *, qid=None, gain="exponential", ties="average", 
     ----------
     labels, scores, qid, gain, ties, empty, docid
         As in :func:`ndcg`.
-
-    Returns
-    -------
-    ndarray of shape (n_queries,), queries in order of appearance
 
     Examples
     --------
@@ -267,10 +251,6 @@ def wpd(
         The value of a query with a single document or, without ``weights``, with no relevant one; "skip" gives NaN.
     labels, scores, qid, gain, ties, docid
         As in :func:`ndcg`.
-
-    Returns
-    -------
-    ndarray of shape (n_queries,), queries in order of appearance
 
     Examples
     --------

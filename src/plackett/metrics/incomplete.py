@@ -45,10 +45,6 @@ def bpref(labels, scores, *, qid=None, relevant_from=1, ties="average", empty=0,
     scores, qid, relevant_from, ties, empty, docid
         As in :func:`precision`.
 
-    Returns
-    -------
-    ndarray of shape (n_queries,), queries in order of appearance
-
     Examples
     --------
     >>> from plackett.metrics import bpref
@@ -74,10 +70,6 @@ def infap(labels, scores, *, qid=None, relevant_from=1, ties="average", empty=0,
         NaN or a negative label means that the document is in the pool, but was not judged.
     scores, qid, relevant_from, ties, empty, docid
         As in :func:`precision`.
-
-    Returns
-    -------
-    ndarray of shape (n_queries,), queries in order of appearance
 
     Examples
     --------

@@ -6,7 +6,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ UNJUDGED = -1.0  # in trec_eval any negative label means that a document is in t
 LARGEST_CUTOFF = 2**53  # beyond it numbers of documents are not exact in float64
 LARGEST_KEPT = 1 << 22  # bytes of one array; a block with one very long list may need more, and then allocates it
 
+Computed = TypeVar("Computed")
 _thread = threading.local()
 
 
@@ -96,14 +97,10 @@ class JudgedLists:
         self._columns: dict[str, Any] = {"docid": docid, "is_pooled": is_pooled, "subtopics": subtopics}
         self._rows = rows
         self.n_ranked = self.lengths if n_retrieved is None else n_retrieved
-        self._ranked: dict[str, Ranked] = {}
-        self._ideal: dict[int | None, Ideal] = {}
-        self._whole: dict[str, Ranked] = {}
         self._part_of = part_of
         self._is_block = False  # a block is processed by one thread
         self._scratch: Scratch | None = None
-        self._long_order: np.ndarray | None = None
-        self._shared: dict[object, np.ndarray] = {}
+        self._cached: dict[object, Any] = {}
         self.n_sampled: dict[str, int] = {}  # queries whose ties a user's measure averaged over random orders
 
     @classmethod
@@ -252,18 +249,16 @@ class JudgedLists:
         other._is_block = self._is_block
         return other
 
-    def cached(self, key: object, compute: Callable[[], np.ndarray]) -> np.ndarray:
+    def cached(self, key: object, compute: Callable[[], Computed]) -> Computed:
         """Return ``compute()``, cached under ``key`` for other measures."""
-        if key not in self._shared:
-            self._shared[key] = compute()
-        return self._shared[key]
+        if key not in self._cached:
+            self._cached[key] = compute()
+        return self._cached[key]
 
     def ranked(self, ties: str) -> Ranked:
         """Return the labels in the order of the scores, equal scores ordered by the rule ``ties``."""
-        if ties not in self._ranked:
-            ranked = self._empty(f"ranked {ties}", self.labels.size, np.float64)
-            self._ranked[ties] = self._rank(self.labels, ties, ranked)
-        return self._ranked[ties]
+        name = f"ranked {ties}"
+        return self.cached(name, lambda: self._rank(self.labels, ties, self._empty(name, self.labels.size, np.float64)))
 
     def ranked_values(self, values: np.ndarray, ties: str) -> Ranked:
         """Return other values of the documents in the order of the scores, as ``ranked`` does for the labels."""
@@ -272,21 +267,22 @@ class JudgedLists:
     def _rank(self, values: np.ndarray, ties: str, ranked: np.ndarray) -> Ranked:
         check_choice(ties, "ties", TIES)
         group_end = self._empty(f"ends {ties}", self._n_group_ends if ties == "average" else 0, np.int32)
-        keys, order = tie_keys(self, ties), self._sorted_long()
+        keys, order = tie_keys(self, ties), self.cached("long", self._sort_long)
         columns = (self.scores, values, keys, self.indptr, self.n_ranked, order, ties == "average")
         self._run(lambda first, last: _native.metrics.rank_labels(*columns, first, last, ranked, group_end))
         return Ranked(ranked, group_end)
 
     def ideal(self, k: int | None) -> Ideal:
         """Return the ``k`` best labels of every query, or all, in descending order."""
-        if k not in self._ideal:
-            lengths = self.lengths if k is None else np.minimum(self.lengths, k)
-            indptr = np.concatenate([[0], np.cumsum(lengths)])
-            labels = self._empty("ideal", int(indptr[-1]), np.float64) if k is None else np.empty(indptr[-1])
-            columns = (self.labels, self.indptr, indptr)
-            self._run(lambda first, last: _native.metrics.top_labels(*columns, first, last, labels))
-            self._ideal[k] = Ideal(labels, indptr)
-        return self._ideal[k]
+        return self.cached(("ideal", k), lambda: self._top(k))
+
+    def _top(self, k: int | None) -> Ideal:
+        lengths = self.lengths if k is None else np.minimum(self.lengths, k)
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        labels = self._empty("ideal", int(indptr[-1]), np.float64) if k is None else np.empty(indptr[-1])
+        columns = (self.labels, self.indptr, indptr)
+        self._run(lambda first, last: _native.metrics.top_labels(*columns, first, last, labels))
+        return Ideal(labels, indptr)
 
     def ranked_whole(self, ties: str) -> Ranked:
         """Return ``ranked`` with the documents that were not retrieved after all others, their ties averaged.
@@ -296,30 +292,30 @@ class JudgedLists:
         """
         if self.n_retrieved is None:
             return self.ranked(ties)
-        if ties not in self._whole:
-            ranked = self.ranked(ties)
-            labels = ranked.labels.copy()
-            group_end = np.empty(self._n_group_ends, dtype=np.int32)
-            columns = (self.labels, self.indptr, self.n_ranked, ranked.group_end)
-            self._run(lambda first, last: _native.metrics.append_rest(*columns, first, last, labels, group_end))
-            self._whole[ties] = Ranked(labels, group_end)
-        return self._whole[ties]
+        return self.cached(("whole", ties), lambda: self._append_rest(self.ranked(ties)))
+
+    def _append_rest(self, ranked: Ranked) -> Ranked:
+        labels, group_end = ranked.labels.copy(), np.empty(self._n_group_ends, dtype=np.int32)
+        columns = (self.labels, self.indptr, self.n_ranked, ranked.group_end)
+        self._run(lambda first, last: _native.metrics.append_rest(*columns, first, last, labels, group_end))
+        return Ranked(labels, group_end)
 
     @property
     def _n_group_ends(self) -> int:
         return self.n_queries + self.scores.size
 
-    def _sorted_long(self) -> np.ndarray:
-        if self._long_order is None:
-            long = np.flatnonzero(self.n_ranked > _native.metrics.COUNT_LIMIT)
-            self._long_order = np.empty(self.labels.size if long.size else 0, dtype=np.int64)
-            map_blocks(self._sort_one, [(int(q),) for q in long])
-        return self._long_order
+    def _sort_long(self) -> np.ndarray:
+        """Return the order of the rows of long lists; of the others the kernel counts the places."""
+        long = np.flatnonzero(self.n_ranked > _native.metrics.COUNT_LIMIT)
+        order = np.empty(self.labels.size if long.size else 0, dtype=np.int64)
 
-    def _sort_one(self, q: int) -> None:
-        rows = slice(int(self.indptr[q]), int(self.indptr[q] + self.n_ranked[q]))
-        # several times as fast as a stable sort, which only ties need; the kernel orders those
-        self._long_order[rows] = np.argsort(-self.scores[rows])  # type: ignore[index]
+        def sort(q: int) -> None:
+            rows = slice(int(self.indptr[q]), int(self.indptr[q] + self.n_ranked[q]))
+            # several times as fast as a stable sort, which only ties need; the kernel orders those
+            order[rows] = np.argsort(-self.scores[rows])
+
+        map_blocks(sort, [(int(q),) for q in long])
+        return order
 
 
 def mark_unjudged(labels: np.ndarray) -> np.ndarray:

@@ -108,10 +108,6 @@ class Measure:
             ``name``, ``name@k`` or ``name@k(key=value, ...)``, in upper or lower case. A Measure is returned as it is,
             and a function as a measure of your own, as :func:`make_measure` returns it.
 
-        Returns
-        -------
-        Measure
-
         Examples
         --------
         >>> Measure.parse("ERR@20(max_label=4)")
@@ -280,10 +276,6 @@ def make_measure(
     **parameters
         Parameters of the function, ``convention``, and those of all measures of your own: ``ties``, and ``orders``, the
         maximum number of orders in which a list with ties is measured (64).
-
-    Returns
-    -------
-    Measure
 
     Notes
     -----

@@ -32,17 +32,8 @@ IDEAL = "ideal"  # a keyword that is filled in
 class OwnFunction:
     """A function of a user in the form of the functions of this package: ``(lists, None, *, empty, ...)``.
 
-    Attributes
-    ----------
-    name : str
-        For messages.
-    function : callable
-        ``function(labels, **parameters)`` of one query, or vectorised ``function(labels, indptr, **parameters)``.
-    is_vectorized : bool
-    expectation : callable or None
-        The same for labels in any order: the mean of ``function`` over all orders.
-    takes_ideal : bool
-        Whether the function has the parameter ``ideal``.
+    It is ``function(labels, **parameters)`` of one query, or vectorised ``function(labels, indptr, **parameters)``.
+    ``expectation`` is the same for labels in any order: its mean over all orders.
     """
 
     name: str
@@ -127,7 +118,7 @@ class OwnFunction:
                 passed = {} if ideal is None else {IDEAL: _of_query(ideal, q)}
                 where = functools.partial(_query, lists, q)
                 calls = (self._call(self.function, row.copy(), where=where, **passed, **parameters) for row in tables)
-                found = [self._number(one, lists, q) for one in calls]
+                found = [self._number(call, lists, q) for call in calls]
                 values[q] = np.nan if any(map(math.isnan, found)) else math.fsum(found) / len(found)
             return
         queries = np.repeat([q for q, _ in pending], [len(tables) for _, tables in pending])

@@ -31,10 +31,6 @@ def kendall(labels, scores, *, qid=None, ties="average", empty=0, docid=None) ->
     labels, scores, qid, ties, docid
         As in :func:`ndcg`.
 
-    Returns
-    -------
-    ndarray of shape (n_queries,), queries in order of appearance
-
     Examples
     --------
     >>> from plackett.metrics import kendall
@@ -55,10 +51,6 @@ def mre(labels, scores, *, qid=None, ties="average", empty=0, docid=None) -> np.
     ----------
     labels, scores, qid, ties, empty, docid
         As in :func:`kendall`.
-
-    Returns
-    -------
-    ndarray of shape (n_queries,), queries in order of appearance
 
     Examples
     --------
@@ -83,10 +75,6 @@ def persistence(labels, scores, *, qid=None, k, ties="average", empty=0, docid=N
         Has no effect: every list has a value.
     labels, scores, qid, ties, docid
         As in :func:`ndcg`.
-
-    Returns
-    -------
-    ndarray of shape (n_queries,), queries in order of appearance
 
     Examples
     --------
@@ -115,10 +103,6 @@ def exact(labels, scores, *, qid=None, ties="average", empty=0, docid=None) -> n
     labels, scores, qid, ties, docid
         As in :func:`ndcg`.
 
-    Returns
-    -------
-    ndarray of shape (n_queries,), queries in order of appearance
-
     Examples
     --------
     >>> from plackett.metrics import exact
@@ -143,10 +127,6 @@ def auc(labels, scores, *, qid=None, relevant_from=1, ties="average", empty="ski
         holds under every convention.
     labels, scores, qid, relevant_from, ties, docid
         As in :func:`precision`.
-
-    Returns
-    -------
-    ndarray of shape (n_queries,), queries in order of appearance
 
     Examples
     --------
@@ -173,10 +153,6 @@ def average_rank(labels, scores, *, qid=None, relevant_from=1, ties="average", e
         since 0 would be better than any position.
     labels, scores, qid, relevant_from, ties, docid
         As in :func:`precision`.
-
-    Returns
-    -------
-    ndarray of shape (n_queries,), queries in order of appearance
 
     Examples
     --------

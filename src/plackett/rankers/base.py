@@ -37,6 +37,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from plackett._lazy import importing
+from plackett.data.list_warnings import warn_of_one_list
 from plackett.data.preprocessing.blocks import fit_transform, transform
 from plackett.data.preprocessing.scaling import QueryNormalizer, get_normalizer
 from plackett.data.queries import Queries, QueryLists
@@ -84,7 +85,7 @@ class Ranker(QueryInputs, ABC):
     """
 
     is_frozen: ClassVar[bool] = False  # whether the ranker was trained elsewhere and is never fitted
-    not_portable: ClassVar[str] = "its scores are not known to be linear in the features"  # why it cannot be exported
+    not_portable: ClassVar[str | None] = None  # why it cannot be exported
     ignores_further_columns_: bool = False  # whether X may have more columns than the model
 
     __metadata_request__fit: ClassVar = {"qid": True}
@@ -133,10 +134,6 @@ class Ranker(QueryInputs, ABC):
             in any iteration, a warning says so and the last iteration is kept.
         eval_metric : str or Measure, default=None
             Any measure of this library; None takes ``"ndcg@10"``.
-
-        Returns
-        -------
-        self
         """
         return self._fit(X, y, qid=qid, sample_weight=sample_weight, eval_set=eval_set, eval_metric=eval_metric)
 
@@ -195,11 +192,15 @@ class Ranker(QueryInputs, ABC):
         training = self._training_set(X, y, qid, sample_weight)
         training, validation = self._scale(training, self._check_eval_set(eval_set), **details)
         monitor = FitMonitor(
-            None if validation is None or measure is None else ValidationSet(validation, measure),
+            None if validation is None or measure is None else self._watched(validation, measure),
             getattr(self, "patience", None),
             is_shown=bool(getattr(self, "verbose", False)),
         )
         return training, monitor
+
+    def _watched(self, validation: Any, measure: Measure) -> ValidationSet:
+        """Return what measures the validation queries."""
+        return ValidationSet(validation, measure)
 
     def _training_set(self, X: Any, y: Any, qid: Any, sample_weight: Any) -> Any:
         """Check and prepare the training data."""
@@ -287,10 +288,6 @@ class Ranker(QueryInputs, ABC):
         qid : iterable of hashable ids, one per row, one id for all rows, or name of a column of X; default=None
             Needed if the score of a document depends on its list (``depends_on_list``), as with
             ``normalize="query-zscore"``. For a single list: ``predict(X, qid=0)``.
-
-        Returns
-        -------
-        ndarray of shape (n_docs,)
         """
         check_is_fitted(self)
         queries = self._check_queries(X, None, qid, needs_labels=False)
@@ -331,6 +328,8 @@ class Ranker(QueryInputs, ABC):
         scores = self.predict(X, qid=qid, **predict_params)
         if isinstance(X, Queries):
             qid, docid = X.qid, X.docid if docid is None else docid
+        elif qid is None:
+            warn_of_one_list(len(scores), "rank")
         return Ranking(qid, scores, docid, k)
 
     def explain(
@@ -456,7 +455,7 @@ class Ranker(QueryInputs, ABC):
                 continue
             if not isinstance(names, (list, np.ndarray)) or np.shape(names) != (n_features,):
                 raise ValueError(f"{name} must hold one name for each of the {n_features} features.")
-            if not all(isinstance(one, str) for one in names):
+            if not all(isinstance(name, str) for name in names):
                 raise ValueError(f"{name} must hold strings.")
         preparation.check_loaded_preparation(self)
         if self.model_of is not None:

@@ -11,7 +11,7 @@ from plackett.data.queries import Queries
 from plackett.data.tables.arrow_table import as_arrow, is_frame, is_lazy
 from plackett.data.tables.column_roles import COLUMNS_LISTED, near
 from plackett.data.tables.column_roles import is_number as is_number_text
-from plackett.data.tables.kinds import as_floats, is_number, number_texts
+from plackett.data.tables.kinds import is_number, number_texts
 
 ROLES = tuple(Columns.__annotations__)
 
@@ -103,9 +103,3 @@ def _with_texts(X: Any, columns: list[str]) -> Any:
             X = as_arrow(X)
             X = X.set_column(X.column_names.index(name), name, texts)
     return X
-
-
-def matrix_of(X: Any, names: Any) -> np.ndarray:
-    """Return the named columns of a frame of numbers as an array."""
-    table = as_arrow(X.select(list(names)) if is_lazy(X) else X)
-    return np.column_stack([as_floats(table.column(name)).astype(np.float64) for name in names])

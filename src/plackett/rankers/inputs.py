@@ -10,12 +10,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from plackett._lazy import importing
 from plackett._warnings import without
 from plackett.data.list_warnings import ONE_LIST, naming_columns, warn_of_lists, warn_of_one_list
 from plackett.data.queries import Queries
-from plackett.data.tables.coding import encode_frame
+from plackett.data.tables.coding import features_of
 from plackett.data.tables.column_roles import warn_of_frame
 from plackett.losses import get_loss
 from plackett.losses.base import NOT_LINEAR
@@ -97,10 +98,8 @@ class QueryInputs(BaseEstimator):
         """
         X = X if reset else columns_of_fit(self, X)
         given = X if isinstance(X, Queries) else None
-        is_array = given is None and not (hasattr(X, "columns") or hasattr(X, "column_names"))
-        categories = None
         if given is not None:
-            categories = given.categories
+            new_names, categories = given.feature_names, given.categories
             if y is not None or qid is not None:
                 raise ValueError("X is a Queries, which has its labels and qid; pass neither y nor qid.")
             X, y = given.grouped.X, given.grouped.y
@@ -115,33 +114,29 @@ class QueryInputs(BaseEstimator):
                 check_index(values, name, X)
             if qid is None and not reset:
                 self._refuse_missing_qid()
-            if hasattr(X, "column_names") and hasattr(X, "to_pandas"):  # scikit-learn knows no tables of pyarrow
-                X = X.to_pandas()
-            X, categories = encode_frame(X)
+            features, new_names, categories = features_of(X)
         if needs_labels and y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
-        new_names = given.feature_names if given is not None else _columns_of(X)
-        if reset and given is None and hasattr(X, "columns"):
+        is_frame = given is None and new_names is not None
+        if reset and is_frame:
             warn_of_frame(X)
         is_compared = new_names is not None and getattr(self, "feature_names_", None) is not None  # below
         naming = naming_columns(X) if given is None else contextlib.nullcontext()
         with without(NAMES_DIFFER) if is_compared else contextlib.nullcontext(), naming:
-            rows = validate_data(
-                self,
-                as_csr(X) if is_sparse(X) else X,
-                reset=reset,
-                accept_sparse="csr",
-                dtype=(np.float64, np.float32),
-                order="C",
-                ensure_all_finite=False,  # checked below, with the position in the message
-            )
+            how: dict[str, Any] = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C"}
+            how["ensure_all_finite"] = False  # checked below, with the position in the message
+            if is_frame:
+                validate_data(self, X, reset=reset, skip_check_array=True)  # learns or compares the names
+                rows = check_array(features, estimator=self, input_name="X", **how)
+            else:
+                rows = validate_data(self, as_csr(X) if is_sparse(X) else X, reset=reset, **how)
         names, first_index = self._names_of(given), None if given is None else given.first_index
         if reset:
             self.feature_names_, self.first_index_ = names, first_index
         numbers = None if given is None or given.is_grouped else given.row_order
         has_missing = check_finite(rows, names, first_index=first_index, row_numbers=numbers, allow_missing=True)
         if not reset:
-            rows = align_categories(self, rows, categories, is_array=is_array)
+            rows = align_categories(self, rows, categories, is_array=given is None and not is_frame)
             categories = getattr(self, "categories_", None)
         labels = check_labels(y, rows.shape[0], row_numbers=numbers) if needs_labels else None
         if given is not None:
@@ -223,10 +218,6 @@ class QueryInputs(BaseEstimator):
         return queries
 
 
-def _columns_of(X: Any) -> list[str] | None:
-    return [str(name) for name in X.columns] if hasattr(X, "columns") else None
-
-
 def check_query_weights(sample_weight: Any, queries: Queries) -> np.ndarray | None:
     """Return one weight per query, from one per query or one per row; None if all are equal."""
     if sample_weight is None:
@@ -284,6 +275,13 @@ def _with_advice(method: FunctionType) -> Any:
                     f"queries: {call}np.repeat(np.arange(len(sizes)), sizes))."
                 )
         X = args[0] if args else given.get("X")
+        if name == "predict" and hasattr(X, "__dask_graph__") and hasattr(type(X), "to_delayed"):
+            with importing:
+                from plackett.distributed.scoring import dask_scores
+
+            check_is_fitted(self)
+            given.pop("X", None)
+            return dask_scores(self, X, **given)
         if len(args) <= len(by_place) and (is_local_frame(X) or not known.issuperset(given)):
             return method(self, **by_names(X, given | dict(zip(by_place, args, strict=False))))
         return method(self, *args, **given)
@@ -298,6 +296,6 @@ def check_is_loaded(X: Any, ranker: str) -> None:
     if is_distributed or isinstance(first, (str, os.PathLike, Queries)):
         raise ValueError(
             f"X is a {type(X).__name__}{'' if first is X else f' of {type(first).__name__}'}, but {ranker} needs all "
-            "rows in one place: read_parquet or read_letor for files, Queries.concat for parts, compute() for Dask. "
-            "Only LinearRanker fits part by part."
+            "rows in one place: read_parquet, read_table or read_letor for files, Queries.concat for parts, compute() "
+            "for Dask. LinearRanker and TreeRanker fit data in parts."
         )

@@ -14,8 +14,6 @@ from plackett.data.query_blocks import values_from
 from plackett.rankers.base import Normalized, Prepared
 from plackett.scorers.models import Linear
 
-KERNEL_TYPES = (np.dtype(np.float64), np.dtype(np.float32))
-
 
 class LinearScores(Normalized, Prepared):
     """A ranker whose scores are ``X @ coef_ + intercept_``, with X scaled by ``normalizer_`` if there is one."""

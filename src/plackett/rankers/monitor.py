@@ -49,25 +49,8 @@ class FitMonitor:
     the fit; None never ends it early. If the measure is NaN in every iteration, the fit does not stop early, the last
     iteration is kept, and a ``DataWarning`` says so.
 
-    Parameters
-    ----------
-    validation : ValidationSet or None, default=None
-    patience : int or None, default=None
-    is_shown : bool, default=False
-        Whether to show a progress bar on standard error.
-
-    Attributes
-    ----------
-    n_iter : int
-        Iterations recorded.
-    history : dict of lists
-        One entry per iteration for each name, and for the validation measure.
-    best_iteration, best_score : int and float, or None without a value of the validation set
-    best_state : object
-        The ``state`` that was passed to ``record`` in the best iteration.
-    stop_reason : str
-    is_interrupted : bool
-        Whether Ctrl-C ended the fit.
+    ``history`` has one list per name, and one for the validation measure. ``best_state`` is the ``state`` of ``record``
+    in the best iteration, which is None without a value of the validation set.
 
     Examples
     --------
@@ -104,16 +87,9 @@ class FitMonitor:
     ) -> Iterator[None]:
         """Run the iterations of a fit inside this context, which ends at Ctrl-C and keeps the recorded iterations.
 
-        Parameters
-        ----------
-        budget : str
-            Parameter that limits the iterations: ``max_iter``, ``n_rounds`` or ``n_epochs``.
-        total : int
-            The maximum number of iterations that it sets.
-        names : sequence of str
-            Names of the values that are recorded in every iteration, besides the validation measure.
-        shown : sequence of str, default=None
-            Which of them the progress bar shows; None shows all.
+        ``budget`` is the parameter that limits them to ``total``: ``max_iter``, ``n_rounds`` or ``n_epochs``. ``names``
+        are those of the values of every iteration, besides the validation measure; the progress bar shows ``shown``, or
+        all.
         """
         self.history = {name: [] for name in names}
         if self.validation is not None:
@@ -140,18 +116,10 @@ class FitMonitor:
         may_be_best: bool = True,
         **values: float,
     ) -> str | None:
-        """Record an iteration; return the reason to stop after it, or None.
+        """Record an iteration and its ``values``; return the reason to stop after it, or None.
 
-        Parameters
-        ----------
-        scores : callable, default=None
-            Returns the scores of the validation queries; called only if there are some.
-        state : object, default=None
-            An object that restores this iteration; a copy is kept if it is the best so far.
-        may_be_best : bool, default=True
-            Whether the iteration is a model that may be kept.
-        **values : float
-            Entries of the history.
+        ``scores`` returns the scores of the validation queries; called only if there are some. A copy of ``state``,
+        which restores this iteration, is kept if it is the best so far and may be kept (``may_be_best``).
         """
         validation = None if scores is None else self.validation
         mean = None if validation is None or scores is None else validation.mean(scores())  # may be interrupted

@@ -168,7 +168,7 @@ def check_loaded_preparation(ranker: Any) -> None:
         if type(known) is not dict or not all(type(column) is int and 0 <= column < n for column in known):
             raise ValueError("categories_ must be a dict from columns to names, or None.")
         for names in known.values():
-            if not hasattr(names, "dtype") or names.ndim != 1 or not all(isinstance(one, str) for one in names):
+            if not hasattr(names, "dtype") or names.ndim != 1 or not all(isinstance(name, str) for name in names):
                 raise ValueError("categories_ must hold arrays of strings.")
     if encoder is not None:
         if not isinstance(encoder, CategoryEncoder) or encoder.n_features_in_ != n:

@@ -24,38 +24,34 @@ from plackett.storage.remote import local_files
 
 HEAD = 32  # first bytes of a file, by which formats are distinguished
 
-_HOMES = {
-    "LinearRanker": "plackett.rankers.linear.ranker",
-    "KernelRanker": "plackett.rankers.kernel.ranker",
-    "FeatureRank": "plackett.rankers.boosting.feature_rank",
-    "BLFeatureRank": "plackett.rankers.boosting.feature_rank",
-    "DiffRank": "plackett.rankers.boosting.diff_rank",
-    "AdaRank": "plackett.rankers.boosting.adarank",
-    "RankBoost": "plackett.rankers.boosting.rankboost",
-    "PRank": "plackett.rankers.linear.prank",
-    "SVMMap": "plackett.rankers.linear.svm_map",
-    "QueryDependentRanker": "plackett.rankers.query_dependent.ranker",
-    "NeuralRanker": "plackett.rankers.neural.ranker",
-    "TreeRanker": "plackett.rankers.trees.ranker",
-    "XGBoostRanker": "plackett.rankers.trees.xgboost",
-}
-_PARTS = {  # other classes in model files, besides losses, solvers and normalizers
-    "ImportedTrees": "plackett.rankers.imported.rankers",
-    "ImportedLinear": "plackett.rankers.imported.rankers",
-    "MultiplicativeRefiner": "plackett.rankers.refinement.boosted",
-    "LinearRefiner": "plackett.rankers.refinement.boosted",
-    "RocchioRefiner": "plackett.rankers.refinement.rocchio",
-    "FunctionSpace": "plackett.rankers.query_dependent.function_space",
-    "QueryFeatureSource": "plackett.rankers.query_dependent.features",
-    "QueryWeights": "plackett.rankers.query_dependent.weights",
-    "Overlap": "plackett.rankers.query_dependent.kernels",
-    "Kendall": "plackett.rankers.query_dependent.kernels",
-    "Mallows": "plackett.rankers.query_dependent.kernels",
-    "MissingValues": "plackett.data.preprocessing.missing",
-    "OneHotCategories": "plackett.data.preprocessing.categories",
-    "TargetCategories": "plackett.data.preprocessing.categories",
-    # scores users and items, not rows of features
-    "PersonalityDiagnosis": "plackett.rankers.recommendation.personality",
+_HOMES = {  # of the rankers, and of other classes in model files besides losses, solvers and normalizers
+    name: f"plackett.{module}"
+    for module, names in {
+        "rankers.linear.ranker": "LinearRanker",
+        "rankers.linear.prank": "PRank",
+        "rankers.linear.svm_map": "SVMMap",
+        "rankers.kernel.ranker": "KernelRanker",
+        "rankers.boosting.feature_rank": "FeatureRank BLFeatureRank",
+        "rankers.boosting.diff_rank": "DiffRank",
+        "rankers.boosting.adarank": "AdaRank",
+        "rankers.boosting.rankboost": "RankBoost",
+        "rankers.query_dependent.ranker": "QueryDependentRanker",
+        "rankers.query_dependent.function_space": "FunctionSpace",
+        "rankers.query_dependent.features": "QueryFeatureSource",
+        "rankers.query_dependent.weights": "QueryWeights",
+        "rankers.query_dependent.kernels": "Overlap Kendall Mallows",
+        "rankers.neural.ranker": "NeuralRanker",
+        "rankers.trees.ranker": "TreeRanker",
+        "rankers.trees.xgboost": "XGBoostRanker",
+        "rankers.imported": "ImportedTrees ImportedLinear",
+        "rankers.refinement.boosted": "MultiplicativeRefiner LinearRefiner",
+        "rankers.refinement.rocchio": "RocchioRefiner",
+        "rankers.recommendation.personality": "PersonalityDiagnosis",
+        "data.preprocessing.missing": "MissingValues",
+        "data.preprocessing.categories": "OneHotCategories TargetCategories",
+        "metrics.measure": "Measure",
+    }.items()
+    for name in names.split()
 }
 
 
@@ -107,10 +103,6 @@ def ranker_names() -> list[str]:
 
     Installed packages add names through the entry points ``plackett.rankers``.
 
-    Returns
-    -------
-    list of str
-
     Examples
     --------
     >>> from plackett import ranker_names
@@ -121,13 +113,7 @@ def ranker_names() -> list[str]:
 
 
 def scorer_of(name: str) -> str:
-    """Return ``"trees"`` for ``"trees:lambdarank"``, a ranker with any loss and the loss; other names are unchanged.
-
-    Examples
-    --------
-    >>> scorer_of("trees:lambdarank"), scorer_of("lambdarank")
-    ('trees', 'lambdarank')
-    """
+    """Return ``"trees"`` for ``"trees:lambdarank"``, a ranker with any loss and the loss; other names are unchanged."""
     scorer = name.partition(":")[0]
     return scorer if scorer in WITH_ANY_LOSS else name
 
@@ -174,7 +160,7 @@ def ranker(name: str, **params: Any) -> Any:
     entry = _entry(key)
     cls = _class(entry.class_name)
     own = cls._get_param_names()
-    taken = [param for param in params if param in own or _takes(cls, param)]
+    taken = [param for param in params if param in own or (hasattr(cls, "takes_param") and cls.takes_param(param))]
     given = {param: params[param] for param in taken}
     for param, value in entry.fixed.items():
         if param in given and not _is_same(given.pop(param), value):
@@ -287,8 +273,10 @@ def _imported(source: Any, name: str) -> Any:
         if head.startswith(MAGIC) or format_of(head) is None:
             return None
         with importing:
-            read = importlib.import_module("plackett.rankers.imported.read")
-        return read.read_model(file, name)
+            from plackett.formats.read import read_model
+
+            imported = importlib.import_module("plackett.rankers.imported")
+        return read_model(file, name, imported.ranker_of)
 
 
 def fill() -> None:
@@ -310,9 +298,8 @@ def fill() -> None:
             is_kind = isinstance(value, type) and issubclass(value, base) and value is not base
             if is_kind and not getattr(value, "__abstractmethods__", None):
                 models.register(value)
-    for class_name, home in {**_HOMES, **_PARTS}.items():
+    for class_name, home in _HOMES.items():
         models.register_home(class_name, home)
-    models.register_home("Measure", "plackett.metrics.measure")
 
 
 def _class(name: str) -> Any:
@@ -323,11 +310,6 @@ def _class(name: str) -> Any:
 
 def _catboost() -> Any:
     return import_optional("catboost", extra=None, needed_for="The ranker catboost").CatBoostRanker
-
-
-def _takes(cls: Any, param: str) -> bool:
-    """Return whether a ranker passes a parameter on to another package."""
-    return hasattr(cls, "takes_param") and cls.takes_param(param)
 
 
 def _entry(key: str) -> Entry:
@@ -344,11 +326,9 @@ def _is_plugin(key: str) -> bool:
 
 def is_known(name: str) -> bool:
     """Return whether :func:`ranker` takes the name."""
-    try:
-        known_name(name)
-    except ValueError:
-        return False
-    return True
+    with contextlib.suppress(ValueError):
+        return bool(known_name(name))
+    return False
 
 
 def known_name(name: Any) -> str:
@@ -367,7 +347,10 @@ def known_name(name: Any) -> str:
         for known, entry in ENTRIES.items():
             if (entry.class_name, entry.fixed) == (same.class_name, same.fixed):
                 return known
-        _check_loss(loss)
+        with importing:
+            from plackett.losses import get_loss
+
+        get_loss(loss)  # an error for unknown names lists all
         return key
     close = similar_names(key, names)
     advice = f".{did_you_mean(close)} The names are {', '.join(names)}."
@@ -375,24 +358,10 @@ def known_name(name: Any) -> str:
 
 
 def table_name(name: str, estimator: Any) -> str:
-    """Return the name of a ranker in tables: ``"linear"``, whose loss is that of ``"listmle"``, is shown as that.
-
-    Examples
-    --------
-    >>> from plackett.rankers.registry import ranker, table_name
-    >>> table_name("linear", ranker("linear"))
-    'listmle'
-    """
+    """Return the name of a ranker in tables: ``"linear"``, whose loss is that of ``"listmle"``, is shown as that."""
     home = ENTRIES[name].class_name if name in ENTRIES else None
     names = [known for known, entry in ENTRIES.items() if entry.class_name == home]
     return next((known for known in names if repr(ranker(known)) == repr(estimator)), name)
-
-
-def _check_loss(name: str) -> None:
-    with importing:
-        from plackett.losses import get_loss
-
-    get_loss(name)  # an error for unknown names lists all
 
 
 def _free(entry: Entry) -> str:
@@ -410,17 +379,12 @@ def _loss_with(params: Mapping[str, Any], key: str, cls: Any, loss: Any) -> Any:
     with importing:
         from plackett.losses import get_loss
 
-    if loss is None:
-        loss = cls().loss
-    base = get_loss(loss)
+    base = get_loss(cls().loss if loss is None else loss)
     known = base.get_params()
-    changed = {}
-    for param, value in params.items():
-        bare = param.removeprefix("loss__")
-        if bare not in known:
+    for param in params:
+        if param.removeprefix("loss__") not in known:
             raise _unknown(param, key, cls, list(known))
-        changed[bare] = value
-    return type(base)(**{**known, **changed})
+    return type(base)(**known | {param.removeprefix("loss__"): value for param, value in params.items()})
 
 
 def _unknown(param: str, key: str, cls: Any, of_loss: list[str] | None = None) -> ValueError:

@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 from plackett._lazy import importing
 from plackett._optional import import_optional
 from plackett._tables import Table, for_display
+from plackett.evaluation.compare.changes import places_of
 from plackett.evaluation.compare.comparison import Comparison
 from plackett.metrics.conventions import CONVENTIONS
 from plackett.report import components, plots
 from plackett.report.components.payload import json_script
 from plackett.report.queries import queries_payload
-from plackett.report.tables import features_table, tables
-from plackett.report.verdict import cards
+from plackett.report.tables import HARDEST, features_table, tables
+from plackett.report.verdict import cards, recommendation
 from plackett.storage.opening import write_bytes
 from plackett.validation import count_of
 
@@ -83,8 +84,13 @@ def report_html(
         from markupsafe import Markup
 
     every = tables(comparison, groups=groups)
-    payload = queries_payload(comparison, queries=queries, groups=groups)
+    hardest = [query.qid for query in comparison.hardest(HARDEST)]
+    payload = queries_payload(comparison, queries=[*queries, *hardest], groups=groups)
+    if payload is not None:
+        payload["hardest"] = places_of(comparison.queries, hardest)
     command = str(comparison.settings.get("command") or "")
+    corrected = comparison.corrected  # answers instead of people alone, on whom verdicts and headline rest
+    headline = comparison.headline() if corrected is None else [table.title for table in corrected.tables()]
     return rendered(
         "report.html",
         every,
@@ -92,14 +98,14 @@ def report_html(
         title=for_display(title, 300) if title else f"Comparison of {count_of(len(comparison), comparison.kind)}",
         comparison=comparison,
         metric=comparison.metrics[0],
-        headline=[for_display(sentence, 600) for sentence in comparison.headline()],
-        cards=cards(comparison, groups=groups),
+        recommendation=for_display(recommendation(comparison), 600) if corrected is None else "",
+        headline=[for_display(sentence, 600) for sentence in headline],
+        cards=cards(comparison, groups=groups) if corrected is None else [],
         sizes=sizes(comparison),
         origin=origin(comparison),
         command=for_display(command, len(command)),
         convention=CONVENTIONS.get(comparison.convention),
         by_k=plots.metric_by_k(comparison),
-        time=plots.time_against_quality(comparison),
         gaps=plots.query_differences(comparison),
         curves=plots.learning_curves(comparison),
         by_size=plots.sizes(comparison),

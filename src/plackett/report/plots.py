@@ -20,7 +20,6 @@ from plackett.report.svg import (
     BAD,
     GOOD,
     MUTED,
-    PAPER,
     SERIES,
     drawing,
     inline_svg,
@@ -36,9 +35,6 @@ MOST_POINTS = 200  # points of a line
 WIDE, PANEL = (400, 280), (300, 190)
 MOST_NAMES = 12  # contestants whose names are in a plot: the best by the first measure
 LINE_HEIGHT = 13  # pixels
-# offsets of the name of a point, in pixels, the preferred one first
-SIDES = [(8, 0), (-8, 0), (0, 11), (0, -11), (6, 9), (-6, 9), (6, -9), (-6, -9)]
-SIDES += [(side, sign * height) for height in range(20, 100, 10) for sign in (1, -1) for side in (12, -12)]
 AIMS = ("objective", "loss", "bound", "train", "error")  # names of the training objective in histories
 MARKERS = {"o": "●", "s": "■", "^": "▲", "D": "◆", "v": "▼", "P": "✚", "X": "✖", "*": "★"}
 
@@ -102,41 +98,6 @@ def _alt_by_k(measure: str, lines: dict[str, list[float]]) -> str:
     return f"{measure} at the cut-offs {CUTOFFS[0]} to {CUTOFFS[-1]}: {'; '.join(parts)}"
 
 
-def time_against_quality(comparison: Comparison) -> list[Plot]:
-    """Plot the mean of the first measure against seconds of all fits.
-
-    The best contestants are named, the others have their numbers in the summary table.
-    """
-    metric, means = comparison.metrics[0], comparison.mean()
-    points = {}
-    for place, name in enumerate(comparison.ranked(), start=1):
-        seconds = sum(fit.seconds for fit in comparison.fits.get(name, []))
-        if seconds > 0 and math.isfinite(seconds) and not math.isnan(means[name][metric]):
-            points[place] = (name, seconds, means[name][metric])
-    if not points:
-        return []
-    with drawing(*WIDE) as (figure, axes):
-        axes.set_xscale("log")
-        for place, (_, seconds, value) in points.items():
-            axes.plot(
-                [seconds], [value], marker="o", markersize=7, color=_colour(place), markeredgecolor=PAPER, zorder=5
-            )
-        axes.margins(0.12)
-        keys = _draw_means_of_floors(axes, comparison, [[value] for _, _, value in points.values()])
-        axes.set_xlabel("seconds, all folds and candidates (logarithmic)")
-        axes.set_ylabel(metric)
-        times = [seconds for _, seconds, _ in points.values()]
-        if max(times) < 300 * min(times):  # powers of ten would be too few ticks
-            axes.xaxis.get_major_locator().set_params(subs=(1, 2, 5))
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.xaxis.set_minor_formatter(lambda value, _: "")
-        _name_points(axes, points)
-        alt = "; ".join(f"{name}: {seconds:.3g} seconds, {value:.4f}" for name, seconds, value in points.values())
-        svg = inline_svg(figure, "time", f"Time against {metric}: {alt}", comparison.ranked())
-    keys += [Key(str(place), "muted", name) for place, (name, _, _) in points.items() if place > MOST_NAMES]
-    return [Plot(svg, f"Time against {metric}", keys)]
-
-
 def sizes(comparison: Comparison) -> list[Plot]:
     """Plot the mean of the first measure by training size, the best contestants in colour, with the floor."""
     curves = {
@@ -166,7 +127,7 @@ def _colour(place: int) -> str:
 
 def _room(curves: Curves) -> float:
     """Return the pixels that names take at the right of a plot."""
-    return 20.0 + max((_width(place, name) for place, name in enumerate(list(curves)[:MOST_NAMES], 1)), default=0.0)
+    return 20.0 + 6.8 * max((len(shown_name(name)) for name in list(curves)[:MOST_NAMES]), default=0)
 
 
 def _draw_curves(axes: Any, curves: Curves) -> None:
@@ -216,11 +177,6 @@ def _draw_floors(
     return keys
 
 
-def _width(place: int, name: str) -> float:
-    """Return about the pixels of a label."""
-    return 6.8 * len(shown_name(name) if place <= MOST_NAMES else str(place))
-
-
 def _name_ends(axes: Any, curves: Curves) -> list[Key]:
     """Write the names of the best contestants at the ends of their lines; return the legend of the others."""
     named = enumerate(list(curves.values())[:MOST_NAMES], start=1)
@@ -232,45 +188,22 @@ def _name_ends(axes: Any, curves: Curves) -> list[Key]:
         offsets = LINE_HEIGHT * np.arange(len(order))
         heights = isotonic_regression(pixels[:, 1] - offsets).x.clip(box.y0, box.y1 - offsets[-1]) + offsets
         for place, (x, y), height in zip(order, pixels, heights, strict=True):
-            _write(axes, place, ends[place], (box.x1 + 12 - x, height - y), "left", has_line=True)
+            colour = _colour(place)
+            line = {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "alpha": 0.6, "relpos": (0, 0.5)}
+            axes.annotate(
+                name_of(place - 1),
+                ends[place],
+                xytext=(box.x1 + 12 - x, height - y),
+                textcoords="offset pixels",
+                ha="left",
+                va="center_baseline",
+                color=colour,
+                fontsize=11,
+                annotation_clip=False,
+                arrowprops={**line, "shrinkA": 1, "shrinkB": 3},
+            )
     n_others = len(curves) - MOST_NAMES
     return [Key("─", "muted", count_of(n_others, "other"))] if n_others > 0 else []
-
-
-def _name_points(axes: Any, points: Mapping[int, tuple[str, float, float]]) -> None:
-    """Write the name of each point beside it, or its number; without covering names and points, if possible."""
-    box = axes.get_window_extent()
-    pixels = {place: axes.transData.transform((x, y)) for place, (_, x, y) in points.items()}
-    taken = [(x - 4, y - 4, x + 4, y + 4) for x, y in pixels.values()]
-    for place, (x, y) in pixels.items():
-        width = _width(place, points[place][0])
-        free = []
-        for dx, dy in SIDES:
-            left = x + dx - (width if dx < 0 else 0.5 * width if dx == 0 else 0)
-            label = (left, y + dy - 0.5 * LINE_HEIGHT, left + width, y + dy + 0.5 * LINE_HEIGHT)
-            is_inside = box.x0 <= label[0] and label[2] <= box.x1 + 8 and box.y0 <= label[1] and label[3] <= box.y1 + 8
-            overlap = sum(
-                max(0.0, min(label[2], other[2]) - max(label[0], other[0]))
-                * max(0.0, min(label[3], other[3]) - max(label[1], other[1]))
-                for other in taken
-            )
-            free.append((not is_inside, overlap, (dx, dy), label))
-        _, _, side, label = min(free, key=lambda one: one[:2])  # the first of equal ones
-        taken.append(label)
-        aligned = "right" if side[0] < 0 else "left" if side[0] > 0 else "center"
-        _write(axes, place, points[place][1:], side, aligned, has_line=abs(side[1]) > LINE_HEIGHT)
-
-
-def _write(
-    axes: Any, place: int, point: tuple[float, float], side: tuple[float, float], aligned: str, *, has_line: bool
-) -> None:
-    """Write the name of a contestant, or its number, at an offset in pixels from its point."""
-    text = name_of(place - 1) if place <= MOST_NAMES else str(place)
-    colour = _colour(place)
-    line = {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "alpha": 0.6, "shrinkA": 1, "shrinkB": 3}
-    looks = {"ha": aligned, "va": "center_baseline", "color": colour, "fontsize": 11, "annotation_clip": False}
-    looks["arrowprops"] = {**line, "relpos": (0, 0.5)} if has_line else None
-    axes.annotate(text, point, xytext=side, textcoords="offset pixels", **looks)
 
 
 def query_differences(comparison: Comparison) -> list[Plot]:
@@ -347,12 +280,10 @@ def _curves(comparison: Comparison, name: str) -> Any:
 
 
 def _columns(history: Any) -> dict[str, list[float]]:
-    """Return a history, a dict of lists or a list of dicts, as lists of finite numbers by name."""
-    if not history:
-        return {}
-    if not isinstance(history, dict):
-        history = {key: [step.get(key) for step in history] for key in history[0]}
-    return {str(key): list(values) for key, values in history.items() if len(values) and all(map(_is_finite, values))}
+    """Return a history, a list of dicts, as lists of finite numbers by name."""
+    names = history[0] if history else ()
+    columns = {name: [step.get(name) for step in history] for name in names}
+    return {name: values for name, values in columns.items() if all(map(_is_finite, values))}
 
 
 def _is_finite(value: Any) -> bool:

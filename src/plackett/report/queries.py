@@ -155,7 +155,7 @@ def _lists(comparison: Comparison, names: Sequence[str], place: int, features: M
 def _reasons(comparison: Comparison, name: str, row: int, features: Mapping[str, int]) -> list[tuple[Any, ...]]:
     insight = comparison.insights.get(name)
     reasons = [] if insight is None else insight.reasons.get(row, [])
-    return [(features[one.feature], one.value, one.amount) for one in reasons]
+    return [(features[reason.feature], reason.value, reason.amount) for reason in reasons]
 
 
 def _name(key: Any) -> str:
@@ -185,7 +185,7 @@ def _left_out(comparison: Comparison, n_changed: int, n_named: int) -> str:
     a, b = map(for_display, sides(comparison))
     changed = f"that changed most from {a} to {b}" if a != b else "listed first"
     words = f"The first {TOP} documents are included for the {count_of(n_changed, 'query', 'queries')} {changed}"
-    words += f" and {count_of(n_named, 'query', 'queries')} requested for this file" if n_named else ""
+    words += f" and {count_of(n_named, 'query', 'queries')} more, hardest or requested" if n_named else ""
     words += reasons
     return (
         f"{words}; those of {count_of(n_left, 'other query', 'other queries')} were left out to keep this file small."

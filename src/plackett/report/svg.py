@@ -21,7 +21,7 @@ N_SERIES = 8
 LONGEST_ALT, LONGEST_NAME = 1000, 18
 
 # placeholder colour -> CSS variable
-INK, MUTED, RULE, GOOD, BAD, PAPER = "#010101", "#010102", "#010103", "#010104", "#010105", "#010106"
+INK, MUTED, RULE, GOOD, BAD = "#010101", "#010102", "#010103", "#010104", "#010105"
 SERIES = [f"#0102{place:02x}" for place in range(1, N_SERIES + 1)]
 _VARIABLES = {
     INK: "--ink",
@@ -29,7 +29,6 @@ _VARIABLES = {
     RULE: "--rule",
     GOOD: "--good",
     BAD: "--bad",
-    PAPER: "--card",
     **{colour: f"--s{place}" for place, colour in enumerate(SERIES, start=1)},
 }
 _STYLE = {

@@ -6,12 +6,11 @@ import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from plackett._tables import Column, Estimate, Marked, Table
+from plackett._tables import Column, Estimate, Marked, Table, listed
 from plackett.data.description.describe import Description
 from plackett.evaluation.compare.changes import sides
-from plackett.evaluation.compare.comparison import RUN, Comparison, HardQuery, listed
+from plackett.evaluation.compare.comparison import Comparison
 from plackett.evaluation.compare.insight import Insight, permutation_words
-from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.select.selection import in_words
 from plackett.evaluation.significance import Difference
 from plackett.evaluation.slicing import slices
@@ -65,7 +64,8 @@ def tables(comparison: Comparison, *, groups: Mapping[Hashable, Any] | None = No
         settings_table(comparison),
         versions_table(comparison),
     )
-    return [table for table in every if table.rows or table.foot]
+    corrected = [] if comparison.corrected is None else comparison.corrected.tables()
+    return [table for table in (*corrected, *every) if table.rows or table.foot]
 
 
 def summary_table(comparison: Comparison) -> Table:
@@ -162,7 +162,7 @@ def features_table(comparison: Comparison) -> Table:
         notes = [
             f"drop: {permutation_words(one, comparison.queries.n_queries)}; positive where the feature helps, with "
             "bootstrap intervals over queries, level 0.95"
-            for one in [one for one in comparison.insights.values() if one.permuted][:1]
+            for one in [insight for insight in comparison.insights.values() if insight.permuted][:1]
         ]
         notes += [
             "share of contributions: by absolute value, to the first ten documents of every test list",
@@ -238,28 +238,14 @@ def failures_table(comparison: Comparison) -> Table:
 
 
 def hardest_table(comparison: Comparison) -> Table:
-    """Return the queries on which the contestants are worst, among those where the order matters."""
+    """Return the queries on which the contestants are worst."""
     names = comparison.ranked()[:MOST_COLUMNS]
     columns = [Column("query", "text"), Column("mean"), *(Column(name) for name in names)]
-    rows = [[str(q.qid), q.mean, *(q.values[name] for name in names)] for q in hardest_queries(comparison)]
-    notes = ["queries on which all orders have the same value are left out"]
+    rows = [[str(q.qid), q.mean, *(q.values[name] for name in names)] for q in comparison.hardest(HARDEST)]
+    notes = ["queries whose documents all have the same label are left out"]
     if len(names) < len(comparison):
         notes.append(f"the {len(names)} best of {len(comparison)} {comparison.kind}s are shown; the mean is over all")
     return Table(columns, rows, name="hardest", title=f"Hardest queries by {comparison.metrics[0]}", notes=notes)
-
-
-def hardest_queries(comparison: Comparison, n: int = HARDEST) -> list[HardQuery]:
-    """Return `Comparison.hardest`; for rankers, omit queries on which all orders have the same value."""
-    queries, first = comparison.queries, comparison.measure(comparison.metrics[0])
-    # runs need not retrieve all documents
-    if comparison.convention not in CONVENTIONS or comparison.kind == RUN or first is None:
-        return comparison.hardest(n)
-    best, worst = (
-        evaluate(queries, sign * queries.labels, metrics=[first], convention=comparison.convention).values[:, 0]
-        for sign in (1.0, -1.0)
-    )
-    matters = dict(zip(queries.ids.tolist(), (best != worst).tolist(), strict=True))
-    return [query for query in comparison.hardest(queries.n_queries) if matters[query.qid]][:n]
 
 
 def data_table(comparison: Comparison) -> Table:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from plackett._tables import for_display, p_value
 from plackett.evaluation.compare.changes import sides
-from plackett.evaluation.compare.comparison import Comparison, difference, is_significant
+from plackett.evaluation.compare.comparison import Comparison, Difference, difference, is_significant
 from plackett.evaluation.reference_scores import BEST_FEATURE, RANDOM_ORDER
 from plackett.evaluation.significance import TIE
 from plackett.evaluation.slicing import OTHERS, UNKNOWN, Slice, slices
@@ -24,6 +24,34 @@ class Card(NamedTuple):
     value: str
     words: str
     tone: str = ""
+
+
+def recommendation(comparison: Comparison) -> str:
+    """Return in one sentence which contestant to use; empty if there is nothing to choose from.
+
+    A baseline that the user named is kept unless another contestant is significantly better.
+    """
+    ranked, baseline = comparison.ranked(), comparison.baseline
+    if len(ranked) < 2 or math.isnan(comparison.mean()[ranked[0]][comparison.metrics[0]]):
+        return ""
+    pairs = {pair.a: pair for pair in comparison.differences(against=baseline)}
+    n_others = count_of(len(ranked) - 1, f"other {comparison.kind}")
+    of_these = f"none of the {n_others}" if len(ranked) > 2 else f"the other {comparison.kind}"
+    if ranked[0] == baseline:
+        level = [name for name in ranked[1:] if not is_significant(pairs[name])]
+        if not level:
+            return f"Use {baseline}: it is significantly better than {of_these.replace('none of', 'each of')}."
+        which = level[0] if len(level) == 1 else f"{level[0]} and {count_of(len(level) - 1, 'other')}"
+        return f"Use {baseline}, or by cost {which}: no significant difference was found."
+    sure = [name for name in ranked if name in pairs and _is_better(comparison, pairs[name])]
+    if sure:
+        return f"Use {sure[0]}: it is significantly better than the baseline {baseline}."
+    does = "is" if len(ranked) > 2 else "is not"
+    return f"Keep {baseline}: {of_these} {does} significantly better; {ranked[0]} has the best mean."
+
+
+def _is_better(comparison: Comparison, pair: Difference) -> bool:
+    return is_significant(pair) and (pair.mean > 0) == comparison.is_higher_better(pair.metric)
 
 
 def cards(comparison: Comparison, *, groups: Mapping[Hashable, Any] | None = None) -> list[Card]:

@@ -178,26 +178,11 @@ def check_bytes(n_bytes: int, max_bytes: float, what: str, hint: str) -> None:
 
 
 class KernelScorer(LinearScorer):
-    """Scores from kernel values with some training documents, the support.
+    """Scores from kernel values with some training documents, the support, which are the rows ``places``.
 
-    Parameters
-    ----------
-    Z : ndarray of shape (n_docs, n_coefs)
-        Features of the training documents.
-    kernel : Kernel
-    training : Training
-    places : ndarray of ints
-        Rows of the support.
-    factor : ndarray of shape (n_support, n_coefs), "triangle" or None
-        Maps coefficients to θ, and kernel values to features; ``"triangle"`` is the transposed inverse of the support's
-        features; None means that the kernel values are the features.
-    has_intercept : bool
-
-    Attributes
-    ----------
-    support : the support as an argument of ``Kernel.matrix``
-    numbers : ndarray of ints
-        Rows of the support in the order of the user's rows.
+    Z are features of the training documents. ``factor`` maps coefficients to θ, and kernel values to features;
+    ``"triangle"`` is the transposed inverse of the support's features; None means that the kernel values are the
+    features. ``support`` is an argument of ``Kernel.matrix``, ``numbers`` its rows in the order of the user's.
     """
 
     def __init__(
@@ -327,15 +312,9 @@ def factor(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def factorize(K: np.ndarray, least_pivot: float, most_missed: float) -> tuple[np.ndarray, np.ndarray] | None:
     """Return Z and pivots with ``K = Z Zᵀ``; the rows of Z at the pivots are a lower triangle. K is overwritten.
 
-    The Cholesky factor with the largest remaining diagonal entry taken first, ended when that is small.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Symmetric, C-ordered.
-    least_pivot, most_missed : float
-        Relative to the largest diagonal entry. Where ``K − Z Zᵀ`` is larger than ``most_missed``, K is not positive
-        semi-definite and the result is None.
+    The Cholesky factor of a symmetric, C-ordered K, with the largest remaining diagonal entry taken first, ended when
+    that is below ``least_pivot``. Where ``K − Z Zᵀ`` is larger than ``most_missed``, K is not positive semi-definite
+    and the result is None. Both are relative to the largest diagonal entry.
     """
     n_rows, diagonal = K.shape[0], K.diagonal().copy()
     scale = float(diagonal.max())

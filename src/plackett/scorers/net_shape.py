@@ -21,18 +21,8 @@ WIDENING = 2  # of the layers between attention layers
 class NetShape:
     """Layers from features to a score.
 
-    Parameters
-    ----------
-    n_inputs : int
-    hidden : tuple of ints
-        Widths of the hidden layers; without any the score is linear.
-    attention : int
-        Number of self-attention layers over the list; they follow the hidden layers and have the width of the last.
-    has_output_bias : bool
-    activation : str
-        One of ``ACTIVATIONS``.
-    heads : int
-        Number of heads of an attention layer; divides the width.
+    ``hidden`` are the widths of the hidden layers; without any the score is linear. ``attention`` is the number of
+    self-attention layers over the list, which follow and have the width of the last; their ``heads`` divide it.
     """
 
     n_inputs: int

@@ -44,16 +44,8 @@ class Net:
     """Hidden layers, then layers of self-attention over the list, then a score.
 
     Without attention a document's score depends on its own features alone. With it the score depends on the whole list,
-    but neither on the order of the documents nor on other lists.
-
-    Parameters
-    ----------
-    shape : NetShape
-    weights : mapping of names to arrays
-        As ``shape.weights`` lists them.
-    dropout : float
-        Share of the outputs of each layer that ``scores`` sets to 0 if it has a generator.
-    device, dtype : of PyTorch
+    but neither on the order of the documents nor on other lists. ``weights`` are as ``shape.weights`` lists them, and
+    ``dropout`` is the share of the outputs of each layer that ``scores`` sets to 0 if it has a generator.
     """
 
     def __init__(

@@ -27,10 +27,6 @@ def break_ties(scores: np.ndarray, base: np.ndarray, indptr: np.ndarray) -> np.n
     ----------
     scores, base : ndarrays of shape (n_docs,)
     indptr : ndarray of shape (n_queries + 1,)
-
-    Returns
-    -------
-    ndarray of shape (n_docs,)
     """
     answer = scores.astype(np.float64)
     if not answer.size:

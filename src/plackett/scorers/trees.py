@@ -72,9 +72,9 @@ class FlatTrees:
 
     Examples
     --------
-    >>> from plackett.exporting.forms.trees import tree_form
+    >>> from plackett.exporting.forms import form_of
     >>> import plackett as pk
-    >>> trees = tree_form(pk.RankBoost(n_rounds=1).fit([[1.0], [2.0], [3.0]], [0, 1, 1])).trees
+    >>> trees = form_of(pk.RankBoost(n_rounds=1).fit([[1.0], [2.0], [3.0]], [0, 1, 1])).trees
     >>> trees
     FlatTrees(1 trees)
     >>> trees.features_, trees.thresholds_.tolist()  # a split and two leaves

@@ -33,10 +33,6 @@ _BY_NAME = {solver.name: solver for solver in _CLASSES}
 def solver_names() -> list[str]:
     """Return the names that ``solver=`` takes, besides ``"auto"``.
 
-    Returns
-    -------
-    list of str
-
     Examples
     --------
     >>> from plackett.solvers import solver_names
@@ -53,10 +49,6 @@ def get_solver(solver: Any) -> Solver:
     ----------
     solver : str or Solver
         A name of :func:`solver_names`, or an object.
-
-    Returns
-    -------
-    Solver
 
     Examples
     --------

@@ -12,8 +12,6 @@ The products with M cannot be replaced by one with MᵀM: z and u change in ever
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
@@ -25,51 +23,12 @@ CONVERGED = "residuals below tol"
 CHECK_EVERY = 10  # rounds between checks of the residuals, which cost a product each
 SAFETY = 1.02  # factor of the estimated largest eigenvalue, which is a lower bound
 EIGENVALUE_TOL = 1e-3
-LEAST_PULL = 1e-3  # see _Residuals
-
-
-# --- The updates, each as it is printed -------------------------------------------------------------------------------
-
-
-def next_coef(coef: np.ndarray, penalty_gradient: np.ndarray, v: np.ndarray, rho: float, zeta: float) -> np.ndarray:
-    """``α - (λ K̃ α + ρ v) / ζ``, with λ K̃ α given; in coefficients of a factor of the kernel, K̃ is the identity."""
-    return coef - (penalty_gradient + rho * v) / zeta
-
-
-def next_shortfall(margins: np.ndarray, u: np.ndarray, weights: np.ndarray, rho: float) -> np.ndarray:
-    """``ξ = max(1 - M α - u - c / ρ, 0)``."""
-    return np.maximum(1.0 - margins - u - weights / rho, 0.0)
-
-
-def next_surplus(margins: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """``γ = max(M α - 1 + u, 0)``."""
-    return np.maximum(margins - 1.0 + u, 0.0)
-
-
-def next_copy(margins: np.ndarray, u: np.ndarray, weights: np.ndarray, rho: float, start: np.ndarray) -> np.ndarray:
-    """For the logistic loss, ``z = argmin c log(1 + e^-z) + (ρ / 2) (z - M α - u)²``."""
-    z = start.copy()
-    _native.solvers.logistic_prox(margins + u, weights / rho, z)
-    return z
-
-
-def next_multipliers(margins: np.ndarray, u: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """``u + M α - z``; of the hinge, ``u + M α - 1 + ξ - γ``."""
-    return u + margins - z
-
-
-def pull(problem: MarginProblem, margins: np.ndarray, u: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """``v = Mᵀ (M α - z + u)``; of the hinge, ``Mᵀ (M α - 1 + ξ - γ + u)``."""
-    return problem.transposed @ (margins - z + u)
-
-
-# --- The method -------------------------------------------------------------------------------------------------------
+LEAST_PULL = 1e-3  # the smallest scale of the dual residual, as a share of the largest possible ‖ρ Mᵀ u‖
 
 
 def minimize_by_admm(
     problem: MarginProblem,
     *,
-    rho: float | None = None,
     max_iter: int = 20_000,
     tol: float = 1e-4,
     start: np.ndarray | None = None,
@@ -78,38 +37,27 @@ def minimize_by_admm(
     """Minimise a convex problem in pair form by inexact ADMM.
 
     One gradient step per round is slow if ``l2`` is large and an intercept is not penalised. The columns of
-    unpenalised coefficients are therefore scaled until they are as stiff as the others.
+    unpenalised coefficients are therefore scaled until they are as stiff as the others. The weight ρ of the squared
+    differences in the augmented Lagrangian is the mean weight of the rows.
 
     Parameters
     ----------
     problem : MarginProblem
         With the hinge or the logistic loss.
-    rho : float, default=None
-        Weight of the squared differences in the augmented Lagrangian; None means the mean weight of the rows.
     max_iter : int, default=20000
         Maximum number of rounds.
     tol : float, default=1e-4
         Both residuals must be at most this, relative to the terms that they are differences of. Primal:
         ``‖M α - z‖`` over the larger of ``‖M α‖``, ``‖z‖`` and the root of the number of rows. Dual:
         ``‖λ α + ρ Mᵀ u‖`` over the larger of both terms' norms (or, if both vanish, a thousandth of the largest
-        possible ``‖ρ Mᵀ u‖``).
+        possible ``‖ρ Mᵀ u‖``). z and u meet the third optimality condition, ``ρ u = c L'(z)``, in every round.
     start : ndarray of shape (size,), default=None
         None means 0.
     multipliers : ndarray of shape (n_rows,), default=None
-        ``details["multipliers"]`` of a result for the same rows and ``rho``, such as with another ``l2``. None means
-        the slope of the loss at the start, which is a poor guess where margins are 1.
-
-    Returns
-    -------
-    Result
-        ``gradient_norm`` is the norm of the dual residual. ``details`` has ``"primal_residual"`` and
-        ``"dual_residual"``, both relative, ``"rho"``, ``"zeta"`` and ``"multipliers"``, u.
+        ``details["multipliers"]`` of a result for the same rows, such as with another ``l2``. None means the slope of
+        the loss at the start, which is a poor guess where margins are 1.
     """
-    start = np.zeros(problem.size) if start is None else start
-    if rho is None:
-        rho = float(problem.weights.mean()) if problem.weights.any() else 1.0
-    if not 0.0 < rho < np.inf:
-        raise ValueError(f"rho={rho}; it must be a positive number or None.")
+    rho = float(problem.weights.mean()) if problem.weights.any() else 1.0
     scale = np.ones(problem.size)
     if problem.n_unpenalized:
         scale[problem.n_penalized :] = _column_scale(problem, rho)
@@ -117,10 +65,58 @@ def minimize_by_admm(
             problem.rows * scale, problem.weights, problem.l2, loss=problem.loss.name,
             n_unpenalized=problem.n_unpenalized, linear=problem.linear,
         )  # fmt: skip
-    state = _State.at(problem, start / scale, multipliers, rho)
-    result = _run(problem, state, rho, step_bound(problem, rho), max_iter, tol)
-    result.coef = result.coef * scale
-    return result
+    zeta, norm = step_bound(problem, rho), np.linalg.norm
+    coef = np.zeros(problem.size) if start is None else start / scale
+    z = margins = problem.rows @ coef
+    u = multipliers
+    if u is None:
+        u = (problem.weights * problem.loss.slopes(margins) + problem.linear) / rho
+    stop_reason, n_iter, primal, dual, dual_norm = "", 0, np.inf, np.inf, np.inf
+    try:
+        while not stop_reason:
+            if n_iter % CHECK_EVERY == 0 or n_iter >= max_iter:
+                penalty, pulled = problem.penalty_gradient(coef), rho * (problem.transposed @ u)
+                size = max(norm(margins), norm(z), np.sqrt(problem.n_rows), 1e-300)
+                primal, dual_norm = float(norm(margins - z) / size), float(norm(penalty + pulled))
+                most = np.sqrt(zeta * rho) * norm(u)  # √(ζ / ρ) is a bound on the norm of M
+                dual = dual_norm / float(max(norm(penalty), norm(pulled), LEAST_PULL * most, 1e-300))
+                if n_iter and max(primal, dual) <= tol:
+                    stop_reason = CONVERGED
+                    break
+                if n_iter >= max_iter:
+                    stop_reason = MAX_ITER
+                    break
+            # α - (λ α + ρ Mᵀ (M α - z + u)) / ζ
+            v = problem.transposed @ (margins - z + u)
+            coef = coef - (problem.penalty_gradient(coef) + rho * v) / zeta
+            margins = problem.rows @ coef
+            z = _next_copy(problem, margins - problem.linear / rho, u, z, rho)
+            u = u + margins - z
+            n_iter += 1
+    except KeyboardInterrupt:
+        stop_reason = INTERRUPTED
+    return Result(
+        coef=coef * scale,
+        value=problem.value(coef),
+        gradient_norm=dual_norm,
+        n_iter=n_iter,
+        n_evaluations=n_iter + 1,
+        stop_reason=stop_reason,
+        is_converged=stop_reason == CONVERGED,
+        is_interrupted=stop_reason == INTERRUPTED,
+        details={"primal_residual": primal, "dual_residual": dual, "rho": rho, "zeta": zeta, "multipliers": u},
+    )
+
+
+def _next_copy(problem: MarginProblem, margins: np.ndarray, u: np.ndarray, z: np.ndarray, rho: float) -> np.ndarray:
+    """Return ``argmin c L(z) + (ρ / 2) (z - M α - u)²``; ``margins`` are ``M α - b / ρ`` with a linear term b · z."""
+    if problem.loss is LOSSES["logistic"]:
+        nearest = z.copy()
+        _native.solvers.logistic_prox(margins + u, problem.weights / rho, nearest)
+        return nearest
+    shortfall = np.maximum(1.0 - margins - u - problem.weights / rho, 0.0)  # ξ
+    surplus = np.maximum(margins - 1.0 + u, 0.0)  # γ
+    return 1.0 - shortfall + surplus
 
 
 def _column_scale(problem: MarginProblem, rho: float) -> np.ndarray:
@@ -144,82 +140,3 @@ def step_bound(problem: MarginProblem, rho: float) -> float:
         operator = LinearOperator((problem.size, problem.size), multiply, dtype=np.float64)
         (estimate,) = eigsh(operator, k=1, v0=start, tol=EIGENVALUE_TOL, return_eigenvectors=False).tolist()
     return SAFETY * estimate if estimate > 0.0 else 1.0
-
-
-@dataclass
-class _State:
-    """The variables of ADMM."""
-
-    coef: np.ndarray
-    margins: np.ndarray  # M α
-    z: np.ndarray
-    u: np.ndarray
-
-    @classmethod
-    def at(cls, problem: MarginProblem, coef: np.ndarray, u: np.ndarray | None, rho: float) -> _State:
-        margins = problem.rows @ coef
-        if u is None:
-            u = (problem.weights * problem.loss.slopes(margins) + problem.linear) / rho
-        return cls(coef, margins, margins, u)
-
-
-def _run(problem: MarginProblem, state: _State, rho: float, zeta: float, max_iter: int, tol: float) -> Result:
-    stop_reason, is_interrupted, n_iter = "", False, 0
-    residuals = _Residuals(problem, state, rho, zeta)
-    try:
-        while not stop_reason:
-            if n_iter >= max_iter:
-                stop_reason = MAX_ITER
-                continue
-            _advance(problem, state, rho, zeta)
-            n_iter += 1
-            if n_iter % CHECK_EVERY and n_iter < max_iter:
-                continue
-            residuals = _Residuals(problem, state, rho, zeta)
-            if max(residuals.primal, residuals.dual) <= tol:
-                stop_reason = CONVERGED
-    except KeyboardInterrupt:
-        stop_reason, is_interrupted = INTERRUPTED, True
-    return Result(
-        coef=state.coef,
-        value=problem.value(state.coef),
-        gradient_norm=residuals.dual_norm,
-        n_iter=n_iter,
-        n_evaluations=n_iter + 1,
-        stop_reason=stop_reason,
-        is_converged=stop_reason == CONVERGED,
-        is_interrupted=is_interrupted,
-        details={
-            "primal_residual": residuals.primal, "dual_residual": residuals.dual,
-            "rho": rho, "zeta": zeta, "multipliers": state.u,
-        },
-    )  # fmt: skip
-
-
-def _advance(problem: MarginProblem, state: _State, rho: float, zeta: float) -> None:
-    """Run one round."""
-    v = pull(problem, state.margins, state.u, state.z)
-    coef = next_coef(state.coef, problem.penalty_gradient(state.coef), v, rho, zeta)
-    margins = problem.rows @ coef
-    # a linear term b · z moves the minimum by z as if the margins were lower by b / ρ
-    shifted = margins - problem.linear / rho
-    if problem.loss is LOSSES["logistic"]:
-        z = next_copy(shifted, state.u, problem.weights, rho, state.z)
-    else:
-        z = 1.0 - next_shortfall(shifted, state.u, problem.weights, rho) + next_surplus(shifted, state.u)
-    u = next_multipliers(margins, state.u, z)
-    state.coef, state.margins, state.z, state.u = coef, margins, z, u
-
-
-class _Residuals:
-    """Residuals of two optimality conditions; z and u meet the third, ``ρ u = c L'(z)``, in every round."""
-
-    def __init__(self, problem: MarginProblem, state: _State, rho: float, zeta: float):
-        norm = np.linalg.norm
-        penalty, pulled = problem.penalty_gradient(state.coef), rho * (problem.transposed @ state.u)
-        size = max(norm(state.margins), norm(state.z), np.sqrt(problem.n_rows), 1e-300)
-        self.primal = float(norm(state.margins - state.z) / size)
-        # √(ζ / ρ) is a bound on the norm of M
-        most = np.sqrt(zeta * rho) * norm(state.u)
-        self.dual_norm = float(norm(penalty + pulled))
-        self.dual = self.dual_norm / float(max(norm(penalty), norm(pulled), LEAST_PULL * most, 1e-300))

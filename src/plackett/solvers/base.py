@@ -38,8 +38,9 @@ class Minimizable(Protocol):
     ...
     ...     def curvature_estimate(self, coef):
     ...         return None
-    >>> LBFGS().minimize(Parabola(), np.zeros(1), max_iter=20, tol=1e-6).coef.round(4)
-    array([3.])
+    >>> result = LBFGS().minimize(Parabola(), np.zeros(1), max_iter=20, tol=1e-6)
+    >>> result.coef.round(4), result.stop_reason, result.is_converged
+    (array([3.]), 'gradient below tol', True)
     """
 
     size: int  # number of coefficients
@@ -230,10 +231,6 @@ class Solver(Parameters, ABC):
         callback : callable, default=None
             Called with a ``Step`` after each iteration; a returned reason stops the solver.
         random_state : int, RandomState, Generator or None, default=None
-
-        Returns
-        -------
-        Result
         """
         self.check(objective)
         return self._search(objective, start, tol, random_state).run(max_iter, callback)

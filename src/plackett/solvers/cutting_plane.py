@@ -79,21 +79,8 @@ def best_weights(products: np.ndarray, offsets: np.ndarray, weights: np.ndarray,
     """Return weights α ≥ 0, Σ α = 1, that maximise ``offsets · α - α · products α / 2`` to within ``tol``.
 
     An active set method: the positive weights move to their joint optimum, or until the first becomes 0; then the
-    weight with the largest gain joins them.
-
-    Parameters
-    ----------
-    products : ndarray of shape (n, n)
-        Symmetric, without negative eigenvalues.
-    offsets : ndarray of shape (n,)
-    weights : ndarray of shape (n,)
-        Initial weights.
-    tol : float
-        Above 0.
-
-    Returns
-    -------
-    ndarray of shape (n,)
+    weight with the largest gain joins them. ``products`` must be symmetric, without negative eigenvalues; ``weights``
+    are the initial ones.
     """
     weights = weights.copy()
     is_free = weights > 0
@@ -158,27 +145,11 @@ def minimize_by_planes(
     tol: float,
     callback: Callable[[PlaneStep], str | None] | None = None,
 ) -> Result:
-    """Minimise ``(l2 / 2) ‖coef‖² + risk(coef)`` from 0.
+    """Minimise ``(l2 / 2) ‖coef‖² + risk(coef)`` from 0, with at most ``max_iter`` planes, to a duality gap of ``tol``.
 
-    Parameters
-    ----------
-    oracle : callable
-        Returns the risk, which must be convex, a subgradient of it, and the value at 0 of their plane.
-    size : int
-        Number of coefficients.
-    l2 : float
-        Above 0.
-    max_iter : int
-        Maximum number of planes.
-    tol : float
-        The largest duality gap at which the solver stops.
-    callback : callable, default=None
-        Called after every iteration with a ``PlaneStep``; a returned text stops the solver.
-
-    Returns
-    -------
-    Result
-        ``value`` includes the penalty; ``details`` has ``"violation"``, the remaining gap, and ``"n_planes"``.
+    ``oracle`` returns the risk, which must be convex, a subgradient of it, and the value at 0 of their plane. A text
+    that ``callback`` returns stops the solver. The value of the result includes the penalty; ``details`` has
+    ``"violation"``, the remaining gap, and ``"n_planes"``.
     """
     planes = _Planes(size, l2)
     coef, bound, least_gap, n_stalled = np.zeros(size), -np.inf, np.inf, 0

@@ -67,19 +67,8 @@ LOSSES = {
 class MarginProblem:
     """The objective above, as a function of the coefficients.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, size)
-        M. Without unpenalised coefficients, any object with ``shape``, ``T`` and products with vectors by ``@``.
-    weights : ndarray of shape (n_rows,)
-        c, not negative.
-    l2 : float
-        Positive.
-    loss : {"hinge", "logistic", "psi"}, default="hinge"
-    n_unpenalized : int, default=0
-        Number of coefficients at the end that are not penalised, such as an intercept; their columns hold 1 and -1.
-    linear : ndarray of shape (n_rows,), default=None
-        b; None means 0.
+    ``rows`` are M: without unpenalised coefficients, any object with ``shape``, ``T`` and products with vectors by
+    ``@``. ``weights`` are c, not negative, and ``linear`` is b. The columns of unpenalised coefficients hold 1 and -1.
     """
 
     def __init__(
@@ -132,31 +121,17 @@ class MarginProblem:
 
 # --- The psi loss by the concave-convex procedure ---------------------------------------------------------------------
 
-# minimises a convex problem, starting from the previous result if there is one
-SolveConvex = Callable[[MarginProblem, Result | None], Result]
 
-
-def minimize_psi(problem: MarginProblem, solve: SolveConvex, tol: float) -> Result:
+def minimize_psi(problem: MarginProblem, solve: Callable[[MarginProblem, Result | None], Result], tol: float) -> Result:
     """Minimise a problem with the psi loss until its value decreases by less than ``tol``.
 
     ``min(1, (1 - m)₊) = (1 - m)₊ - (-m)₊``: the hinge less another convex function. The second is replaced by its
     tangent at the current margins, which makes a convex upper bound of the objective. The value never increases. The
     first margins are those at the minimum of the hinge.
 
-    Parameters
-    ----------
-    problem : MarginProblem
-        With ``loss="psi"``.
-    solve : callable
-        Takes a convex problem and the previous result, None at first.
-    tol : float
-        Relative to the value.
-
-    Returns
-    -------
-    Result
-        Iterations are summed over all rounds. ``details`` are those of the last solution that was kept, and
-        ``"values"``, the objective after the minimum of the hinge and after each round.
+    ``solve`` takes a convex problem and the previous result, None at first; ``tol`` is relative to the value. The
+    result has the sum of all iterations, and in ``details["values"]`` the objective after the minimum of the hinge and
+    after each round.
     """
     best = latest = solve(problem.as_hinge(problem.linear), None)
     is_wrong = np.zeros(problem.n_rows, dtype=bool)

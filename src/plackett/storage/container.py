@@ -85,15 +85,8 @@ def file_identity(status: os.stat_result) -> list[int]:
 class ContainerWriter:
     """Writes arrays to a container, each at once or row by row, and the directory at the end.
 
-    Parameters
-    ----------
-    file : binary file, open for reading and writing, or BytesIO
-    kind : str
-        Such as "plackett model".
-    version : int
-        Version of the header and the arrays of this kind.
-    path : path, default=None
-        Where ``finish`` moves ``file``, a draft; None leaves it in place.
+    ``file`` is open for reading and writing, or a BytesIO; ``version`` is that of the header and the arrays of this
+    kind. ``finish`` moves the file, a draft, to ``path``, unless that is None.
     """
 
     def __init__(self, file: Any, kind: str, version: int, path: str | os.PathLike | None = None):
@@ -193,18 +186,7 @@ def _digest(text: bytes) -> bytes:
 
 
 class Container:
-    """An open container.
-
-    Attributes
-    ----------
-    header : dict
-        As the writer passed it to ``finish``.
-    plackett : str
-        The version of plackett that wrote the file.
-    arrays : dict of str to Entry
-    size : int
-        Of the file, in bytes.
-    """
+    """An open container: ``header`` as passed to ``finish``, the version of ``plackett`` that wrote it, ``arrays``."""
 
     def __init__(self, file: Any, kind: str, version: int):
         self._file = file
@@ -301,17 +283,8 @@ class Container:
 def open_container(source: Any, kind: str, version: int, *, verify: bool | None = None) -> Iterator[Container]:
     """Yield a container of this kind and version; mapped arrays stay valid after the block.
 
-    Parameters
-    ----------
-    source : path or BytesIO
-    kind, version : str, int
-    verify : bool, default=None
-        Whether all bytes are compared with their checksums; None means unless ``PLACKETT_VERIFY=0``.
-
-    Raises
-    ------
-    ContainerError
-        ``OutdatedError`` for another version.
+    ``source`` is a path or a BytesIO. ``verify`` is whether all bytes are compared with their checksums; None means
+    unless ``PLACKETT_VERIFY=0``. Raises a ContainerError, for another version an OutdatedError.
     """
     with contextlib.ExitStack() as stack:
         file = source if isinstance(source, io.BytesIO) else stack.enter_context(open(source, "rb"))

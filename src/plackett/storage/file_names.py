@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from plackett.storage.compression import COMPRESSED
-from plackett.storage.opening import Stream, first_bytes
+from plackett.storage.opening import first_bytes
 
 _MAGIC = b"PAR1"
 
@@ -86,7 +86,7 @@ def value_in_path(path: str, column: str) -> str | None:
     return None
 
 
-def is_parquet(path: str | os.PathLike | Stream) -> bool:
+def is_parquet(path: str | os.PathLike) -> bool:
     """Return whether the first bytes of a file are those of Parquet. False for the path of a pipe."""
     return first_bytes(path, len(_MAGIC)) == _MAGIC
 

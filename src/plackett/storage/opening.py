@@ -7,12 +7,12 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import IO, Any, BinaryIO
 
 from plackett.storage.atomic import draft_of, publish
 from plackett.storage.compression import BLOCK, compressed, decompressed
-from plackett.storage.remote import is_remote, uploaded
+from plackett.storage.remote import COPIES, copy_of_pipe, is_remote, uploaded
 
 
 def name_of(source: object) -> str:
@@ -20,7 +20,8 @@ def name_of(source: object) -> str:
     if source == "-":
         return "standard input"
     if isinstance(source, (str, os.PathLike)):
-        return str(os.fspath(source))
+        path = str(os.fspath(source))
+        return COPIES.get(path, path)
     name = getattr(source, "name", None)
     return name if isinstance(name, str) else f"<{type(source).__name__}>"
 
@@ -54,48 +55,6 @@ def open_bytes(source: str | os.PathLike | IO) -> Iterator[BinaryIO]:
             buffered.detach()
 
 
-class Stream(io.RawIOBase):
-    """Standard input or a pipe whose first bytes can be examined and are then read again.
-
-    A pipe delivers every byte once. Opening it a second time loses buffered bytes, or blocks forever.
-    """
-
-    def __init__(self, source: str | os.PathLike):
-        self.name = name_of(source)
-        self._file: Any = sys.stdin.buffer if source == "-" else open(source, "rb")  # noqa: SIM115
-        self._is_ours = source != "-"
-        self._kept, self._at, self._is_examined = bytearray(), 0, False
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, target) -> int | None:
-        if self._at < len(self._kept):
-            n = min(len(target), len(self._kept) - self._at)
-            target[:n] = self._kept[self._at : self._at + n]
-            self._at += n
-            return n
-        n = self._file.readinto1(target)
-        if self._is_examined and n:
-            self._kept += target[:n]
-            self._at += n
-        return n
-
-    @contextmanager
-    def examined(self) -> Iterator[None]:
-        """Keep the bytes that are read inside the block, to be read again afterwards."""
-        self._is_examined = True
-        try:
-            yield
-        finally:
-            self._at, self._is_examined = 0, False
-
-    def close(self) -> None:
-        if not self.closed and self._is_ours:
-            self._file.close()
-        super().close()
-
-
 def is_stream(source: object) -> bool:
     """Return whether ``source`` is standard input, a pipe or a device, whose bytes can be read only once."""
     if source == "-":
@@ -108,27 +67,12 @@ def is_stream(source: object) -> bool:
 
 
 def rereadable(source: Any) -> Any:
-    """Return ``source`` if it can be opened again, else a ``Stream`` over it, to be used instead."""
-    return Stream(source) if is_stream(source) else source
+    """Return ``source`` if it can be opened again, else the path of a copy, which the process deletes at its end."""
+    return copy_of_pipe(source, name_of(source)) if is_stream(source) else source
 
 
-@contextmanager
-def open_to_examine(source: Any) -> Iterator[BinaryIO]:
-    """``open_bytes`` to examine the content; later readers still see every byte."""
-    if is_stream(source):
-        raise ValueError(f"{name_of(source)} can be read only once; pass it through rereadable() first.")
-    with source.examined() if isinstance(source, Stream) else nullcontext(), open_bytes(source) as file:
-        yield file
-
-
-def first_bytes(source: Any, n: int) -> bytes:
-    """Return the first ``n`` bytes of a regular file or a ``Stream``, without decompression."""
-    if isinstance(source, Stream):
-        with source.examined():
-            head = b""
-            while len(head) < n and (more := source.read(n - len(head))):
-                head += more
-            return head
+def first_bytes(source: str | os.PathLike, n: int) -> bytes:
+    """Return the first ``n`` bytes of a regular file, without decompression; those of anything else are empty."""
     if not os.path.isfile(source):
         return b""
     with open(source, "rb") as file:
@@ -178,11 +122,8 @@ class _Prefixed(io.RawIOBase):
 def write_bytes(target: str | os.PathLike | IO) -> Iterator[BinaryIO]:
     """Yield a binary file that writes ``target``, compressed if its name ends in .gz, .xz, .bz2 or .zst.
 
-    A path is replaced only after everything has been written; an error leaves the previous file unchanged.
-
-    Parameters
-    ----------
-    target : path, ``"-"`` for standard output, or a file object (binary or text)
+    A path is replaced only after everything has been written; an error leaves the previous file unchanged. The target
+    is a path, ``"-"`` for standard output, or a file object (binary or text).
     """
     if is_remote(target):
         with uploaded(target) as local, write_bytes(local) as file:

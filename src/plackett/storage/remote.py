@@ -1,5 +1,7 @@
 """Files of object stores and other file systems, through fsspec: readers get local copies, writers upload at the end.
 
+Pipes are copied, too, if they are to be read twice.
+
 Credentials come from the environment and the configuration of fsspec only, or from the file system of a ``UPath``.
 """
 
@@ -13,6 +15,7 @@ import hashlib
 import os
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, ParamSpec, TypeVar
@@ -21,6 +24,7 @@ from plackett._optional import import_optional
 
 _URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
 _SECRETS = re.compile(r"(?<=://)[^/@\s]*@|\?\S*")  # user and password, and signed queries
+COPIES: dict[str, str] = {}  # temporary copies of pipes -> the names of the pipes
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
@@ -55,14 +59,24 @@ def local_files(reader: Callable[_Arguments, _Result]) -> Callable[_Arguments, _
             given[name] = value if name == "cache" else _local(value, copies)
         try:
             return reader(*[_local(value, copies) for value in args], **given)
-        except ValueError as error:  # names the copy
-            for copy, url in copies.items():
-                error.args = tuple(str(part).replace(copy, url) for part in error.args)
-                if hasattr(error, "path"):
-                    error.path = str(error.path).replace(copy, url)
+        except (ValueError, OSError) as error:  # names the copy
+            for copy, url in (copies | COPIES).items():
+                error.args = tuple(part.replace(copy, url) if isinstance(part, str) else part for part in error.args)
+                for name in ("path", "filename"):
+                    if isinstance(named := getattr(error, name, None), str):
+                        setattr(error, name, named.replace(copy, url))
             raise
 
     return wrapped
+
+
+def copy_of_pipe(source: str | os.PathLike, name: str) -> str:
+    """Return the path of a copy of standard input, a pipe or a device."""
+    path = os.path.join(tempfile.mkdtemp(dir=_temporary_folder()), "pipe")
+    with open(path, "wb") as copy, contextlib.ExitStack() as stack:
+        shutil.copyfileobj(sys.stdin.buffer if source == "-" else stack.enter_context(open(source, "rb")), copy)
+    COPIES[path] = name
+    return path
 
 
 @contextlib.contextmanager
@@ -118,7 +132,12 @@ def _folder() -> str:
         folder = os.path.join(wanted, "remote")
         os.makedirs(folder, mode=0o700, exist_ok=True)
         return folder
-    folder = tempfile.mkdtemp(prefix="plackett-remote-")
+    return _temporary_folder()
+
+
+@functools.cache
+def _temporary_folder() -> str:
+    folder = tempfile.mkdtemp(prefix="plackett-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 

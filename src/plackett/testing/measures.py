@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Iterable, Sequence
+from itertools import permutations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,19 +74,32 @@ def check_measure(measure: Any, *, random_state: int = 0) -> None:
     if parsed.kind.needs_subtopics:
         raise ValueError(f"check_measure tests measures of labels with a value per query; {parsed} is not one.")
     rng = np.random.default_rng(random_state)
-    lists = _made_up(rng, n_levels=None)
-    tied = _made_up(rng, n_levels=3)
-    _check_values(parsed, lists)
-    _check_one_by_one(parsed, lists)
-    _check_one_by_one(parsed, tied)
+    lists, tied = _made_up(rng, n_levels=None), _made_up(rng, n_levels=3)
+    values = _values(parsed, lists)
+    if np.isnan(values).all():
+        raise AssertionError(f"{parsed} has no value (NaN) for any list.\n{_shown(lists, int(lists.qid[-1]))}")
+    if not np.array_equal(values, _values(parsed, lists), equal_nan=True):
+        raise AssertionError(f"{parsed}: two calls with the same labels differ.")
     for one, words in ((lists, "different scores"), (tied, "equal scores")):
-        _check_rows(parsed, one, words, rng)
-    _check_monotone(parsed, lists)
+        queries = np.unique(one.qid).tolist()
+        alone = {query: _by_query(parsed, one.rows(np.flatnonzero(one.qid == query)))[query] for query in queries}
+        _check_same(parsed, one, alone, "the value of a query depends on the other queries")
+        shuffled = _by_query(parsed, one.rows(rng.permutation(one.qid.size)))
+        what = f"the order of the rows or of the queries changes a value, with {words}"
+        _check_same(parsed, one, shuffled, what)
+    other = lists._replace(scores=np.exp(lists.scores - lists.scores.max()))
+    _check_same(parsed, lists, _by_query(parsed, other), "other scores in the same order change a value")
     _check_ties(parsed)
-    _check_expectation(parsed)
     _check_direction(parsed, lists)
     _check_unanswered(parsed)
-    _check_pickle(parsed, lists)
+    try:
+        again = pickle.loads(dumps(parsed))
+    except Exception as error:
+        raise AssertionError(
+            f"{parsed} cannot be sent to worker processes ({type(error).__name__}: {error}). Keep no open files, locks "
+            "or connections in it."
+        ) from error
+    _check_same(parsed, lists, _by_query(again, lists), "a copy in another process has other values")
 
 
 def _made_up(rng: np.random.Generator, n_levels: int | None) -> _Lists:
@@ -99,17 +113,22 @@ def _made_up(rng: np.random.Generator, n_levels: int | None) -> _Lists:
 
 def _values(measure: Measure, lists: _Lists) -> np.ndarray:
     """Return the values, NaN for queries without one, with the error of the function as an AssertionError."""
-    labels = lists.labels.copy()
+    labels, parameters = lists.labels.copy(), {**measure.parameters, "empty": "skip"}
+    skipping = Measure(measure, measure.k, convention=measure.convention, **parameters)
     try:
-        values = Measure(measure, measure.k, convention=measure.convention, **{**measure.parameters, "empty": "skip"})(
-            labels, lists.scores, qid=lists.qid
-        )
+        values = skipping(labels, lists.scores, qid=lists.qid)
     except Exception as error:
         notes = "; ".join(getattr(error, "__notes__", ()))
         raise AssertionError(f"{measure} raised {type(error).__name__}: {error} ({notes})") from error
     if not np.array_equal(labels, lists.labels):
         raise AssertionError(f"{measure} changed its labels. Copy them first.")
     return values
+
+
+def _of_orders(measure: Measure, labels: Sequence[float], orders: Iterable[Sequence[float]]) -> list[float]:
+    """Return the values of one list under several vectors of scores."""
+    every = (_Lists(np.array(labels), np.array(scores), np.zeros(len(labels))) for scores in orders)
+    return [float(_values(measure, lists)[0]) for lists in every]
 
 
 def _by_query(measure: Measure, lists: _Lists) -> dict[int, float]:
@@ -122,10 +141,9 @@ def _shown(lists: _Lists, query: int) -> str:
     return f"labels in ranked order {lists.labels[order].tolist()}, scores {lists.scores[order].round(3).tolist()}"
 
 
-def _check_same(
-    measure: Measure, lists: _Lists, found: dict[int, float], expected: dict[int, float], what: str
-) -> None:
-    for query, value in expected.items():
+def _check_same(measure: Measure, lists: _Lists, found: dict[int, float], what: str) -> None:
+    """Compare values by query with those of the lists."""
+    for query, value in _by_query(measure, lists).items():
         if not _is_close(found[query], value):
             raise AssertionError(f"{measure}: {what}: {found[query]:.9g}, not {value:.9g}.\n{_shown(lists, query)}")
 
@@ -134,69 +152,25 @@ def _is_close(one: float, other: float) -> bool:
     return bool(np.isclose(one, other, rtol=CLOSE, atol=CLOSE, equal_nan=True))
 
 
-# --- The tests --------------------------------------------------------------------------------------------------------
-
-
-def _check_values(measure: Measure, lists: _Lists) -> None:
-    values = _values(measure, lists)
-    if np.isnan(values).all():
-        raise AssertionError(f"{measure} has no value (NaN) for any list.\n{_shown(lists, int(lists.qid[-1]))}")
-    again = _values(measure, lists)
-    if not np.array_equal(values, again, equal_nan=True):
-        raise AssertionError(f"{measure}: two calls with the same labels differ.")
-
-
-def _check_one_by_one(measure: Measure, lists: _Lists) -> None:
-    together = _by_query(measure, lists)
-    for query in together:
-        alone = _by_query(measure, lists.rows(np.flatnonzero(lists.qid == query)))[query]
-        if not _is_close(alone, together[query]):
-            raise AssertionError(
-                f"{measure}: the value of a query depends on the other queries: {together[query]:.9g} with them, "
-                f"{alone:.9g} alone.\n{_shown(lists, query)}"
-            )
-
-
-def _check_rows(measure: Measure, lists: _Lists, words: str, rng: np.random.Generator) -> None:
-    shuffled = lists.rows(rng.permutation(lists.qid.size))
-    what = f"the order of the rows or of the queries changes a value, with {words}"
-    _check_same(measure, lists, _by_query(measure, shuffled), _by_query(measure, lists), what)
-
-
-def _check_monotone(measure: Measure, lists: _Lists) -> None:
-    other = lists._replace(scores=np.exp(lists.scores - lists.scores.max()))
-    what = "other scores in the same order change a value"
-    _check_same(measure, lists, _by_query(measure, other), _by_query(measure, lists), what)
-
-
 def _check_ties(measure: Measure) -> None:
-    """Compare a tie of two with the mean of both orders."""
-    if measure.rules.rules_for(measure).get("ties", "average") != "average":
-        return
-    labels = np.array([3.0, 1.0, 0.0, 2.0])
-    orders = [np.array(scores) for scores in ([4.0, 3.0, 2.0, 1.0], [4.0, 2.0, 3.0, 1.0])]
-    each = [_values(measure, _Lists(labels, scores, np.zeros(4)))[0] for scores in orders]
-    found = _values(measure, _Lists(labels, np.array([4.0, 2.5, 2.5, 1.0]), np.zeros(4)))[0]
-    if not _is_close(found, float(np.mean(each))):
-        raise AssertionError(
-            f"{measure}: two documents with equal scores get {found:.9g}, but the mean of their orders, "
-            f"[3, 1, 0, 2] and [3, 0, 1, 2], is {np.mean(each):.9g}."
-        )
-
-
-def _check_expectation(measure: Measure) -> None:
-    if not measure.kind.is_own or measure.is_sampled:
-        return
-    labels = np.array([2.0, 1.0, 0.0, 0.0])  # with 12 different orders
-    given = _values(measure, _Lists(labels, np.zeros(4), np.zeros(4)))[0]
-    orders = np.stack(np.meshgrid(*[np.arange(4.0)] * 4, indexing="ij"), axis=-1).reshape(-1, 4)
-    orders = orders[[np.unique(one).size == 4 for one in orders]]
-    mean = np.mean([_values(measure, _Lists(labels, scores, np.zeros(4)))[0] for scores in orders])
-    if not _is_close(given, float(mean)):
-        raise AssertionError(
-            f"{measure}: the expectation of the labels {labels.tolist()} is given as {given:.9g}, but the mean over "
-            f"all their orders is {mean:.9g}."
-        )
+    """Compare a tie of two, and the expectation of four, with the means of their orders."""
+    if measure.rules.rules_for(measure).get("ties", "average") == "average":
+        (found,) = _of_orders(measure, [3.0, 1.0, 0.0, 2.0], [[4.0, 2.5, 2.5, 1.0]])
+        mean = np.mean(_of_orders(measure, [3.0, 1.0, 0.0, 2.0], ([4.0, 3.0, 2.0, 1.0], [4.0, 2.0, 3.0, 1.0])))
+        if not _is_close(found, float(mean)):
+            raise AssertionError(
+                f"{measure}: two documents with equal scores get {found:.9g}, but the mean of their orders, "
+                f"[3, 1, 0, 2] and [3, 0, 1, 2], is {mean:.9g}."
+            )
+    if measure.kind.is_own and not measure.is_sampled:
+        labels = [2.0, 1.0, 0.0, 0.0]  # with 12 different orders
+        (given,) = _of_orders(measure, labels, [[0.0] * 4])
+        mean = np.mean(_of_orders(measure, labels, permutations(range(4))))
+        if not _is_close(given, float(mean)):
+            raise AssertionError(
+                f"{measure}: the expectation of the labels {labels} is given as {given:.9g}, but the mean over all "
+                f"their orders is {mean:.9g}."
+            )
 
 
 def _check_direction(measure: Measure, lists: _Lists) -> None:
@@ -210,29 +184,14 @@ def _check_direction(measure: Measure, lists: _Lists) -> None:
 
 
 def _check_unanswered(measure: Measure) -> None:
-    labels, n_retrieved = np.array([1.0, 0.0, 2.0, 0.0]), np.array([0, 2])
-    lists = JudgedLists(labels, np.zeros(4), np.array([0, 2, 4]), n_retrieved=n_retrieved)
-    _no_error(measure, lambda: measure.values(lists), "a query from which a run retrieved nothing")
+    unanswered = JudgedLists(
+        np.array([1.0, 0.0, 2.0, 0.0]), np.zeros(4), np.array([0, 2, 4]), n_retrieved=np.array([0, 2])
+    )
     nothing = JudgedLists(np.zeros(0), np.zeros(0), np.zeros(1, dtype=np.int64))
-    _no_error(measure, lambda: measure.values(nothing), "no queries at all")
-
-
-def _no_error(measure: Measure, compute: Callable[[], np.ndarray], what: str) -> None:
-    try:
-        values = compute()
-    except Exception as error:
-        raise AssertionError(f"{measure} raised {type(error).__name__} for {what}: {error}") from error
-    if not np.isfinite(values[:1]).all():
-        raise AssertionError(f"{measure} has the value {values[0]} for {what}.")
-
-
-def _check_pickle(measure: Measure, lists: _Lists) -> None:
-    try:
-        again = pickle.loads(dumps(measure))
-    except Exception as error:
-        raise AssertionError(
-            f"{measure} cannot be sent to worker processes ({type(error).__name__}: {error}). Keep no open files, "
-            "locks or connections in it."
-        ) from error
-    if not np.array_equal(_values(measure, lists), _values(again, lists), equal_nan=True):
-        raise AssertionError(f"{measure}: a copy in another process has other values.")
+    for lists, what in ((unanswered, "a query from which a run retrieved nothing"), (nothing, "no queries at all")):
+        try:
+            values = measure.values(lists)
+        except Exception as error:
+            raise AssertionError(f"{measure} raised {type(error).__name__} for {what}: {error}") from error
+        if not np.isfinite(values[:1]).all():
+            raise AssertionError(f"{measure} has the value {values[0]} for {what}.")

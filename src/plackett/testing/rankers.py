@@ -9,9 +9,11 @@ import numpy as np
 from joblib.externals.loky.backend.reduction import dumps  # as joblib sends objects to worker processes
 from sklearn.base import clone
 
-from plackett.data.datasets import make_web_like
+from plackett.data.datasets.synthetic import make_web_like
 from plackett.data.queries import Queries
 from plackett.evaluation.estimators import check_estimator, fit_copy, predict
+
+EXACT, ROUNDED = 1e-5, 1e-3  # of the spread of the scores
 
 
 def check_ranker(estimator: Any, *, random_state: int = 0) -> None:
@@ -63,35 +65,36 @@ def check_ranker(estimator: Any, *, random_state: int = 0) -> None:
     if estimator.get_params().get("random_state", 0) is None:
         estimator.set_params(random_state=0)
     train, test = _data(random_state), _data(random_state + 1)
-    fitted = _fitted(estimator, train, "")
-    scores = _scores(fitted, test, "")
-    if not np.array_equal(scores, _scores(_fitted(estimator, train, ""), test, "")):
+    fitted = _fitted(estimator, train)
+    scores = _scores(fitted, test)
+    if not np.array_equal(scores, _scores(_fitted(estimator, train), test)):
         raise AssertionError(
             f"two fits of {name} to the same data give different scores. Give it a fixed random_state."
         )
+
+    def compare(found: np.ndarray, expected: np.ndarray, tolerance: float, why: str) -> None:
+        row = int(np.argmax(np.abs(found - expected)))
+        if not _is_same(expected, found, tolerance):
+            change = f"the score of a document changed from {expected[row]:.9g} to {found[row]:.9g}"
+            raise AssertionError(f"{name}: {change}. {why}".rstrip())
+
     order = np.random.default_rng(random_state).permutation(test.n_docs)
-    _compare(
-        name, scores[order], _scores(fitted, _reordered(test, order), " with rows in another order"), exact=True,
-        why="Scores must follow the rows, even if rows of different queries are mixed.",
-    )  # fmt: skip
-    again = _scores(
-        _fitted(estimator, _reordered(train, _mixed(train)), " with rows of different queries mixed"), test, ""
-    )
-    if not (_is_same(scores, again, exact=False) or _draws_rows(estimator, train, test, scores)):
-        _compare(
-            name, scores, again, exact=False,
-            why="It treats adjacent rows of different queries as one list, or depends on the order of rows.",
-        )  # fmt: skip
-    texts = Queries(train.X, train.y, np.array([f"query {one}" for one in train.qid]))
-    _compare(
-        name, scores, _scores(_fitted(estimator, texts, " with texts as qid"), test, ""), exact=False,
-        why="It depends on the ids of queries.",
-    )  # fmt: skip
+    found = _scores(fitted, _reordered(test, order), " with rows in another order")
+    compare(found, scores[order], EXACT, "Scores must follow the rows, even if rows of different queries are mixed.")
+    place = np.arange(train.n_docs) - train.indptr[train.query_of_row]
+    mixed = np.lexsort((train.query_of_row, place))  # queries alternate, each with its rows in their order
+    found = _scores(_fitted(estimator, _reordered(train, mixed), " with rows of different queries mixed"), test)
+    if not (_is_same(scores, found, ROUNDED) or _draws_rows(estimator, train, test, scores)):
+        why = "It treats adjacent rows of different queries as one list, or depends on the order of rows."
+        compare(found, scores, ROUNDED, why)
+    texts = Queries(train.X, train.y, np.array([f"query {key}" for key in train.qid]))
+    found = _scores(_fitted(estimator, texts, " with texts as qid"), test)
+    compare(found, scores, ROUNDED, "It depends on the ids of queries.")
     try:
         copied = pickle.loads(dumps(fitted))
     except Exception as error:
         raise AssertionError(f"a fitted {name} cannot be pickled, as worker processes need: {error}") from error
-    _compare(name, scores, _scores(copied, test, " after pickling"), exact=True, why="")
+    compare(_scores(copied, test, " after pickling"), scores, EXACT, "")
 
 
 def _draws_rows(estimator: Any, train: Queries, test: Queries, scores: np.ndarray) -> bool:
@@ -99,29 +102,22 @@ def _draws_rows(estimator: Any, train: Queries, test: Queries, scores: np.ndarra
     if "random_state" not in estimator.get_params():
         return False
     reversed_ = _reordered(train, np.argsort(-train.query_of_row, kind="stable"))
-    return not _is_same(scores, _scores(_fitted(estimator, reversed_, ""), test, ""), exact=False)
+    return not _is_same(scores, _scores(_fitted(estimator, reversed_), test), ROUNDED)
 
 
 def _data(seed: int) -> Queries:
     """Return 30 queries of 1 to 12 documents, with ids of their own."""
     whole = make_web_like(30, 12, 4, random_state=seed)
     sizes = np.append(1, np.random.default_rng(seed).integers(2, 13, size=29))
-    place = np.arange(whole.n_docs) - np.repeat(whole.indptr[:-1], np.diff(whole.indptr))
-    is_kept = place < np.repeat(sizes, np.diff(whole.indptr))
+    is_kept = np.arange(whole.n_docs) - whole.indptr[whole.query_of_row] < sizes[whole.query_of_row]
     return Queries(whole.X[is_kept], whole.labels[is_kept], whole.query_of_row[is_kept] + 1000 * seed)
-
-
-def _mixed(queries: Queries) -> np.ndarray:
-    """Return the rows so that queries alternate, each with its rows in their order."""
-    place = np.arange(queries.n_docs) - np.repeat(queries.indptr[:-1], np.diff(queries.indptr))
-    return np.lexsort((queries.query_of_row, place))
 
 
 def _reordered(queries: Queries, order: np.ndarray) -> Queries:
     return Queries(queries.X[order], queries.labels[order], queries.qid[order])
 
 
-def _fitted(estimator: Any, train: Queries, when: str) -> Any:
+def _fitted(estimator: Any, train: Queries, when: str = "") -> Any:
     name, X, y = type(estimator).__name__, train.X.copy(), train.labels.copy()
     before = repr(clone(estimator).get_params())
     try:
@@ -135,7 +131,7 @@ def _fitted(estimator: Any, train: Queries, when: str) -> Any:
     return fitted
 
 
-def _scores(fitted: Any, test: Queries, when: str) -> np.ndarray:
+def _scores(fitted: Any, test: Queries, when: str = "") -> np.ndarray:
     try:
         return predict(fitted, test)
     except Exception as error:
@@ -144,14 +140,5 @@ def _scores(fitted: Any, test: Queries, when: str) -> np.ndarray:
         ) from error
 
 
-def _is_same(expected: np.ndarray, found: np.ndarray, *, exact: bool) -> bool:
-    spread = max(float(np.ptp(expected)), 1e-300)
-    return bool(np.abs(found - expected).max() <= (1e-5 if exact else 1e-3) * spread)
-
-
-def _compare(name: str, expected: np.ndarray, found: np.ndarray, *, exact: bool, why: str) -> None:
-    if not _is_same(expected, found, exact=exact):
-        row = int(np.argmax(np.abs(found - expected)))
-        raise AssertionError(
-            f"{name}: the score of a document changed from {expected[row]:.9g} to {found[row]:.9g}. {why}".rstrip()
-        )
+def _is_same(expected: np.ndarray, found: np.ndarray, tolerance: float) -> bool:
+    return bool(np.abs(found - expected).max() <= tolerance * max(float(np.ptp(expected)), 1e-300))

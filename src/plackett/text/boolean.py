@@ -344,6 +344,14 @@ def search_boolean(
     query : str or Node
         As for ``TextIndex.match``.
     k, ranker, field : as for ``TextIndex.search``
+
+    Examples
+    --------
+    >>> from plackett.text import build_index
+    >>> from plackett.text.boolean import search_boolean
+    >>> index = build_index({"body": ["wings lift", "boats float", "wings and boats"]}, positions=True)
+    >>> search_boolean(index, "wings AND NOT boats").hits.docid.tolist()
+    ['0']
     """
     node = parse_boolean(query) if isinstance(query, str) else query
     places = index.match(node, field)

@@ -14,6 +14,7 @@ from plackett.data.text_column import TextColumn
 from plackett.text.analyse import Analyser
 from plackett.text.index import WHOLE, TextIndex, check_fields
 from plackett.text.links import as_links
+from plackett.text.vectors import Embed, embedded
 from plackett.validation import check_choice
 
 _SUFFIXES = ("indptr", "docs", "tf")
@@ -29,6 +30,7 @@ def build_index(
     links: str | Any = None,
     urls: Sequence[str] | None = None,
     store: bool = True,
+    embed: Embed | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> TextIndex:
     """Return an index of texts.
@@ -51,6 +53,9 @@ def build_index(
         One per document, "" if it is missing.
     store : bool, default=True
         Store the texts, for snippets.
+    embed : callable, default=None
+        Gets a list of texts and returns one vector for each, which is stored with length 1, in float32. The text of a
+        document is that of all fields. Searches by meaning need it.
     progress : callable, default=None
         Called after each text with the number of analysed texts and the total number.
 
@@ -83,7 +88,9 @@ def build_index(
     arrays, n_docs = _arrays_of(texts, docid, analyser, positions, urls, store, progress)
     if links is not None:
         arrays["links"] = as_links(links, n_docs)
-    return TextIndex(analyser, list(texts), arrays, n_docs)
+    if embed is not None:
+        arrays["vectors"] = embedded(embed, ["\n".join(parts) for parts in zip(*texts.values(), strict=True)])
+    return TextIndex(analyser, list(texts), arrays, n_docs, embed)
 
 
 def _as_fields(documents: Any) -> Mapping[str, Sequence[str]]:
@@ -104,8 +111,7 @@ def _arrays_of(
     progress: Callable[[int, int], None] | None,
 ) -> tuple[dict[str, np.ndarray], int]:
     """Return the arrays of an index, and the number of its documents."""
-    columns = {name: _check_texts(name, column) for name, column in texts.items()}
-    n_docs = _check_fields(columns)
+    columns, n_docs = _check_fields(texts)
     names = _check_docid(docid, n_docs)
     arrays: dict[str, np.ndarray] = {}
     _store_column(arrays, "docid", names, names)
@@ -127,10 +133,7 @@ def _arrays_of(
         for place, name in enumerate(columns):
             _store_sequences(arrays, name, sequences[place * n_docs : (place + 1) * n_docs], numbers)
     if urls is not None:
-        addresses = _check_texts("urls", urls)
-        if len(addresses) != n_docs:
-            raise ValueError(f"urls has {len(addresses)} entries but there are {n_docs} documents.")
-        _store_column(arrays, "urls", addresses, names)
+        _store_column(arrays, "urls", _check_texts("urls", urls, n_docs), names)
     return arrays, n_docs
 
 
@@ -195,44 +198,43 @@ def _store_column(arrays: dict[str, np.ndarray], name: str, texts: list[str], do
     arrays[f"{name}.bytes"], arrays[f"{name}.bounds"] = column.buffer, column.bounds
 
 
-def _check_texts(name: str, texts: Sequence[str]) -> list[str]:
+def _check_texts(name: str, texts: Sequence[Any], n_docs: int | None = None) -> list[str]:
+    """Return one text per document, checked."""
     if isinstance(texts, (str, bytes)):
-        raise ValueError(f"{name} is a single string; a list with one text per document is needed.")
+        raise ValueError(f"{name} is the string {texts!r}; a list with one text per document is needed.")
     column = list(texts)
+    if n_docs is not None and len(column) != n_docs:
+        raise ValueError(f"{name} has {len(column)} entries but there are {n_docs} documents.")
     for place, text in enumerate(column):
         if not isinstance(text, str):
             raise ValueError(f"{name} of document {place} is {text!r}; it must be a string, '' for no text.")
     return column
 
 
-def _check_fields(columns: Mapping[str, list[str]]) -> int:
-    if not columns:
-        raise ValueError("there is no field to index; pass at least one.")
-    n_docs = len(next(iter(columns.values())))
-    for name, column in columns.items():
+def _check_fields(texts: Mapping[str, Sequence[str]]) -> tuple[dict[str, list[str]], int]:
+    """Return the texts of each field, and the number of documents."""
+    columns: dict[str, list[str]] = {}
+    for name, column in texts.items():
         if not isinstance(name, str) or not name or name in (WHOLE, "docid", "urls") or "." in name:
             raise ValueError(
                 f"a field is named {name!r}; names are text without dots, other than 'whole', 'docid' and 'urls'."
             )
-        if len(column) != n_docs:
-            first = next(iter(columns))
-            raise ValueError(f"{name} has {len(column)} texts but {first} has {n_docs}.")
-    if n_docs == 0:
-        raise ValueError("there is no document to index.")
-    return n_docs
+        columns[name] = _check_texts(name, column, len(next(iter(columns.values()))) if columns else None)
+    if not any(columns.values()):
+        raise ValueError(
+            "there is no document to index." if columns else "there is no field to index; pass at least one."
+        )
+    return columns, len(next(iter(columns.values())))
 
 
 def _check_docid(docid: Sequence[Any] | None, n_docs: int) -> list[str]:
-    if isinstance(docid, (str, bytes)):
-        raise ValueError(f"docid is the string {docid!r}; a list with one id per document is needed.")
-    names = [str(place) for place in range(n_docs)] if docid is None else [str(name) for name in docid]
-    if len(names) != n_docs:
-        raise ValueError(f"docid has {len(names)} ids but there are {n_docs} documents.")
+    ids = range(n_docs) if docid is None else docid
+    names = _check_texts("docid", ids if isinstance(ids, (str, bytes)) else list(map(str, ids)), n_docs)
+    seen: set[str] = set()
     for name in names:
         if "\0" in name:
             raise ValueError(f"the id {name!r} contains a null character, which NumPy drops. Use another id.")
-    if len(set(names)) < n_docs:
-        seen: set[str] = set()
-        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise ValueError(f"the id {twice!r} belongs to two documents; ids must be unique.")
+        if name in seen:
+            raise ValueError(f"the id {name!r} belongs to two documents; ids must be unique.")
+        seen.add(name)
     return names

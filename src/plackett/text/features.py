@@ -9,11 +9,13 @@ import numpy as np
 
 from plackett import _native
 from plackett.data.queries import Queries
+from plackett.data.runs import as_qrels
 from plackett.data.trec.qrels import Qrels
 from plackett.data.trec.run import Run
 from plackett.text.index import WHOLE, TextIndex, check_fields
 from plackett.text.links import link_degrees
 from plackett.text.search import PairTerms, QueryTerms, known_terms, pair_counts, pair_sums, terms_of
+from plackett.text.vectors import query_vectors
 from plackett.text.weighting import Ranker, VectorSpace, get_ranker
 from plackett.validation import check_choice, check_number
 
@@ -39,7 +41,7 @@ def letor_features(
     queries: Mapping[str, str | Sequence[str]],
     candidates: Run | Qrels | Mapping[str, Sequence[str]],
     *,
-    qrels: Qrels | None = None,
+    qrels: Any = None,
     unjudged: float = 0.0,
     fields: Sequence[str] | None = None,
     rankers: Mapping[str, str | Ranker] | None = None,
@@ -55,16 +57,17 @@ def letor_features(
 
     For the query: ``query_terms``, their number, and ``query_idf``, the sum over those in the vocabulary. For the
     document: ``pagerank``, ``inlinks`` and ``outlinks`` if the index has links, ``url_slashes`` and ``url_length`` if
-    it has URLs.
+    it has URLs. For both: ``cosine`` of their vectors, if the index has them and the function that made them.
 
     Parameters
     ----------
     index : TextIndex
     queries : mapping from query id to text
     candidates : Run, Qrels, or mapping from query id to document ids
-        The pairs, query by query, such as a run of ``index.run(queries)``.
-    qrels : Qrels, default=None
-        Source of the labels; None means ``candidates`` if these are Qrels, otherwise no labels.
+        The pairs, query by query, such as a run of ``index.run(queries)``, or ``{qid: {docid: score}}``.
+    qrels : Qrels, frame, path, or dict of dicts, default=None
+        Source of the labels, such as ``{qid: {docid: label}}``; None means ``candidates`` if these are Qrels, otherwise
+        no labels.
     unjudged : float, default=0
         Label of a pair that ``qrels`` does not list; NaN means "not judged".
     fields : sequence of str, default=None
@@ -91,6 +94,7 @@ def letor_features(
     chosen = _fields_of(index) if fields is None else check_fields(fields, (*index.fields, WHOLE))
     if isinstance(candidates, Qrels) and qrels is None:
         qrels = candidates
+    qrels = None if qrels is None else as_qrels(qrels)
     ids, docid, bounds = _pairs(queries, candidates)
     docs = np.array([index.place(name) for name in docid], dtype=np.int32)
     by_name = {str(qid): query for qid, query in queries.items()}
@@ -103,6 +107,11 @@ def letor_features(
         columns |= {f"{name}_{field}": table[name] for name in FIELD_FEATURES}
     columns |= _query_columns(index, known, lengths, bounds, scorers)
     columns |= _document_columns(index, docs)
+    if index.vectors is not None and index.embed is not None:
+        vectors = query_vectors(index, [by_name[qid] for qid in ids])
+        bounds_of = zip(vectors, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
+        parts = [index.vectors[docs[first:last]] @ vector for vector, first, last in bounds_of]
+        columns["cosine"] = np.concatenate(parts).astype(np.float64)
     labels = None if qrels is None else _labels(ids, docid, bounds, qrels, unjudged)
     X = np.column_stack(list(columns.values())) if columns else np.zeros((docs.size, 0))
     return Queries(X, labels, np.repeat(np.array(ids, dtype=str), np.diff(bounds)), docid=docid,

@@ -1,14 +1,12 @@
-"""An index of texts: several fields over one vocabulary, saved in a folder and memory-mapped when opened."""
+"""An index of texts: several fields over one vocabulary, saved in a file and memory-mapped when opened."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +16,6 @@ from plackett._lazy import importing
 from plackett.data.text_column import TextColumn, as_str_array
 from plackett.data.trec.run import Run
 from plackett.exceptions import DataFormatError
-from plackett.storage.atomic import DRAFT
 from plackett.storage.container import MAGIC, ContainerError, open_container, write_container
 from plackett.storage.opening import first_bytes
 from plackett.storage.remote import local_files
@@ -27,18 +24,19 @@ from plackett.text.analyse import Analyser
 from plackett.text.links import pagerank
 from plackett.text.postings import Postings
 from plackett.text.search import Hits, Impacts, snippet_of
-from plackett.text.weighting import Factors, Ranker
+from plackett.text.vectors import Embed
+from plackett.text.weighting import Factors, Ranker, get_ranker
 from plackett.validation import check_choice, count_of
 
 WHOLE = "whole"
 KIND, VERSION = "plackett text index", 1  # raise it when the meaning of the header or of an array changes
-INDEX_FILE = "index.plackett"
 # type of each array, by the last part of its name
 _KINDS = {
     **dict.fromkeys(("indptr", "bounds", "sequence_bounds"), np.dtype(np.int64)),
     **dict.fromkeys(("docs", "tf", "sequence"), np.dtype(np.int32)),
     **dict.fromkeys(("terms", "bytes"), np.dtype(np.uint8)),
     "links": np.dtype(np.float64),
+    "vectors": np.dtype(np.float32),
 }
 _CONTENTS = {"bounds": "bytes", "sequence_bounds": "sequence"}  # the array that bounds divide
 _IMPACTS_KEPT = 4  # each has a number per posting
@@ -63,6 +61,10 @@ class TextIndex:
         Rows of (from, to, weight).
     urls : TextColumn or None
         Address of each document, if given.
+    vectors : ndarray of float32 and of shape (n_docs, n_dimensions), or None
+        Of each document, with length 1; memory-mapped in an opened index.
+    embed : callable or None
+        What makes vectors of texts.
     has_positions : bool
         Whether the order of words was stored, which phrases need.
 
@@ -76,8 +78,11 @@ class TextIndex:
     ['b']
     """
 
-    def __init__(self, analyser: Analyser, fields: Sequence[str], arrays: Mapping[str, np.ndarray], n_docs: int):
-        self.analyser, self.fields, self.n_docs = analyser, tuple(fields), n_docs
+    def __init__(
+        self, analyser: Analyser, fields: Sequence[str], arrays: Mapping[str, np.ndarray], n_docs: int,
+        embed: Embed | None = None,
+    ):  # fmt: skip
+        self.analyser, self.fields, self.n_docs, self.embed = analyser, tuple(fields), n_docs, embed
         self._arrays = dict(arrays)
         whole = self.fields[0] if len(self.fields) == 1 else WHOLE
         self._sources: dict[str | None, str] = {WHOLE: whole, None: whole}
@@ -114,6 +119,10 @@ class TextIndex:
     @property
     def links(self) -> np.ndarray | None:
         return self._arrays.get("links")
+
+    @property
+    def vectors(self) -> np.ndarray | None:
+        return self._arrays.get("vectors")
 
     @cached_property
     def pagerank(self) -> np.ndarray:
@@ -221,9 +230,16 @@ class TextIndex:
         return snippet_of(self.text(docid, field), wanted, self.analyser, width)
 
     def search(
-        self, query: str | Sequence[str], k: int = 10, ranker: str | Ranker = "bm25", field: str | None = None
+        self,
+        query: str | Sequence[str],
+        k: int = 10,
+        ranker: str | Ranker = "bm25",
+        field: str | None = None,
+        *,
+        mode: str = "words",
+        weight: float = 0.5,
     ) -> Hits:
-        """Return the ``k`` documents with the highest scores among those with a term of the query.
+        """Return the ``k`` documents with the highest scores.
 
         Parameters
         ----------
@@ -234,13 +250,19 @@ class TextIndex:
             "bm25", "vector-space", "lm-jm", "lm-dirichlet", "lm-absolute", or an object such as ``BM25(k1=0.9)``.
         field : str, default=None
             The field to search; None means the whole.
+        mode : {"words", "vectors", "hybrid"}, default="words"
+            Documents with a term of the query, by the ranker; all documents, by the cosine of their vector and that of
+            the query; or both, by the weighted sum of the min-max scores of the first 1,000 of each, or k if more.
+        weight : float, default=0.5
+            That of the vectors in a hybrid search, from 0 to 1; ``fuse`` learns it.
 
         Returns
         -------
         Hits
             The best first; ties in the order of the documents.
         """
-        return search.search(self, query, k, ranker, field)
+        ((scores, places),) = search.found(self, [query], k, get_ranker(ranker), field, mode, weight)
+        return Hits(self.docid[places], scores, places)
 
     def scores(
         self,
@@ -270,17 +292,20 @@ class TextIndex:
         ranker: str | Ranker = "bm25",
         field: str | None = None,
         tag: str | None = None,
+        *,
+        mode: str = "words",
+        weight: float = 0.5,
     ) -> Run:
         """Return the best ``k`` documents of many queries as a run for ``evaluate``, computed on all threads.
 
         Parameters
         ----------
         queries : mapping from query id to text
-        k, ranker, field : as for ``search``
+        k, ranker, field, mode, weight : as for ``search``
         tag : str, default=None
-            Name of the run; None means that of the ranker.
+            Name of the run; None means that of the ranker, or the mode.
         """
-        return search.run(self, queries, k, ranker, field, tag)
+        return search.run(self, queries, k, ranker, field, tag, mode, weight)
 
     def match(self, query: str | boolean.Node, field: str | None = None) -> np.ndarray:
         """Return the positions of the documents that a Boolean query matches, in ascending order.
@@ -307,17 +332,21 @@ class TextIndex:
         names = self.fields if field == WHOLE else (field,)
         return [(self._arrays[f"{name}.sequence"], self._arrays[f"{name}.sequence_bounds"]) for name in names]
 
-    def save(self, folder: str | os.PathLike) -> None:
-        """Write the index to a folder, replacing an existing index.
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the index to a file, replacing an existing index.
 
         The replacement is atomic: if the process is killed, the old index or none is left.
 
         Parameters
         ----------
-        folder : path
+        path : path or URL
         """
+        check_target(path)
         header = {"analyser": self.analyser.parameters(), "fields": list(self.fields), "n_docs": self.n_docs}
-        write_folder(folder, header, self._arrays)
+        with write_container(path, KIND, VERSION) as writer:
+            for name, array in self._arrays.items():
+                writer.add(name, array.astype(array.dtype.newbyteorder("<"), copy=False))
+            writer.finish(header)
 
     def __len__(self) -> int:
         return self.n_docs
@@ -347,16 +376,18 @@ def _cache(store: OrderedDict, key: Any, value: Any, at_most: int) -> list[Any]:
 
 
 @local_files
-def open_index(folder: str | os.PathLike, *, verify: bool = True) -> TextIndex:
-    """Return the index that ``save`` wrote to a folder, memory-mapped.
+def open_index(path: str | os.PathLike, *, verify: bool = True, embed: Embed | None = None) -> TextIndex:
+    """Return the index that ``save`` wrote to a file, memory-mapped.
 
-    Nothing in the folder is executed. A damaged index raises a `DataFormatError`.
+    Nothing in the file is executed. A damaged index raises a `DataFormatError`.
 
     Parameters
     ----------
-    folder : path
+    path : path or URL
     verify : bool, default=True
         Compare every byte with its checksum. False opens a large, trusted index faster.
+    embed : callable, default=None
+        The function that made the vectors, for searches by them; files hold no code.
 
     Examples
     --------
@@ -366,15 +397,37 @@ def open_index(folder: str | os.PathLike, *, verify: bool = True) -> TextIndex:
     >>> open_index("fruit")
     TextIndex(2 documents, 4 terms, fields body)
     """
-    header, arrays = open_folder(folder, verify=verify)
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"{path} does not exist; build_index(...).save(path) creates an index.")
+    if not os.path.isfile(path):
+        advice = "Build one with plackett index, or build_index and save."
+        raise DataFormatError(str(path), None, f"it is not a file, so it is not an index. {advice}")
     try:
-        index = TextIndex(Analyser(**header["analyser"]), header["fields"], arrays, header["n_docs"])
+        with open_container(path, KIND, VERSION, verify=verify) as container:
+            header, arrays = container.header, {name: container.mapped(name, "r") for name in container.arrays}
+    except ContainerError as error:
+        raise DataFormatError(str(path), None, f"{error} Build the index again.") from error
+    try:
+        index = TextIndex(Analyser(**header["analyser"]), header["fields"], arrays, header["n_docs"], embed)
         problem = _problem(index, arrays)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         problem = f"{type(error).__name__}: {error}"
     if problem:
-        raise DataFormatError(str(folder), None, f"the index is inconsistent ({problem}). Build it again.")
+        raise DataFormatError(str(path), None, f"the index is inconsistent ({problem}). Build it again.")
     return index
+
+
+def is_index(path: str | os.PathLike) -> bool:
+    """Return whether a file may be an index, by its first bytes."""
+    return first_bytes(path, len(MAGIC)) == MAGIC
+
+
+def check_target(path: str | os.PathLike) -> None:
+    """Raise an error if ``path`` exists and is not an index."""
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"{path} is a folder; an index is a file. Choose the name of a file.")
+    if os.path.exists(path) and not is_index(path):
+        raise FileExistsError(f"{path} is not an index. Choose another name.")
 
 
 def _problem(index: TextIndex, arrays: Mapping[str, np.ndarray]) -> str | None:
@@ -385,7 +438,10 @@ def _problem(index: TextIndex, arrays: Mapping[str, np.ndarray]) -> str | None:
     for name, array in arrays.items():
         if array.dtype != _KINDS.get(name.rpartition(".")[2]):
             return f"{name} has the wrong type, {array.dtype}"
-        if array.ndim == 0 or array.shape[1:] != ((3,) if name == "links" else ()):
+        is_wrong = array.ndim == 0 or array.shape[1:] != ((3,) if name == "links" else ())
+        if name == "vectors":
+            is_wrong = array.ndim != 2 or array.shape[0] != n_docs or array.shape[1] == 0
+        if is_wrong:
             return f"{name} has the wrong shape, {array.shape}"
     for field in dict.fromkeys([*index.fields, index._source(None)]):
         postings = index.postings(field)
@@ -401,6 +457,8 @@ def _problem(index: TextIndex, arrays: Mapping[str, np.ndarray]) -> str | None:
     for numbers, _ in index.sequences(WHOLE) if index.has_positions else ():
         if numbers.size and not -1 <= int(numbers.min()) <= int(numbers.max()) < n_terms:
             return "the order of words names terms that do not exist"
+    if index.vectors is not None and not np.isfinite([index.vectors.min(), index.vectors.max()]).all():
+        return "vectors hold numbers that are not finite"
     if index.links is not None:
         ends, weights = index.links[:, :2], index.links[:, 2]
         if not ((ends >= 0) & (ends < n_docs) & (ends == np.floor(ends))).all():
@@ -420,61 +478,6 @@ def _fault(postings: Postings, place: int) -> str:
 def _are_bounds(bounds: np.ndarray, n_parts: int, end: int) -> bool:
     is_long_enough = bounds.shape == (n_parts + 1,)
     return bool(is_long_enough and bounds[0] == 0 and bounds[-1] == end and (bounds[1:] >= bounds[:-1]).all())
-
-
-def write_folder(folder: str | os.PathLike, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-    """Write ``header`` (values of JSON) and ``arrays`` to a folder; an existing index is replaced."""
-    place = Path(folder)
-    check_folder(place)
-    is_new = not place.exists()
-    place.mkdir(parents=True, exist_ok=True)
-    try:
-        with write_container(place / INDEX_FILE, KIND, VERSION) as writer:
-            for name, array in arrays.items():
-                writer.add(name, array.astype(array.dtype.newbyteorder("<"), copy=False))
-            writer.finish(header)
-    except BaseException:
-        if is_new:
-            with contextlib.suppress(OSError):  # of a process that wrote to it meanwhile
-                place.rmdir()
-        raise
-
-
-def check_folder(folder: str | os.PathLike) -> None:
-    """Raise an error unless ``folder`` is new or empty, or holds an index."""
-    place = Path(folder)
-    if not place.exists():
-        return
-    if not place.is_dir():
-        raise NotADirectoryError(f"{place} is a file; an index needs its own folder.")
-    names = sorted(os.listdir(place))
-    foreign = [name for name in names if re.sub(f"{DRAFT}$", "", name) != INDEX_FILE]
-    if INDEX_FILE in names and first_bytes(place / INDEX_FILE, len(MAGIC)) != MAGIC:
-        foreign = [INDEX_FILE]
-    if foreign:
-        raise FileExistsError(f"{place} is not an index: it holds {foreign[0]}. Choose a new or empty folder.")
-
-
-def open_folder(folder: str | os.PathLike, *, verify: bool = True) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the header and the arrays of a folder; the arrays are memory-mapped and read-only.
-
-    With ``verify`` every byte is compared with its checksum; without, only the directory of the file is.
-    """
-    place = Path(folder)
-    if not place.exists():
-        raise FileNotFoundError(f"{place} does not exist; build_index(...).save(folder) creates an index.")
-    path = place / INDEX_FILE
-    if not path.is_file():
-        raise DataFormatError(
-            str(place),
-            None,
-            f"it holds no {INDEX_FILE}, so it is not an index. Build one with plackett index, or build_index and save.",
-        )
-    try:
-        with open_container(path, KIND, VERSION, verify=verify) as container:
-            return container.header, {name: container.mapped(name, "r") for name in container.arrays}
-    except ContainerError as error:
-        raise DataFormatError(str(path), None, f"{error} Build the index again.") from error
 
 
 def check_fields(fields: Sequence[str], known: Sequence[str]) -> list[str]:

@@ -12,10 +12,12 @@ import numpy as np
 from plackett import _native
 from plackett._threads import map_blocks, query_blocks
 from plackett.data.trec.run import Run
+from plackett.exceptions import ParameterError
 from plackett.text.analyse import Analyser
 from plackett.text.postings import Postings
+from plackett.text.vectors import MODES, WINDOW, Found, Query, added, nearest
 from plackett.text.weighting import Factors, Ranker, get_ranker
-from plackett.validation import check_positive_int, count_of
+from plackett.validation import check_choice, check_number, check_positive_int, count_of
 
 if TYPE_CHECKING:
     from plackett.text.index import TextIndex
@@ -192,11 +194,38 @@ def _weighed_postings(index: TextIndex, field: str | None, ranker: Ranker, terms
     return _WeighedPostings(few.indptr, few.docs, impacts, np.arange(terms.size))
 
 
-def search(index: TextIndex, query: str | Sequence[str], k: int, ranker: str | Ranker, field: str | None) -> Hits:
-    """See ``TextIndex.search``."""
+def found(
+    index: TextIndex, queries: Sequence[Query], k: int, ranker: Ranker, field: str | None, mode: str, weight: float
+) -> list[Found]:
+    """Return the best documents of each query; see ``TextIndex.search``."""
     k = check_positive_int(k, "k")
-    scores, places = _best(index, terms_of(index, query), k, get_ranker(ranker), field)
-    return Hits(index.docid[places], scores, places)
+    if check_number(weight, "weight", least=0.0) > 1.0:
+        raise ParameterError("weight", weight, "it is the share of the vectors, from 0 to 1.")
+    words = [terms_of(index, query) for query in queries]
+    if check_choice(mode, "mode", MODES) == "words":
+        return _by_words(index, words, k, ranker, field)
+    depth = k if mode == "vectors" else max(k, WINDOW)
+    by_vectors = nearest(index, queries, depth)
+    if mode == "vectors":
+        return by_vectors
+    by_words = _by_words(index, words, depth, ranker, field)
+    return [added(*both, weight, k) for both in zip(by_words, by_vectors, strict=True)]
+
+
+def _by_words(
+    index: TextIndex, words: Sequence[Sequence[str]], k: int, ranker: Ranker, field: str | None
+) -> list[Found]:
+    n_queries = len(words)
+    if n_queries > _QUERIES_PER_BLOCK:
+        index.impacts(field, ranker)  # computed once, before the threads need them
+    index.vocabulary  # noqa: B018
+
+    def answer(first: int, last: int) -> list[Found]:
+        return [_best(index, words[place], k, ranker, field) for place in range(first, last)]
+
+    starts = range(0, n_queries, _QUERIES_PER_BLOCK)
+    blocks = [(first, min(first + _QUERIES_PER_BLOCK, n_queries)) for first in starts]
+    return [result for block in map_blocks(answer, blocks) for result in block]
 
 
 def _best(
@@ -208,12 +237,12 @@ def _best(
         return np.zeros(0), np.zeros(0, dtype=np.int32)
     factors, weighed = index.factors(field, ranker), _weighed_postings(index, field, ranker, terms)
     scale, base, weight_of_prior = (float(part[0]) for part in factors.constants(terms, times, query_of, 1))
+    prior = np.zeros(0) if factors.prior is None else factors.prior
     k = min(k, index.n_docs)
     scores, places = np.empty(k), np.empty(k, dtype=np.int32)
     found = _native.text.best(
         weighed.indptr, weighed.docs, weighed.impacts.numbers, weighed.impacts.highest, weighed.terms, times,
-        scale, base, factors.prior_or_empty(), weight_of_prior, *factors.prior_range, *_work_arrays(index.n_docs),
-        scores, places,
+        scale, base, prior, weight_of_prior, *factors.prior_range, *_work_arrays(index.n_docs), scores, places,
     )  # fmt: skip
     return scores[:found], places[:found]
 
@@ -304,35 +333,34 @@ def pair_sums(factors: Factors, pairs: PairTerms, counts: np.ndarray) -> np.ndar
 
 
 def run(
-    index: TextIndex, queries: Mapping[str, str], k: int, ranker: str | Ranker, field: str | None, tag: str | None
-) -> Run:
+    index: TextIndex, queries: Mapping[str, str], k: int, ranker: str | Ranker, field: str | None, tag: str | None,
+    mode: str, weight: float,
+) -> Run:  # fmt: skip
     """See ``TextIndex.run``."""
-    k, ranker = check_positive_int(k, "k"), get_ranker(ranker)
+    ranker = get_ranker(ranker)
     if not isinstance(queries, Mapping):
         raise TypeError("queries must be a mapping from query id to text, such as {'q1': 'wing lift'}.")
-    ids = list(queries)
-    words = [terms_of(index, queries[qid]) for qid in ids]
-    if len(ids) > _QUERIES_PER_BLOCK:
-        index.impacts(field, ranker)  # computed once, before the threads need them
-    index.vocabulary  # noqa: B018
-
-    def answer(first: int, last: int) -> list[tuple[np.ndarray, np.ndarray]]:
-        return [_best(index, words[place], k, ranker, field) for place in range(first, last)]
-
-    blocks = [(first, min(first + _QUERIES_PER_BLOCK, len(ids))) for first in range(0, len(ids), _QUERIES_PER_BLOCK)]
-    found = [result for block in map_blocks(answer, blocks) for result in block]
-    lengths = [places.size for _, places in found]
-    qid = np.repeat(np.array([str(name) for name in ids], dtype=str), lengths)
-    places = np.concatenate([places for _, places in found]) if found else np.zeros(0, dtype=np.int64)
-    values = np.concatenate([values for values, _ in found]) if found else np.zeros(0)
-    rank = np.concatenate([np.arange(1, length + 1) for length in lengths]) if found else np.zeros(0, dtype=np.int64)
-    return Run(qid, index.docid[places], values, rank, ranker.name if tag is None else tag)
+    answers = found(index, list(queries.values()), k, ranker, field, mode, weight) if queries else []
+    lengths = [places.size for _, places in answers]
+    qid = np.repeat(np.array([str(name) for name in queries], dtype=str), lengths)
+    places = np.concatenate([places for _, places in answers]) if answers else np.zeros(0, dtype=np.int64)
+    values = np.concatenate([values for values, _ in answers]) if answers else np.zeros(0)
+    rank = np.concatenate([np.arange(1, length + 1) for length in lengths]) if answers else np.zeros(0, dtype=np.int64)
+    name = ranker.name if mode == "words" else mode
+    return Run(qid, index.docid[places], values, rank, name if tag is None else tag)
 
 
 def snippet_of(text: str, terms: Set[str], analyser: Analyser, width: int) -> str:
     """Return the ``width`` characters of ``text`` with the most different ``terms``, the first such part.
 
     It is cut between words; runs of whitespace become one space, and dots mark omissions.
+
+    Examples
+    --------
+    >>> from plackett.text import Analyser
+    >>> from plackett.text.search import snippet_of
+    >>> snippet_of("boats float on water and wings lift a plane", {"wings", "lift"}, Analyser(), 20)
+    '…and wings lift a…'
     """
     width = check_positive_int(width, "width")
     text = " ".join(text.split())

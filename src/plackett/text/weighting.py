@@ -27,18 +27,9 @@ from plackett.validation import check_choice, check_number
 class Factors:
     """The numbers of a ranker for one field; ``score = Σ impacts / query norm + Σ base + |query| · prior``.
 
-    Attributes
-    ----------
-    form, discount : int, float
-        The form of an impact, and its discount.
-    of_term, of_doc : ndarray of shape (n_terms,), (n_docs,)
-        Its factors.
-    base : ndarray of shape (n_terms,) or None
-        What a term adds to the score of every document.
-    prior : ndarray of shape (n_docs,)
-        What each term of the query adds to the score of this document; None for nothing.
-    query_weight : ndarray of shape (n_terms,) or None
-        The weight of a term in the query, whose norm divides the sum.
+    An impact has a form, a discount and factors of the term and the document. A term adds ``base`` to the score of
+    every document, and each term of the query ``prior`` to that of a document; the norm of ``query_weight`` divides the
+    sum. None is nothing.
     """
 
     form: int
@@ -66,16 +57,10 @@ class Factors:
             weight_of_prior = np.bincount(query_of, weights=times, minlength=n_queries)
         return scale, base, weight_of_prior
 
-    def prior_or_empty(self) -> np.ndarray:
-        return _NOTHING if self.prior is None else self.prior
-
     @cached_property
     def prior_range(self) -> tuple[float, float]:
         """The lowest and the highest prior."""
         return (0.0, 0.0) if self.prior is None else (float(self.prior.min()), float(self.prior.max()))
-
-
-_NOTHING = np.zeros(0)
 
 
 @dataclass(frozen=True)

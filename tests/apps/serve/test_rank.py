@@ -98,6 +98,9 @@ def test_a_request_chooses_its_model_and_version(client):
     unknown = client.post("/rank", json={"model": "trees@v2", "documents": documents})
     assert (unknown.status_code, unknown.json()["hint"]) == (404, "Its versions are v1.")
     assert unknown.json()["error"] == "there is no version 'v2' of trees."
+    unknown = client.get("/rankk")
+    assert (unknown.status_code, unknown.json()["error"]) == (404, "there is no such page.")
+    assert unknown.json()["hint"] == "The paths are /, /rank, /click, /models, /live, /ready, /metrics."
     unknown = client.post("/rank", json={"model": "none", "documents": documents})
     assert (unknown.status_code, unknown.json()["error"]) == (404, "there is no model 'none'.")
 

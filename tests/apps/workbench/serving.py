@@ -8,6 +8,7 @@ from plackett.apps.workbench.app import create_app
 from plackett.apps.workbench.collections.text import TextCollection
 from plackett.apps.workbench.middleware import Credentials
 from plackett.apps.workbench.settings import Settings
+from plackett.apps.workbench.store import Judged
 from plackett.text import build_index
 
 with warnings.catch_warnings():
@@ -65,3 +66,17 @@ def store_query_set(store, collection, name, queries):
 def caller(user):
     """Return the credentials of a user's requests."""
     return Credentials(user, "", True)
+
+
+def by_query(judgements, preferences=()):
+    """Return by query the mean grade of each document, and each preference once."""
+    texts = dict.fromkeys(one.query for one in (*judgements, *preferences))
+    answer = {}
+    for text in texts:
+        own = [one for one in judgements if one.query == text]
+        grades = {
+            docid: [one.grade for one in own if one.docid == docid] for docid in dict.fromkeys(one.docid for one in own)
+        }
+        pairs = dict.fromkeys((one.docid, one.other) for one in preferences if one.query == text)
+        answer[text] = Judged({docid: sum(values) / len(values) for docid, values in grades.items()}, list(pairs))
+    return answer

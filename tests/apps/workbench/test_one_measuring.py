@@ -107,6 +107,12 @@ def test_every_page_says_the_same_and_names_no_winner_that_loses(client, judged)
         == bool(n_outside)
     )
 
+    # and so does the page of a query, which measures the same list
+    for row in board["rows"][::10]:
+        ranked = client.get(f"{API}/search", params={"q": row["query"], "base": "bm25"}).json()
+        shown = client.get(f"{API}/lists/{ranked['query_id']}/measures", params={"base": "bm25", "k": 100}).json()
+        assert (shown["visible"] or {"before": {"ndcg@10": 0}})["before"]["ndcg@10"] == pytest.approx(row["values"][0])
+
     frozen = done(
         client, client.post(f"{API}/snapshots", json={"name": "now", "set_id": made["id"], "ranker": ["mine"]})
     )
@@ -117,9 +123,19 @@ def test_every_page_says_the_same_and_names_no_winner_that_loses(client, judged)
     run = {query: dict(zip(*client_hits(client, query), strict=True)) for query in judged}
     by_hand = pk.compare_runs(judged, {"bm25": run}, metrics="ndcg@10").mean()["bm25"]["ndcg@10"]
     assert verdict["base"] == pytest.approx(by_hand)
-    has_won = verdict["difference"] > 0 and verdict["p_value"] <= 0.05
-    assert not has_won
-    assert ("did not win" in client.get("/train").text) is not has_won
+    is_lost = verdict["p_value"] <= 0.05
+    assert verdict["difference"] < 0 or not is_lost
+    shown = client.get("/train").text
+    assert (">lost</span>" in shown, ">did not win</span>" in shown, ">won</span>" in shown) == (
+        is_lost,
+        not is_lost,
+        False,
+    )
+
+    # how much of each first ten is judged is said wherever rankers are compared
+    assert trained["judged"] == {"base": board["rankers"][0]["judged"], "trained": board["rankers"][1]["judged"]}
+    words = board["pool"]["words"].replace("of mine", "of the trained ranker")
+    assert (words in trained["notes"]) == bool(words)
 
 
 def by_name(board):

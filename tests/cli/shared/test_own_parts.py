@@ -48,6 +48,12 @@ def test_own_rankers_and_losses_take_part(run, own):
     assert "Squared()" in done.stdout
 
 
+def test_what_cannot_be_saved_is_refused_before_the_first_fit(run, own):
+    done = run("compare", "train.txt", "-r", "own_parts_here:ByFeature,listmle", "--cv", "2", "-o", "best.plackett")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--output: plackett cannot save models of ByFeature; leave them out." in done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

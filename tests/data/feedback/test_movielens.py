@@ -7,7 +7,8 @@ import io
 import numpy as np
 import pytest
 
-from plackett.data.feedback.movielens import GENRES, Ratings, read_movielens, read_movies
+from plackett.data.feedback.movielens import GENRES, read_movielens, read_movies
+from plackett.data.feedback.ratings import Ratings
 from plackett.exceptions import DataFormatError
 
 SPELLINGS = {
@@ -37,7 +38,7 @@ def test_the_matrix_has_a_row_per_user_and_a_column_per_item_in_order_of_their_i
 
 
 def test_an_item_that_was_rated_twice_has_no_place_in_the_matrix():
-    with pytest.raises(ValueError, match=r"user 7 rated item 10 twice \(rows 0 and 2\)"):
+    with pytest.raises(ValueError, match=r"user 7 rated item 10 twice \(positions 0 and 2\)"):
         Ratings([7, 1, 7], [10, 10, 10], [5, 3, 4], [0, 0, 0]).matrix()
 
 

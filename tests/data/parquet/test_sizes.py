@@ -39,8 +39,9 @@ def test_sizes_that_parquet_pages_declare_are_checked_before_they_are_read(tmp_p
         size = field + 1
         swollen = header[:size] + b"\xfe\xff\xff\xff\x0f" + whole[chunk.start + size + 2 : chunk.stop]
         path.write_bytes(whole[: chunk.start] + swollen[: chunk.stop - chunk.start] + whole[chunk.stop :])
-        with pytest.raises(DataFormatError, match=r"in column .a., .*declares 900 values in .* which expand to"):
-            pk.read_parquet(path)
+        for read in (pk.read_parquet, pk.read_table, lambda path: pk.compare("listmle", path, qid="qid")):
+            with pytest.raises(DataFormatError, match=r"in column .a., .*declares 900 values in .* which expand to"):
+                read(path)
 
 
 def test_rows_that_a_parquet_file_cannot_hold_are_refused(tmp_path, monkeypatch):

@@ -9,7 +9,8 @@ from sklearn.impute import KNNImputer, SimpleImputer
 
 import plackett as pk
 from plackett import set_n_threads
-from plackett.data.preprocessing import MissingValues, medians
+from plackett.data import column_statistics
+from plackett.data.preprocessing import MissingValues
 
 RULES = ["zero", "mean", "median", "min", "query-median"]
 
@@ -104,14 +105,16 @@ def test_mapped_rows_stay_mapped_and_have_the_same_values(tmp_path, monkeypatch,
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_medians_by_digits_are_exact(dtype):
+def test_medians_of_mapped_rows_are_exact(dtype, tmp_path, monkeypatch):
+    monkeypatch.setattr(column_statistics, "BYTES_PER_PASS", 1 << 13)
+    monkeypatch.setattr("plackett.storage.mapped.SPILL_ABOVE", 1)
     draws = np.random.default_rng(0)
     X = draws.normal(size=(501, 4)).astype(dtype) * np.array([1, 1e-30, 1e30, -1], dtype=dtype)
     X[draws.random(X.shape) < 0.3] = np.nan
-    X[:, 3] = np.where(np.isnan(X[:, 3]), np.nan, np.round(X[:, 3]))
-    queries = pk.Queries(X, qid=np.arange(501) // 3)
-    np.testing.assert_array_equal(medians._medians_by_digits(queries), medians.column_medians(queries))
-    np.testing.assert_array_equal(medians.column_medians(queries), np.nanmedian(X.astype(np.float64), axis=0))
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="c")
+    np.testing.assert_array_equal(column_statistics.column_medians(mapped), np.nanmedian(X.astype(np.float64), axis=0))
+    np.testing.assert_array_equal(column_statistics.column_medians(X), column_statistics.column_medians(mapped))
 
 
 def test_indicators_are_those_of_training():

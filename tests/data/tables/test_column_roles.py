@@ -112,7 +112,7 @@ def test_a_frame_of_a_cluster_loses_ids_and_times_too():
     times = np.arange(N).astype("datetime64[ms]")
     frame = dask.from_pandas(pd.DataFrame({**ROWS, "doc_id": np.arange(N), "shown": times}), npartitions=1)
     with pytest.warns(DataWarning, match="column 'shown' is left out: it holds times"):
-        (recipe,) = _of_frame(frame, "label", "qid", None)
+        (recipe,) = _of_frame(frame, "label", "qid", None, takes_categories=False)
     part, *others = recipe.arguments
     assert recipe.make(part.compute(), *others).queries.feature_names == ["bm25", "hits"]
 

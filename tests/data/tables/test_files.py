@@ -8,6 +8,7 @@ import pytest
 
 import plackett as pk
 from plackett.data.judged import as_judged
+from plackett.data.tables.arrow_table import as_arrow
 from plackett.data.tables.files import read_columns
 from plackett.exceptions import DataFormatError, DataWarning
 
@@ -41,7 +42,7 @@ def test_tabs_compression_arrow_and_parquet_give_the_same(csv, tmp_path):
 
     with gzip.open(tmp_path / "log.csv.gz", "wt") as file:
         file.write(ROWS)
-    table = read_columns(csv)
+    table = as_arrow(read_columns(csv))
     arrow_csv.write_csv(table, tmp_path / "log.tsv", arrow_csv.WriteOptions(delimiter="\t"))
     feather.write_feather(table, tmp_path / "log.arrow")
     parquet.write_table(table, tmp_path / "log.parquet")

@@ -232,11 +232,11 @@ def test_the_best_of_each_measure_is_bold(noisy):
 
 def test_a_notebook_shows_the_headline_the_table_and_the_remarks(noisy):
     html = made_up({"<b>": noisy["a"], "d": noisy["d"]})._repr_html_()
-    assert html.startswith("<p>d is the best by map")
+    assert html.partition("</style>\n")[2].startswith("<p>d is the best by map")
     assert "<button" not in html
     assert "<b>" not in html.replace('<b class="best">', "")
     assert html.count("<tr>") == 3
-    assert html.endswith("</small>")
+    assert html.endswith("</small></p>\n</div>")
 
 
 def test_a_plot_shows_each_mean_with_its_interval(noisy):

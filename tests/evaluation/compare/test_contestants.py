@@ -100,10 +100,11 @@ def test_a_package_that_is_missing_is_left_out_with_a_note(name, monkeypatch, pa
     for alone in (lambda: contestant_of(name), lambda: pk.compare([name], parts[1], cv=2)):
         with pytest.raises(ModuleNotFoundError, match=message):
             alone()
-    result = pk.compare({"linear": pk.LinearRanker(), name: name}, parts[1], cv=2, metrics="ndcg@5")
-    assert list(result.tables) == ["linear"]
-    [note] = [note for note in result.notes if note.startswith(f"{name} is skipped: ")]
-    assert re.search(message, note)
+    for entry in (name, (name, {"depth": [3]})):
+        result = pk.compare({"linear": pk.LinearRanker(), name: entry}, parts[1], cv=2, metrics="ndcg@5")
+        assert list(result.tables) == ["linear"]
+        [note] = [note for note in result.notes if note.startswith(f"{name} is skipped: ")]
+        assert re.search(message, note)
 
 
 def test_one_model_has_one_name():

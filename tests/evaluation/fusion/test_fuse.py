@@ -10,7 +10,7 @@ import pytest
 import plackett as pk
 from plackett.data.trec.pool import PooledRuns
 from plackett.evaluation.fusion.engines import engine_scores
-from plackett.evaluation.fusion.learned import FAMILIES, Weighting, WeightLearner
+from plackett.evaluation.fusion.learned import FAMILIES, RESAMPLES, Weighting, WeightLearner
 from plackett.exceptions import DataWarning
 from plackett.metrics.conventions import get_convention
 from plackett.metrics.measure import Measure
@@ -73,6 +73,23 @@ def test_the_verdict_is_that_of_weights_learned_without_the_query(alike):
     assert found == pytest.approx(expected, abs=1e-12)
 
 
+def test_intervals_reach_as_far_as_those_of_the_exported_weights(alike):
+    runs, qrels = noisy(0, [1.0, 1.0, 1.0])
+    exported = pk.compare_runs(qrels, {"exported": alike.run, **runs}, metrics="ndcg@10")
+    own = {pair.b: pair for name in runs for pair in exported.differences(against=name) if pair.a == "exported"}
+    for pair in alike.comparison.differences(against="fused"):
+        gain, of_folds = alike.gains[pair.a], pair.reversed()
+        assert (gain.mean, gain.p_random_holm) == (of_folds.mean, of_folds.p_random_holm)
+        if pair.a in own:
+            ends = min(of_folds.low, own[pair.a].low), max(of_folds.high, own[pair.a].high)
+            assert (gain.low, gain.high) == pytest.approx(ends)
+        else:
+            assert gain.low <= of_folds.low < of_folds.high <= gain.high
+    fixed = pk.fuse(runs, qrels, method="combsum")
+    for pair in fixed.comparison.differences(against="fused"):
+        assert (fixed.gains[pair.a].low, fixed.gains[pair.a].high) == pytest.approx((-pair.high, -pair.low))
+
+
 def test_values_of_a_weighting_equal_evaluate():
     runs, qrels = noisy(2, [1.0, 0.5])
     del qrels["q3"]
@@ -85,8 +102,36 @@ def test_values_of_a_weighting_equal_evaluate():
             weighting = Weighting(family, np.array([0.3, 0.7]))
             fused = pool.run_of(learner.scores(weighting), "fused")
             table = pk.evaluate(pk.Qrels.from_dict(qrels), fused, metrics="ndcg@5", convention=convention)
+            few = learner.values(weighting, np.array([1, 3, 38]))
             found = dict(zip(pool.ids[learner.queries].tolist(), learner.values(weighting).tolist(), strict=True))
+            np.testing.assert_array_equal(few, learner.values(weighting)[[1, 3, 38]])
             assert found == pytest.approx(dict(zip(table.queries.tolist(), table["ndcg@5"].tolist(), strict=True)))
+
+
+@pytest.mark.parametrize("strength", [0.5, 4.0])
+@pytest.mark.parametrize("noise", [[1.0, 0.8], [0.6, 1.0, 1.0, 2.0]])
+def test_weights_are_the_mean_over_resamples_of_the_largest_bounds(strength, noise):
+    runs, qrels = noisy(5, noise, n_queries=12)
+    pool = PooledRuns({name: pk.Run.from_dict(run) for name, run in runs.items()}, pk.Qrels.from_dict(qrels))
+    learner = WeightLearner(pool, Measure.parse("ndcg@10").under(get_convention("standard")), 0)
+    candidates = learner._candidates(np.arange(12))
+    base = learner.values(candidates[0])
+
+    def bound(candidate, counts):
+        gains = learner.values(candidate) - base
+        drawn = [gain for gain, count in zip(gains, counts, strict=True) for _ in range(count)] + [-max(abs(gains))]
+        return np.mean(drawn) - strength * np.std(drawn, ddof=1) / np.sqrt(len(drawn))
+
+    resamples = np.random.default_rng(0).multinomial(12, np.full(12, 1 / 12), size=RESAMPLES)
+    taken = [max(candidates, key=lambda one: round(bound(one, counts), 12)) for counts in resamples]
+    votes = [one.family for one in taken if one is not candidates[0]]
+    family = "rrf" if votes.count("rrf") > votes.count("min-max") else "min-max"
+    own = [candidates[0], *(one for one in candidates[1:] if one.family == family)]
+    taken = [max(own, key=lambda one: round(bound(one, counts), 12)) for counts in resamples]
+    found = learner.fit(np.arange(12), strength)
+    assert found.family == family
+    np.testing.assert_allclose(found.weights, np.mean([one.weights for one in taken], axis=0), atol=1e-12)
+    assert found.weights.sum() == pytest.approx(1.0)
 
 
 def test_few_judgements_leave_the_baseline_alone():
@@ -229,8 +274,9 @@ def test_from_runs_gives_features():
         ({"a": {"1": {"x": 1.0}}, "b": {}}, None, "b has no documents"),
         ({"a": {"1": {"x": np.nan}}, "b": {"1": {"x": 1.0}}}, None, "NaN"),
         ({"a": {"1": {"x": np.inf, "y": 0.0}}, "b": {"1": {"x": 1.0}}}, {"1": {"x": 1}}, "a has an infinite score"),
-        ({"a": {"1": {"x": 1.0}}, "b": {"1": {"x": 1.0}}}, {"1.0": {"x": 1}}, "no judged query is answered by a run"),
+        ({"a": {"1": {"x": 1.0}}, "b": {"1": {"x": 1.0}}}, {"1.0": {"x": 1}}, r"the qrels have '1.0', the runs '1'"),
         ({"a": {"1": {"x": 1.0}}, "b": {"1": {"x": 1.0}}}, {"1": {"x": 0}}, "no document is judged relevant"),
+        ({"a": {"1": {"d7": 1.0}}, "b": {"1": {"d7": 1.0}}}, {"1": {"7": 1}}, "the qrels have '7', the runs 'd7'"),
     ],
 )
 def test_inputs_that_do_not_fit_are_named(runs, qrels, message):

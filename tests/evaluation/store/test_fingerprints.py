@@ -4,7 +4,7 @@ import numpy as np
 from scipy import sparse
 
 import plackett as pk
-from plackett.evaluation.store.fingerprints import data_fingerprint
+from plackett.evaluation.store.keys import data_fingerprint
 
 
 def lists(**changes):

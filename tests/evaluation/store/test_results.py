@@ -194,10 +194,6 @@ def forged(content, change=lambda directory: None):
     return signed(directory, body)
 
 
-def with_record(content, **values):
-    return forged(content, lambda directory: directory["header"]["record"].update(values))
-
-
 def with_array(content, **entry):
     return forged(content, lambda directory: directory["arrays"].update(array={"offset": 64, "shape": [1]} | entry))
 
@@ -217,11 +213,6 @@ DAMAGES = {
     "a shape of other words": lambda content: with_array(content, dtype="<f8", shape=["x"]),
     "huge items": lambda content: with_array(content, dtype="V2000000000"),
     "objects": lambda content: with_array(content, dtype="|O"),
-    "another place in the grid": lambda content: with_record(content, chosen=10**9),
-    "words for numbers": lambda content: with_record(content, validation="much", seconds=None, chosen="1"),
-    "one value too many": lambda content: with_record(content, peak_mb=3.0),
-    "warnings that are none": lambda content: with_record(content, warnings=[1]),
-    "features that are none": lambda content: with_record(content, features=[[10**9, 1.0, 0.5]]),
 }
 
 
@@ -235,14 +226,6 @@ def test_a_damaged_file_is_made_again(data, tmp_path, damage):
     assert again.failures == {}
     assert again.mean() == first.mean()
     assert again.reference_scores["best feature"].mean() == first.reference_scores["best feature"].mean()
-
-
-def test_a_trial_of_a_search_that_is_damaged_is_made_again(data, tmp_path):
-    found = pk.select(pk.LinearRanker(max_iter=3), data, grid={"l2": [1.0, 0.1]}, cv=2, folder=tmp_path)
-    for path in tmp_path.iterdir():
-        path.write_bytes(with_record(path.read_bytes(), value="much"))
-    again = pk.select(pk.LinearRanker(max_iter=3), data, grid={"l2": [1.0, 0.1]}, cv=2, folder=tmp_path)
-    assert [trial.value for trial in again.trials] == [trial.value for trial in found.trials]
 
 
 def test_rows_in_another_order_are_not_served_the_scores_of_the_first(data, tmp_path):

@@ -15,8 +15,7 @@ from sklearn.exceptions import NotFittedError
 import plackett as pk
 from plackett.exporting import engines
 from plackett.exporting.float32 import at_or_below, decimal
-from plackett.exporting.forms.linear import linear_form
-from plackett.exporting.forms.trees import TreeForm, tree_form
+from plackett.exporting.forms import TreeForm, form_of
 from plackett.exporting.targets import TARGETS as ALL_TARGETS
 from plackett.exporting.targets import build
 from plackett.scorers.trees import FlatTrees
@@ -90,7 +89,7 @@ def rows_at_thresholds(form, rows, n_rows=60):
 @pytest.mark.parametrize("target", WITH_ANY_NAMES)
 def test_scores_are_those_of_the_ranker(target, ranker, lists):
     content = exported(ranker, target, feature_names=NAMES, check=lists)
-    rows = np.concatenate([lists.X[:40], rows_at_thresholds(tree_form(ranker), lists.X)])
+    rows = np.concatenate([lists.X[:40], rows_at_thresholds(form_of(ranker), lists.X)])
     ours = ranker.predict(rows)
     assert np.unique(ours).size > 10
     theirs = as_the_target_computes(target, content, rows)
@@ -144,7 +143,7 @@ def three_splits(splits):
 )
 def test_no_float32_changes_sides_of_any_threshold(splits, target):
     trees = FlatTrees.of([three_splits(splits)], 2)
-    form = TreeForm(trees, 16.0, ["a", "b"], "TreeRanker")
+    form = TreeForm(trees=trees, intercept=16.0, names=["a", "b"], ranker="TreeRanker")
     content = TARGETS[target].write(form, **({} if target == "ranklib" else {"name": "m"}))
     near = at_or_below(np.array([threshold for _, threshold in splits]))
     neighbours = [np.nextafter(near, np.float32(end)) for end in (-np.inf, np.inf)]
@@ -166,7 +165,7 @@ def test_onnxruntime_changes_no_sides_either(dtype):
     rows = np.column_stack([values, values[::-1]]).astype(float)
     for limit in thresholds:
         trees = FlatTrees.of([three_splits([(0, limit), (1, limit), (1, 0.5)])], 2)
-        form = TreeForm(trees, 16.0, None, "TreeRanker")
+        form = TreeForm(trees=trees, intercept=16.0, ranker="TreeRanker")
         content = TARGETS["onnx"].write(form, name="m", dtype=dtype)
         exact = [tree_formulas.of_arrays(trees, 16.0, row) for row in rows]
         np.testing.assert_array_equal(of_onnxruntime(content, rows), exact)
@@ -247,7 +246,7 @@ def test_onnx_takes_any_number_of_rows_and_both_precisions(lists):
 
 def test_the_check_finds_a_threshold_that_is_compared_wrongly(lists, monkeypatch):
     ranker = pk.TreeRanker("squared", n_rounds=3, min_data_in_leaf=3).fit(lists)
-    rows = rows_at_thresholds(tree_form(ranker), lists.X)
+    rows = rows_at_thresholds(form_of(ranker), lists.X)
     monkeypatch.setattr(engines, "just_above", lambda thresholds: thresholds)  # x < t for x <= t
     monkeypatch.setattr(engines, "before_slack", lambda thresholds: thresholds)
     for target in ("elasticsearch", "solr"):
@@ -343,14 +342,12 @@ def test_rankers_that_are_not_fitted_or_score_otherwise_are_refused(lists):
     for ranker in (pk.TreeRanker(), pk.TreeRanker("lightgbm"), pk.XGBoostRanker(), pk.RankBoost()):
         with pytest.raises(NotFittedError):
             pk.export(ranker, "json")
-    with pytest.raises(ValueError, match=r"TreeRanker cannot be exported"):
-        linear_form(pk.TreeRanker())
 
     class Mine(pk.RankBoost):
         def _predict_grouped(self, queries):
             return super()._predict_grouped(queries) ** 3
 
-    with pytest.raises(ValueError, match="Mine cannot be exported: its scores are not known to be sums of trees"):
+    with pytest.raises(ValueError, match=r"Mine cannot be exported.* not known to be those of a RankBoost"):
         pk.export(Mine(n_rounds=2).fit(lists), "json")
 
 
@@ -393,8 +390,8 @@ def test_trees_that_are_nested_too_deeply_are_refused():
 
 
 def test_the_form_is_the_score(ranker, lists):
-    form = tree_form(ranker)
+    form = form_of(ranker)
     tolerance = 1e-6 if isinstance(ranker, pk.XGBoostRanker) else 1e-14  # XGBoost adds up in single precision
-    np.testing.assert_allclose(form.scores(lists.X), ranker.predict(lists), atol=tolerance)
+    np.testing.assert_allclose(form.trees.predict(lists.X, form.intercept), ranker.predict(lists), atol=tolerance)
     exact = [tree_formulas.of_arrays(form.trees, form.intercept, row) for row in lists.X[:10].astype(float)]
     np.testing.assert_allclose(exact, ranker.predict(lists)[:10], atol=tolerance)

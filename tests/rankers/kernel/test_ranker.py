@@ -426,7 +426,7 @@ def test_a_file_whose_parts_do_not_fit_together_is_refused():
     file = io.BytesIO()
     found.save(file)
     file.seek(0)
-    with pytest.raises(ValueError, match="X_fit_ must have 39 rows of finite numbers, one for each coefficient"):
+    with pytest.raises(ValueError, match="X_fit_ must have 39 rows"):
         load(file)
 
 

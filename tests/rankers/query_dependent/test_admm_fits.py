@@ -7,11 +7,11 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, LinearSVC
 
-import plackett as pk
 from plackett.rankers.query_dependent.admm_fits import AdmmFits, PreferenceForm, ScoreForm
 from plackett.rankers.query_dependent.local_fits import LocalFits
 from plackett.rankers.query_dependent.ranker import QueryDependentRanker
 from plackett.rankers.query_dependent.targets import score_lists
+from plackett.reproductions.qsvm.draws import make_query_dependent
 from plackett.scorers.kernel import factor
 from tests.rankers.query_dependent.pair_problems import (
     Lists,
@@ -169,7 +169,7 @@ def test_both_solvers_agree_along_a_path(kernel, loss, is_pair):
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_rankers_of_both_solvers_agree(kernel, function, loss):
-    data = pk.datasets.make_query_dependent(2, "II", n_queries=6, docs_per_query=5, random_state=1)
+    data = make_query_dependent(2, "II", n_queries=6, docs_per_query=5, random_state=1)
     shown, hidden = data.queries[:5], data.queries[5:]
     scores, rankers = {}, {}
     for solver in ("newton", "admm"):

@@ -9,7 +9,7 @@ from scipy import sparse
 from plackett.data.letor.read import read_letor
 from plackett.data.queries import Queries
 from plackett.rankers.query_dependent import features as query_features
-from plackett.rankers.query_dependent.features import QueryFeatureSource, constant_columns, mean_features
+from plackett.rankers.query_dependent.features import QueryFeatureSource, mean_features, query_level_columns
 from plackett.rankers.query_dependent.weights import QueryWeights
 
 FORMS = {
@@ -113,16 +113,16 @@ def test_constant_columns_are_those_that_a_loop_finds(sizes, seed, form):
             expected.append(column)
     if len(expected) == 5 or max(sizes) == 1:
         expected = []
-    assert constant_columns(queries).tolist() == expected
+    assert query_level_columns(queries) == expected
 
 
 def test_explicit_zeros_and_parts_of_values_are_no_changes():
     X = sparse.csr_array(([0.0, 1.0, 2.0, 3.0, 3.0, 1.0], [0, 1, 1, 1, 1, 0], [0, 1, 3, 4, 6]), (4, 2))
     queries = Queries.from_groups(X, None, np.arange(2), np.array([0, 2, 4]))
-    assert constant_columns(queries).tolist() == []  # column 0: 0, 0 | 0, 1; column 1: 0, 3 | 3, 3
+    assert query_level_columns(queries) == []  # column 0: 0, 0 | 0, 1; column 1: 0, 3 | 3, 3
     X = sparse.csr_array(([1.0, 2.0, 3.0, 0.0, 5.0], [1, 1, 1, 0, 0], [0, 2, 3, 4, 5]), (4, 2))
     queries = Queries.from_groups(X, None, np.arange(2), np.array([0, 2, 4]))
-    assert constant_columns(queries).tolist() == [1]  # 3, 3 | 0, 0
+    assert query_level_columns(queries) == [1]  # 3, 3 | 0, 0
 
 
 @pytest.mark.parametrize("form", FORMS)

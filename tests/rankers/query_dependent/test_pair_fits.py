@@ -18,6 +18,7 @@ from plackett.rankers.query_dependent.pair_fits import (
 )
 from plackett.rankers.query_dependent.ranker import QueryDependentRanker
 from plackett.rankers.query_dependent.targets import score_lists
+from plackett.reproductions.qsvm.draws import make_query_dependent
 from plackett.scorers.kernel import factor
 from tests.rankers.query_dependent.pair_problems import (
     Lists,
@@ -245,7 +246,7 @@ def test_uniform_weights_are_one_model_of_all_queries():
 @pytest.mark.parametrize("solver", ["newton", "admm"])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_rankers_learn_preferences(kernel, solver):
-    data = pk.datasets.make_query_dependent(2, "II", n_queries=8, docs_per_query=6, random_state=0)
+    data = make_query_dependent(2, "II", n_queries=8, docs_per_query=6, random_state=0)
     shown, hidden, features = data.queries[:6], data.queries[6:], data.query_features
     ranker = QueryDependentRanker(
         n_neighbors=3, kernel=kernel, function="pair", solver=solver, l2=[1.0, 0.01], n_jobs=1

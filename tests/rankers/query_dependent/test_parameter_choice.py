@@ -7,6 +7,7 @@ import plackett as pk
 from benchmarks.defaults import best_by_other_folds
 from plackett.rankers.query_dependent import parameter_choice as choice
 from plackett.rankers.query_dependent.parameter_choice import first_within_one_error, queries_to_hold_out
+from plackett.reproductions.qsvm.draws import make_query_dependent
 
 RNG = np.random.default_rng(3)
 
@@ -14,7 +15,7 @@ RNG = np.random.default_rng(3)
 @pytest.fixture(scope="module")
 def groups():
     """Two kinds of queries, told by their features."""
-    return pk.datasets.make_query_dependent(1, "II", random_state=0)
+    return make_query_dependent(1, "II", random_state=0)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 import plackett as pk
 from plackett.exceptions import ConvergenceWarning, DataWarning
 from plackett.losses import Pairwise
-from plackett.rankers.query_dependent import models as query_models
+from plackett.rankers.query_dependent import ranker as query_models
 from plackett.rankers.query_dependent.local_fits import LocalFits
 from plackett.rankers.query_dependent.ranker import QueryDependentRanker
 from plackett.rankers.query_dependent.weights import QueryWeights
@@ -570,3 +570,13 @@ def test_query_dependent_fits_run_on_backends_without_generators(options):
     with joblib.parallel_config(backend="multiprocessing", n_jobs=2):
         found = ranker.fit(X, LABELS, qid=QID).coef_
     np.testing.assert_array_equal(found, QueryDependentRanker(n_neighbors=2, **options).fit(X, LABELS, qid=QID).coef_)
+
+
+def test_a_new_query_of_the_uniform_model_has_all_queries_as_neighbours():
+    data = pk.datasets.make_web_like(12, 6, 4, random_state=0)
+    ranker = QueryDependentRanker(weights="uniform", l2=0.01).fit(data[:10])
+    new = data[11:]
+    assert ranker.neighbors(new).weights.tolist() == [1.0] * 10
+    explained = ranker.explain(new)
+    assert [one.difference for one in explained.differences()] == [0.0] * 4
+    np.testing.assert_allclose(explained.documents.scores, ranker.predict(new))

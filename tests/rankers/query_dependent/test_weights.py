@@ -106,7 +106,6 @@ def test_uniform_counts_all_alike_and_ignores_n_neighbors():
         fitted = QueryWeights("uniform", n_neighbors=1).fit(features, n_queries=n_queries)
         neighbors = fitted.of_observed([1])
         assert neighbors.weights.tolist() == [1, 1, 1]
-        assert fitted.of_new([[2.5]]).weights.tolist() == [1, 1, 1]
         assert fitted.of_new(None, n_queries=2).weights.tolist() == [1] * 6
         if features is None:
             assert neighbors.queries.tolist() == [1, 0, 2]
@@ -316,16 +315,11 @@ def test_no_targets_give_empty_answers():
         ({"weights": "gaussian", "kernels": {0: "equal"}}, [[1.0]], "kernel 'equal' of query features is not known"),
         ({"weights": "gaussian", "kernels": {0: Overlap(off=2)}}, [[1.0]], "off=2"),
         ({"weights": "gaussian", "kernels": {0: Mallows(bandwidth=-1)}}, [[(1, 2)]], "bandwidth=-1"),
-        ({"weights": "gaussian", "kernels": {3: "overlap"}}, [[1.0]], "have no column 3, only 0 to 0"),
-        ({"weights": "gaussian", "kernels": {"a": "overlap"}}, [[1.0]], "have no column 'a', only 0 to 0"),
         ({"weights": "gaussian", "kernels": {0: "overlap"}}, [[[1, 2]]], "holds a list, which is not a category"),
         ({"weights": "gaussian", "kernels": {0: "kendall"}}, [[(1, 2)], [(1, 2, 3)]], "must hold rankings"),
         ({"weights": "gaussian", "kernels": {0: "kendall"}}, [["a"]], "must hold rankings"),
         ({"weights": "gaussian", "kernels": {0: "kendall"}}, [[(1, 2)], [(1, np.nan)]], "NaN in the ranking of query"),
-        ({"weights": "gaussian"}, None, "compares queries by their features, but none were given"),
-        ({"weights": "uniform"}, None, "n_queries is needed"),
         ({"weights": "gaussian"}, [1.0, 2.0], "a single column"),
-        ({"weights": "gaussian"}, np.zeros((0, 2)), "no rows"),
         ({"weights": "gaussian"}, [[1.0, 2.0], [1.0]], "different lengths"),
         ({"weights": "gaussian"}, [[1.0, "x"]], r"column 1 of the query features has .*not numbers .*'x'.*kernel"),
         ({"weights": "gaussian"}, [[1.0, 2.0], [3.0, np.nan]], "a NaN for query 1 in column 1. Fill it or drop"),
@@ -345,8 +339,6 @@ def test_errors_about_targets():
         fitted.of_new([[1.0, np.nan]])
     with pytest.raises(ValueError, match="query 2 is not one of 2"):
         fitted.of_observed([0, 2])
-    with pytest.raises(ValueError, match="needs the features of the new queries"):
-        fitted.of_new(None)
     many = QueryWeights("knn", n_neighbors=1).fit(np.arange(80.0).reshape(40, 2))
     with pytest.raises(ValueError, match="overflow"):
         many.of_new([[1e300, 1e300]])

@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 import plackett as pk
 from plackett._threads import set_n_threads
-from plackett.data.feedback.movielens import Ratings
+from plackett.data.feedback.ratings import Ratings
 
 
 def noise(x, y, levels, sigma):
@@ -256,7 +256,7 @@ def test_the_number_of_threads_changes_nothing():
         (csr_matrix(np.array([[1, np.inf]])), "ratings has an infinite value in row 0, column 1"),
         (([1, 2], [1], [5, 4]), "2 users, 1 items and 2 ratings"),
         (([1, None], [1, 1], [5, 4]), "user is None in row 1"),
-        (([1, 2], [1, float("nan")], [5, 4]), "item is nan in row 1"),
+        (([1, 2], [1, float("nan")], [5, 4]), "item is NaN in row 1"),
         (([], [], []), "there are no ratings"),
         (np.full((2, 2), np.nan), "there are no ratings"),
         (np.zeros(3), "a matrix of numbers, users by items"),

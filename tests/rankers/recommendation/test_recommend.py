@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.data.feedback.movielens import Movies
+from plackett.data.feedback.ratings import Movies
 from plackett.rankers.recommendation.recommend import recommend
 
 N_USERS, N_ITEMS = 14, 20

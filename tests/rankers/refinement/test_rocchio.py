@@ -79,5 +79,5 @@ def test_a_file_with_a_wrong_query_vector_is_refused(data, feedback, tmp_path):
     fitted = RocchioRefiner().fit(data, feedback, base_score=1)
     fitted.coef_ = fitted.coef_[:, :-1].copy()
     fitted.save(tmp_path / "model.plackett")
-    with pytest.raises(ModelFormatError, match="coef_ must be a matrix"):
+    with pytest.raises(ModelFormatError, match="coef_ must have 5 columns"):
         pk.load(tmp_path / "model.plackett")

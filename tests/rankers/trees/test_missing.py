@@ -57,7 +57,7 @@ def package_scores(ranker, monkeypatch, train, test, **fit):
         keep = cls._keep
 
         def kept(self, training, monitor, keep=keep):
-            boosters.append(self._booster)
+            boosters.append(self._growth.booster if isinstance(self, TreeRanker) else self._booster)
             keep(self, training, monitor)
 
         monkeypatch.setattr(cls, "_keep", kept)

@@ -28,7 +28,7 @@ CODES = {404: "not-found", 405: "invalid", 413: "too-large"}
 def error_response(request: Request, error: RequestError, error_id: str | None = None) -> Response:
     """Return the response to an error: JSON for an API, or the page of ``app.state.error_page``, or plain text.
 
-    All paths of an application with ``app.state.is_api`` are an API.
+    All paths of an application with ``app.state.is_api`` are an API; an unknown path names ``app.state.places``.
     """
     headers = HEADERS.get(error.status, {})
     app = request.scope.get("app")
@@ -65,8 +65,10 @@ async def _on_http(request: Request, error: HTTPException) -> Response:
     message = "there is no such page." if error.status_code == 404 else str(error.detail)
     if allowed is not None:
         message = f"{request.method[:20]} is not allowed here; use {allowed}."
-    code = CODES.get(error.status_code, "invalid")
-    response = error_response(request, RequestError(error.status_code, code, message))
+    code, hint = CODES.get(error.status_code, "invalid"), None
+    if error.status_code == 404 and (places := getattr(request.app.state, "places", None)):
+        hint = f"The paths are {', '.join(places)}."
+    response = error_response(request, RequestError(error.status_code, code, message, hint))
     if allowed is not None:
         response.headers["Allow"] = allowed
     return response

@@ -9,19 +9,7 @@ MAX_LENGTH = 2000  # characters of a message
 
 
 class RequestError(Exception):
-    """A request that cannot be fulfilled.
-
-    Parameters
-    ----------
-    status : int
-        The HTTP status of the response.
-    code : str
-        One word for programs.
-    message : str
-        What is wrong, for users; it may have several lines.
-    hint : str, default=None
-        What to do.
-    """
+    """A request that cannot be fulfilled: its status, a word for programs, what is wrong, and what to do."""
 
     def __init__(self, status: int, code: str, message: str, hint: str | None = None):
         super().__init__(message)

@@ -15,28 +15,14 @@ MEGABYTE = 2**20
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """Address, token and limits of a server.
-
-    Attributes
-    ----------
-    host, port
-        The address to listen on.
-    token : str or None
-        The token that every request needs; None only on loopback addresses.
-    max_body : int
-        Maximum bytes of a request.
-    seconds : float
-        Maximum time until the response to a request that has arrived.
-    threads : int
-        Threads of the request handlers.
-    """
+    """Address, token and limits of a server."""
 
     host: str = LOOPBACK
     port: int = PORT
-    token: str | None = None
-    max_body: int = 8 * MEGABYTE
-    seconds: float = 20.0
-    threads: int = 8
+    token: str | None = None  # that every request needs; None only on loopback addresses
+    max_body: int = 8 * MEGABYTE  # bytes of a request
+    seconds: float = 20.0  # until the response to a request that has arrived
+    threads: int = 8  # of the request handlers
 
     def __post_init__(self) -> None:
         if self.token is None and not is_loopback(self.host):

@@ -36,20 +36,10 @@ METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def create_app(service: Service) -> Starlette:
-    """Return the scoring service as an ASGI application.
-
-    Parameters
-    ----------
-    service : Service
-
-    Returns
-    -------
-    Starlette
-        ``app.state.service`` is the service.
-    """
+    """Return the scoring service as an ASGI application; ``app.state.service`` is the service."""
     app = Starlette(routes=[*ROUTES, OPENAPI], lifespan=_lifespan, exception_handlers=EXCEPTION_HANDLERS)
     app.router.redirect_slashes = False
-    app.state.service, app.state.is_api = service, True
+    app.state.service, app.state.is_api, app.state.places = service, True, PLACES
     app.add_middleware(ServingMiddleware, service=service, paths=frozenset(route.path for route in (*ROUTES, OPENAPI)))
     return app
 
@@ -213,4 +203,5 @@ ROUTES = (
     Route("/ready", ready),
     Route("/metrics", metrics),
 )
+PLACES = [route.path for route in ROUTES]
 OPENAPI = Route("/openapi.json", openapi)

@@ -21,10 +21,7 @@ _KINDS = {dict: "an object", list: "an array", bool: "a Boolean", type(None): "n
 class FeatureSchema:
     """The features that a model takes: their names and order, and which may be missing.
 
-    Attributes
-    ----------
-    names : tuple of str or None
-        Names in the order of the columns: those of ``fit``, or the numbers of a LETOR file; None if there are none.
+    ``names`` are those of ``fit``, or the numbers of a LETOR file; None if there are none.
     """
 
     def __init__(self, scorer: Scorer):

@@ -24,15 +24,7 @@ DEPTH = 50  # documents of each ranking that can be drawn, if the test has a sma
 
 
 class Mixer:
-    """Mixes the results of the models of a test.
-
-    Parameters
-    ----------
-    settings : InterleaveSettings
-    table : ModelTable
-    metrics : Metrics
-    seed : int
-    """
+    """Mixes the results of the models of a test."""
 
     def __init__(self, settings: InterleaveSettings, table: ModelTable, metrics: Metrics, seed: int):
         self._settings, self._table, self._metrics, self._seed = settings, table, metrics, seed

@@ -19,12 +19,7 @@ SEED = "interleaving-seed"  # the name of a file
 class Log:
     """The two files of a process, ``ubi_queries-N.ndjson`` and ``ubi_events-N.ndjson``; thread-safe.
 
-    N is the first number whose files no other process writes to.
-
-    Parameters
-    ----------
-    folder : str
-        Must exist.
+    N is the first number whose files no other process writes to. The folder must exist.
     """
 
     def __init__(self, folder: str):

@@ -21,13 +21,7 @@ disable_created_metrics()  # times that would double the lines
 
 
 class Metrics:
-    """Counters of a service.
-
-    Parameters
-    ----------
-    table : ModelTable
-        The models, which are listed beside the counters.
-    """
+    """Counters of a service, and the models of its table, which are listed beside them."""
 
     def __init__(self, table: ModelTable):
         self._table, self.registry = table, CollectorRegistry()

@@ -24,6 +24,7 @@ from plackett.apps.serve.features import FeatureSchema
 from plackett.exceptions import ModelFormatError
 from plackett.rankers.scoring.load import load_scorer
 from plackett.rankers.scoring.scorer import Scorer
+from plackett.storage.remote import is_remote, shown
 
 DIGITS = 12  # digits of the checksum that are used as the version
 Signature = tuple[int, int, int] | None
@@ -54,37 +55,25 @@ class ModelSpec(NamedTuple):
                 f"{text!r} is not a model: expected FILE, NAME=FILE or NAME@VERSION=FILE, with "
                 "letters, digits and . _ - in names and versions."
             )
+        if is_remote(path):
+            raise ValueError(f"{shown(path)} is not a file of this machine, which a service can watch. Copy it first.")
         return cls(name, version if at else None, path)
 
 
 @dataclass(frozen=True)
 class ServedModel:
-    """A model of the service; it never changes.
-
-    Attributes
-    ----------
-    spec : ModelSpec
-    version : str
-        The version that the user gave, or the first digits of the checksum.
-    checksum : str
-        SHA-256 of the file.
-    scorer : Scorer
-    content : ndarray
-        The bytes of the file, because it may have changed when a score is explained.
-    signature : tuple or None
-        Signature of the file before it was read.
-    loaded : datetime
-    """
+    """A model of the service; it never changes."""
 
     spec: ModelSpec
-    checksum: str
+    checksum: str  # SHA-256 of the file
     scorer: Scorer
-    content: np.ndarray = field(repr=False, compare=False)
-    signature: Signature
+    content: np.ndarray = field(repr=False, compare=False)  # the file, which may change before a score is explained
+    signature: Signature  # of the file before it was read
     loaded: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
     def version(self) -> str:
+        """The version that the user gave, or the first digits of the checksum."""
         return self.spec.version or self.short_checksum
 
     @property

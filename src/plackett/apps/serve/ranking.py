@@ -18,28 +18,15 @@ MAX_EXPLAINED = 100  # documents of a request
 
 @dataclass(frozen=True)
 class Ranked:
-    """The list of a request with its model, its scores and its order.
-
-    Attributes
-    ----------
-    request : RankRequest
-    model : ServedModel
-    X, scores : ndarray
-    order : ndarray
-        Rows of X by descending score.
-    shown : ndarray
-        Rows of X as they are returned, before ``request.k`` cuts them.
-    mixed : dict or None
-        Log attributes of an interleaved list.
-    """
+    """The list of a request with its model, its scores and its order."""
 
     request: RankRequest
     model: ServedModel
     X: np.ndarray
     scores: np.ndarray
-    order: np.ndarray
-    shown: np.ndarray
-    mixed: dict[str, Any] | None = None
+    order: np.ndarray  # rows of X by descending score
+    shown: np.ndarray  # rows of X as they are returned, before request.k cuts them
+    mixed: dict[str, Any] | None = None  # log attributes of an interleaved list
 
 
 def rank(body: bytes, table: ModelTable, settings: ServingSettings) -> Ranked:

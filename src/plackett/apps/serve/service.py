@@ -25,13 +25,7 @@ ORDER_LOGGED = 100  # documents of an order in the log
 
 
 class Service:
-    """Models, counters and the log, shared by the threads of a process; a ValueError if the settings do not fit.
-
-    Parameters
-    ----------
-    table : ModelTable
-    settings : ServingSettings
-    """
+    """Models, counters and the log, shared by the threads of a process; a ValueError if the settings do not fit."""
 
     def __init__(self, table: ModelTable, settings: ServingSettings):
         self.table, self.settings = table, settings

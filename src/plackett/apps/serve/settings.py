@@ -21,30 +21,14 @@ class InterleaveSettings(NamedTuple):
 
 @dataclass(frozen=True)
 class ServingSettings(ServerSettings):
-    """Settings of a scoring service, besides those of ``ServerSettings``.
-
-    Attributes
-    ----------
-    workers : int
-        Processes.
-    max_docs : int
-        Maximum documents of a request.
-    poll : float
-        Seconds between checks of the model files; 0 turns swapping off.
-    shadow : str or None
-        ``NAME`` or ``NAME@VERSION`` of a model that also scores all lists; its order is logged, never returned.
-    log : str or None
-        Folder for the lists that were returned and the clicks on them.
-    interleave : InterleaveSettings or None
-        A test of models by the clicks on lists that mix their results.
-    """
+    """Settings of a scoring service, besides those of ``ServerSettings``."""
 
     port: int = PORT
     max_body: int = 16 * MEGABYTE
     seconds: float = 5.0
-    workers: int = 1
-    max_docs: int = 10_000
-    poll: float = 1.0
-    shadow: str | None = None
-    log: str | None = None
-    interleave: InterleaveSettings | None = None
+    workers: int = 1  # processes
+    max_docs: int = 10_000  # of a request
+    poll: float = 1.0  # seconds between checks of the model files; 0 turns swapping off
+    shadow: str | None = None  # NAME or NAME@VERSION of a model that scores all lists too; its order is only logged
+    log: str | None = None  # folder for the lists that were returned and the clicks on them
+    interleave: InterleaveSettings | None = None  # a test by the clicks on lists that mix the results of models

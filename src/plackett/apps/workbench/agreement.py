@@ -60,7 +60,7 @@ class Summary:
 
 
 def summarise(judgements: Iterable[Judgement], preferences: Iterable[Preference] = (), n_changed: int = 0) -> Summary:
-    """Return counts, agreement and contradictions of judgements; ``n_changed`` counts replaced grades besides them.
+    """Return counts, agreement and contradictions of current judgements; ``n_changed`` counts replaced grades.
 
     ``agreement`` is about documents that several users judged: ``equal`` is the share of pairs of users with the same
     grade, ``alpha`` Krippendorff's alpha with squared differences, 1 for perfect agreement and 0 for chance.
@@ -68,29 +68,21 @@ def summarise(judgements: Iterable[Judgement], preferences: Iterable[Preference]
     lower grade), and ``circles``, the cycles of preferences between three or more documents.
     """
     graded, preferred = list(judgements), list(preferences)
-    users = {one.user for one in graded} | {one.user for one in preferred}
-    queries = {one.query for one in graded} | {one.query for one in preferred}
-    latest: dict[tuple[str, str, str], Judgement] = {}
-    changed: set[tuple[str, str, str]] = set()
-    for one in sorted(graded, key=lambda one: one.time):
-        key = (one.query, one.docid, one.user)
-        if key in latest and latest[key].grade != one.grade:
-            changed.add(key)
-        latest[key] = one
-    documents = {one.docid for one in graded} | {docid for one in preferred for docid in (one.docid, one.other)}
-    counts = Counter(f"{one.grade:g}" for one in latest.values())
-    opposite, circles = _contradictions(list(latest.values()), preferred)
-    n_judgements = count_of(len(latest), "judgement")
+    every: list[Judgement | Preference] = [*graded, *preferred]
+    users, queries = {one.user for one in every}, {one.query for one in every}
+    documents = {one.docid for one in every} | {one.other for one in preferred}
+    counts = Counter(f"{one.grade:g}" for one in graded)
+    n_judgements = count_of(len(graded), "judgement")
     n_queries, n_users = count_of(len(queries), "query", "queries"), count_of(len(users), "user")
     return Summary(
         n_users=len(users),
         n_queries=len(queries),
         n_documents=len(documents),
-        n_judgements=len(latest),
+        n_judgements=len(graded),
         n_preferences=len(preferred),
         grades=dict(sorted(counts.items(), key=lambda item: float(item[0]))),
-        agreement=agreement_of(list(latest.values())),
-        contradictions=Contradictions(changed=n_changed + len(changed), opposite=opposite, circles=circles),
+        agreement=agreement_of(graded),
+        contradictions=Contradictions(n_changed, *_contradictions(graded, preferred)),
         words=f"{n_judgements} and {count_of(len(preferred), 'preference')} on {n_queries} by {n_users}.",
     )
 
@@ -129,6 +121,35 @@ def agreement_of(latest: list[Judgement]) -> Agreement:
         alpha=None if np.isnan(found.alpha) else found.alpha,
         disputed=disputes(latest)[:DISPUTES_SHOWN],
     )
+
+
+def agreement_with_people(own: Iterable[Judgement], people: Iterable[Judgement]) -> str:
+    """Return in words how an annotator agrees with people's mean grades, rounded halves down; empty without any."""
+    import numpy as np
+
+    from plackett.evaluation.judges.kappa import kappa
+
+    # queries are also found in the spelling of logs: one case, single spaces
+    by_document = _grades_by_document([one._replace(query=_spelled(one.query)) for one in people])
+    grades = {pair: sum(found.values()) / len(found) for pair, found in by_document.items()}
+    pairs = {(_spelled(one.query), one.docid): one.grade for one in own}
+    shared = [(pair[0], grades[pair], grade) for pair, grade in pairs.items() if pair in grades]
+    if not shared:
+        return ""
+    both = np.ceil(np.array([pair for _, *pair in shared]) - 0.5)
+    scale, codes = np.unique(both, return_inverse=True)
+    places = codes.reshape(both.shape)
+    queries = [query for query, *_ in shared]
+    found = kappa(places[:, 0], places[:, 1], n_grades=max(2, scale.size), queries=queries)
+    words = f"the grade of people for {100 * found.equal:.0f} % of {count_of(len(shared), 'document')}"
+    if np.isnan(found.value):
+        return words
+    interval = "" if np.isnan(found.low) else f" ({found.low:.2f} to {found.high:.2f})"
+    return f"{words}; by chance {100 * found.chance:.0f} %, kappa {found.value:.2f}{interval}"
+
+
+def _spelled(query: str) -> str:
+    return " ".join(query.split()).casefold()
 
 
 def _contradictions(graded: list[Judgement], preferred: list[Preference]) -> tuple[int, int]:

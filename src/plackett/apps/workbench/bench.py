@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import logging
 
+from sqlalchemy import Table
+
 from plackett import _lazy
-from plackett.apps.access.errors import RequestError, client_errors
+from plackett.apps.access.errors import RequestError
+from plackett.apps.workbench.api import missing
 from plackett.apps.workbench.collections.base import Collection
 from plackett.apps.workbench.comparing import MAX_COMPARISONS
+from plackett.apps.workbench.db import Record
 from plackett.apps.workbench.jobs import JobRunner
 from plackett.apps.workbench.labels import LabelSources
 from plackett.apps.workbench.rankers import TrainedRankers
@@ -37,9 +41,19 @@ class Workbench:
 
     def user_id(self, name: str) -> int | None:
         """Return the id of a user; None if there is no user of this name."""
-        with client_errors():
-            user = self.store.find_user(name)
+        user = self.store.find_user(name)
         return None if user is None else user.id
+
+    def find(self, record: type[Record], table: Table, row_id: int, what: str) -> Record:
+        """Return the row of this collection with this id, or raise a ``RequestError``."""
+        found = self.store.records(record, table, table.c.id == row_id, table.c.collection == self.key)
+        if not found:
+            raise missing(f"there is no {what} {row_id}.")
+        return found[0]
+
+    def newest(self, record: type[Record], table: Table) -> list[Record]:
+        """Return all rows of this collection, newest first."""
+        return self.store.records(record, table, table.c.collection == self.key, order=table.c.id.desc())
 
     def close(self) -> None:
         """Stop background jobs. The store stays open."""

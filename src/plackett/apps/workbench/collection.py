@@ -12,7 +12,7 @@ from pydantic import Field
 
 from plackett import __version__
 from plackett.apps.access.errors import client_errors
-from plackett.apps.workbench.agreement import Summary, summarise
+from plackett.apps.workbench.agreement import Summary, agreement_with_people, summarise
 from plackett.apps.workbench.api import Bench, Caller, missing, new_router
 from plackett.apps.workbench.collections.letor import LetorCollection
 from plackett.apps.workbench.middleware import clean_user_name, set_user_cookie
@@ -118,19 +118,14 @@ class About(CollectionName):
     summary: Summary
 
 
-class AnnotatorId(RequestModel):
-    """The id of an imported annotator."""
-
-    annotator: Id
-
-
 @dataclass(frozen=True)
 class Annotator:
-    """An imported annotator, which is not a person."""
+    """An imported annotator, which is not a person; ``agreement`` with people is empty without shared documents."""
 
     id: int
     name: str
     created: datetime
+    agreement: str
 
 
 @dataclass(frozen=True)
@@ -169,8 +164,8 @@ def queries(bench: Bench, caller: Caller, request: Annotated[QueriesRequest, Que
     user_id = bench.user_id(caller.user) if request.mine else None
     if request.mine and user_id is None:
         return JudgedQueries(0, [])
-    found = bench.store.queries(bench.key, user_id=user_id, limit=request.limit, offset=request.offset)
-    return JudgedQueries(bench.store.n_queries(bench.key, user_id=user_id), found)
+    found = bench.store.queries(bench.key, user_id)
+    return JudgedQueries(len(found), found[request.offset : request.offset + request.limit])
 
 
 @router.get("/lists")
@@ -211,17 +206,20 @@ def about(bench: Bench) -> About:
 @router.get("/annotators")
 def annotators(bench: Bench) -> Annotators:
     """Return the imported annotators, which are not people."""
-    return Annotators([Annotator(one.id, one.name, one.created) for one in bench.store.annotators(bench.key)])
+    key, store = bench.key, bench.store
+    people = list(store.judgements(key))
+    found = [(one, agreement_with_people(store.judgements(key, one.id), people)) for one in store.annotators(key)]
+    return Annotators([Annotator(one.id, one.name, one.created, words) for one, words in found])
 
 
 @router.delete("/annotators")
-def delete_annotator(bench: Bench, request: Annotated[AnnotatorId, Query()]) -> Annotators:
+def delete_annotator(bench: Bench, annotator: Annotated[Id, Query()]) -> Annotators:
     """Delete the judgements of an imported annotator."""
-    bench.store.delete_judgements(bench.key, annotator(bench, request.annotator).id)
+    bench.store.delete_judgements(bench.key, find_annotator(bench, annotator).id)
     return annotators(bench)
 
 
-def annotator(bench: Bench, annotator_id: int) -> User:
+def find_annotator(bench: Bench, annotator_id: int) -> User:
     """Return an imported annotator by its id."""
     for one in bench.store.annotators(bench.key):
         if one.id == annotator_id:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -20,12 +20,14 @@ from plackett.apps.workbench.rankers import TRAINED_NOTE
 from plackett.apps.workbench.rankings import Found, failures_note, ranked
 from plackett.apps.workbench.runs import (
     UNJUDGED,
+    BoardRequest,
     MeasuringRequest,
     Ranking,
     compare_rankings,
     finite,
     parse_measures,
     share_judged,
+    shares_in_words,
     values_of,
 )
 from plackett.apps.workbench.snapshots import Snapshot, frozen_labels, frozen_rankings, snapshot
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 
 NOW, FROZEN, POOL = "now", "frozen", "pool-"
 MAX_CHANGED = 10
+MAX_TITLE = 200  # characters
 MAX_COMPARISONS = 16  # in the cache, each some megabytes
 AT_ONCE = 800  # lists that are measured within a request
 router = new_router("scoreboard")
@@ -128,7 +131,8 @@ class ComparedQuery:
 class Board:
     """Rankers on the queries of a set; missing rankings are computed in the background: ``n_ready`` of ``n_needed``.
 
-    ``sentence`` has the result by the first measure in words, empty for one ranker and without judgements.
+    ``sentence`` has the result by the first measure as ``plackett compare`` prints it, "" for one ranker and without
+    judgements.
     """
 
     convention: str
@@ -183,7 +187,7 @@ class Side(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Rankers on the queries of a set: labels and words on them, the rankings of each side, and their comparison.
+    """Rankers on the queries of a set: labels, rankings and comparison of the sides, and the values of a `Board`.
 
     ``found`` is None while rankings are missing, and without a judged query. Queries that a side cannot rank have no
     ranking there, and are left out for all sides.
@@ -191,30 +195,11 @@ class Measured(NamedTuple):
 
     queries: list[str]
     labels: dict[str, dict[str, float]]
-    words: str
     known: list[dict[str, Found]]
     rankings: list[dict[str, Ranking]]
     found: Comparison | None
     values: dict[str, list[float]]
-    n_ready: int
-    n_needed: int
-    notes: list[str]
-    pool: Pool
-
-    def as_board(self, bench: Bench, request: MeasuringRequest, measure: Measure) -> dict[str, Any]:
-        """Return the values of a ``Board``; the sentence is that of ``plackett compare``."""
-        return {
-            "convention": request.convention,
-            "higher_is_better": measure.higher_is_better,
-            "judgements": request.judgements or bench.labels.default(),
-            "judgements_in_words": self.words,
-            "n_ready": self.n_ready,
-            "n_needed": self.n_needed,
-            "is_complete": self.n_ready == self.n_needed,
-            "sentence": " ".join(self.found.headline()) if self.found and len(self.found.tables) > 1 else "",
-            "pool": self.pool,
-            "notes": self.notes,
-        }
+    board: dict[str, Any]
 
 
 @router.get("/comparison")
@@ -222,7 +207,7 @@ def comparison(bench: Bench, caller: Caller, request: Annotated[ComparisonReques
     """Return the differences between rankers now and in snapshots, with intervals and corrected p-values."""
     compared = sides(bench, request.side)
     measures = parse_measures(request.measures, request.convention)
-    shown = measured(bench, caller.user, compared, request.set_id, request.judgements, measures, request.convention)
+    shown = measured(bench, caller.user, compared, request, measures)
     none = [math.nan] * len(compared)
     rows = [
         ComparedQuery(
@@ -238,7 +223,7 @@ def comparison(bench: Bench, caller: Caller, request: Annotated[ComparisonReques
         sides=[side.text for side in compared],
         names=[side.name for side in compared],
         measures=[str(one) for one in measures],
-        **shown.as_board(bench, request, measures[0]),
+        **shown.board,
         unexplained=[_unexplained(bench, side) for side in compared],
         judged=[share_judged(shown.labels, of) for of in shown.rankings],
         pairs=_pairs(shown.found, compared) if shown.found else [],
@@ -269,7 +254,7 @@ def compared_lists(bench: Bench, caller: Caller, request: Annotated[ComparedList
     documents = [
         {
             "name": docid,
-            "title": _title(bench, docid),
+            "title": bench.collection.title(docid)[:MAX_TITLE],
             "label": f"{own[docid]:g}" if docid in own else "",
             "level": int(min(max(own.get(docid, 0.0), 0.0), 4.0)),
             "places": [of.get(docid) for of in places],
@@ -289,14 +274,16 @@ def measured(
     bench: Bench,
     user: str,
     compared: Sequence[Side],
-    set_id: int | None,
-    judgements: str,
+    request: BoardRequest | ComparisonRequest,
     measures: Sequence[Measure],
-    convention: str,
+    further: Collection[object] = (),
 ) -> Measured:
-    """Return the sides on the queries of a set; what is missing is computed in the background."""
-    queries, notes = _queries(bench, compared, set_id)
-    keys, labels, words = _frozen_or_current(bench, user, judgements, compared, queries)
+    """Return the sides on the queries of a set; what is missing is computed in the background.
+
+    ``further`` has what else the board shows, None for what is missing.
+    """
+    queries, left_out = _queries(bench, compared, request.set_id)
+    keys, labels, words = _frozen_or_current(bench, user, request.judgements, compared, queries)
     known = [_lists(bench, side, queries) for side in compared]
     rankings, errors = zip(*map(ranked, known), strict=True)
     n_ready, n_needed = sum(map(len, known)), len(compared) * len(queries)
@@ -305,11 +292,11 @@ def measured(
     if n_ready == n_needed and any(judged.values()):
         of_sides = {side.name: of for side, of in zip(compared, rankings, strict=True)}
         versions = tuple(_version(bench, side, of) for side, of in zip(compared, known, strict=True))
-        key = (versions, tuple(keys), tuple(queries), tuple(map(str, measures)), convention)
+        key = (versions, tuple(keys), tuple(queries), tuple(map(str, measures)), request.convention)
 
         def compute() -> Comparison | RequestError:
             try:
-                return compare_rankings(judged, of_sides, measures, convention)
+                return compare_rankings(judged, of_sides, measures, request.convention)
             except RequestError as error:  # such as labels that the measure cannot use
                 return error
 
@@ -317,16 +304,27 @@ def measured(
         n_ready -= found is None
         if isinstance(found, RequestError):
             raise found
-    notes = [
-        f"Measured on {words}. {UNJUDGED}",
-        *notes,
-        *(note for side, of in zip(compared, errors, strict=True) for note in failures_note(side.name, of)),
-        *_on_labels(compared, queries, labels, rankings),
-        *_on_training(bench, compared, queries),
-    ]
+    n_ready, n_needed = n_ready + sum(one is not None for one in further), n_needed + len(further)
+    board = {
+        "convention": request.convention,
+        "higher_is_better": measures[0].higher_is_better,
+        "judgements": request.judgements or bench.labels.default(),
+        "judgements_in_words": words,
+        "n_ready": n_ready,
+        "n_needed": n_needed,
+        "is_complete": n_ready == n_needed,
+        "sentence": " ".join(found.headline()) if found and len(compared) > 1 else "",
+        "pool": _pool(compared, request.set_id, labels, rankings),
+        "notes": [
+            f"Measured on {words}. {UNJUDGED}",
+            *left_out,
+            *(note for side, of in zip(compared, errors, strict=True) for note in failures_note(side.name, of)),
+            *_on_labels(compared, queries, labels, rankings),
+            *_on_training(bench, compared, queries),
+        ],
+    }
     values = values_of(found, judged, found.metrics[0]) if found else {}
-    pool = _pool(compared, set_id, labels, rankings)
-    return Measured(queries, labels, words, known, list(rankings), found, values, n_ready, n_needed, notes, pool)
+    return Measured(queries, labels, known, list(rankings), found, values, board)
 
 
 def sides(bench: Bench, texts: Sequence[str], least: int = 2) -> list[Side]:
@@ -422,13 +420,6 @@ def _unexplained(bench: Bench, side: Side) -> str | None:
     return None if bench.rankings.can_explain(side.ranker) else "This ranker cannot explain its scores by features."
 
 
-def _title(bench: Bench, docid: str) -> str:
-    if docid not in bench.collection:
-        return ""
-    title = bench.collection.document(docid).title
-    return "" if title == docid else title[:200]
-
-
 def _on_labels(
     compared: Sequence[Side],
     queries: Sequence[str],
@@ -462,16 +453,8 @@ def _pool(
     """Return the queue of the documents that are not judged among the first ten of the sides, and words on them."""
     first = {(query, docid) for of in rankings for query, one in of.items() for docid in one.docid[:FIRST]}
     n_open = sum(docid not in labels[query] for query, docid in first)
-    shares = [share_judged(labels, of) for of in rankings]
-    parts = [
-        f"{100 * (1 - share):.0f} % of the first ten of {side.name}"
-        for side, share in zip(compared, shares, strict=True)
-        if share is not None and share < 1
-    ]
-    words = f"{' and '.join(parts)} are not judged." if parts else ""
-    is_uneven = len({share for share in shares if share is not None}) > 1
-    if is_uneven:
-        words += " The shares differ, so a ranker with fewer judged documents may be better than it looks here."
+    shares = {side.name: share_judged(labels, of) for side, of in zip(compared, rankings, strict=True)}
+    words, is_uneven = shares_in_words(shares)
     queue = f"{POOL}{set_id or 0}/{'/'.join(quote(side.text, safe='') for side in compared)}"
     return Pool(queue=queue, n_documents=n_open, is_uneven=is_uneven, words=words)
 

@@ -41,7 +41,7 @@ POSTGRESQL = ("postgres", "postgresql", "postgresql+psycopg")
 RETRY_INTERVAL = 0.02  # seconds
 MAX_FILE_NAME = 80  # characters
 SCHEMA_LOCK = 0x506C61636B657474  # number of a PostgreSQL advisory lock, "Plackett" in ASCII
-SCHEMA_VERSION = 1  # to be raised with every change of a table after a release; a store of another version is refused
+FIRST_TABLE = "plackett_users"  # every store has it
 
 # SQLite generates ids only in a column that is exactly INTEGER
 Id = sa.BigInteger().with_variant(sa.Integer, "sqlite")
@@ -79,14 +79,6 @@ class UtcTime(TypeDecorator):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-versions = sa.Table(
-    "plackett_versions",
-    metadata,
-    sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("applied", UtcTime, nullable=False),
-)
-
-
 class Database:
     """Connections to one store, safe to share between threads. Close it, or use it in a ``with`` block."""
 
@@ -104,7 +96,7 @@ class Database:
 
         ``url`` is the path of an SQLite file, ``sqlite:///PATH``, or ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE``;
         ``timeout`` the seconds to wait for another writer, and for a server to respond. Other URLs raise a ValueError,
-        and stores that cannot be opened or have another schema a StoreError.
+        and stores that cannot be opened a StoreError.
         """
         engine, location = open_engine(url, timeout)
         database = cls(engine, location, timeout)
@@ -116,25 +108,14 @@ class Database:
         return database
 
     def _prepare(self) -> None:
-        """Create the tables of a new store, and refuse another version of the schema."""
+        """Create the tables of a new store."""
         with self.reading() as connection:
-            version = schema_version(connection)
-        if version is None:
-            with self.writing() as connection:
-                # processes that open a store at the same time take turns; SQLite has one writer anyway
-                advisory_lock(connection, SCHEMA_LOCK)
-                version = schema_version(connection)
-                if version is None:
-                    metadata.create_all(connection)
-                    connection.execute(sa.insert(versions).values(version=SCHEMA_VERSION, applied=datetime.now(UTC)))
-                    version = SCHEMA_VERSION
-        if version != SCHEMA_VERSION:
-            raise StoreError(
-                self.location,
-                f"was written by another version of plackett (schema {version}; this one needs schema "
-                f"{SCHEMA_VERSION}). Export its judgements as JSON with that version and import them here, or name "
-                "another store.",
-            )
+            if sa.inspect(connection).has_table(FIRST_TABLE):
+                return
+        with self.writing() as connection:
+            # processes that open a store at the same time take turns; SQLite has one writer anyway
+            advisory_lock(connection, SCHEMA_LOCK)
+            metadata.create_all(connection)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -157,8 +138,7 @@ class Database:
 
     def records(self, record: type[Record], table: Table, *conditions: Any, order: Any = None) -> list[Record]:
         """Return rows of a table as instances of a dataclass, whose first fields name columns."""
-        columns = [table.c[one.name] for one in dataclasses.fields(record) if one.name in table.c]  # type: ignore[arg-type]
-        wanted = sa.select(*columns).where(*conditions).order_by(order)
+        wanted = sa.select(*columns_of(record, table)).where(*conditions).order_by(order)
         with self.reading() as connection:
             return [record(*row) for row in connection.execute(wanted)]
 
@@ -209,11 +189,9 @@ class Database:
         self.close()
 
 
-def schema_version(connection: Connection) -> int | None:
-    """Return the version of a store's schema; None if it has no tables of plackett."""
-    if not sa.inspect(connection).has_table(versions.name):
-        return None
-    return connection.execute(sa.select(sa.func.max(versions.c.version))).scalar()
+def columns_of(record: type, table: Table) -> list[sa.Column]:
+    """Return the columns that the fields of a dataclass name."""
+    return [table.c[one.name] for one in dataclasses.fields(record) if one.name in table.c]
 
 
 def advisory_lock(connection: Connection, number: int) -> None:
@@ -319,7 +297,7 @@ def _enable_wal(path: Path, timeout: float) -> None:
 
 def _refuse_foreign_file(connection: sqlite3.Connection, path: Path) -> None:
     tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' LIMIT 100")]
-    if tables and versions.name not in tables:
+    if tables and FIRST_TABLE not in tables:
         message = f'is the database of another program (it has a table "{tables[0]}"). Name another file.'
         raise StoreError(str(path), message)
 

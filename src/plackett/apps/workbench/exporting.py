@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any
 from urllib.parse import quote, unquote
@@ -18,7 +18,6 @@ import numpy as np
 
 from plackett.apps.workbench.api import ExportedFile
 from plackett.apps.workbench.collections.base import Collection
-from plackett.apps.workbench.people import pool_judgements
 from plackett.apps.workbench.refining import refined_scores
 from plackett.apps.workbench.store import Judged, Judgement, Preference
 from plackett.data.letor.write import write_letor
@@ -26,9 +25,7 @@ from plackett.data.queries import Queries
 from plackett.data.trec.files import write_qrels, write_trec_run
 from plackett.data.trec.qrels import Qrels
 from plackett.data.trec.run import Run
-from plackett.validation import check_choice
 
-FORMATS = ("json", "qrels", "letor", "run")
 EXTENSIONS = {"json": "json", "qrels": "qrels", "letor": "letor.txt", "run": "run"}
 JSON_NAME, JSON_VERSION = "plackett judgements", 1
 JSON_BATCH = 500  # entries of a JSON file at a time
@@ -38,24 +35,18 @@ _NOT_IN_ID = re.compile(r"[\s%#\x00-\x1f\x7f]")
 def export_judgements(
     format: str,
     collection: Collection,
-    judgements: Iterable[Judgement],
-    preferences: Iterable[Preference] = (),
+    by_query: Mapping[str, Judged],
     *,
     base: str = "",
     method: str = "multiplicative",
     k: int = 100,
 ) -> ExportedFile:
-    """Return the judgements of a collection as a file, written part by part.
+    """Return judgements by query as a file, written part by part.
 
-    "json" has every judgement with its user and time. "qrels" has the mean grade of every judged document, rounded by
+    "qrels" has the mean grade of every judged document, rounded by
     ``Qrels.rounded`` (to the nearest, halves down). "letor" has the mean grade, the features, and the document's id as
     a comment. "run" has the refined order of every judged query. A ValueError says that there is nothing to export.
     """
-    check_choice(format, "format", FORMATS)
-    file = _file_name(collection, format)
-    if format == "json":
-        return ExportedFile(file, "application/json", _json(collection, judgements, preferences))
-    by_query = pool_judgements(judgements, preferences)
     if not by_query or (format != "run" and not any(judged.labels for judged in by_query.values())):
         raise ValueError(f"nothing is {'judged' if format == 'run' else 'graded'} yet; there is nothing to export.")
     writers: dict[str, Callable[[str, Judged], bytes]] = {
@@ -67,7 +58,15 @@ def export_judgements(
     first = next(parts, b"")  # an error is raised before the response begins
     if format == "letor" and not first:
         raise ValueError("none of the judged documents is in this collection any more.")
-    return ExportedFile(file, "text/plain; charset=utf-8", chain([first], parts))
+    return ExportedFile(_file_name(collection, format), "text/plain; charset=utf-8", chain([first], parts))
+
+
+def export_json(
+    collection: Collection, judgements: Iterable[Judgement], preferences: Iterable[Preference] = ()
+) -> ExportedFile:
+    """Return every judgement with its user and time as a JSON file."""
+    parts = _json(collection, judgements, preferences)
+    return ExportedFile(_file_name(collection, "json"), "application/json", parts)
 
 
 def _json(collection: Collection, graded: Iterable[Judgement], preferred: Iterable[Preference]) -> Iterator[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Annotated, Any, Literal
 
 from fastapi import Query, Response
@@ -10,13 +11,15 @@ from pydantic import Field, StringConstraints, model_validator
 
 from plackett.apps.access.errors import client_errors
 from plackett.apps.workbench.api import Bench, Caller, as_download, file_responses, new_router
-from plackett.apps.workbench.collection import annotator
+from plackett.apps.workbench.collection import find_annotator
+from plackett.apps.workbench.labels import pooled, settled_grades
 from plackett.apps.workbench.lists import MeasureRequest
-from plackett.apps.workbench.people import settled_judgements, settlements
-from plackett.apps.workbench.store import Judgement, Preference
+from plackett.apps.workbench.store import Judged
 from plackett.apps.workbench.values import MAX_IMPORT, Base, Name, RequestModel
+from plackett.validation import count_of
 
 PEOPLE = "judgements of people"
+NOBODY = 0  # the id of no user
 router = new_router("collection")
 
 
@@ -46,24 +49,27 @@ class ImportRequest(RequestModel):
 
 @dataclass(frozen=True)
 class Imported:
-    """The number of imported judgements, and notes."""
+    """The number of imported judgements, and notes, also in words."""
 
     n_imported: int
     notes: list[str]
+    words: str
 
 
 @router.get("/export", response_class=Response, responses=file_responses("text/plain", "application/json"))
 def export(bench: Bench, caller: Caller, request: Annotated[ExportRequest, Query()]) -> Response:
     """Return all judgements as a file: LETOR, qrels, a run of the refined orders, or JSON."""
-    from plackett.apps.workbench.exporting import export_judgements
+    from plackett.apps.workbench import exporting
 
-    user = caller.user if request.mine else None
-    is_settled = request.format != "json"  # JSON has the grade of every user
-    judgements, preferences, _ = chosen_judgements(bench, user, request.annotator, is_settled=is_settled)
     with client_errors():
         base = bench.collection.base_name(request.base)
+        if request.format == "json":  # has the grade of every user
+            whose = _whose(bench, caller.user if request.mine else None, request.annotator)[0]
+            graded, preferred = bench.store.judgements(bench.key, whose), bench.store.preferences(bench.key, whose)
+            return as_download(exporting.export_json(bench.collection, graded, preferred))
+        by_query, _ = chosen_judgements(bench, caller.user if request.mine else None, request.annotator)
         how: dict[str, Any] = {"base": base, "method": request.method, "k": request.k}
-        return as_download(export_judgements(request.format, bench.collection, judgements, preferences, **how))
+        return as_download(exporting.export_judgements(request.format, bench.collection, by_query, **how))
 
 
 @router.post("/import")
@@ -77,28 +83,30 @@ def import_judgements(bench: Bench, caller: Caller, request: ImportRequest) -> I
         found = read_judgements(request.text.encode("utf-8"), file_format, bench.collection)
         if found.rows or found.preferences:
             name = request.annotator
-            user_id = (bench.store.user(caller.user) if name is None else bench.store.annotator(name)).id
+            user_id = bench.store.user(name or caller.user, is_person=name is None).id
             n_imported = bench.store.import_judgements(
                 user_id, bench.key, found.rows, preferences=found.preferences, base=base
             )
-    return Imported(n_imported, found.notes)
+    words = " ".join([f"{count_of(n_imported, 'judgement')} imported.", *found.notes])
+    return Imported(n_imported, found.notes, words)
 
 
-def chosen_judgements(
-    bench: Bench, user: str | None, annotator_id: int | None, *, is_settled: bool = True
-) -> tuple[list[Judgement], list[Preference], str]:
-    """Return the judgements of all people, of one user, or of an imported annotator, and a description of them.
+def chosen_judgements(bench: Bench, user: str | None, annotator_id: int | None) -> tuple[dict[str, Judged], str]:
+    """Return by query the judgements of all people, of one user, or of an annotator, and a description of them.
 
-    With ``is_settled``, a settled grade replaces those that people disagree about.
+    A settled grade replaces those that people disagree about. Queries without a grade come last.
     """
-    store, key = bench.store, bench.key
+    user_id, words = _whose(bench, user, annotator_id)
+    settled = settled_grades(bench.store, bench.key) if user_id is None else {}
+    lists = groupby(bench.store.of(bench.key, user_id), key=lambda one: one.query.text)
+    found = {query: pooled(of, settled.get(query, {})) for query, of in lists}
+    found = {query: judged for query, judged in found.items() if judged.labels or judged.pairs}
+    return dict(sorted(found.items(), key=lambda item: not item[1].labels)), words
+
+
+def _whose(bench: Bench, user: str | None, annotator_id: int | None) -> tuple[int | None, str]:
+    """Return the id of a user or annotator, None for all people, and a description."""
     if annotator_id is not None:
-        found = annotator(bench, annotator_id)
-        return list(store.judgements(key, found.id)), [], f"judgements of {found.name}"
-    user_id = None if user is None else bench.user_id(user)
-    if user is not None and user_id is None:
-        return [], [], PEOPLE
-    judgements = list(store.judgements(key, user_id))
-    if user is None and is_settled:
-        judgements = list(settled_judgements(judgements, settlements(store, key)))
-    return judgements, list(store.preferences(key, user_id)), PEOPLE
+        found = find_annotator(bench, annotator_id)
+        return found.id, f"judgements of {found.name}"
+    return None if user is None else bench.user_id(user) or NOBODY, PEOPLE

@@ -11,7 +11,6 @@ from urllib.parse import urlencode
 import jinja2
 
 from plackett.apps.workbench import values
-from plackett.apps.workbench.records import RankedList, Result
 from plackett.validation import count_of
 
 SIGNIFICANT = 0.05
@@ -64,59 +63,25 @@ def fixed(value: float | None, digits: int = 4) -> str:
     return "–" if value is None else f"{value:.{digits}f}"
 
 
-def direction(row: Result) -> str:
-    """Return the CSS class of a document that moved."""
-    return "up" if row.moved > 0 else "down" if row.moved < 0 else "same"
-
-
-def moved(row: Result) -> str:
-    """Return by how many places a document moved."""
-    return f"▲ {row.moved}" if row.moved > 0 else f"▼ {-row.moved}" if row.moved < 0 else ""
-
-
-def moved_in_words(row: Result) -> str:
-    """Return the same for screen readers."""
-    places = count_of(abs(row.moved), "place")
-    return f", up {places}" if row.moved > 0 else f", down {places}" if row.moved < 0 else ""
-
-
-def counted(ranked: RankedList) -> str:
-    """Return the counts of a list."""
-    parts = [f"{count_of(ranked.n_found, 'document')} by {ranker_name(ranked.base)}"]
-    if ranked.n_judged:
-        parts.append(f"{ranked.n_judged} judged")
-    if ranked.n_pairs:
-        parts.append(count_of(ranked.n_pairs, "pair"))
-    if ranked.elsewhere:
-        parts.append(f"{len(ranked.elsewhere)} of them not in this list")
-    return ", ".join(parts)
-
-
-def on_labels(ranked: RankedList) -> str:
-    """Return NDCG@10 on the labels of the collection, before and after."""
-    found = ranked.on_labels
-    if found is None:
-        return ""
-    values = [f"{of['ndcg@10']:.2f}" for of in (found.before, found.after)]
-    return f", NDCG@10 {' → '.join(values if ranked.is_refined else values[:1])} on the labels"
-
-
 def ranker_name(name: str) -> str:
     """Return the displayed name of a base ranker."""
     return _RANKERS.get(name, plain(name, 60))
 
 
-def method_name(name: str) -> str:
-    """Return the displayed name of a refinement method."""
-    return "Rocchio" if name == "rocchio" else name
+def verdict(summary: dict[str, Any]) -> str:
+    """Return "won" or "lost" if a trained ranker is significantly better or worse by NDCG@10, else "equal".
 
-
-def has_won(summary: dict[str, Any]) -> bool | None:
-    """Return whether a trained ranker is significantly better by NDCG@10; None if it was not compared."""
+    "" means that it was not compared.
+    """
     compared = (summary.get("metrics") or {}).get("ndcg@10")
     if not compared or compared.get("p_value") is None:
-        return None
-    return compared["difference"] > 0 and compared["p_value"] <= SIGNIFICANT
+        return ""
+    return "equal" if compared["p_value"] > SIGNIFICANT else "won" if compared["difference"] > 0 else "lost"
+
+
+def p_value(value: float | None) -> str:
+    """Return a p-value with three decimals; one that would be shown as 0 as an upper limit."""
+    return "< 0.001" if value is not None and value < 0.0005 else fixed(value, 3)
 
 
 def step(level: float | str) -> int:
@@ -134,41 +99,42 @@ def difference(value: float | None) -> str:
     return "–" if value is None else f"{value:+.4f}".replace("-", "−")
 
 
-LEFT, RIGHT, TOP, BOTTOM = 26, 314, 8, 130  # edges of the plot area
+Point = tuple[float, float]
+Box = tuple[float, float, float, float]  # left, top, right and bottom
 
 
-SPARK_WIDTH, SPARK_HEIGHT = 56, 16
-
-
-def sparkline(values: Sequence[float | None]) -> str:
-    """Return the points of a small line from the oldest value to the newest; "" for fewer than two values.
-
-    It starts at 0 and ends at 1, or at the largest value above 1, so that the lines of a column can be compared.
+def points(
+    values: Sequence[float | None], low: float, high: float, box: tuple[float, float, float, float]
+) -> list[Point]:
+    """Return values as points from the left of a box to its right, without those that are missing.
 
     Examples
     --------
-    >>> sparkline([0.0, None, 1.0])
-    '1.0,15.0 55.0,1.0'
+    >>> points([0.0, None, 1.0], 0.0, 1.0, (1, 1, 55, 15))
+    [(1.0, 15.0), (55.0, 1.0)]
     """
-    known = [(place, value) for place, value in enumerate(values) if value is not None]
-    if len(known) < 2:
-        return ""
-    low, high = min(0.0, *(value for _, value in known)), max(1.0, *(value for _, value in known))
-    return " ".join(
-        f"{1 + (SPARK_WIDTH - 2) * place / (len(values) - 1):.1f},"
-        f"{1 + (SPARK_HEIGHT - 2) * (high - value) / (high - low):.1f}"
-        for place, value in known
-    )
+    left, top, right, bottom = box
+    width, height = (right - left) / (len(values) - 1), (bottom - top) / (high - low)
+    known = [(number, value) for number, value in enumerate(values) if value is not None]
+    return [(round(left + width * number, 1), round(top + height * (high - value), 1)) for number, value in known]
+
+
+def sparkline(values: Sequence[float | None]) -> list[Point]:
+    """Return the points of a small line from the oldest value to the newest; none for fewer than two values.
+
+    It starts at 0 and ends at 1, or at the largest value above 1, so that the lines of a column can be compared.
+    """
+    known = [value for value in values if value is not None]
+    return points(values, min(0.0, *known), max(1.0, *known), (1, 1, 55, 15)) if len(known) > 1 else []
 
 
 class HistoryChart(NamedTuple):
-    """Means over time: one line and one list of dots per ranker, and ``ticks`` as (value, y)."""
+    """Means over time: the points of each ranker, ``ticks`` as (value, y), and the edges of the lines."""
 
-    lines: list[str]
-    dots: list[list[tuple[float, float]]]
+    lines: list[list[Point]]
     ticks: list[tuple[str, float]]
-    right: float = RIGHT
-    left: float = LEFT + 14
+    left: float
+    right: float
 
 
 def history_chart(means: Sequence[Sequence[float | None]]) -> HistoryChart:
@@ -177,23 +143,16 @@ def history_chart(means: Sequence[Sequence[float | None]]) -> HistoryChart:
     Examples
     --------
     >>> history_chart([[0.0], [1.0]]).lines
-    ['40.0,130.0 314.0,8.0']
+    [[(40.0, 130.0), (314.0, 8.0)]]
     """
     known = [value for point in means for value in point if value is not None]
     low, high = min(known, default=0.0), max(known, default=1.0)
     margin = 0.1 * (high - low) or 0.1
     low, high = (low, high) if (low, high) == (0.0, 1.0) else (low - margin, high + margin)
-    left = LEFT + 14
-
-    def place(number: int, value: float) -> tuple[float, float]:
-        across = left + (RIGHT - left) * number / (len(means) - 1)
-        return round(across, 1), round(TOP + (BOTTOM - TOP) * (high - value) / (high - low), 1)
-
-    of_rankers = zip(*means, strict=True)
-    dots = [[place(number, value) for number, value in enumerate(of) if value is not None] for of in of_rankers]
-    lines = [" ".join(f"{across},{down}" for across, down in of) for of in dots]
-    middle = (low + high) / 2
-    return HistoryChart(lines, dots, [(f"{value:.2f}", place(0, value)[1]) for value in (high, middle, low)])
+    box = (40, 8, 314, 130)
+    lines = [points(of, low, high, box) for of in zip(*means, strict=True)]
+    ticks = [(f"{value:.2f}", points([value, None], low, high, box)[0][1]) for value in (high, (low + high) / 2, low)]
+    return HistoryChart(lines, ticks, box[0], box[2])
 
 
 def _environment() -> jinja2.Environment:
@@ -209,14 +168,9 @@ def _environment() -> jinja2.Environment:
         short,
         signed,
         fixed,
-        direction,
-        moved,
-        moved_in_words,
-        counted,
-        on_labels,
         ranker_name,
-        method_name,
-        has_won,
+        verdict,
+        p_value,
         step,
         difference,
     ):

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from plackett.apps.access.errors import client_errors
 from plackett.apps.workbench.api import Bench, Caller, missing, new_router
 from plackett.apps.workbench.collections.base import Hits
-from plackett.apps.workbench.lists import ListOptions, hits_of, known_query, ranked_list
+from plackett.apps.workbench.lists import ListOptions, hits_of, ranked_list
 from plackett.apps.workbench.records import RankedList
-from plackett.apps.workbench.store import Event, Query
-from plackett.apps.workbench.values import Docid, Grade, Id, QueryText
+from plackett.apps.workbench.store import QUERIES, Event, Query
+from plackett.apps.workbench.values import NO_NULL, Docid, Grade, Id, QueryText
 
 router = new_router("judging")
 
@@ -24,6 +25,9 @@ class ListRequest(ListOptions):
     query: QueryText | None = None
     query_id: Id | None = None
     with_list: bool = Field(default=True, description="Whether the response has the refined list.")
+    key: Annotated[str, StringConstraints(min_length=8, max_length=100, pattern=NO_NULL)] | None = Field(
+        default=None, description="A random text: a request that is sent again with the same one is written once."
+    )
 
     @model_validator(mode="after")
     def _check_query(self):
@@ -74,7 +78,7 @@ def judge(bench: Bench, caller: Caller, request: JudgementRequest) -> JudgementR
     with client_errors():
         query, hits = _judged_query(bench, request, request.docid)
         user_id = bench.store.user(caller.user).id
-        event = bench.store.judge(user_id, query.id, request.docid, request.grade)
+        event = bench.store.judge(user_id, query.id, request.docid, request.grade, request.key)
     return _response(bench, request, user_id, query, event, hits=hits)
 
 
@@ -84,7 +88,7 @@ def prefer(bench: Bench, caller: Caller, request: PreferenceRequest) -> Judgemen
     with client_errors():
         query, hits = _judged_query(bench, request, request.docid, request.other)
         user_id = bench.store.user(caller.user).id
-        event = bench.store.prefer(user_id, query.id, request.docid, request.other)
+        event = bench.store.prefer(user_id, query.id, request.docid, request.other, request.key)
     return _response(bench, request, user_id, query, event, hits=hits)
 
 
@@ -92,7 +96,7 @@ def prefer(bench: Bench, caller: Caller, request: PreferenceRequest) -> Judgemen
 def undo(bench: Bench, caller: Caller, request: ListRequest) -> JudgementResponse:
     """Undo this user's last judgement of a list; further calls go further back."""
     query, user_id = _known_query(bench, request), bench.user_id(caller.user)
-    event = None if user_id is None else bench.store.undo(user_id, query.id)
+    event = None if user_id is None else bench.store.undo(user_id, query.id, request.key)
     return _response(bench, request, user_id, query, event)
 
 
@@ -117,7 +121,7 @@ def _judged_query(bench: Bench, request: ListRequest, *docids: str) -> tuple[Que
 
 def _known_query(bench: Bench, request: ListRequest) -> Query:
     if request.query_id is not None:
-        return known_query(bench, request.query_id)
+        return bench.find(Query, QUERIES, request.query_id, "query")
     with client_errors():
         query = bench.store.find_query(bench.key, request.query or "")
     if query is None:

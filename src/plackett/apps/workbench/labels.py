@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import NamedTuple
 
 from plackett.apps.access.errors import RequestError
 from plackett.apps.workbench import people
 from plackett.apps.workbench.collections.base import Collection
-
-if TYPE_CHECKING:
-    from plackett.apps.workbench.store import Store
+from plackett.apps.workbench.store import Judged, JudgedList, Store
 
 PEOPLE, MINE, COLLECTION, ANNOTATOR = "people", "mine", "labels", "annotator:"
-Grades = dict[str, dict[str, dict[str, float]]]  # by query, document and user
 
 
 class Labels(NamedTuple):
@@ -29,15 +25,32 @@ class Labels(NamedTuple):
     key: Callable[[str], Hashable]
 
 
+def settled_grades(store: Store, collection: str) -> dict[str, dict[str, float]]:
+    """Return the settled grades by query and document."""
+    found: dict[str, dict[str, float]] = {}
+    for one in people.settlements(store, collection).values():
+        found.setdefault(one.query, {})[one.docid] = one.grade
+    return found
+
+
+def pooled(lists: Iterable[JudgedList], settled: Mapping[str, float]) -> Judged:
+    """Return the mean grade of each document, unless it is settled, and each preference once."""
+    grades: dict[str, list[float]] = {}
+    pairs: dict[tuple[str, str], None] = {}
+    for one in lists:
+        labels, preferred = one.state.judged
+        pairs |= dict.fromkeys(preferred)
+        for docid, grade in labels.items():
+            grades.setdefault(docid, []).append(grade)
+    means = {docid: settled.get(docid, math.fsum(own) / len(own)) for docid, own in grades.items()}
+    return Judged(means, list(pairs))
+
+
 class LabelSources:
     """The judgements of a collection by the name of their source. Thread-safe."""
 
     def __init__(self, collection: Collection, store: Store):
         self._collection, self._store = collection, store
-        self._lock = threading.Lock()
-        self._mark = (0, 0)
-        self._grades: Grades = {}
-        self._versions: dict[str, int] = {}
 
     def default(self) -> str:
         """Return the source to start with: the labels of the collection if it has some, else all people."""
@@ -60,33 +73,28 @@ class LabelSources:
         source = source or self.default()
         if source == COLLECTION:
             return Labels("the labels of the collection", self._collection.labels, lambda query: COLLECTION)
-        annotators = self._annotators()
         if source == PEOPLE:
-            return self._pooled(frozenset(annotators.values()))
+            return self._pooled()
         if source == MINE:
             return self._own(user, "your grades")
+        annotators = self._annotators()
         if source in annotators:
             return self._own(annotators[source], f"the grades of {annotators[source]}")
         hint = "Choose people, mine, labels or annotator:ID."
         raise RequestError(422, "invalid", f"there are no judgements {source!r}.", hint)
 
-    def _pooled(self, annotators: frozenset[str]) -> Labels:
+    def _pooled(self) -> Labels:
         """Return the mean grades of people, unless one is settled."""
-        grades, versions = self._current()
-        settled: dict[str, dict[str, float]] = {}
-        for one in people.settlements(self._store, self._collection.key).values():
-            settled.setdefault(one.query, {})[one.docid] = one.grade
+        lists = self._store.lists(self._collection.key)
+        settled = settled_grades(self._store, self._collection.key)
 
         def of(query: str) -> dict[str, float]:
-            ends, found = settled.get(query, {}), {}
-            for docid, by_user in grades.get(query, {}).items():
-                values = [grade for user, grade in by_user.items() if user not in annotators]
-                if values:
-                    found[docid] = ends.get(docid, math.fsum(values) / len(values))
-            return found
+            people = (one for one in lists.get(query, ()) if one.user.is_person)
+            return pooled(people, settled.get(query, {})).labels
 
         def key(query: str) -> Hashable:
-            return PEOPLE, versions.get(query, 0), frozenset(settled.get(query, {}).items())
+            marks = tuple(one.last for one in lists.get(query, ()) if one.user.is_person)
+            return PEOPLE, marks, frozenset(settled.get(query, {}).items())
 
         return Labels("the mean grades of all people", of, key)
 
@@ -94,39 +102,13 @@ class LabelSources:
         """Return the grades of one user or annotator."""
         from plackett.clicks.reading.lists import normalized  # click logs have queries in one case
 
-        grades, versions = self._current()
+        lists = self._store.lists(self._collection.key)
+
+        def found(query: str) -> JudgedList | None:
+            own = (one for text in (query, normalized(query)) for one in lists.get(text, ()) if one.user.name == user)
+            return next((one for one in own if one.state.grades), None)
 
         def of(query: str) -> dict[str, float]:
-            for text in dict.fromkeys((query, normalized(query))):
-                documents = grades.get(text, {}).items()
-                if own := {docid: by_user[user] for docid, by_user in documents if user in by_user}:
-                    return own
-            return {}
+            return one.state.judged.labels if (one := found(query)) else {}
 
-        return Labels(words, of, lambda query: (user, versions.get(query, 0), versions.get(normalized(query), 0)))
-
-    def _current(self) -> tuple[Grades, dict[str, int]]:
-        """Return all current grades, and by query a number that grows with every change. Neither is changed later.
-
-        Only the lists that were judged since the last call are read again.
-        """
-        with self._lock:
-            mark, lists = self._store.lists_since(self._collection.key, self._mark)
-            while lists is None:
-                mark, lists = self._store.lists_since(self._collection.key)
-                self._versions = {query: number + 1 for query, number in self._versions.items()}
-                self._grades = {}
-            fresh: Grades = {}
-            for user, query, state in lists:
-                if query not in fresh:  # dicts that were returned earlier are not modified
-                    fresh[query] = {docid: dict(of) for docid, of in self._grades.get(query, {}).items()}
-                for of in fresh[query].values():
-                    of.pop(user, None)
-                for docid, (grade, _) in state.grades.items():
-                    fresh[query].setdefault(docid, {})[user] = grade
-            if fresh:
-                kept = {query: {docid: of for docid, of in all_of.items() if of} for query, all_of in fresh.items()}
-                self._grades = {**self._grades, **kept}
-                self._versions = {**self._versions, **{query: self._versions.get(query, 0) + 1 for query in fresh}}
-            self._mark = mark
-            return self._grades, self._versions
+        return Labels(words, of, lambda query: (user, one.last if (one := found(query)) else None))

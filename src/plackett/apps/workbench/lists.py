@@ -13,23 +13,19 @@ from fastapi import Query as Parameters
 from pydantic import Field, StringConstraints
 
 from plackett.apps.access.errors import client_errors
-from plackett.apps.workbench.api import Bench, Caller, PathId, missing, new_router
+from plackett.apps.workbench.api import Bench, Caller, PathId, new_router
 from plackett.apps.workbench.collections.base import Hits
 from plackett.apps.workbench.labels import ANNOTATOR
 from plackett.apps.workbench.records import (
-    VISIBLE,
     Graded,
     ListMeasures,
     Pair,
     Piece,
     RankedList,
     Result,
-    VisibleMeasures,
 )
-from plackett.apps.workbench.runs import Ranking, compare_rankings
-from plackett.apps.workbench.store import Judged, Query
+from plackett.apps.workbench.store import QUERIES, Judged, Query
 from plackett.apps.workbench.values import (
-    FIRST,
     MAX_K,
     MAX_QUERY,
     NO_NULL,
@@ -42,8 +38,6 @@ from plackett.apps.workbench.values import (
 )
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from plackett.apps.workbench.refining import Refined
 
 MAX_TITLE = 300  # characters in a list
@@ -51,16 +45,21 @@ MAX_FIELD = 200_000  # characters of a document on a page
 router = new_router("lists")
 
 
-class ListOptions(RequestModel):
-    """Options for refining and showing a list."""
+class RefinedBy(RequestModel):
+    """A base ranker, and how its first documents are refined."""
 
     base: Base = Field(
         default="",
         description="A base ranker; empty means the last one of the query, or the default.",
     )
     method: Method = "multiplicative"
-    pin_judged: bool = Field(default=False, description="Whether graded documents are pinned first or last.")
     k: int = Field(default=50, ge=1, le=MAX_K, description="Number of documents to find and refine.")
+
+
+class ListOptions(RefinedBy):
+    """Options for refining and showing a list."""
+
+    pin_judged: bool = Field(default=False, description="Whether graded documents are pinned first or last.")
     shown: int = Field(default=20, ge=1, le=MAX_K, description="Number of documents in the response.")
     side_by_side: bool = Field(default=False, description="Whether the response has the base order too.")
 
@@ -71,12 +70,9 @@ class SearchRequest(ListOptions):
     q: QueryText
 
 
-class MeasureRequest(RequestModel):
+class MeasureRequest(RefinedBy):
     """The two orders to compare, and the judgements to measure them on."""
 
-    base: Base = ""
-    method: Method = "multiplicative"
-    k: int = Field(default=50, ge=1, le=MAX_K)
     annotator: Id | None = Field(default=None, description="An imported annotator to use instead of people.")
 
 
@@ -133,7 +129,7 @@ def searched(bench: Bench, user: str, text: str, options: ListOptions) -> Ranked
 @router.get("/lists/{query_id}")
 def show(bench: Bench, caller: Caller, query_id: PathId, options: Annotated[ListOptions, Parameters()]) -> RankedList:
     """Return the list of a judged query."""
-    query = known_query(bench, query_id)
+    query = bench.find(Query, QUERIES, query_id, "query")
     hits = hits_of(bench, query, options)
     return ranked_list(bench, bench.user_id(caller.user), query.id, query.text, hits, options)
 
@@ -145,7 +141,7 @@ def measures(
     """Return P@k and NDCG@k of base and refined order on the documents that this user judged."""
     from plackett.apps.workbench.measuring import measure_list
 
-    query = known_query(bench, query_id)
+    query = bench.find(Query, QUERIES, query_id, "query")
     hits, user_id = hits_of(bench, query, request), bench.user_id(caller.user)
     judged = Judged({}, []) if user_id is None else bench.store.state(user_id, query_id).judged
     if request.annotator is None:
@@ -169,16 +165,7 @@ def document(bench: Bench, request: Annotated[DocumentRequest, Parameters()]) ->
     return FoundDocument(request.docid, _shortened(found.title), fields, features, label)
 
 
-def known_query(bench: Bench, query_id: int) -> Query:
-    """Return a query of this collection by its id."""
-    with client_errors():
-        query = bench.store.query_by_id(query_id)
-    if query.collection != bench.key:
-        raise missing(f"there is no query {query_id}.")
-    return query
-
-
-def hits_of(bench: Bench, query: Query, options: ListOptions | MeasureRequest) -> Hits:
+def hits_of(bench: Bench, query: Query, options: RefinedBy) -> Hits:
     """Return the base list of a stored query; without ``options.base`` by its last base ranker, if it exists."""
     base = options.base or (query.base if query.base in bench.collection.base_rankers() else "")
     with client_errors():
@@ -189,6 +176,7 @@ def ranked_list(
     bench: Bench, user_id: int | None, query_id: int | None, text: str, hits: Hits, options: ListOptions
 ) -> RankedList:
     """Return a list refined by a user's judgements; None means a user or a query that is not stored yet."""
+    from plackett.apps.workbench.measuring import visible
     from plackett.apps.workbench.refining import refine
 
     judged, can_undo = Judged({}, []), False
@@ -219,7 +207,7 @@ def ranked_list(
         elsewhere=[Graded(docid, grade) for docid, grade in judged.labels.items() if docid not in in_list],
         results=[results[row] for row in shown],
         base_results=[results[row] for row in first] if options.side_by_side else None,
-        on_labels=_on_labels(hits, refined.scores, labels) if labels else None,
+        on_labels=visible(hits, refined.scores, labels) if labels else None,
     )
 
 
@@ -251,15 +239,6 @@ def _result(
         why=in_words(refined, row),
         against=hits.docid[refined.against[row]] if refined.against and refined.against[row] >= 0 else None,
     )
-
-
-def _on_labels(hits: Hits, refined_scores: np.ndarray, labels: dict[str, float]) -> VisibleMeasures:
-    """Return both orders measured on the labels of the collection, by the rules of the scoreboard."""
-    orders = {"before": hits.scores, "after": refined_scores}
-    rankings = {order: {"": Ranking(hits.docid, scores.tolist())} for order, scores in orders.items()}
-    found = compare_rankings({"": labels}, rankings, VISIBLE)
-    judged = [docid in labels for docid in hits.docid[:FIRST]]
-    return VisibleMeasures(len(judged), sum(judged), sum(judged), **found.mean())
 
 
 def _shortened(title: str) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 from plackett.apps.workbench.collections.base import Hits
 from plackett.apps.workbench.records import VISIBLE, ListMeasures, VisibleMeasures
 from plackett.apps.workbench.refining import refined_scores
+from plackett.apps.workbench.runs import Ranking, compare_rankings
 from plackett.apps.workbench.store import Judged
 from plackett.apps.workbench.values import FIRST, RELEVANT_FROM
 from plackett.evaluation.evaluate import evaluate
@@ -41,9 +42,9 @@ def measure_list(
     labels = np.array([grades[hits.docid[row]] for row in rows.tolist()])
     n_relevant = int((labels >= RELEVANT_FROM).sum())
     after = refined_scores(hits, judged, method)
-    visible = _visible(hits, grades, after) if n_relevant else None
+    shown = visible(hits, after, grades) if n_relevant else None
     if not 0 < n_relevant < rows.size:
-        return ListMeasures([], {}, {}, {}, rows.size, n_relevant, TOO_FEW, visible)
+        return ListMeasures([], {}, {}, {}, rows.size, n_relevant, TOO_FEW, shown)
     metrics = [f"{name}@{k}" for k in CUTOFFS if k < rows.size for name in ("p", "ndcg")]
     base = evaluate(labels, hits.scores[rows], qid=0, metrics=metrics).mean()
     refined = evaluate(labels, after[rows], qid=0, metrics=metrics).mean()
@@ -59,22 +60,17 @@ def measure_list(
             note += (
                 f" {chosen.size} of {rows.size} documents were left out in turn; the others are at their base place."
             )
-    return ListMeasures(metrics, base, refined, left_out, rows.size, n_relevant, note, visible)
+    return ListMeasures(metrics, base, refined, left_out, rows.size, n_relevant, note, shown)
 
 
-def _visible(hits: Hits, grades: dict[str, float], after: np.ndarray) -> VisibleMeasures:
-    """Return measures of the list as it is shown, before and after."""
-    labels = np.array([grades.get(docid, 0.0) for docid in hits.docid])
-    is_judged = np.array([docid in grades for docid in hits.docid])
-    n_first = min(FIRST, labels.size)
-    judged, values = [], []
-    for scores in (hits.scores, after):
-        order = np.argsort(-scores, kind="stable")  # as the list is shown: ties keep the base order
-        judged.append(int(is_judged[order[:n_first]].sum()))
-        places = np.empty(order.size)
-        places[order] = -np.arange(order.size)
-        values.append(evaluate(labels, places, qid=0, metrics=list(VISIBLE)).mean())
-    return VisibleMeasures(n_first, judged[0], judged[1], values[0], values[1])
+def visible(hits: Hits, after: np.ndarray, labels: dict[str, float]) -> VisibleMeasures:
+    """Return measures of the whole list before and after, by the rules of the scoreboard."""
+    orders = {"before": hits.scores, "after": after}
+    rankings = {order: {"": Ranking(hits.docid, scores.tolist())} for order, scores in orders.items()}
+    means = compare_rankings({"": labels}, rankings, VISIBLE).mean()
+    is_judged = np.array([docid in labels for docid in hits.docid])
+    n_before, n_after = (int(is_judged[np.argsort(-scores, kind="stable")[:FIRST]].sum()) for scores in orders.values())
+    return VisibleMeasures(min(FIRST, is_judged.size), n_before, n_after, means["before"], means["after"])
 
 
 def _left_out_place(hits: Hits, judged: Judged, method: str, row: int) -> float:

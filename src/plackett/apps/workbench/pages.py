@@ -22,7 +22,6 @@ from plackett.apps.workbench.queues import QueueRequest, known_queue
 from plackett.apps.workbench.scoreboard import Order, ScoreboardRequest
 from plackett.apps.workbench.values import MAX_ID, MAX_K, MAX_QUERY, METHODS, PageRequest
 from plackett.metrics.conventions import CONVENTIONS
-from plackett.metrics.judged_lists import mean_of_counted
 from plackett.metrics.measure import KINDS
 from plackett.report import components
 from plackett.report.components.payload import comparison_payload
@@ -165,15 +164,15 @@ def judging_page(
 
 
 @router.get("/collection")
-def collection_page(request: Request, bench: Bench, offset: Offset = 0) -> Response:
+def collection_page(request: Request, bench: Bench, caller: Caller, offset: Offset = 0) -> Response:
     """Return the judged queries, and the agreement of users."""
-    found = bench.store.queries(bench.key, limit=QUERIES, offset=offset)
+    asked = collection.QueriesRequest(limit=QUERIES, offset=offset)
     return render_page(
         request,
         "collection.html",
         here="collection",
         about=collection.about(bench),
-        queries=collection.JudgedQueries(bench.store.n_queries(bench.key), found),
+        queries=collection.queries(bench, caller, asked),
         offset=offset,
         limit=QUERIES,
     )
@@ -182,7 +181,7 @@ def collection_page(request: Request, bench: Bench, offset: Offset = 0) -> Respo
 @router.get("/train")
 def train_page(request: Request, bench: Bench) -> Response:
     """Return the jobs of the collection: training, trained rankers, export and import."""
-    trained, annotators = bench.rankers.response().rankers[::-1], bench.store.annotators(bench.key)
+    trained, annotators = bench.rankers.response().rankers[::-1], collection.annotators(bench).annotators
     about = collection.about(bench)
     return render_page(request, "train.html", here="train", about=about, trained=trained, annotators=annotators)
 
@@ -199,6 +198,8 @@ def lists_page(request: Request, bench: Bench, offset: Offset = 0, base: str = "
 def features_page(request: Request, bench: Bench, q: str = "", base: str = "") -> Response:
     """Return the documents of a list in the order of a base ranker, with their features."""
     _check_query(q)
+    if not q.strip():
+        raise missing("the address has no query.", "Search one, and open its features from there.")
     base, error, rows, labels, names = base or bench.collection.base_rankers()[0], None, [], {}, []
     try:
         with client_errors():
@@ -384,6 +385,8 @@ def _measures() -> list[str]:
 def _payload(found: ComparisonResponse) -> dict[str, Any]:
     """Return the payload of the shared components: the first measure of every query, and the pairs by it."""
     values = np.array([[np.nan if one is None else one for one in row.values] for row in found.queries])
+    first = [pair for pair in found.pairs if pair.measure == found.measures[0]]
+    means = {pair.a: pair.mean_a for pair in first} | {pair.b: pair.mean_b for pair in first}
     place = {side: number for number, side in enumerate(found.sides)}
     rows = found.queries
     return comparison_payload(
@@ -395,7 +398,7 @@ def _payload(found: ComparisonResponse) -> dict[str, Any]:
             {"name": "new in top ten", "kind": "number", "digits": 0, "values": [row.n_new for row in rows]},
         ],
         values=values,
-        means=[mean_of_counted(column) for column in values.T],
+        means=[np.nan if (mean := means.get(side)) is None else mean for side in found.sides],
         higher_is_better=found.higher_is_better,
         pairs={
             (place[pair.a], place[pair.b]): {
@@ -405,8 +408,7 @@ def _payload(found: ComparisonResponse) -> dict[str, Any]:
                 "p": pair.p_holm,
                 "significant": pair.p_holm is not None and pair.p_holm <= SIGNIFICANT,
             }
-            for pair in found.pairs
-            if pair.measure == found.measures[0]
+            for pair in first
         },
         unexplained={number: words for number, words in enumerate(found.unexplained) if words is not None},
     )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, NamedTuple
@@ -12,11 +11,11 @@ import sqlalchemy as sa
 from fastapi import Query
 from pydantic import StringConstraints
 
-from plackett.apps.access.errors import RequestError, client_errors
+from plackett.apps.access.errors import client_errors
 from plackett.apps.workbench import tables
 from plackett.apps.workbench.agreement import Agreement, agreement_of, disputes
 from plackett.apps.workbench.api import Bench, Caller, missing, new_router
-from plackett.apps.workbench.store import PAGE, Judged, Judgement, Preference, Store, query_key
+from plackett.apps.workbench.store import PAGE, Store, query_key
 from plackett.apps.workbench.values import (
     MAX_NEED,
     NO_NULL,
@@ -40,12 +39,6 @@ class Settlement(NamedTuple):
     grade: float
     user: str
     time: datetime
-
-
-class NotesRequest(RequestModel):
-    """A query, by its text."""
-
-    q: QueryText
 
 
 class NotesUpdate(RequestModel):
@@ -97,9 +90,9 @@ class SettleRequest(RequestModel):
 
 
 @router.get("/notes")
-def notes(bench: Bench, caller: Caller, request: Annotated[NotesRequest, Query()]) -> Notes:
+def notes(bench: Bench, caller: Caller, q: Annotated[QueryText, Query()]) -> Notes:
     """Return the information need of a query, and this user's note."""
-    return notes_of(bench, caller.user, request.q)
+    return notes_of(bench, caller.user, q)
 
 
 def notes_of(bench: Bench, user: str, text: str) -> Notes:
@@ -141,7 +134,9 @@ def disagreements(bench: Bench, page: Annotated[PageRequest, Query()]) -> Disagr
     for one in found[page.offset : page.offset + page.limit]:
         end = settled.get((one.query, one.docid))
         ended = (None, None, None) if end is None else (end.grade, end.user, end.time)
-        rows.append(Disagreement(one.query, one.docid, _title(bench, one.docid), one.grades, *ended))
+        rows.append(
+            Disagreement(one.query, one.docid, bench.collection.title(one.docid) or one.docid, one.grades, *ended)
+        )
     n_open = sum((one.query, one.docid) not in settled for one in found)
     return Disagreements(len(found), n_open, agreement_of(judgements), rows)
 
@@ -149,12 +144,14 @@ def disagreements(bench: Bench, page: Annotated[PageRequest, Query()]) -> Disagr
 @router.post("/settlements")
 def settle(bench: Bench, caller: Caller, request: SettleRequest) -> Disagreements:
     """Settle the grade of a document; exports, training and scores use it instead of the mean of people."""
-    with client_errors():
-        query = bench.store.find_query(bench.key, request.query)
-        user_id = bench.store.user(caller.user).id
-    if query is None:
+    judged = [one for one in bench.store.lists(bench.key).get(request.query, ()) if one.user.is_person]
+    if not judged:
         raise missing("nothing was judged for this query yet.")
-    said = {"query_id": query.id, "docid": request.docid, "grade": request.grade, "user_id": user_id}
+    if request.grade is not None and not any(request.docid in one.state.grades for one in judged):
+        raise missing(f"nobody has judged {request.docid!r} for this query yet.", "Only judged documents are settled.")
+    with client_errors():
+        user_id = bench.store.user(caller.user).id
+    said = {"query_id": judged[0].query.id, "docid": request.docid, "grade": request.grade, "user_id": user_id}
     bench.store.add(SETTLEMENTS, **said, time=datetime.now(UTC))
     return disagreements(bench, PageRequest())
 
@@ -186,42 +183,3 @@ def settlements(store: Store, collection: str) -> dict[tuple[str, str], Settleme
             if row[2] is not None:
                 found[row[0], row[1]] = Settlement(*row)
     return found
-
-
-def _title(bench: Bench, docid: str) -> str:
-    try:
-        with client_errors():
-            return bench.collection.document(docid).title
-    except RequestError:  # a document that was removed, or an engine that is down
-        return docid
-
-
-def settled_judgements(
-    judgements: Iterable[Judgement], settled: Mapping[tuple[str, str], Settlement]
-) -> Iterator[Judgement]:
-    """Yield judgements, with one settled grade instead of those that users disagreed about."""
-    seen = set()
-    for one in judgements:
-        key = (one.query, one.docid)
-        if key not in settled:
-            yield one
-        elif key not in seen:
-            seen.add(key)
-            yield Judgement(settled[key].user, one.query, one.docid, settled[key].grade, settled[key].time)
-
-
-def pool_judgements(judgements: Iterable[Judgement], preferences: Iterable[Preference] = ()) -> dict[str, Judged]:
-    """Return by query the judgements of all users: the mean grade of each document, and each preference once."""
-    grades: dict[str, dict[str, list[float]]] = {}
-    pairs: dict[str, dict[tuple[str, str], None]] = {}
-    for one in judgements:
-        grades.setdefault(one.query, {}).setdefault(one.docid, []).append(one.grade)
-    for pair in preferences:
-        pairs.setdefault(pair.query, {})[pair.docid, pair.other] = None
-    return {
-        query: Judged(
-            {docid: math.fsum(values) / len(values) for docid, values in grades.get(query, {}).items()},
-            list(pairs.get(query, ())),
-        )
-        for query in dict.fromkeys([*grades, *pairs])
-    }

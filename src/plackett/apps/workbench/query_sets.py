@@ -13,7 +13,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from plackett.apps.access.errors import client_errors
 from plackett.apps.workbench import tables
-from plackett.apps.workbench.api import Bench, invalid, missing, new_router
+from plackett.apps.workbench.api import Bench, invalid, new_router
 from plackett.apps.workbench.collections.letor import LetorCollection
 from plackett.apps.workbench.store import check_query
 from plackett.apps.workbench.values import (
@@ -30,6 +30,7 @@ from plackett.apps.workbench.values import (
 QuerySource = Literal["text", "judged-file", "judged", "lists"]
 router = new_router("scoreboard")
 SETS = tables.query_sets
+HEADS = ("# plackett order: ", "# judged before: ")  # the first lines of the lists of plackett judge next
 
 
 @dataclass(frozen=True)
@@ -77,12 +78,6 @@ class QuerySetRequest(RequestModel):
         return self
 
 
-class QuerySetId(RequestModel):
-    """The id of a query set."""
-
-    set_id: Id
-
-
 class SetQueriesRequest(PageRequest):
     """A page of the queries of a set."""
 
@@ -92,8 +87,7 @@ class SetQueriesRequest(PageRequest):
 @router.get("/query-sets")
 def query_sets(bench: Bench) -> QuerySets:
     """Return the query sets, newest first."""
-    own = SETS.c.collection == bench.key
-    return QuerySets(bench.store.records(QuerySet, SETS, own, order=SETS.c.id.desc()))
+    return QuerySets(bench.newest(QuerySet, SETS))
 
 
 @router.post("/query-sets")
@@ -111,10 +105,10 @@ def make_query_set(bench: Bench, request: QuerySetRequest) -> QuerySet:
 
 
 @router.delete("/query-sets")
-def delete_query_set(bench: Bench, request: Annotated[QuerySetId, Query()]) -> QuerySets:
+def delete_query_set(bench: Bench, set_id: Annotated[Id, Query()]) -> QuerySets:
     """Delete a query set; snapshots of it stay."""
-    if not bench.store.delete(SETS, SETS.c.id == request.set_id, SETS.c.collection == bench.key):
-        raise missing(f"there is no query set {request.set_id}.")
+    bench.find(QuerySet, SETS, set_id, "query set")
+    bench.store.delete(SETS, SETS.c.id == set_id)
     return query_sets(bench)
 
 
@@ -127,17 +121,15 @@ def set_queries(bench: Bench, request: Annotated[SetQueriesRequest, Query()]) ->
 
 def find(bench: Bench, set_id: int) -> tuple[QuerySet, list[str]]:
     """Return a set and its queries."""
-    this = (SETS.c.id == set_id) & (SETS.c.collection == bench.key)
-    found = bench.store.records(QuerySet, SETS, this)
-    if not found:
-        raise missing(f"there is no query set {set_id}.")
-    return found[0], bench.store.value(sa.select(SETS.c.queries).where(this))
+    found = bench.find(QuerySet, SETS, set_id, "query set")
+    return found, bench.store.value(sa.select(SETS.c.queries).where(SETS.c.id == set_id))
 
 
 def _collected(bench: Bench, request: QuerySetRequest) -> tuple[list[str], str]:
     """Return the queries, and a description of their source."""
     if request.source == "text":
-        queries = _checked(request.text.removeprefix("\ufeff").splitlines())
+        lines = request.text.removeprefix("\ufeff").splitlines()
+        queries = _checked(line for line in lines if not line.startswith(HEADS))
         if len(queries) > MAX_SET_QUERIES:
             raise invalid(f"the text has {len(queries):,} queries; a set has at most {MAX_SET_QUERIES:,}.")
         return queries, "pasted text"
@@ -148,8 +140,8 @@ def _collected(bench: Bench, request: QuerySetRequest) -> tuple[list[str], str]:
         queries = _checked([row[0] for row in found.rows] + [pair[0] for pair in found.preferences])
         n_all, source = len(queries), "queries in a judged file"
     elif request.source == "judged":
-        queries = [one.query for one in bench.store.queries(bench.key, limit=request.limit)]
-        n_all, source = bench.store.n_queries(bench.key), "queries judged here"
+        queries = [one.query for one in bench.store.queries(bench.key)]
+        n_all, source = len(queries), "queries judged here"
     else:
         queries, source = list_queries(bench), "lists of the collection"
         n_all = len(queries)

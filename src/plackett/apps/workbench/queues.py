@@ -28,6 +28,7 @@ from plackett.apps.workbench.values import (
     PageRequest,
     RequestModel,
 )
+from plackett.validation import count_of
 
 MINE, JUDGED, LISTS, SET = "mine", "judged", "lists", "set-"
 ASSIGNED = "assigned to you"
@@ -50,20 +51,21 @@ QueueName = Annotated[
 Depth = Annotated[int, Field(ge=1, le=MAX_K, description="Results of each query that are to be judged.")]
 
 
-class QueueRequest(PageRequest):
+class QueueChoice(RequestModel):
+    """A queue, by the first results of a base ranker."""
+
+    queue: QueueName = ""
+    base: Base = ""
+    depth: Depth = FIRST
+
+
+class QueueRequest(QueueChoice, PageRequest):
     """A page of a queue."""
 
-    queue: QueueName = ""
-    base: Base = ""
-    depth: Depth = FIRST
 
-
-class NextRequest(RequestModel):
+class NextRequest(QueueChoice):
     """A queue, and the query to continue after."""
 
-    queue: QueueName = ""
-    base: Base = ""
-    depth: Depth = FIRST
     after: Annotated[str, StringConstraints(max_length=1000, pattern=NO_NULL)] = Field(
         default="", description="The current query; empty means the beginning."
     )
@@ -79,10 +81,11 @@ class AssignRequest(RequestModel):
 
 @dataclass(frozen=True)
 class Assigned:
-    """Queries by person."""
+    """Queries by person, also in words."""
 
     n_queries: int
     by_user: dict[str, int]
+    words: str
 
 
 @dataclass(frozen=True)
@@ -164,9 +167,7 @@ def known_queue(text: str) -> str:
 @router.get("/queue")
 def queue(bench: Bench, caller: Caller, request: Annotated[QueueRequest, Query()]) -> Queue:
     """Return queries to judge, with this user's progress on the first results of each."""
-    name, texts = queries(bench, caller.user, request.queue)
-    with client_errors():
-        base = bench.collection.base_name(request.base)
+    name, texts, base = _queue_of(bench, caller.user, request.queue, request.base)
     shown = texts[request.offset : request.offset + request.limit]
     graded = bench.store.graded(bench.key, shown, bench.user_id(caller.user))
     documents = to_judge(bench, caller.user, name, shown, base, request.depth)
@@ -183,28 +184,17 @@ def queue(bench: Bench, caller: Caller, request: Annotated[QueueRequest, Query()
 @router.get("/queue/next")
 def next_query(bench: Bench, caller: Caller, request: Annotated[NextRequest, Query()]) -> Next:
     """Return the next query with a result that this user has not judged."""
-    name, texts = queries(bench, caller.user, request.queue)
-    with client_errors():
-        base = bench.collection.base_name(request.base)
+    name, texts, base = _queue_of(bench, caller.user, request.queue, request.base)
     current = texts.index(request.after) if request.after in texts else -1
-    order = [*range(current + 1, len(texts)), *range(current + 1)]
-    graded = bench.store.graded(bench.key, texts, bench.user_id(caller.user))
-
-    is_counted = len(texts) <= MAX_COUNTED
-    # in a long queue, queries without a judgement of this user need no search
-    tried = order if is_counted else [place for place in order if graded[texts[place]]][:MAX_COUNTED]
-    documents = to_judge(bench, caller.user, name, [texts[place] for place in tried], base, request.depth)
-    is_done = {text: all(docid in graded[text] for docid in first) for text, (first, _) in documents.items()}
-    found = next((place for place in order if not is_done.get(texts[place], bool(graded[texts[place]]))), None)
-    n_done = sum(is_done.values()) if is_counted else None
+    found = _progress(bench, caller.user, name, texts, base, request.depth, current + 1)
     return Next(
-        query=None if found is None else texts[found],
-        place=0 if found is None else found + 1,
+        query=found.query or None,
+        place=texts.index(found.query) + 1 if found.query else 0,
         total=len(texts),
         previous=texts[current - 1] if current > 0 else None,
         following=texts[current + 1] if 0 <= current < len(texts) - 1 else None,
         current=current + 1,
-        n_done=n_done,
+        n_done=len(texts) - sum(map(bool, found.is_open.values())) if found.is_counted else None,
     )
 
 
@@ -226,7 +216,9 @@ def assign(bench: Bench, caller: Caller, request: AssignRequest) -> Assigned:
         if rows:
             connection.execute(sa.insert(ASSIGNMENTS), rows)
     counts = Counter(users[one] for own in chosen.values() for one in own)
-    return Assigned(len(texts), {name: counts[name] for name in names})
+    words = f"{count_of(len(texts), 'query', 'queries')} assigned. {', '.join(f'{n}: {counts[n]}' for n in names)}."
+    by_user = {name: counts[name] for name in names}
+    return Assigned(len(texts), by_user, words if names else "These queries are no longer assigned.")
 
 
 def choices(bench: Bench, user: str) -> list[tuple[str, str]]:
@@ -249,7 +241,7 @@ def queries(bench: Bench, user: str, name: str) -> tuple[str, list[str]]:
             raise missing(f"{bench.collection.name} has no lists to browse.")
         return name, query_sets.list_queries(bench)[:MAX_SET_QUERIES]
     if name == JUDGED:
-        return name, [one.query for one in reversed(bench.store.queries(bench.key, limit=MAX_SET_QUERIES))]
+        return name, [one.query for one in bench.store.queries(bench.key)[:MAX_SET_QUERIES]][::-1]
     if name.startswith(POOL):
         return name, list(comparing.pooled(bench, user, name))
     return name, query_sets.find(bench, int(name.removeprefix(SET)))[1]
@@ -272,26 +264,63 @@ def to_judge(
     return found
 
 
-def task(bench: Bench, user: str, name: str, base: str, query: str, docid: str, after: str) -> Task:
-    """Return the document to judge: the given one, or the next one of a query, or of the queries after another."""
+class _Progress(NamedTuple):
+    """A user's grades by query, and the documents that are to be judged, and are not yet, of the queries looked at.
+
+    ``query`` is the first one with such documents; without ``is_counted`` the queue is too long to look at all.
+    """
+
+    graded: dict[str, dict[str, float]]
+    documents: dict[str, list[str]]
+    is_open: dict[str, list[str]]
+    query: str
+    is_counted: bool
+
+
+def _progress(bench: Bench, user: str, name: str, texts: Sequence[str], base: str, depth: int, first: int) -> _Progress:
+    """Return a user's progress on a queue, and its next query from a place on, wrapping around."""
+    order, is_counted = [*texts[first:], *texts[:first]], len(texts) <= MAX_COUNTED
+    graded = bench.store.graded(bench.key, texts, bench.user_id(user))
+    # in a long queue, queries without a judgement of this user need no search
+    tried = order if is_counted else [text for text in order if graded[text]][:MAX_COUNTED]
+    documents = {text: of for text, (of, _) in to_judge(bench, user, name, tried, base, depth).items()}
+    is_open = {text: [one for one in of if one not in graded[text]] for text, of in documents.items()}
+    for query in order:
+        if query not in documents and not graded[query]:
+            documents[query] = is_open[query] = to_judge(bench, user, name, [query], base, depth)[query][0]
+        if is_open.get(query):
+            return _Progress(graded, documents, is_open, query, is_counted)
+    return _Progress(graded, documents, is_open, "", is_counted)
+
+
+def _queue_of(bench: Bench, user: str, name: str, base: str) -> tuple[str, list[str], str]:
+    """Return the names and the queries of a queue, with the name of the base ranker."""
     name, texts = queries(bench, user, name)
     with client_errors():
-        base = bench.collection.base_name(base)
-    user_id = bench.user_id(user)
-    graded = bench.store.graded(bench.key, texts, user_id)
+        return name, texts, bench.collection.base_name(base)
+
+
+def task(bench: Bench, user: str, name: str, base: str, query: str, docid: str, after: str) -> Task:
+    """Return the document to judge: the given one, or the next one of a query, or of the queries after another."""
+    name, texts, base = _queue_of(bench, user, name, base)
     first = texts.index(query) if query in texts else texts.index(after) + 1 if after in texts else 0
-    tried = [*texts[first:], *texts[:first]][:MAX_COUNTED]
-    documents = {text: of for text, (of, _) in to_judge(bench, user, name, tried, base, FIRST).items()}
-    is_open = {text: [one for one in of if one not in graded[text]] for text, of in documents.items()}
+    graded, documents, is_open, following, is_counted = _progress(bench, user, name, texts, base, FIRST, first)
+    if query in texts and query not in documents:
+        documents[query] = to_judge(bench, user, name, [query], base, FIRST)[query][0]
     if docid in documents.get(query, ()):
         found = docid
     else:
-        query = next((text for text in tried if is_open[text]), "")
+        query = following
         found = is_open[query][0] if query else ""
     own = documents.get(query, [])
     place = own.index(found) if found else 0
-    later = [one for one in (*own[place + 1 :], *own[:place]) if one in is_open[query]]
-    n_open, pace = sum(map(len, is_open.values())), bench.store.pace(user_id)
+    later = [one for one in (*own[place + 1 :], *own[:place]) if one not in graded[query]]
+    pace = bench.store.pace(bench.user_id(user))
+    if is_counted:
+        n_open, n_all = (sum(map(len, of.values())) for of in (is_open, documents))
+    else:  # as if every query had as many documents
+        n_all = FIRST * len(texts)
+        n_open = n_all - sum(min(len(of), FIRST) for of in graded.values())
     return Task(
         queue=name,
         base=base,
@@ -303,7 +332,7 @@ def task(bench: Bench, user: str, name: str, base: str, query: str, docid: str, 
         query_place=texts.index(query) + 1 if query else 0,
         n_queries=len(texts),
         n_open=n_open,
-        n_all=sum(map(len, documents.values())),
+        n_all=n_all,
         minutes=None if pace is None else math.ceil(n_open * pace / 60),
         next_docid=later[0] if later else "",
         around=(own[place - 1] if place else "", own[place + 1] if place + 1 < len(own) else ""),

@@ -76,12 +76,6 @@ class TrainRequest(RequestModel):
         return self
 
 
-class RankerName(RequestModel):
-    """The name of a trained ranker."""
-
-    name: Name
-
-
 class RankerRequest(RequestModel):
     """Whether a trained ranker is a base ranker, and its new name."""
 
@@ -235,7 +229,7 @@ def train(bench: Bench, caller: Caller, request: TrainRequest) -> Job:
         base = bench.collection.base_name(request.base)
     if request.name is not None:
         bench.rankers.check_free(request.name)
-    judgements, preferences, source = chosen_judgements(bench, owner, request.annotator)
+    by_query, source = chosen_judgements(bench, owner, request.annotator)
 
     def base_ranking(query: str) -> Ranking:
         found = bench.rankings.now(base, query)
@@ -247,7 +241,7 @@ def train(bench: Bench, caller: Caller, request: TrainRequest) -> Job:
         from plackett.apps.workbench import training  # imports the learning modules
 
         how: dict[str, Any] = {"base": base, "base_ranking": base_ranking, "progress": progress, "cancel": cancel}
-        trained = training.train(bench.collection, judgements, preferences, **how)
+        trained = training.train(bench.collection, by_query, **how)
         name = bench.rankers.save(request.name or f"trained-{job_id}", trained, source)
         return {"ranker_name": name, **trained.summary, "source": source}
 
@@ -261,11 +255,11 @@ def rankers(bench: Bench) -> RankersResponse:
 
 
 @router.get("/rankers/file", response_class=Response, responses=file_responses("application/octet-stream"))
-def ranker_file(bench: Bench, request: Annotated[RankerName, Query()]) -> Response:
+def ranker_file(bench: Bench, name: Annotated[Name, Query()]) -> Response:
     """Return the model file of a trained ranker, which ``plackett.load`` and the commands read."""
-    name = re.sub(r"[^\w.-]+", "-", request.name, flags=re.ASCII).strip("-.") or "ranker"
-    data = iter([bench.rankers.file(request.name)])
-    return as_download(ExportedFile(f"{name}.plackett", "application/octet-stream", data))
+    file = re.sub(r"[^\w.-]+", "-", name, flags=re.ASCII).strip("-.") or "ranker"
+    data = iter([bench.rankers.file(name)])
+    return as_download(ExportedFile(f"{file}.plackett", "application/octet-stream", data))
 
 
 @router.post("/rankers")
@@ -276,7 +270,7 @@ def change_ranker(bench: Bench, request: RankerRequest) -> RankersResponse:
 
 
 @router.delete("/rankers")
-def delete_ranker(bench: Bench, request: Annotated[RankerName, Query()]) -> RankersResponse:
+def delete_ranker(bench: Bench, name: Annotated[Name, Query()]) -> RankersResponse:
     """Delete a trained ranker."""
-    bench.rankers.delete(request.name)
+    bench.rankers.delete(name)
     return bench.rankers.response()

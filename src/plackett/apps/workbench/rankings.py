@@ -132,7 +132,7 @@ class Rankings:
     def key(self, name: str) -> Hashable:
         """Return the key of a ranker: its name, and a version that changes when another one gets the name."""
         if name in self._collection.base_rankers():
-            return name, self._collection.version(name)
+            return self._collection.version(name)
         for one in self._trained.all():
             if one.name == name:
                 return name, one.created

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -11,13 +12,12 @@ from plackett.apps.workbench.collections.base import Hits
 from plackett.apps.workbench.reason_words import reason_words
 from plackett.apps.workbench.records import ReasonInWords
 from plackett.apps.workbench.store import Judged
-from plackett.apps.workbench.values import METHODS, RELEVANT_FROM
-from plackett.data.feedback.feedback import ETA, Feedback
+from plackett.apps.workbench.values import RELEVANT_FROM
+from plackett.data.feedback.feedback import Feedback
 from plackett.data.queries import Queries
 from plackett.rankers.refinement.boosted import LinearRefiner, MultiplicativeRefiner
 from plackett.rankers.refinement.rocchio import RocchioRefiner
-from plackett.rankers.refinement.strongest_reasons import Reason, strongest_reasons
-from plackett.validation import check_choice, count_of
+from plackett.validation import count_of
 
 UNJUDGED_LABEL = 0.5  # label of documents without a grade if all grades agree; graded documents then have 0 or 1
 REASONS = 5  # per document
@@ -25,6 +25,14 @@ PINNED = "pinned by its judgement"
 NO_JUDGEMENTS = "Nothing is judged yet: this is the order of the base ranker."
 NO_GRADES = "Only graded documents are pinned first or last; preferences alone pin no document."
 DocKey = TypeVar("DocKey", bound=Hashable)
+_STUMP = re.compile(r"(.+) ([>≤]) (\S+)", re.DOTALL)
+
+
+class Reason(NamedTuple):
+    """A property of a document and its contribution to the score, relative to another document or the list's mean."""
+
+    text: str
+    amount: float
 
 
 class Refined(NamedTuple):
@@ -45,13 +53,13 @@ class Refined(NamedTuple):
 class RowFeedback(NamedTuple):
     """Judgements by row of a list: grades (NaN without one), and what a refiner learns from.
 
-    That is the labels ``y``, or ``pairs``: preferences, and those that the labels imply.
+    That is the labels ``y``, or ``pairs``: preferences, and those that the labels imply; None for the default ``eta``.
     """
 
     grades: np.ndarray
     y: np.ndarray
     pairs: np.ndarray | None
-    eta: float
+    eta: float | None
     notes: list[str]
 
 
@@ -65,14 +73,13 @@ def refine(hits: Hits, judged: Judged, method: str = "multiplicative", pin_judge
     ``pin_judged`` pins documents graded relevant first, and other graded documents last. Preferences pin no document;
     they affect the order of equal grades and of documents without a grade.
     """
-    check_choice(method, "method", METHODS)
     feedback = _row_feedback(hits, judged, method)
     queries = Queries(hits.X, feature_names=hits.feature_names)
     refiner = _fitted(queries, hits.scores, feedback, method)
     if refiner is None:
         return _reordered(hits, hits.scores.astype(np.float64), [[] for _ in hits.docid], feedback, pin_judged, [])
     against = np.full(len(hits.docid), -1) if pin_judged else passed_rows(refiner.scores_)
-    why = strongest_reasons(refiner, queries, REASONS, base_score=hits.scores, against=against)
+    why = reasons(refiner, queries, hits.scores, against)
     return _reordered(hits, refiner.scores_, why, feedback, pin_judged, against.tolist())
 
 
@@ -97,9 +104,41 @@ def passed_rows(scores: np.ndarray) -> np.ndarray:
     return against
 
 
+def reasons(refiner: Any, queries: Queries, base_score: np.ndarray, against: np.ndarray, n: int = REASONS):
+    """Return the ``n`` largest contributions to the score of each row, minus those of the row that it is compared with.
+
+    -1 in ``against`` stands for the mean of the list. A stump and its opposite are one contribution, with the text that
+    is true of the document: ``bm25 > 3.2`` or ``bm25 ≤ 3.2``.
+    """
+    found = refiner.explain(queries, base_score=base_score)
+    names, is_rocchio = list(found.feature_names), isinstance(refiner, RocchioRefiner)
+    amounts = np.array(found.contributions if is_rocchio else found.contributions.toarray())
+    is_true = amounts > 0  # a stump adds to the score of a document that it is true of
+    for part, name in enumerate([] if is_rocchio else names):
+        if (other := _opposite(name)) in names[:part]:
+            amounts[:, names.index(other)] += amounts[:, part]
+            amounts[:, part] = 0.0
+
+    def text_of(row: int, part: int) -> str:
+        if is_rocchio:
+            return f"{names[part]} = {found.values[row, part]:.4g}"
+        return names[part] if is_true[row, part] else _opposite(names[part])
+
+    amounts -= np.where(against[:, None] >= 0, amounts[against], 0.0)
+    order = np.argsort(-np.abs(amounts), axis=1, kind="stable")[:, :n].tolist()
+    return [
+        [Reason(text_of(row, part), float(amounts[row, part])) for part in parts if amounts[row, part]]
+        for row, parts in enumerate(order)
+    ]
+
+
+def _opposite(stump: str) -> str:
+    name, sign, limit = _STUMP.fullmatch(stump).groups()  # type: ignore[union-attr]
+    return f"{name} {'≤' if sign == '>' else '>'} {limit}"
+
+
 def refined_scores(hits: Hits, judged: Judged, method: str = "multiplicative") -> np.ndarray:
     """Return only the scores of ``refine``, which is faster."""
-    check_choice(method, "method", METHODS)
     refiner = _fitted(Queries(hits.X), hits.scores, _row_feedback(hits, judged, method), method)
     return hits.scores.astype(np.float64) if refiner is None else refiner.scores_
 
@@ -132,8 +171,8 @@ def _fitted(
         return None
     if method == "rocchio":
         return RocchioRefiner(relevant_from=RELEVANT_FROM).fit(queries, **judgements, base_score=base)
-    kind = MultiplicativeRefiner if method == "multiplicative" else LinearRefiner
-    return kind(eta=feedback.eta).fit(queries, **judgements, base_score=base)
+    kind: Any = {"multiplicative": MultiplicativeRefiner, "linear": LinearRefiner}[method]
+    return kind(**({} if feedback.eta is None else {"eta": feedback.eta})).fit(queries, **judgements, base_score=base)
 
 
 def _row_feedback(hits: Hits, judged: Judged, method: str = "multiplicative") -> RowFeedback:
@@ -151,7 +190,7 @@ def _row_feedback(hits: Hits, judged: Judged, method: str = "multiplicative") ->
     if n_elsewhere:
         notes.append(f"{count_of(n_elsewhere, 'judgement is', 'judgements are')} about documents not in this list.")
     if not pairs:
-        return RowFeedback(grades, _refinable_labels(grades, notes), None, ETA["judgements"], notes)
+        return RowFeedback(grades, _refinable_labels(grades, notes), None, None, notes)
     return _pair_feedback(hits, grades, pairs, method, notes)
 
 

@@ -7,6 +7,7 @@ relevant.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -15,14 +16,15 @@ from pydantic import Field, StringConstraints
 
 from plackett.apps.access.errors import RequestError, client_errors
 from plackett.apps.workbench.values import FIRST, MAX_BASE, MAX_BOARD_RANKERS, NO_NULL, Id, RequestModel
-from plackett.metrics.conventions import get_convention
-from plackett.metrics.measure import Measure, split_measures
+from plackett.metrics.conventions import CONVENTIONS
+from plackett.metrics.measure import Measure
 
 if TYPE_CHECKING:
     from plackett.evaluation.compare.comparison import Comparison
 
 UNJUDGED = "Documents that are not judged count as not relevant."
 MAX_MEASURES = 8
+_COMMA = re.compile(r",(?![^()]*\))")
 
 
 class Ranking(NamedTuple):
@@ -61,9 +63,11 @@ class BoardRequest(MeasuringRequest):
 
 def parse_measures(text: str, convention: str = "standard") -> list[Measure]:
     """Return the measures of a request, each once; raise a ``RequestError`` about what is wrong."""
-    with client_errors():
-        get_convention(convention)
-        found = {str(one): one for one in map(Measure.parse, split_measures(text))}
+    if convention not in CONVENTIONS:
+        known = ", ".join(CONVENTIONS)
+        raise RequestError(422, "invalid", f"convention={convention!r} is not known; choose one of {known}.")
+    with client_errors():  # measures are between commas outside of brackets
+        found = {str(one): one for one in map(Measure.parse, filter(None, map(str.strip, _COMMA.split(text))))}
     if not 1 <= len(found) <= MAX_MEASURES:
         raise RequestError(422, "invalid", f"a comparison has 1 to {MAX_MEASURES} measures, not {len(found)}.")
     for one in found.values():
@@ -152,6 +156,20 @@ def share_judged(labels: Mapping[str, Mapping[str, float]], rankings: Mapping[st
     """Return which share of the first ten documents of the rankings is judged; None without documents."""
     judged = [docid in labels[query] for query, one in rankings.items() for docid in one.docid[:FIRST]]
     return sum(judged) / len(judged) if judged else None
+
+
+def shares_in_words(shares: Mapping[str, float | None]) -> tuple[str, bool]:
+    """Return which share of the first ten of each ranker is not judged, in words, and whether the shares differ."""
+    parts = [
+        f"{100 * (1 - share):.0f} % of the first ten of {name}"
+        for name, share in shares.items()
+        if share is not None and share < 1
+    ]
+    words = f"{' and '.join(parts)} are not judged." if parts else ""
+    is_uneven = len({share for share in shares.values() if share is not None}) > 1
+    if is_uneven:
+        words += " The shares differ, so a ranker with fewer judged documents may be better than it looks here."
+    return words, is_uneven
 
 
 def finite(value: float) -> float | None:

@@ -20,7 +20,7 @@ from plackett.apps.workbench.rankings import chosen_rankers
 from plackett.apps.workbench.runs import BoardRequest, finite, parse_measures, total_of
 from plackett.apps.workbench.snapshots import Snapshot, known_values, snapshots
 from plackett.apps.workbench.values import FIRST, FROZEN_DEPTH, MAX_BASE
-from plackett.metrics.conventions import get_convention
+from plackett.metrics.conventions import CONVENTIONS
 
 if TYPE_CHECKING:
     from plackett.metrics.measure import Measure
@@ -109,7 +109,10 @@ def scoreboard(bench: Bench, caller: Caller, request: Annotated[ScoreboardReques
     made, queries = query_sets.find(bench, request.set_id)
     measure, names = _measure(request), chosen_rankers(bench, request.ranker)
     compared = sides(bench, [f"{NOW}/{name}" for name in names], least=1)
-    shown = measured(bench, caller.user, compared, made.id, request.judgements, [measure], request.convention)
+    own = [one for one in snapshots(bench).snapshots if one.summary.get("set_id") == made.id]
+    earlier = own[:MAX_TREND][::-1]
+    trends = {one.id: known_values(bench, one, measure, request.convention) for one in earlier}
+    shown = measured(bench, caller.user, compared, request, [measure], trends.values())
     n_seen, trained = bench.rankers.n_trained_on(queries), {one.name for one in bench.rankers.all()}
     marks = _marks(shown, names)
     totals = [
@@ -123,23 +126,18 @@ def scoreboard(bench: Bench, caller: Caller, request: Annotated[ScoreboardReques
         )
         for name, known, rankings in zip(names, shown.known, shown.rankings, strict=True)
     ]
-    own = [one for one in snapshots(bench).snapshots if one.summary.get("set_id") == made.id]
-    earlier = own[:MAX_TREND][::-1]
-    trends = {one.id: known_values(bench, one, measure, request.convention) for one in earlier}
-    n_ready = shown.n_ready + sum(of is not None for of in trends.values())
-    shown = shown._replace(n_ready=n_ready, n_needed=shown.n_needed + len(trends))
-    rows = _rows(shown, names, earlier, trends)
-    notes = [*shown.notes, f"Convention {request.convention}: {get_convention(request.convention).summary}."]
+    notes = shown.board["notes"]
+    notes.append(f"Convention {request.convention}: {CONVENTIONS[request.convention].summary}.")
     if measure.k is None or measure.k > FROZEN_DEPTH:
         notes.append(f"Lists are measured up to place {FROZEN_DEPTH}.")
     return ScoreboardResponse(
-        **shown._replace(notes=notes).as_board(bench, request, measure),
+        **shown.board,
         set=made,
         measure=str(measure),
         order=request.order,
         n_judged_queries=sum(map(bool, shown.labels.values())),
         rankers=totals,
-        rows=_sorted_rows(rows, names, request, measure),
+        rows=_sorted_rows(_rows(shown, names, earlier, trends), names, request, measure),
         history=[_point(one, names, trends[one.id] or {}) for one in earlier],
     )
 
@@ -156,11 +154,8 @@ def _marks(shown: Measured, names: Sequence[str]) -> dict[str, Any]:
     marks = dict.fromkeys(names, "")
     if shown.found is None or len(names) < 2:
         return marks
-    from plackett.evaluation.compare.comparison import is_significant
-
-    best = shown.found.best()
-    worse = [pair.a for pair in shown.found.differences(against=best) if is_significant(pair)]
-    return {**marks, **dict.fromkeys(worse, "worse"), best: "best"}
+    worse = {name: "worse" if mark else "" for name, mark in shown.found.marks().items()}  # than the best
+    return {**worse, shown.found.best(): "best"}
 
 
 def _rows(

@@ -12,18 +12,10 @@ MAX_GRADES, MAX_WORDS = 10, 40  # one key for each grade
 
 @dataclass(frozen=True)
 class Settings(ServerSettings):
-    """Settings of a workbench server, besides those of ``ServerSettings``.
+    """Settings of a workbench server, besides those of ``ServerSettings``."""
 
-    Attributes
-    ----------
-    max_jobs : int
-        Background jobs at the same time.
-    grades : tuple of str
-        What the grades 0, 1, 2 and so on mean, in words.
-    """
-
-    max_jobs: int = 1
-    grades: tuple[str, ...] = GRADES
+    max_jobs: int = 1  # background jobs at the same time
+    grades: tuple[str, ...] = GRADES  # what 0, 1, 2 and so on mean
 
     def __post_init__(self) -> None:
         super().__post_init__()

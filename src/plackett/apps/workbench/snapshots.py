@@ -25,7 +25,7 @@ from plackett.apps.workbench.runs import (
     total_of,
     values_of,
 )
-from plackett.apps.workbench.values import MAX_SNAPSHOTS, Id, Name, RequestModel
+from plackett.apps.workbench.values import MAX_SNAPSHOTS, Id, Name
 from plackett.validation import count_of
 
 if TYPE_CHECKING:
@@ -61,27 +61,16 @@ class SnapshotRequest(BoardRequest):
     name: Name
 
 
-class SnapshotId(RequestModel):
-    """The id of a snapshot."""
-
-    snapshot_id: Id
-
-
 @router.get("/snapshots")
 def snapshots(bench: Bench) -> Snapshots:
     """Return the snapshots, newest first."""
-    own = SNAPSHOTS.c.collection == bench.key
-    return Snapshots(bench.store.records(Snapshot, SNAPSHOTS, own, order=SNAPSHOTS.c.id.desc()))
+    return Snapshots(bench.newest(Snapshot, SNAPSHOTS))
 
 
 @router.get("/snapshots/{snapshot_id}")
 def snapshot(bench: Bench, snapshot_id: PathId) -> Snapshot:
     """Return a snapshot with its means at that time."""
-    this = (SNAPSHOTS.c.id == snapshot_id) & (SNAPSHOTS.c.collection == bench.key)
-    found = bench.store.records(Snapshot, SNAPSHOTS, this)
-    if not found:
-        raise missing(f"there is no snapshot {snapshot_id}.")
-    return found[0]
+    return bench.find(Snapshot, SNAPSHOTS, snapshot_id, "snapshot")
 
 
 @router.post("/snapshots", status_code=202)
@@ -126,12 +115,12 @@ def freeze(bench: Bench, caller: Caller, request: SnapshotRequest) -> Job:
 
 
 @router.delete("/snapshots")
-def delete_snapshot(bench: Bench, request: Annotated[SnapshotId, Query()]) -> Snapshots:
+def delete_snapshot(bench: Bench, snapshot_id: Annotated[Id, Query()]) -> Snapshots:
     """Delete a snapshot."""
-    snapshot(bench, request.snapshot_id)
+    snapshot(bench, snapshot_id)
     with bench.store.writing() as connection:
-        connection.execute(sa.delete(LISTS).where(LISTS.c.snapshot_id == request.snapshot_id))
-        connection.execute(sa.delete(SNAPSHOTS).where(SNAPSHOTS.c.id == request.snapshot_id))
+        connection.execute(sa.delete(LISTS).where(LISTS.c.snapshot_id == snapshot_id))
+        connection.execute(sa.delete(SNAPSHOTS).where(SNAPSHOTS.c.id == snapshot_id))
     return snapshots(bench)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -9,168 +10,83 @@ from sqlalchemy import ForeignKey, Index
 
 from plackett.apps.workbench.db import Id, UtcTime, metadata
 
-
-def _id() -> sa.Column:
-    return sa.Column("id", Id, primary_key=True)
-
-
-def _filled(name: str, kind: Any, *reference: ForeignKey, **options: Any) -> sa.Column:
-    return sa.Column(name, kind, *reference, nullable=False, **options)
-
-
-def _key(name: str, kind: Any, *reference: ForeignKey) -> sa.Column:
-    return sa.Column(name, kind, *reference, primary_key=True, autoincrement=False)
-
-
-USER, QUERY = "plackett_users.id", "plackett_queries.id"
-
-users = sa.Table(
-    "plackett_users",
-    metadata,
-    _id(),
-    _filled("name", sa.Text, unique=True),
-    _filled("is_person", sa.Boolean),
-    _filled("created", UtcTime),
+KINDS = {int: sa.Integer, float: sa.Double, bool: sa.Boolean, str: sa.Text, bytes: sa.LargeBinary, datetime: UtcTime}
+USER, QUERY, EVENT, RANKER, SNAPSHOT = (
+    f"plackett_{name}.id" for name in ("users", "queries", "events", "rankers", "snapshots")
 )
 
-queries = sa.Table(
-    "plackett_queries",
-    metadata,
-    _id(),
-    # a digest of collection and text, because PostgreSQL cannot index long texts
-    _filled("key", sa.Text, unique=True),
-    _filled("collection", sa.Text),
-    _filled("text", sa.Text),
-    _filled("base", sa.Text),
-    _filled("created", UtcTime),
+
+def _table(
+    name: str, columns: dict[str, Any], *indexes: Index, keys: str = "id", unique: str = "", optional: str = ""
+) -> sa.Table:
+    """Return a table; the kind of a column is a type, or the column that it refers to.
+
+    ``keys``, ``unique`` and ``optional`` name columns. The ids of deleted rows are not used again.
+    """
+    made = [sa.Column("id", Id, primary_key=True)] if keys == "id" else []
+    for column, kind in columns.items():
+        of: list[Any] = [Id, ForeignKey(kind)] if isinstance(kind, str) else [KINDS.get(kind, kind)]
+        how: dict[str, Any] = {"nullable": column in optional.split()}
+        if column in keys.split():
+            how = {"primary_key": True, "autoincrement": False}
+        made.append(sa.Column(column, *of, unique=column in unique.split() or None, **how))
+    return sa.Table(f"plackett_{name}", metadata, *made, *indexes, sqlite_autoincrement=keys == "id")
+
+
+users = _table("users", {"name": str, "is_person": bool, "created": datetime}, unique="name")
+
+# the key is a digest of collection and text, because PostgreSQL cannot index long texts
+queries = _table(
+    "queries", {"key": str, "collection": str, "text": str, "base": str, "created": datetime}, unique="key"
 )
 
-# append-only: an undo is an event whose target is the event that it cancels, at most one undo per event
-events = sa.Table(
-    "plackett_events",
-    metadata,
-    _id(),
-    _filled("time", UtcTime),
-    _filled("user_id", Id, ForeignKey(USER)),
-    _filled("query_id", Id, ForeignKey(QUERY)),
-    _filled("kind", sa.Text),
-    sa.Column("docid", sa.Text),
-    sa.Column("other", sa.Text),
-    sa.Column("grade", sa.Double),
-    sa.Column("target", Id, ForeignKey("plackett_events.id"), unique=True),
+# append-only: an undo is an event whose target is the event that it cancels, at most one undo per event. A request with
+# a key is written once if it is sent again.
+_judged = {"docid": str, "other": str, "grade": float, "target": EVENT, "key": str}
+events = _table(
+    "events",
+    {"time": datetime, "user_id": USER, "query_id": QUERY, "kind": str, **_judged},
     Index("plackett_events_by_list", "query_id", "user_id", "id"),
-    sqlite_autoincrement=True,  # the ids of deleted rows are not used again, here and below
+    unique="target key",
+    optional=" ".join(_judged),
 )
 
-rankers = sa.Table(
-    "plackett_rankers",
-    metadata,
-    _id(),
-    _filled("name", sa.Text, unique=True),
-    _filled("collection", sa.Text),
-    _filled("is_base", sa.Boolean),
-    _filled("size", sa.Integer),
-    _filled("summary", sa.JSON),
-    _filled("fold_of", sa.JSON),  # by query that it was trained on the number of its fold, from 1
-    _filled("created", UtcTime),
-)
+# fold_of has by query that it was trained on the number of its fold, from 1
+_trained = {"size": int, "summary": sa.JSON, "fold_of": sa.JSON, "created": datetime}
+rankers = _table("rankers", {"name": str, "collection": str, "is_base": bool, **_trained}, unique="name")
 
 # fold 0 is the ranker; the others were trained without some of its queries
-ranker_files = sa.Table(
-    "plackett_ranker_files",
-    metadata,
-    _key("ranker_id", Id, ForeignKey("plackett_rankers.id")),
-    _key("fold", sa.Integer),
-    _filled("data", sa.LargeBinary),
+ranker_files = _table("ranker_files", {"ranker_id": RANKER, "fold": int, "data": bytes}, keys="ranker_id fold")
+
+_state = {"state": str, "progress": float, "message": str, "settings": sa.JSON, "result": sa.JSON(none_as_null=True)}
+jobs = _table(
+    "jobs", {"kind": str, "collection": str, **_state, "created": datetime, "updated": datetime}, optional="result"
 )
 
-jobs = sa.Table(
-    "plackett_jobs",
-    metadata,
-    _id(),
-    _filled("kind", sa.Text),
-    _filled("collection", sa.Text),
-    _filled("state", sa.Text),
-    _filled("progress", sa.Double),
-    _filled("message", sa.Text),
-    _filled("settings", sa.JSON),
-    sa.Column("result", sa.JSON(none_as_null=True)),
-    _filled("created", UtcTime),
-    _filled("updated", UtcTime),
-)
+_made = {"n_queries": int, "created": datetime, "queries": sa.JSON}
+query_sets = _table("query_sets", {"collection": str, "name": str, "source": str, **_made})
 
-query_sets = sa.Table(
-    "plackett_query_sets",
-    metadata,
-    _id(),
-    _filled("collection", sa.Text),
-    _filled("name", sa.Text),
-    _filled("source", sa.Text),
-    _filled("n_queries", sa.Integer),
-    _filled("created", UtcTime),
-    _filled("queries", sa.JSON),
-    sqlite_autoincrement=True,
-)
+# a snapshot outlives its query set and its rankers, and never changes; labels are by query and document
+_frozen = {"n_queries": int, "summary": sa.JSON, "created": datetime, "labels": sa.JSON}
+snapshots = _table("snapshots", {"collection": str, "name": str, "rankers": sa.JSON, **_frozen})
 
-# a snapshot outlives its query set and its rankers, and never changes
-snapshots = sa.Table(
-    "plackett_snapshots",
-    metadata,
-    _id(),
-    _filled("collection", sa.Text),
-    _filled("name", sa.Text),
-    _filled("rankers", sa.JSON),
-    _filled("n_queries", sa.Integer),
-    _filled("summary", sa.JSON),
-    _filled("created", UtcTime),
-    _filled("labels", sa.JSON),  # by query and document
-    sqlite_autoincrement=True,
-)
-
-snapshot_lists = sa.Table(
-    "plackett_snapshot_lists",
-    metadata,
-    _key("snapshot_id", Id, ForeignKey("plackett_snapshots.id")),
-    _key("ranker", sa.Integer),  # its place in the snapshot's rankers
-    _filled("lists", sa.JSON),  # by query the ids and the scores of its documents
+# ranker is its place in the snapshot's rankers; lists have by query the ids and the scores of its documents
+snapshot_lists = _table(
+    "snapshot_lists", {"snapshot_id": SNAPSHOT, "ranker": int, "lists": sa.JSON}, keys="snapshot_id ranker"
 )
 
 # information needs of queries, shared by all users
-needs = sa.Table(
-    "plackett_needs",
-    metadata,
-    _key("query_id", Id, ForeignKey(QUERY)),
-    _filled("user_id", Id, ForeignKey(USER)),
-    _filled("text", sa.Text),
-    _filled("time", UtcTime),
-)
+_words = {"query_id": QUERY, "user_id": USER, "text": str, "time": datetime}
+needs = _table("needs", _words, keys="query_id")
 
-notes = sa.Table(
-    "plackett_notes",
-    metadata,
-    _key("query_id", Id, ForeignKey(QUERY)),
-    _key("user_id", Id, ForeignKey(USER)),
-    _filled("text", sa.Text),
-    _filled("time", UtcTime),
-)
+notes = _table("notes", _words, keys="query_id user_id")
 
-assignments = sa.Table(
-    "plackett_assignments",
-    metadata,
-    _key("query_id", Id, ForeignKey(QUERY)),
-    _key("user_id", Id, ForeignKey(USER)),
-    _filled("created", UtcTime),
-)
+assignments = _table("assignments", {"query_id": QUERY, "user_id": USER, "created": datetime}, keys="query_id user_id")
 
 # append-only: the last settlement of a document counts, and one without a grade withdraws it
-settlements = sa.Table(
-    "plackett_settlements",
-    metadata,
-    _id(),
-    _filled("query_id", Id, ForeignKey(QUERY)),
-    _filled("docid", sa.Text),
-    sa.Column("grade", sa.Double),
-    _filled("user_id", Id, ForeignKey(USER)),
-    _filled("time", UtcTime),
+settlements = _table(
+    "settlements",
+    {"query_id": QUERY, "docid": str, "grade": float, "user_id": USER, "time": datetime},
     Index("plackett_settlements_by_query", "query_id", "id"),
+    optional="grade",
 )

@@ -6,7 +6,7 @@ import io
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,10 +15,9 @@ from sklearn.base import clone
 
 from plackett.apps.workbench.collections.base import CANDIDATES, Collection
 from plackett.apps.workbench.jobs import Cancelled, Progress
-from plackett.apps.workbench.people import pool_judgements
 from plackett.apps.workbench.refining import labels_of_pairs
-from plackett.apps.workbench.runs import UNJUDGED, Ranking, compare_rankings
-from plackett.apps.workbench.store import Judged, Judgement, Preference
+from plackett.apps.workbench.runs import UNJUDGED, Ranking, compare_rankings, share_judged, shares_in_words
+from plackett.apps.workbench.store import Judged
 from plackett.apps.workbench.values import FROZEN_DEPTH, RELEVANT_FROM
 from plackett.data.queries import Queries
 from plackett.evaluation.select.select import select
@@ -27,7 +26,7 @@ from plackett.rankers.base import Ranker
 from plackett.rankers.linear.ranker import LinearRanker
 from plackett.validation import count_of
 
-METRICS = ("ndcg@5", "ndcg@10", "map")
+METRICS = ("ndcg@10", "ndcg@5", "map")  # the first decides
 MIN_QUERIES = 3
 N_FOLDS = 5
 MIN_QUERIES_TO_TUNE = 10  # with fewer, the validation sets would be too small
@@ -68,8 +67,7 @@ class _Lists(NamedTuple):
 
 def train(
     collection: Collection,
-    judgements: Iterable[Judgement],
-    preferences: Iterable[Preference] = (),
+    by_query: Mapping[str, Judged],
     *,
     base: str = "",
     base_ranking: Callable[[str], Ranking] | None = None,
@@ -78,10 +76,10 @@ def train(
     progress: Progress | None = None,
     cancel: threading.Event | None = None,
 ) -> Trained:
-    """Train a ranker on all judgements, and compare it with ``base`` on queries that it was not trained on.
+    """Train a ranker on judgements by query, and compare it with ``base`` on queries that it was not trained on.
 
     A list is a query with the documents that a trained ranker reorders, the first ones of the collection's default
-    ranker. The label of a document is the mean grade of all users, or without grades the label that preferences imply
+    ranker. The label of a document is its grade, or without one the label that preferences imply
     (``labels_of_pairs``), or else 0: documents without a judgement count as not relevant. Lists with a single label
     have no order to learn and are skipped.
 
@@ -98,7 +96,6 @@ def train(
             progress(share, message)
 
     report(0.0, "Reading the judgements")
-    by_query = pool_judgements(judgements, preferences)
     lists = _training_lists(collection, by_query, report)
     n_queries = lists.queries.n_queries
     n_folds = min(N_FOLDS, n_queries)
@@ -127,7 +124,7 @@ def train(
 
     base = base or collection.base_rankers()[0]
     rankers = {"base": base_ranking or partial(ranking_of, collection, base=base), "trained": trained_ranking}
-    compared, n_measured = _compared(by_query, rankers, metrics, report)
+    compared, n_measured, shares = _compared(by_query, rankers, metrics, report)
     summary = {
         "base": base,
         "n_queries": n_queries,
@@ -136,8 +133,11 @@ def train(
         "n_folds": n_folds,
         "n_measured": n_measured,
         "metrics": compared,
+        "judged": shares,
         "features": _strongest_features(model, collection.feature_names),
-        "notes": _notes(collection, lists, n_measured),
+        "notes": _notes(
+            collection, lists, n_measured, {base: shares.get("base"), "the trained ranker": shares.get("trained")}
+        ),
         "seconds": round(time.perf_counter() - start, 3),
     }
     report(1.0, "Done")
@@ -156,7 +156,7 @@ def _saved(ranker: Ranker) -> bytes:
     return buffer.getvalue()
 
 
-def _training_lists(collection: Collection, by_query: dict[str, Judged], report: Progress) -> _Lists:
+def _training_lists(collection: Collection, by_query: Mapping[str, Judged], report: Progress) -> _Lists:
     """Return the lists in which documents have different labels."""
     parts, n_inferred, n_relevant, n_outside = [], 0, 0, 0
     for number, (query, judged) in enumerate(by_query.items(), 1):
@@ -185,15 +185,16 @@ def _training_lists(collection: Collection, by_query: dict[str, Judged], report:
 
 
 def _compared(
-    by_query: dict[str, Judged],
+    by_query: Mapping[str, Judged],
     rankers: Mapping[str, Callable[[str], Ranking]],
     metrics: tuple[str, ...],
     report: Progress,
-) -> tuple[dict[str, dict[str, float | None]], int]:
-    """Return means and differences by measure, and the number of queries; nothing if no document has a grade."""
+) -> tuple[dict[str, dict[str, float | None]], int, dict[str, float | None]]:
+    """Return means and differences by measure, the number of queries, and the judged share of each first ten.
+
+    All are empty if no document has a grade.
+    """
     labels = {query: judged.labels for query, judged in by_query.items() if judged.labels}
-    if not labels:
-        return {}, 0
     rankings: dict[str, dict[str, Ranking]] = {name: {} for name in rankers}
     for number, query in enumerate(list(labels)):
         report(0.75 + 0.2 * number / len(labels), f"Comparing on query {number + 1} of {len(labels)}")
@@ -205,7 +206,7 @@ def _compared(
         for name, ranking in found.items():
             rankings[name][query] = ranking
     if not labels:
-        return {}, 0
+        return {}, 0, {}
     report(0.95, "Measuring")
     compared_runs = compare_rankings(labels, rankings, metrics)
     means, compared = compared_runs.mean(), {}
@@ -219,7 +220,7 @@ def _compared(
             "p_value": difference.p_random,
         }
         compared[metric] = {name: float(value) if math.isfinite(value) else None for name, value in values.items()}
-    return compared, len(labels)
+    return compared, len(labels), {name: share_judged(labels, of) for name, of in rankings.items()}
 
 
 def _strongest_features(ranker: Any, names: list[str]) -> list[list[Any]]:
@@ -230,11 +231,12 @@ def _strongest_features(ranker: Any, names: list[str]) -> list[list[Any]]:
     return [[names[column], float(coef[column])] for column in order.tolist() if coef[column]]
 
 
-def _notes(collection: Collection, lists: _Lists, n_measured: int) -> list[str]:
+def _notes(collection: Collection, lists: _Lists, n_measured: int, judged: Mapping[str, float | None]) -> list[str]:
     notes = ["No document has a grade, so there is nothing to measure on."]
     if n_measured:
         n = count_of(n_measured, "query", "queries")
         notes = [f"Measured on {n}, each with a ranker that was trained without it. {UNJUDGED}"]
+        notes += filter(None, shares_in_words(judged)[:1])
     if lists.n_outside:
         notes.append(
             f"{lists.n_outside} of {lists.n_relevant} relevant documents are not among the first {CANDIDATES} of "

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from plackett.storage.remote import local_files
 
 if TYPE_CHECKING:
     from plackett.cli.clicks import Columns
@@ -27,7 +27,7 @@ def evaluate_clicks(
 ) -> None:
     """Print the values of rankings: runs, models, scores of the rows of a LETOR file, or the logged order."""
     from plackett._warnings import recorded
-    from plackett.cli.shared import inputs, output
+    from plackett.cli.shared import comparisons, files, inputs, output
     from plackett.cli.shared.propensities import propensities_of
     from plackett.clicks.counterfactual.evaluate import evaluate_from_clicks
     from plackett.clicks.counterfactual.result import ClickEvaluations
@@ -37,7 +37,7 @@ def evaluate_clicks(
 
     if "," in metric.partition("(")[0]:
         raise click.BadParameter("give one measure, such as -m dcg@5 or -m clicks.")
-    inputs.check_exists(*(word for word in words if word != LOGGED and not inputs.is_known_name(word)))
+    files.check_exists(*(word for word in words if word != LOGGED and not files.is_known_name(word)))
     log = columns.read((path,))
     features = None
     if _is_data(words[0]):
@@ -50,7 +50,10 @@ def evaluate_clicks(
         # regression-em scores the features
         is_method = propensities in METHODS and (features is None or propensities != "regression-em")
         settings["propensities"] = propensities if is_method else propensities_of(propensities, log, features, 0)
-    rankings = {name: _ranking(word, features, log) for name, word in zip(_names(words), words, strict=True)}
+    rankings = {
+        name: _ranking(word, features, log)
+        for name, word in zip(comparisons.names_of(words, words), words, strict=True)
+    }
     with recorded() as caught:
         found = evaluate_from_clicks(log, rankings, metric=metric, **settings)
     assert isinstance(found, ClickEvaluations)
@@ -70,14 +73,15 @@ def evaluate_clicks(
         output.note(note)
 
 
+@local_files
 def _is_data(word: str) -> bool:
     """Whether an argument names rows with features rather than a ranking."""
-    from plackett.cli.shared import inputs, models
+    from plackett.cli.shared import files, inputs
     from plackett.exceptions import DataFormatError
 
-    if word == LOGGED or inputs.is_known_name(word):
+    if word == LOGGED or files.is_known_name(word):
         return word != LOGGED
-    if models.is_model(word):
+    if inputs.is_model(word):
         return False
     try:
         return inputs.is_letor(word)
@@ -87,14 +91,14 @@ def _is_data(word: str) -> bool:
 
 def _ranking(word: str, features: Queries | None, log: ClickLog) -> Any:
     """Return the ranking that an argument names: LOGGED, a run, or a ranker."""
-    from plackett.cli.shared import models
+    from plackett.cli.shared import inputs, models
     from plackett.data.text_table import read_scores
     from plackett.data.trec.files import read_trec_run
     from plackett.data.trec.run import Run
 
     if word == LOGGED:
         return LOGGED
-    if models.is_model(word):
+    if inputs.is_model(word):
         ranker = models.load_ranker(word)
         if features is None:
             if log.features is None:
@@ -113,11 +117,3 @@ def _ranking(word: str, features: Queries | None, log: ClickLog) -> Any:
             raise ValueError(f"{word} has {scores.size:,} scores but the features have {features.n_docs:,} rows.")
         return Run.from_scores(features, scores)
     return read_trec_run(word)
-
-
-def _names(words: list[str]) -> list[str]:
-    names = [Path(os.fspath(word)).name for word in words]
-    names = names if len(set(names)) == len(names) else list(words)
-    if len(set(names)) < len(names):
-        raise click.BadParameter(f"{next(name for name in names if names.count(name) > 1)} is given twice.")
-    return names

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from plackett.storage.remote import local_files
+
 if TYPE_CHECKING:
     from plackett.cli.shared.options import Source
     from plackett.data.queries import Queries
-    from plackett.storage.opening import Stream
 
 
 def read_base(base: str, data: list[str], source: Source) -> tuple[Queries, Any]:
@@ -28,9 +29,10 @@ def read_base(base: str, data: list[str], source: Source) -> tuple[Queries, Any]
     return read_ranking(base, queries, name)
 
 
+@local_files
 def read_ranking(base: str, queries: Queries, name: str, option: str = "--base") -> tuple[Queries, Any]:
     """Return a ranking of the queries as a column or as scores, and the queries as in ``read_base``."""
-    from plackett.cli.shared import inputs, models
+    from plackett.cli.shared import inputs
     from plackett.storage.opening import rereadable
 
     column = _column(base, queries, name, option)
@@ -41,7 +43,7 @@ def read_ranking(base: str, queries: Queries, name: str, option: str = "--base")
             f"{option} {base}: {name} has no column of this name, and there is no file {base!r} in {os.getcwd()}."
         )
     source = rereadable(base)
-    if models.is_model(source):
+    if inputs.is_model(source):
         return _scored_by_model(source, queries, name)
     if inputs.is_run(source):
         from plackett.data.trec.files import read_trec_run
@@ -79,7 +81,7 @@ def _column(base: str, queries: Queries, name: str, option: str) -> int | None:
     return column
 
 
-def _scored_by_model(source: str | Stream, queries: Queries, name: str) -> tuple[Queries, Any]:
+def _scored_by_model(source: str, queries: Queries, name: str) -> tuple[Queries, Any]:
     from plackett.cli.shared import models
     from plackett.storage.opening import name_of
 

@@ -31,7 +31,7 @@ def refine_lists(
     """Write the refined scores."""
     from plackett.cli.refining import feedback as feedback_files
     from plackett.cli.refining.base import echo_base, read_base
-    from plackett.cli.shared import inputs, output
+    from plackett.cli.shared import output
     from plackett.cli.shared import scores as scores_out
     from plackett.data.feedback.clicks import STRATEGIES
     from plackett.rankers.refinement.base_score import as_base_score
@@ -42,11 +42,6 @@ def refine_lists(
         check_choice(strategy, "strategy", tuple(STRATEGIES))
     if as_json and (target != "-" or tag is not None):
         raise click.BadParameter("--json prints to standard output; it cannot be combined with --output or --run.")
-    if "-" in feedback and "-" in data:
-        raise click.BadParameter("standard input (-) can be used for DATA or for feedback only.")
-    scores_out.check_target(target, tag)
-    inputs.check_data(data)
-    inputs.check_exists(*feedback)
     queries, ranks_now = read_base(base, data, source)
     rows = feedback_files.on_rows(feedback_files.read(feedback, strategy), queries, " and ".join(feedback))
     rows = rows._replace(y=as_relevance(rows.y, methods.relevant_from))

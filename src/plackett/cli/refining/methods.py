@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from plackett.cli.shared import completion
-from plackett.cli.shared.options import METHOD, Number, Options, one
+from plackett.cli.shared.options import METHOD, Number, Options, option
 
 METHODS = {"mrr": "MultiplicativeRefiner", "lrr": "LinearRefiner", "rocchio": "RocchioRefiner"}
 BOOSTED = ("mrr", "lrr")
@@ -26,24 +25,17 @@ AT_LEAST_0 = Number(min=0, max=float("inf"), max_open=True)
 class Methods(Options):
     """The refiners that are named, and their parameters."""
 
-    method: str = one(
-        "--method", metavar="NAMES", default="mrr", help="mrr, lrr, rocchio; trials take several.", panel=METHOD,
-        complete=completion.of_names(METHODS),
-    )  # fmt: skip
-    n_rounds: int | None = one("--rounds", type=click.IntRange(min=1), help="mrr, lrr: rounds (50).", panel=METHOD)
-    eta: float | None = one("--eta", type=Number(0, 1), help="mrr, lrr: noise of the feedback.", panel=METHOD)
-    gamma: float | None = one("--gamma", type=AT_LEAST_0, help="lrr: weight of the base (0.1).", panel=METHOD)
-    alpha: float | None = one("--alpha", type=AT_LEAST_0, help="rocchio: weight of the relevant (2).", panel=METHOD)
-    beta: float | None = one("--beta", type=AT_LEAST_0, help="rocchio: weight of the irrelevant (1).", panel=METHOD)
-    relevant_from: float | None = one(
-        "--relevant-from", type=float, help="Labels of X or more count 1, others 0.", panel=METHOD
+    method: str = option(
+        "mrr, lrr, rocchio; trials take several.", metavar="NAMES", default="mrr", panel=METHOD, choice=METHODS
     )
+    n_rounds: int | None = option("mrr, lrr: rounds (50).", "--rounds", min=1, panel=METHOD)
+    eta: float | None = option("mrr, lrr: noise of the feedback.", min=0.0, max=1, panel=METHOD)
+    gamma: float | None = option("lrr: weight of the base (0.1).", type=AT_LEAST_0, panel=METHOD)
+    alpha: float | None = option("rocchio: weight of the relevant (2).", type=AT_LEAST_0, panel=METHOD)
+    beta: float | None = option("rocchio: weight of the irrelevant (1).", type=AT_LEAST_0, panel=METHOD)
+    relevant_from: float | None = option("Labels of X or more count 1, others 0.", panel=METHOD)
 
     def __post_init__(self) -> None:
-        from plackett.validation import check_choice
-
-        for name in self.names:
-            check_choice(name, "method", tuple(METHODS))
         if len(set(self.names)) < len(self.names):
             raise click.BadParameter(f"--method {self.method}: a method is named twice.")
         for param in self.given():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import math
 import shlex
 import sys
 from pathlib import Path
@@ -16,20 +15,12 @@ if TYPE_CHECKING:
     from plackett.evaluation.compare.comparison import Comparison
 
 
-def check_per_query(form: str, per_query: bool) -> None:
-    """Raise for ``--per-query`` with a format that has no rows for single queries."""
-    if per_query and form not in ("json", "csv"):
-        raise click.BadParameter("--per-query requires --json or --csv.")
-
-
 def check_report(path: str | None) -> None:
-    """Raise if a report cannot be written, before the work."""
+    """Raise if what draws a report is not installed."""
     if path is None:
         return
     from plackett._optional import import_optional
-    from plackett.cli.shared import output
 
-    output.check_target(path, "report")
     for module in ("jinja2", "matplotlib"):
         import_optional(module, extra="report", needed_for="--report")
 
@@ -103,32 +94,9 @@ def check_groups(path: str | None, groups: dict[str, str] | None, data: Any, cv:
         raise click.BadParameter(f"--groups {path}: {error}") from error
 
 
-def _summary_table(result: Comparison) -> Table:
-    """The summary with a p-value beside every mean, and the contestants that failed."""
-    from plackett._tables import Column, Marked, Table
-
-    columns = [Column(result.convention, "text")]
-    for metric in result.metrics:
-        columns += [Column(metric, "marked"), Column("p", "p", digits=3)]
-    rows = []
-    for row in result.summary():
-        cells: list[Any] = [row.name]
-        for metric in result.metrics:
-            p = row.p_values.get(metric, math.nan)
-            cells += [Marked(row.means[metric], row.marks.get(metric, "")), "" if math.isnan(p) else p]
-        rows.append([*cells, "" if row.is_reference else row.seconds])
-    rows += [[name, *["failed", ""] * len(result.metrics), ""] for name in result.failures]
-    if not (result.has_fits or result.failures):
-        return Table(columns, [row[:-1] for row in rows])
-    return Table([*columns, Column("seconds", digits=1)], rows)
-
-
-def _csv(result: Comparison, *, per_query: bool) -> str:
-    if not per_query:
-        from plackett.report.tables import summary_table
-
-        return summary_table(result).to_csv()
-    from plackett._tables import csv_text
+def _per_query(result: Comparison) -> Table:
+    """The measures of each query, for each contestant."""
+    from plackett._tables import Column, Table
 
     with_fold = bool(result.fits)
     rows = [
@@ -136,7 +104,8 @@ def _csv(result: Comparison, *, per_query: bool) -> str:
         for name, table in {**result.tables, **result.reference_scores}.items()
         for fold, key, values in zip(result.fold_of, table.queries.tolist(), table.values.tolist(), strict=True)
     ]
-    return csv_text([result.kind, *["fold"] * with_fold, "qid", *result.metrics], rows)
+    fold = [Column("fold", digits=0)] if with_fold else []
+    return Table([Column(result.kind, "text"), *fold, Column("qid", "text"), *map(Column, result.metrics)], rows)
 
 
 def show(result: Comparison, form: str, *, per_query: bool, quiet: bool) -> None:
@@ -146,20 +115,21 @@ def show(result: Comparison, form: str, *, per_query: bool, quiet: bool) -> None
     if form == "json":
         output.write_json(result.to_dict(per_query=per_query))
         return
-    if form == "csv":
-        output.write(_csv(result, per_query=per_query))
-    elif form == "table":
+    if form == "table":
         best = result.best() if result.tables else None
         for sentence in result.headline():
             is_first = best is not None and sentence.startswith(best)
             shown = output.wrapped(sentence)
             output.write(output.styled(shown, "bold") if is_first else shown)
-        output.write_table(_summary_table(result), winner=best)
+        output.write_table(result.to_table(p_values=True), winner=best)
+        if per_query:
+            output.write("")
+            output.write_table(_per_query(result))
     else:
         from plackett.report.tables import summary_table
 
-        table = summary_table(result)
-        output.write(table.to_markdown() if form == "markdown" else table.to_latex())
+        table = _per_query(result) if per_query else summary_table(result)
+        output.write(getattr(table, f"to_{form}")())
     _print_remarks(result, form, quiet=quiet)
 
 

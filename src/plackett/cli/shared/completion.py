@@ -9,10 +9,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from click.shell_completion import BashComplete, CompletionItem, add_completion_class
+from click.shell_completion import CompletionItem
 
 Pairs = list[tuple[str, str]]
-BREAKS = set("@:=")  # what bash counts as words of their own
+Names = str | Iterable[str]  # names, or the constant of a module that holds them
 STARTS = {"bash": ".bashrc", "zsh": ".zshrc", "fish": ".config/fish/completions/plackett.fish"}
 
 
@@ -24,22 +24,6 @@ def items(pairs: Iterable[tuple[str, str]]) -> list[CompletionItem]:
 def of_param(complete: Callable[[str], Pairs]) -> Callable[..., list[CompletionItem]]:
     """Return a completion as click calls it."""
     return lambda ctx, param, incomplete: items(complete(incomplete))
-
-
-class Bash(BashComplete):
-    """Completes words that bash splits, such as ``ndcg@10``."""
-
-    def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the words before the last one, and the last one, as the user typed them."""
-        words, last = super().get_completion_args()
-        *words, joined = _joined([*words, last])
-        # bash replaces the text after the last break, and with it the break itself if that is @
-        self.kept = (joined if set(last) <= BREAKS else joined.removesuffix(last)).removesuffix("@")
-        return words, joined
-
-    def format_completion(self, item: CompletionItem) -> str:
-        """Return the part of a name that bash inserts."""
-        return f"{item.type},{item.value.removeprefix(self.kept)}"
 
 
 def install(shell: str) -> str:
@@ -54,22 +38,6 @@ def install(shell: str) -> str:
         with path.open("a", encoding="utf-8") as file:
             file.write(f"{'' if before.endswith(chr(10)) or not before else chr(10)}{line}")
     return f"completion for {shell} is in {path}; it works in new terminals."
-
-
-def _joined(words: list[str]) -> list[str]:
-    """Return the words that a user typed; an option and its value are separate words."""
-    joined: list[str] = []
-    is_open = False
-    for word in words:
-        is_break = bool(word) and set(word) <= BREAKS
-        if is_break and word == "=" and joined and joined[-1].startswith("--"):
-            joined.append("")
-        elif joined and word and (is_break or is_open):
-            joined[-1] += word
-        else:
-            joined.append(word)
-        is_open = is_break
-    return joined
 
 
 def _last_of_list(names: Callable[[], Pairs]) -> Callable[[str], Pairs]:
@@ -103,20 +71,29 @@ def _first_line(function: Any) -> str:
     return (function.__doc__ or "").partition("\n")[0].removeprefix("Return ").replace("``", "")
 
 
+def _losses() -> Pairs:
+    from plackett.losses import loss_names
+
+    return [(name, "") for name in loss_names()]
+
+
 def _conventions() -> Pairs:
     from plackett.metrics.conventions import CONVENTIONS
 
     return [(name, convention.summary) for name, convention in CONVENTIONS.items()]
 
 
-def names_in(module: str, constant: str) -> Callable[[str], Pairs]:
-    """Return a completion of names that a module holds in a constant, imported when it is used."""
-    return _last_of_list(lambda: [(name, "") for name in getattr(import_module(module), constant)])
+def in_module(names: Names) -> tuple[str, ...]:
+    """Return names; those of a constant, written ``module:CONSTANT``, are imported."""
+    if not isinstance(names, str):
+        return tuple(names)
+    module, _, constant = names.partition(":")
+    return tuple(getattr(import_module(module), constant))
 
 
-def of_names(names: Iterable[str]) -> Callable[[str], Pairs]:
+def of_names(names: Names) -> Callable[[str], Pairs]:
     """Return a completion of these names."""
-    return _last_of_list(lambda: [(name, "") for name in names])
+    return _last_of_list(lambda: [(name, "") for name in in_module(names)])
 
 
 def _sets(kind: str, *others: str) -> Callable[[str], Pairs]:
@@ -146,7 +123,7 @@ def papers(incomplete: str) -> Pairs:
 
 rankers = _last_of_list(_rankers)
 measures = _last_of_list(_measures)
+losses = _last_of_list(_losses)
 conventions = _last_of_list(_conventions)
 data = _sets("queries")
 texts = _sets("text", "stdlib")
-add_completion_class(Bash)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-import sys
-from pathlib import Path
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from plackett._names import similar_names
+from plackett.cli.shared.files import is_known_name
 from plackett.cli.shared.options import Source
 from plackett.data.tables.sqlite import is_database
 from plackett.exceptions import DataFormatError
-from plackett.storage.file_names import has_parquet, is_parquet, is_table, parquet_in_pipe
-from plackett.storage.opening import Stream, name_of, open_to_examine, rereadable
-from plackett.storage.remote import is_remote, local_files
+from plackett.storage.file_names import has_parquet, is_parquet, is_table
+from plackett.storage.opening import name_of, open_bytes, rereadable
+from plackett.storage.remote import local_files
 
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
@@ -24,7 +23,6 @@ PLAIN = Source()
 WORDS_OF_RUN = 6
 
 
-@local_files
 def load_queries(
     names: list, source: Source = PLAIN, *, needs_labels: bool = True, features: list[str] | None = None
 ) -> Queries:
@@ -33,6 +31,14 @@ def load_queries(
     Tables need a column of labels only if ``needs_labels``; ``features`` are their features. LETOR rows always have
     labels.
     """
+    from plackett.cli.shared import output
+
+    with output.doing(f"reading {name_of(names[0])}"):
+        return _load(names, source, needs_labels=needs_labels, features=features)
+
+
+@local_files
+def _load(names: list, source: Source, *, needs_labels: bool, features: list[str] | None) -> Queries:
     from plackett.data.queries import Queries
 
     if len(names) == 1 and isinstance(names[0], str) and is_known_name(names[0]):
@@ -58,7 +64,7 @@ def load_queries(
     from plackett.data.letor.read import read_letor
 
     how: dict[str, Any] = {"first_index": int(not source.zero_based), "sparse": source.sparse}
-    cache = source.cache and not any(isinstance(name, Stream) for name in names)  # the content of a pipe has no name
+    cache = source.cache and all(name_of(name) == name for name in names)  # not of copies of pipes
     try:
         return read_letor(names[0] if len(names) == 1 else names, cache=cache, **how)
     except DataFormatError as error:
@@ -114,86 +120,44 @@ def are_tables(names: list[str]) -> bool:
     return not any(map(is_known_name, names)) and all(_needs_table(name) or is_parquet_name(name) for name in names)
 
 
-def is_parquet_name(name: str | Stream) -> bool:
+def is_parquet_name(name: str) -> bool:
     """Whether a path is a Parquet file or a folder, which is searched for Parquet files."""
-    if isinstance(name, Stream):
-        if is_parquet(name):
-            raise parquet_in_pipe(name.name)
-        return False
     return os.path.isdir(name) or is_parquet(name)
 
 
-def is_known_name(name: str) -> bool:
-    """Whether ``name`` is a known data set and not a file."""
-    if name == "-" or is_remote(name) or Path(name).exists():
-        return False
-    from plackett.data import datasets
-
-    return name in datasets.names()
-
-
-def is_run(source: str | Stream) -> bool:
+def is_run(source: str) -> bool:
     """Whether a file is a TREC run, judged by its first non-blank line."""
-    if not isinstance(source, Stream) and not os.path.isfile(source):
+    if not os.path.isfile(source):
         return False
-    with open_to_examine(source) as file:
+    with open_bytes(source) as file:
         return next((len(line.split()) for line in file if line.strip()), 0) == WORDS_OF_RUN
 
 
-def is_letor(source: str | Stream) -> bool:
+@local_files
+def is_model(source: str) -> bool:
+    """Whether a file or a pipe has a model rather than data."""
+    from plackett.rankers.registry import HEAD, is_model_head
+    from plackett.storage.opening import first_bytes
+
+    return is_model_head(first_bytes(source, HEAD))
+
+
+def check_order(verb: str, model: str, data: list[str]) -> None:
+    """Raise if the model was given in the place of the data."""
+    if model != "-" and len(data) == 1 and is_model(data[0]) and not is_model(model):
+        line = shlex.join(["plackett", verb, data[0], model])
+        raise click.BadParameter(f"{model} is not a model, but {data[0]} is. The model comes first: {line}")
+
+
+def is_letor(source: str) -> bool:
     """Whether a file has judged lists, as LETOR rows or Parquet, rather than other judgements."""
     if is_parquet_name(source):
         return True
-    with open_to_examine(source) as file:
+    with open_bytes(source) as file:
         words = next((words for line in file if (words := line.split(b"#", 1)[0].split())), None)
     if words is None:
         raise DataFormatError(name_of(source), None, "the file has no rows.")
     return len(words) > 1 and words[1].startswith(b"qid:")
-
-
-def check_data(names: list[str]) -> None:
-    """Raise for missing data before anything heavy is imported."""
-    known = [name for name in names if is_known_name(name)]
-    if known and len(names) == 1:
-        return
-    check_exists(*(name for name in names if name not in known), may_be_set=True)
-    if known:
-        raise click.BadParameter(f"{known[0]} is a known data set, which cannot be combined with other DATA.")
-
-
-def check_exists(*names: str, may_be_set: bool = False) -> None:
-    """Raise for missing files before anything is loaded; ``may_be_set`` if they can be known data sets, too.
-
-    Whether there is a file at a URL is found when it is read.
-    """
-    for name in names:
-        if name != "-" and not is_remote(name) and not os.path.exists(name):
-            raise _not_found(name, may_be_set=may_be_set)
-    if list(names).count("-") > 1:
-        raise click.BadParameter("standard input (-) can be used for one file only.")
-    if "-" in names and sys.stdin is None:
-        raise ValueError("there is no standard input to read.")
-
-
-def _not_found(name: str, *, may_be_set: bool) -> FileNotFoundError:
-    """Return the error for a missing file, with the names of similar ones, or what to do, as a note."""
-    error = FileNotFoundError(f"there is no file {name!r} (looked in {os.getcwd()}).")
-    folder = os.path.dirname(name)
-    is_folder = os.path.isdir(folder or ".")
-    names = [os.path.join(folder, one) for one in os.listdir(folder or ".")] if is_folder else []
-    if may_be_set:
-        from plackett.data import datasets
-
-        names += datasets.names()
-    if similar := similar_names(name, names, cutoff=0.8):
-        error.add_note(f"did you mean {' or '.join(similar)}?")
-    elif not is_folder:
-        error.add_note(f"there is no folder {folder!r} either; check the path.")
-    elif may_be_set:
-        error.add_note("give the path of a file, - for standard input, or a known data set, such as mq2008.")
-    else:
-        error.add_note("give the path of a file.")
-    return error
 
 
 def _no_data_in(folder: str) -> FileNotFoundError:

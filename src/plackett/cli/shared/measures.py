@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from plackett._tables import rounded
-from plackett.cli.shared.parameters import usage_errors
 from plackett.exceptions import UnknownNameError
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def parse_measures(texts: str | Sequence[str], option: str = "--metrics") -> lis
         _register_own(name, option)
     measures = {_parsed(name, option) for name in names}
     if not names or len(measures) < len(names):
-        raise click.BadParameter(f"{option}: give at least one measure, and each one once.")
+        raise click.UsageError(f"{option}: give at least one measure, and each one once.")
     return names
 
 
@@ -41,7 +40,7 @@ def _parsed(name: str, option: str) -> Measure:
     except UnknownNameError:
         raise
     except (TypeError, ValueError) as error:
-        raise click.BadParameter(f"{option} {name}: {error}") from error
+        raise click.UsageError(f"{option} {name}: {error}") from error
 
 
 def _register_own(text: str, option: str) -> None:
@@ -58,7 +57,7 @@ def _register_own(text: str, option: str) -> None:
     try:
         kind = found.kind if isinstance(found, Measure) else own_kind(found)
     except (TypeError, ValueError) as error:
-        raise click.BadParameter(f"{option} {name}: {error}") from error
+        raise click.UsageError(f"{option} {name}: {error}") from error
     register_kind(dataclasses.replace(kind, name=name))
 
 
@@ -67,14 +66,6 @@ def need_subtopics(names: Sequence[str]) -> bool:
     from plackett.metrics.measure import Measure
 
     return any(Measure.parse(name).kind.needs_subtopics for name in names)
-
-
-def check_convention(name: str) -> None:
-    """Raise for an unknown convention."""
-    from plackett.metrics.conventions import get_convention
-
-    with usage_errors():
-        get_convention(name)
 
 
 def in_words(means: dict[str, float]) -> str:

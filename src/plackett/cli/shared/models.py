@@ -5,41 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from plackett.storage.remote import local_files
-
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
-    from plackett.storage.opening import Stream
-
-
-@local_files
-def is_model(source: str | Stream) -> bool:
-    """Whether a file or a pipe has a model rather than data."""
-    from plackett.rankers.registry import HEAD, is_model_head
-    from plackett.storage.opening import first_bytes
-
-    return is_model_head(first_bytes(source, HEAD))
-
-
-def check_order(verb: str, model: str, data: list[str]) -> None:
-    """Raise if the model was given in the place of the data."""
-    if model != "-" and len(data) == 1 and is_model(data[0]) and not is_model(model):
-        line = shlex.join(["plackett", verb, data[0], model])
-        raise click.BadParameter(f"{model} is not a model, but {data[0]} is. The model comes first: {line}")
-
-
-def check_target(path: str) -> None:
-    """Raise if a model cannot be written to this path, before a long fit."""
-    from plackett.cli.shared import output
-    from plackett.storage.compression import COMPRESSED
-
-    if path == "-":
-        raise click.BadParameter("a model cannot be written to standard output; give the name of a file.")
-    if path.lower().endswith(COMPRESSED):
-        raise click.BadParameter(f"{path}: models are not compressed; choose another extension, such as .plackett.")
-    output.check_target(path, "model")
 
 
 def next_step(path: str) -> None:
@@ -49,13 +16,15 @@ def next_step(path: str) -> None:
     output.next_step(f"Evaluate it: plackett evaluate DATA {shlex.quote(path)}")
 
 
-def load_ranker(path: str | Stream) -> Any:
+def load_ranker(path: str) -> Any:
     """Return the ranker in a model file."""
+    from plackett.cli.shared import output
     from plackett.rankers.base import Ranker
     from plackett.rankers.registry import load
     from plackett.storage.opening import name_of
 
-    loaded = load(path)  # type: ignore[arg-type]  # a raw stream is sufficient
+    with output.doing(f"loading {name_of(path)}"):
+        loaded = load(path)
     if not isinstance(loaded, Ranker):
         raise ValueError(f"{name_of(path)} holds a {type(loaded).__name__}, not a ranker.")
     return loaded
@@ -81,7 +50,7 @@ def fit_columns(queries: Queries, n_features: int, name: str, wanted_by: str) ->
     n_missing = n_features - queries.n_features
     if n_missing == 0:
         return queries, None
-    if n_missing < 0:
+    if n_missing < 0 or queries.feature_names is not None:  # only rows of LETOR leave out zeros
         raise ValueError(f"{name} has {count_of(queries.n_features, 'feature')} but {wanted_by} has {n_features:,}.")
     note = (
         f"{name} has {count_of(queries.n_features, 'feature')} and {wanted_by} has {n_features:,}; "

@@ -1,14 +1,16 @@
 """Options: single ones that many verbs have, and groups of options, which a verb takes as one object.
 
-An option with a ``panel`` is only named by ``--help``, and explained by ``--help-all``.
+An option is the default of the parameter of a verb, or of a field of a group: its name and type are those of the
+parameter. One with a ``panel`` is only named by ``--help``, and explained by ``--help-all``.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
 
 import click
 
@@ -17,13 +19,18 @@ from plackett.cli.shared import completion
 
 # those of get_normalizer, whose module is slow to import
 NORMALIZERS = ("query-minmax", "query-zscore", "query-unit", "query-rank", "minmax", "maxabs", "zscore", "quantile")
+KINDS: dict[str, dict[str, Any]] = {"bool": {"is_flag": True}, "int": {"type": int}, "float": {"type": float}}
+EMPTY = {"bool": False, "tuple": ()}
 METHOD, CLICKS, FILES, OUTPUT, COLUMNS = "Method", "Clicks", "Files", "Output", "Columns of a table"
-command = functools.partial(click.command, cls=Command, context_settings=SETTINGS)
-group_of_commands = functools.partial(click.group, cls=Group, context_settings=SETTINGS)
 
 
 class Option(click.Option):
-    """An option in a panel of the help; ``complete`` returns the names that the shell offers for its value."""
+    """An option in a panel of the help.
+
+    ``complete`` returns the names that the shell offers for its value; ``choice`` are the only ones that it takes, with
+    commas between several. ``reads`` names what is read from its file, "file" or "data", which may be a known set;
+    ``written`` what is written to it.
+    """
 
     def __init__(
         self,
@@ -31,27 +38,101 @@ class Option(click.Option):
         *,
         panel: str | None = None,
         complete: Callable[[str], completion.Pairs] | None = None,
+        choice: completion.Names = (),
+        reads: str | None = None,
+        written: str | None = None,
         show_default: Any = True,
         **about: Any,
     ):
+        if choice:
+            complete = complete or completion.of_names(choice)
+            about = {"metavar": "NAME", **about}
         if complete is not None:
             about["shell_complete"] = completion.of_param(complete)
         super().__init__(names, show_default=show_default, **about)
-        self.panel = panel
+        self.panel, self.choice, self.reads, self.written = panel, choice, reads, written
+
+    def process_value(self, ctx: Any, value: Any) -> Any:
+        """Return the value; raise for an unknown name, and for a file that cannot be written, before any work."""
+        value = super().process_value(ctx, value)
+        if isinstance(value, str) and not ctx.resilient_parsing:
+            if self.choice:
+                from plackett.validation import check_choice
+
+                for word in value.split(","):
+                    check_choice(word.strip(), str(self.name), completion.in_module(self.choice))
+            if self.written is not None and (value != "-" or self.written == "model"):
+                from plackett.cli.shared import files
+
+                check = files.check_folder if self.written in ("fits", "simulations") else files.check_target
+                check(value, self.written)
+        return value
 
 
 class Argument(click.Argument):
     """An argument with a text in the help."""
 
-    def __init__(self, names: Any, *, help: str, complete: Any = None, **about: Any):
+    def __init__(self, names: Any, *, help: str, complete: Any = None, reads: str | None = None, **about: Any):
         if complete is not None:
             about["shell_complete"] = completion.of_param(complete)
         super().__init__(names, **about)
-        self.help = help
+        self.help, self.reads = help, reads
 
 
-option = functools.partial(click.option, cls=Option)
-argument = functools.partial(click.argument, cls=Argument)
+class Declared:
+    """An option or an argument, as the default of a parameter of a verb or of a field of a group."""
+
+    def __init__(self, kind: type[click.Parameter], *names: str, **about: Any):
+        self.kind, self.names, self.about = kind, names, about
+
+    def __call__(self, verb: Any) -> Any:
+        """Add the option to a verb, which takes it among other values."""
+        return getattr(click, self.kind.param_type_name)(*self.names, cls=self.kind, **self.about)(verb)
+
+    def of(self, name: str, annotation: str) -> Declared:
+        """Return the option of a parameter."""
+        kind, names = annotation.removesuffix(" | None"), list(self.names)
+        about = {**KINDS.get(kind, {}), **self.about}
+        if self.kind is Option and len(name) > 1 and not any(word.startswith("--") for word in names):
+            names.append(f"--{name.replace('_', '-')}")
+        if kind.startswith(("list[str", "tuple[")):
+            about = {**({"multiple": True} if self.kind is Option else {"nargs": -1}), **about}
+        if kind == "list[str]":
+            about = {"callback": as_list, **about}
+        return Declared(self.kind, *names, name, **about)
+
+
+def option(*words: str, min: Any = None, max: Any = None, **about: Any) -> Any:
+    """Declare an option: a text for the help, names unless it has that of its parameter, and the least value."""
+    names = [word for word in words if word[:1] == "-" or word.isidentifier()]
+    if texts := [word for word in words if word not in names]:
+        about["help"] = texts[0]
+    if min is not None:
+        about["type"] = click.IntRange(int(min), max) if isinstance(min, int) else Number(min, max)
+    return Declared(Option, *names, **about)
+
+
+def argument(*words: str, **about: Any) -> Any:
+    """Declare an argument with a text for the help."""
+    return Declared(Argument, *(word for word in words if word.isidentifier()), **{"help": words[0], **about})
+
+
+def command(group: Any = click, *names: str, cls: Any = Command) -> Callable:
+    """Make a function a verb, or a command of a group; its parameters are options, arguments and groups of options."""
+
+    def decorate(verb: Callable) -> Any:
+        taken: Any = verb
+        for name, param in list(inspect.signature(verb).parameters.items())[::-1]:
+            if isinstance(param.default, Declared):
+                taken = param.default.of(name, param.annotation)(taken)
+            elif isinstance(param.default, Options):
+                taken = param.default.takes(taken)
+        return group.command(*names, cls=cls, context_settings=SETTINGS)(taken)
+
+    return decorate
+
+
+group_of_commands = functools.partial(click.group, cls=Group, context_settings=SETTINGS)
 
 
 class Numbers(click.ParamType):
@@ -76,21 +157,21 @@ class Number(click.FloatRange):
         return self.fail(f"{value!r} is not a number.", param, ctx) if number != number else number
 
 
-def flag(*names: str, **about: Any) -> Callable:
-    """Return an option without a value."""
-    return option(*names, is_flag=True, **about)
-
-
 def several(ctx: Any, param: Any, values: tuple[str, ...]) -> tuple[str, ...]:
     """Split values of a repeatable option at commas."""
     return tuple(name for value in values for part in value.split(",") if (name := part.strip()))
 
 
-def data_argument(text: str = "LETOR files or tables, '-', or a known set.", *, required: bool = True) -> Callable:
+def data_argument(text: str = "LETOR files or tables, '-', or a known set.", *, required: bool = True) -> Any:
     """Return the argument DATA."""
-    return argument(
-        "data", metavar="DATA", nargs=-1, required=required, help=text, complete=completion.data, callback=as_list
-    )
+    return argument(text, metavar="DATA", required=required, complete=completion.data, reads="data")
+
+
+def run_name(ctx: Any, param: Any, tag: str | None) -> str | None:
+    """Return the name of a run; raise if it has spaces."""
+    if tag is not None and tag.split() != [tag]:
+        raise click.UsageError(f"--run {tag!r}: the name of a run must not contain spaces.")
+    return tag
 
 
 def as_list(ctx: Any, param: Any, values: tuple[str, ...]) -> list[str]:
@@ -98,38 +179,56 @@ def as_list(ctx: Any, param: Any, values: tuple[str, ...]) -> list[str]:
     return list(values)
 
 
-def measures_option(text: str, default: str | None = None, panel: str | None = None) -> Callable:
+def written(what: str | None, text: str = "Output file; - is standard output.", **about: Any) -> Any:
+    """Declare ``-o``, the file of a result; ``what`` is in it. It is standard output by default."""
+    about = about or ({"default": "-", "show_default": False} if "standard output" in text else {})
+    return option(text, "-o", "--output", **{"metavar": "FILE", "written": what, **about})
+
+
+def measures_option(text: str, default: str | None = None, *, is_single: bool = False) -> Any:
     """Return ``-m``, measures with commas between them; None if none is given and there is no default."""
-    return option(
-        "-m", "--metrics", "metrics", metavar="NAMES", multiple=True, help=text, panel=panel,
-        show_default=default or False, complete=completion.measures,
-        callback=lambda ctx, param, values: list(values) or default,
-    )  # fmt: skip
+
+    def parsed(ctx: Any, param: Any, values: tuple[str, ...]) -> list[str] | None:
+        if ctx.resilient_parsing or not (values or default):
+            return None
+        from plackett.cli.shared.measures import parse_measures
+
+        names = parse_measures(values or default or "")
+        if is_single and len(names) > 1:
+            raise click.UsageError(f"--metrics {','.join(names)}: give one measure.")
+        return names
+
+    about: dict[str, Any] = {"multiple": True, "complete": completion.measures, "callback": parsed}
+    return option(text, "-m", "--metrics", metavar="NAMES", show_default=default or False, **about)
 
 
 CONVENTION = option(
-    "-c", "--convention", metavar="NAME", default="standard", panel=METHOD, complete=completion.conventions,
-    help="standard, paper, letor3, letor4, trec, sklearn, lightgbm, xgboost, gdeval, ranx.",
+    "standard, paper, letor3, letor4, trec, sklearn, lightgbm, xgboost, gdeval, ranx.", "-c", "--convention",
+    default="standard", panel=METHOD,
+    choice="plackett.metrics.conventions:CONVENTIONS", complete=completion.conventions,
 )  # fmt: skip
-SEED = option("--seed", type=click.IntRange(min=0), default=0, help="Random seed.", panel=METHOD)
-JSON = flag("--json", "as_json", help="Print JSON.", panel=OUTPUT)
-QUIET = flag("-q", "--quiet", help="No progress, no notes.", panel=OUTPUT)
-MODEL = argument("model", metavar="MODEL", help="A model of plackett train or another tool.")
-SETTINGS_OPTION = option(
-    "--set", "settings", metavar="KEY=VALUE", multiple=True, callback=as_list, help="A parameter; repeatable."
-)
+SEED = option("Random seed.", "--seed", min=0, default=0, panel=METHOD)
+JSON = option("Print JSON.", "--json", panel=OUTPUT)
+QUIET = option("No progress, no notes.", "-q", panel=OUTPUT)
+MODEL = argument("A model of plackett train or another tool.", metavar="MODEL", reads="file")
+SETTINGS_OPTION = option("A parameter; repeatable.", "--set", metavar="KEY=VALUE")
+FOLDER = option("Store fits, so that a run can resume.", "--folder", metavar="DIR", written="fits")
+TAG = option("Write a TREC run of this name.", "--run", metavar="TAG", callback=run_name)
 
 
 # --- Groups -----------------------------------------------------------------------------------------------------------
 
 
-def one(*names: str, default: Any = None, **about: Any) -> Any:
-    """Return a field of a group: an option, declared once for all verbs."""
-    return field(default=default, metadata={"names": names, "about": {"default": default, **about}})
-
-
 class Options:
-    """A group of options. Subclasses are frozen dataclasses whose fields are made by ``one``."""
+    """A group of options. Subclasses are frozen dataclasses whose fields are options."""
+
+    declared: ClassVar[dict[str, Declared]]
+
+    def __init_subclass__(cls) -> None:
+        cls.declared = {}
+        for name, annotation in cls.__annotations__.items():
+            found = cls.declared[name] = getattr(cls, name).of(name, annotation)
+            setattr(cls, name, found.about.setdefault("default", EMPTY.get(annotation.partition("[")[0])))
 
     @classmethod
     def takes(cls, verb: Callable) -> Callable:
@@ -137,39 +236,32 @@ class Options:
 
         @functools.wraps(verb)
         def run(**values: Any) -> Any:
-            own = {part.name: values.pop(part.name) for part in fields(cls)}  # type: ignore[arg-type]
+            own = {name: values.pop(name) for name in cls.declared}
             return verb(**values, **{cls.__name__.lower(): cls(**own)})
 
-        for part in reversed(fields(cls)):  # type: ignore[arg-type]
-            run = option(*part.metadata["names"], part.name, **part.metadata["about"])(run)
-        return run
+        taken: Any = run
+        for declared in list(cls.declared.values())[::-1]:
+            taken = declared(taken)
+        return taken
 
 
 @dataclass(frozen=True)
 class Source(Options):
     """How DATA are read: the columns of tables, the numbers of features, the cache."""
 
-    qid: str | None = one("--qid", metavar="COLUMN", help="Query ids. Default: qid.", panel=COLUMNS)
-    label: str | None = one("--label", metavar="COLUMN", help="Labels. Default: label.", panel=COLUMNS)
-    docid: str | None = one("--docid", metavar="COLUMN", help="Names of documents. Default: docid.", panel=COLUMNS)
-    drop: tuple[str, ...] = one(
-        "--drop", default=(), multiple=True, callback=several, metavar="COLUMN", panel=COLUMNS,
-        help="Columns that are not features, comma-separated.",
-    )  # fmt: skip
-    categorical: tuple[str, ...] = one(
-        "--categorical", default=(), multiple=True, callback=several, metavar="COLUMN", panel=COLUMNS,
-        help="Numeric columns that are categories.",
-    )  # fmt: skip
-    sql: str | None = one("--sql", metavar="QUERY", help="Query of an SQLite database: SELECT ...", panel=COLUMNS)
-    zero_based: bool = one(
-        "--zero-based", default=False, is_flag=True, help="Feature numbers of files start at 0.", panel=FILES
+    qid: str | None = option("Query ids. Default: qid.", metavar="COLUMN", panel=COLUMNS)
+    label: str | None = option("Labels. Default: label.", metavar="COLUMN", panel=COLUMNS)
+    docid: str | None = option("Names of documents. Default: docid.", metavar="COLUMN", panel=COLUMNS)
+    drop: tuple[str, ...] = option(
+        "Columns that are not features, comma-separated.", callback=several, metavar="COLUMN", panel=COLUMNS
     )
-    sparse: bool = one(
-        "--sparse", default=False, is_flag=True, help="Read LETOR files as a sparse matrix.", panel=FILES
+    categorical: tuple[str, ...] = option(
+        "Numeric columns that are categories.", callback=several, metavar="COLUMN", panel=COLUMNS
     )
-    cache: bool = one(
-        "--cache", default=False, is_flag=True, help="Cache the parsed files, memory-mapped.", panel=FILES
-    )
+    sql: str | None = option("Query of an SQLite database: SELECT ...", metavar="QUERY", panel=COLUMNS)
+    zero_based: bool = option("Feature numbers of files start at 0.", panel=FILES)
+    sparse: bool = option("Read LETOR files as a sparse matrix.", panel=FILES)
+    cache: bool = option("Cache the parsed files, memory-mapped.", panel=FILES)
 
     def columns(self) -> dict[str, Any]:
         """Return the columns that were named, as arguments of ``from_frame``."""
@@ -181,13 +273,9 @@ class Source(Options):
 class Preparation(Options):
     """Rules for missing values and categories."""
 
-    missing: str | None = one(
-        "--missing", metavar="RULE", help="zero, mean, median, min or query-median.", panel=COLUMNS
-    )
-    missing_indicator: bool = one(
-        "--missing-indicator", default=False, is_flag=True, help="Also add columns that mark NaN.", panel=COLUMNS
-    )
-    encoding: str | None = one("--encoding", metavar="HOW", help="Encode text: one-hot, target.", panel=COLUMNS)
+    missing: str | None = option("zero, mean, median, min or query-median.", metavar="RULE", panel=COLUMNS)
+    missing_indicator: bool = option("Also add columns that mark NaN.", panel=COLUMNS)
+    encoding: str | None = option("Encode text: one-hot, target.", metavar="HOW", panel=COLUMNS)
 
     def of(self, contestant: Any) -> Any:
         """Return a contestant with these rules, where it has the parameters."""
@@ -200,10 +288,10 @@ class Preparation(Options):
 class Show(Options):
     """The format of a result."""
 
-    json: bool = one("--json", default=False, is_flag=True, help="Print JSON.", panel=OUTPUT)
-    csv: bool = one("--csv", default=False, is_flag=True, help="Print CSV.", panel=OUTPUT)
-    markdown: bool = one("--markdown", default=False, is_flag=True, help="Print a Markdown table.", panel=OUTPUT)
-    latex: bool = one("--latex", default=False, is_flag=True, help="Print a LaTeX table.", panel=OUTPUT)
+    json: bool = option("Print JSON.", panel=OUTPUT)
+    csv: bool = option("Print CSV.", panel=OUTPUT)
+    markdown: bool = option("Print a Markdown table.", panel=OUTPUT)
+    latex: bool = option("Print a LaTeX table.", panel=OUTPUT)
 
     @property
     def form(self) -> str:
@@ -218,21 +306,19 @@ class Show(Options):
 class Server(Options):
     """Where a service listens, and the token that it asks for."""
 
-    host: str = one(
-        "--host", default="127.0.0.1", metavar="HOST",
-        help="Address to listen on; non-loopback addresses need a token.",
-    )  # fmt: skip
-    port: int | None = one(
-        "--port",
+    host: str = option(
+        "Address to listen on; non-loopback addresses need a token.", default="127.0.0.1", metavar="HOST"
+    )
+    port: int | None = option(
+        "Port to listen on; 0 means any free port.",
         metavar="N",
-        type=click.IntRange(0, 65535),
-        help="Port to listen on; 0 means any free port.",
+        min=0,
+        max=65535,
         show_default="serve 8766, workbench 8765",
     )
-    token: str | None = one(
-        "--token", metavar="TOKEN", envvar="PLACKETT_TOKEN",
-        help="Token that requests must send; generated if one is needed.",
-    )  # fmt: skip
+    token: str | None = option(
+        "Token that requests must send; generated if one is needed.", metavar="TOKEN", envvar="PLACKETT_TOKEN"
+    )
 
     def settings(self) -> dict[str, Any]:
         """Return host, port and token, a new token if the address needs one."""

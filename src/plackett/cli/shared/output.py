@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable
+import threading
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
-from plackett.storage.remote import is_remote
+import click
 
 if TYPE_CHECKING:
     from plackett._tables import Table
@@ -21,12 +23,43 @@ _COLOURS = {"error": "red", "warning": "yellow", "hint": "cyan"}
 _MARKS = {"▲": "green", "▼": "red"}
 _VERDICTS = {"not confirmed": "red", "confirmed": "green", "better": "green", "undecided": "yellow"}
 _VERDICT = rf"(?<=  )(?:{'|'.join(_VERDICTS)})(?=  |\n|$)"
+DELAY = 0.5  # seconds before a line says what is being done
 StreamName = Literal["stdout", "stderr"]
 
 
 def note(text: str) -> None:
     """Print a note for the user on standard error."""
     print(wrapped(text, "stderr"), file=sys.stderr)
+
+
+@contextlib.contextmanager
+def doing(what: str) -> Iterator[None]:
+    """Say on a terminal what is being done, if it takes longer than ``DELAY``; the line disappears when it is done."""
+    context = click.get_current_context(silent=True)
+    if not is_terminal() or (context is not None and context.params.get("quiet")):
+        yield
+        return
+    from plackett._progress import is_drawn, is_watched
+
+    if not is_watched() or is_drawn():
+        yield
+        return
+    shown = []
+
+    def show() -> None:
+        shown.append(what)
+        print(f"\r{what} …", end="", file=sys.stderr, flush=True)
+
+    timer = threading.Timer(DELAY, show)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        if shown:
+            print("\r\033[2K", end="", file=sys.stderr, flush=True)
 
 
 def next_step(text: str) -> None:
@@ -131,34 +164,3 @@ def write_pairs(pairs: Iterable[tuple[str, str]]) -> None:
     from plackett._tables import aligned
 
     write(aligned(pairs, "ll"))
-
-
-def check_folder(path: str, what: str) -> None:
-    """Raise if no folder can be created or written to at this path, before the work starts; a URL is not checked."""
-    if is_remote(path):
-        return
-    place = target = os.path.realpath(path)
-    while not os.path.exists(place):
-        if place == os.path.dirname(place):
-            raise FileNotFoundError(f"there is no disk {place!r} for the {what}.")
-        place = os.path.dirname(place)
-    if not os.path.isdir(place):
-        raise NotADirectoryError(f"{place!r} is a file; give the name of a folder for the {what}.")
-    if place != target and not os.access(place, os.W_OK):  # an existing one may be meant to be read
-        raise PermissionError(f"the folder {place!r} for the {what} cannot be written to.")
-
-
-def check_target(path: str, what: str) -> None:
-    """Raise if no file can be written to this path, before the work starts; a URL is not checked."""
-    if is_remote(path):
-        return
-    if os.path.isdir(path):
-        raise IsADirectoryError(f"{path!r} is a folder; give the name of a file for the {what}.")
-    folder = os.path.dirname(os.path.realpath(path))
-    if not os.path.isdir(folder):
-        raise FileNotFoundError(f"there is no folder {folder!r} for the {what}.")
-    if os.path.exists(path) and not os.path.isfile(path):  # a pipe or a device is not replaced, but written to
-        if not os.access(path, os.W_OK):
-            raise PermissionError(f"{path!r}, given for the {what}, cannot be written to.")
-    elif not os.access(folder, os.W_OK):
-        raise PermissionError(f"the folder {folder!r} for the {what} cannot be written to.")

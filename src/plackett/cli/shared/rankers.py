@@ -125,7 +125,10 @@ def _option(param: str, default: Any, kind: str, text: str, panel: str) -> Ranke
     words = re.findall(r'"([\w-]+)"', kind) or (NORMALIZERS if param == "normalize" else ())
     first = re.match(r"\w+", kind)
     about["metavar"] = METAVARS.get(first[0] if first else "", "NAME" if words else "VALUE")
-    return RankerOption([*names, param], type=Value(), complete=completion.of_names(words) if words else None, **about)
+    complete = {"loss": completion.losses, "metric": completion.measures}.get(param)
+    if complete is None and words:
+        complete = completion.of_names(words)
+    return RankerOption([*names, param], type=Value(), complete=complete, **about)
 
 
 def _with_default(param: RankerOption) -> str:

@@ -5,23 +5,10 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-import click
-
 if TYPE_CHECKING:
     import numpy as np
 
     from plackett.data.queries import Queries
-    from plackett.storage.opening import Stream
-
-
-def check_target(target: str, tag: str | None) -> None:
-    """Raise for an unusable path or run name before the work."""
-    from plackett.cli.shared import output
-
-    if tag is not None and tag.split() != [tag]:
-        raise click.BadParameter(f"--run {tag!r}: the name of a run must not contain spaces.")
-    if target != "-":
-        output.check_target(target, "scores" if tag is None else "run")
 
 
 def write(queries: Queries, scores: np.ndarray, target: str, tag: str | None) -> None:
@@ -56,7 +43,7 @@ def write_csv(queries: Queries, scores: np.ndarray, target: str, names: tuple[st
         file.write(text.getvalue().encode("utf-8", "surrogateescape"))
 
 
-def read(source: str | Stream, queries: Queries) -> np.ndarray:
+def read(source: str, queries: Queries) -> np.ndarray:
     """Return scores, one per row of the data: of a score file, or by the ids in a CSV file of ``plackett rank``."""
     import csv
     import io
@@ -65,16 +52,16 @@ def read(source: str | Stream, queries: Queries) -> np.ndarray:
 
     from plackett.data.text_table import read_scores
     from plackett.exceptions import DataFormatError
-    from plackett.storage.opening import name_of, open_bytes, open_to_examine
+    from plackett.storage.opening import name_of, open_bytes
 
-    with open_to_examine(source) as file:
+    with open_bytes(source) as file:
         has_ids = file.readline().strip().endswith(b",score")
     if not has_ids:
-        return read_scores(source)  # type: ignore[arg-type]
+        return read_scores(source)
     name = name_of(source)
     if queries.docid is None:
         raise ValueError(f"{name} has ids of documents, but the data have none. Name their column: --docid COLUMN.")
-    with open_bytes(source) as file:  # type: ignore[arg-type]
+    with open_bytes(source) as file:
         lines = csv.reader(io.StringIO(file.read().decode("utf-8", "surrogateescape"), newline=""))
     next(lines)
     found: dict[tuple[str, str], float] = {}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from plackett.cli.shared.options import CLICKS, Number, Options, one
+from plackett.cli.shared.options import CLICKS, Options, option
 
 if TYPE_CHECKING:
     from plackett.clicks.correction.diagnosis import CorrectionDiagnosis
@@ -29,12 +29,17 @@ class ClickLabels(NamedTuple):
 class Clicks(Options):
     """A click log to learn from, and how its labels are corrected."""
 
-    log: str | None = one("--clicks", metavar="LOG", help="Learn from clicks; DATA holds the features.", panel=CLICKS)
-    correct: str | None = one("--correct", metavar="METHOD", help="naive, ips, affine, policy-aware, dr.", panel=CLICKS)
-    propensities: str | None = one(
-        "--propensities", metavar="FILE", help="A file, numbers, harvesting, em, trust, …", panel=CLICKS
+    log: str | None = option(
+        "Learn from clicks; DATA holds the features.", "--clicks", metavar="LOG", reads="file", panel=CLICKS
     )
-    clip: float | None = one("--clip", metavar="X", type=Number(0.0, 1.0), help="Smallest propensity.", panel=CLICKS)
+    correct: str | None = option(
+        "naive, ips, affine, policy-aware, dr.",
+        metavar="METHOD",
+        choice="plackett.clicks.correction.correct:METHODS",
+        panel=CLICKS,
+    )
+    propensities: str | None = option("A file, numbers, harvesting, em, trust, …", metavar="FILE", panel=CLICKS)
+    clip: float | None = option("Smallest propensity.", metavar="X", min=0.0, max=1.0, panel=CLICKS)
 
     @property
     def method(self) -> str:
@@ -50,10 +55,6 @@ class Clicks(Options):
             if not data:
                 raise click.BadParameter("DATA is missing: give judged lists, or features and --clicks LOG.")
             return
-        from plackett.clicks.correction.correct import METHODS
-        from plackett.validation import check_choice
-
-        check_choice(self.method, "correct", tuple(METHODS))
         if self.method == "naive" and self.propensities is not None:
             raise click.BadParameter("--correct naive needs no --propensities.")
 

@@ -91,17 +91,16 @@ def _objective(fitted: Any) -> str:
 
 
 def _telling_params(fitted: Any) -> dict[str, Any]:
-    """Return the first parameter, the penalty, and all parameters that differ from their defaults."""
-    first, *others = inspect.signature(type(fitted)).parameters.values()
+    """Return the loss or measure, the penalty, and all parameters that differ from their defaults."""
     params = fitted.get_params(deep=False)
-    answer = {first.name: params.pop(first.name)}
-    for param in others:
-        value = params.pop(param.name, param.default)
-        if param.name in ("solver", "verbose"):  # solver_ has its own line
-            continue
-        if value != param.default or (param.name == "l2" and value is not None):
-            answer[param.name] = value
-    return {**answer, **params}  # params left are those of another package
+    defaults = {name: param.default for name, param in inspect.signature(type(fitted)).parameters.items()}
+    names = sorted(params, key=lambda name: list(defaults).index(name) if name in defaults else len(defaults))
+    return {
+        name: params[name]
+        for name in names
+        if name not in ("solver", "verbose")  # solver_ has its own line
+        and (params[name] != defaults.get(name) or (name in ("loss", "metric", "l2") and params[name] is not None))
+    }
 
 
 def _shown(value: object) -> str:

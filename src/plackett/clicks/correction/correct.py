@@ -78,10 +78,6 @@ def corrected_labels(
     random_state : int, default=0
         Seed of the folds.
 
-    Returns
-    -------
-    CorrectedLabels
-
     Warns
     -----
     DataWarning

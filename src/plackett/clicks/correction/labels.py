@@ -8,19 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plackett._optional import import_optional
-from plackett._tables import csv_text
 from plackett.clicks.correction.diagnosis import CorrectionDiagnosis, diagnose
 from plackett.clicks.correction.estimates import Estimates
 from plackett.clicks.correction.features import labelled_queries
-from plackett.clicks.pairs import Pairs, code_names, match_names
+from plackett.clicks.pairs import Pairs, RowsOfPairs, code_names, match_names
 from plackett.clicks.propensities.counts import Counts
 from plackett.clicks.propensities.propensities import Propensities
 from plackett.data.queries import Queries
-from plackett.data.text_column import as_str_array
 from plackett.validation import count_of
-
-_COLUMNS = ("query", "docid", "relevance", "variance", "impressions", "clicks")
 
 
 class Evidence(NamedTuple):
@@ -33,7 +28,7 @@ class Evidence(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class CorrectedLabels:
+class CorrectedLabels(RowsOfPairs):
     """Relevance of the shown pairs of query and document. The result of ``corrected_labels``.
 
     Rows are in the order of the names of queries, then of documents.
@@ -75,6 +70,8 @@ class CorrectedLabels:
     {'a': 0.667, 'b': 0.667}
     """
 
+    _columns = ("query", "docid", "relevance", "variance", "impressions", "clicks")
+
     pairs: Pairs
     relevance: np.ndarray
     variance: np.ndarray
@@ -92,16 +89,6 @@ class CorrectedLabels:
 
     def __len__(self) -> int:
         return self.relevance.size
-
-    @property
-    def query(self) -> np.ndarray:
-        """Name of the query of each row."""
-        return as_str_array(list(self.pairs.queries))[self.pairs.pair_query]
-
-    @property
-    def docid(self) -> np.ndarray:
-        """Name of the document of each row."""
-        return as_str_array(list(self.pairs.docids))[self.pairs.pair_doc]
 
     def to_queries(self, features: Any = None, feature_names: Sequence[str] | None = None) -> Queries:
         """Return the shown documents with their features and R as labels, to train rankers on.
@@ -186,33 +173,9 @@ class CorrectedLabels:
         ----------
         features : Queries or array-like, default=None
             As for ``to_queries``. None uses the features that are known, if any.
-
-        Returns
-        -------
-        CorrectionDiagnosis
         """
         has_features = features is not None or self.source is not None or self.features is not None
         return diagnose(self, self.to_queries(features) if has_features else None)
-
-    def to_frame(self):
-        """Return a pandas DataFrame with a row for each pair.
-
-        Returns
-        -------
-        pandas.DataFrame
-            query, docid, relevance, variance, impressions and clicks.
-        """
-        pandas = import_optional("pandas", extra=None, needed_for="CorrectedLabels.to_frame")
-        return pandas.DataFrame({name: getattr(self, name) for name in _COLUMNS})
-
-    def to_csv(self) -> str:
-        """Return CSV with the columns of ``to_frame``.
-
-        Returns
-        -------
-        str
-        """
-        return csv_text(_COLUMNS, zip(*(getattr(self, name).tolist() for name in _COLUMNS), strict=True))
 
     def __repr__(self) -> str:
         queries = count_of(len(self.pairs.queries), "query", "queries")

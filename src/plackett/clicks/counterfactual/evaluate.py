@@ -158,8 +158,8 @@ def evaluate_from_clicks(
         raise ValueError("ranker is an empty dict; at least one ranking is needed.")
     if estimator in BY_POSITION:
         _refuse(logging is not None, "logging", estimator)
-        candidates = check_choice(candidates or SESSION, "candidates", (SESSION, QUERY))  # type: ignore[assignment]
-        plan = _by_position(log, propensities, metric, estimator, str(candidates), clip, regression, seed)
+        candidates = check_choice(candidates or SESSION, "candidates", (SESSION, QUERY))
+        plan = _by_position(log, propensities, metric, estimator, candidates, clip, regression, seed)
     else:
         for name, value in (("propensities", propensities), ("clip", clip), ("regression", regression)):
             _refuse(value is not None, name, estimator)

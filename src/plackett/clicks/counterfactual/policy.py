@@ -37,10 +37,6 @@ class LoggingPolicy:
         """Return the policy that shows the documents of a list in any order, all equally likely.
 
         Only sessions with ``log.is_random`` are used.
-
-        Returns
-        -------
-        LoggingPolicy
         """
         return cls(SHUFFLED)
 
@@ -54,10 +50,6 @@ class LoggingPolicy:
             Probability of the document at its rank, given the documents above it. For "list" and "rips".
         marginal : array-like of shape (n_shown,), default=None
             Probability of the document at its rank, regardless of the documents above it. For "item-position".
-
-        Returns
-        -------
-        LoggingPolicy
         """
         if step is None and marginal is None:
             raise ValueError("step or marginal is needed: the probability of each shown document, as logged.")

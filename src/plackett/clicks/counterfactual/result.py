@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
-from plackett._tables import Column, Estimate, Table, aligned, json_value, rounded
+from plackett._tables import Column, Estimate, Table, aligned, json_value, notebook_html, rounded
 from plackett.evaluation.significance import Interval
 
 
@@ -80,21 +80,11 @@ class ClickEvaluation:
     notes: list[str] = field(default_factory=list)
 
     def to_table(self) -> Table:
-        """Return a table with one row.
-
-        Returns
-        -------
-        Table
-        """
+        """Return a table with one row."""
         return _table([self])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON.
-
-        Returns
-        -------
-        dict
-        """
+        """Return plain values for JSON."""
         return json_value({one.name: getattr(self, one.name) for one in fields(self)})
 
     def __str__(self) -> str:
@@ -172,21 +162,11 @@ class ClickEvaluations:
         return self.results[name]
 
     def to_table(self) -> Table:
-        """Return a table with a row for each ranking.
-
-        Returns
-        -------
-        Table
-        """
+        """Return a table with a row for each ranking."""
         return _table(list(self.results.values()))
 
     def to_differences(self) -> Table:
-        """Return a table of the differences, with intervals and corrected p-values.
-
-        Returns
-        -------
-        Table
-        """
+        """Return a table of the differences, with intervals and corrected p-values."""
         columns = [Column("difference", "text"), Column("value", "estimate"), Column("p", "p")]
         columns.append(Column("significant", "text"))
         rows: list[list[Any]] = [
@@ -201,12 +181,7 @@ class ClickEvaluations:
         return Table(columns, rows, name="differences")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON.
-
-        Returns
-        -------
-        dict
-        """
+        """Return plain values for JSON."""
         results = {name: one.to_dict() for name, one in self.results.items()}
         return json_value({"rankers": results, "differences": [one._asdict() for one in self.differences]})
 
@@ -214,6 +189,10 @@ class ClickEvaluations:
         notes = list(dict.fromkeys(note for one in self.results.values() for note in one.notes))
         parts = [self.to_table().to_text(), self.to_differences().to_text(), "\n".join(f"- {note}" for note in notes)]
         return "\n\n".join(filter(None, parts))
+
+    def _repr_html_(self) -> str:
+        notes = dict.fromkeys(note for one in self.results.values() for note in one.notes)
+        return notebook_html([self.to_table(), self.to_differences()], after=notes)
 
     def __repr__(self) -> str:
         return f"ClickEvaluations({', '.join(self.results)}; best {self.best})"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from itertools import combinations
+from typing import Any
 
 from plackett.clicks.interleaving.method import Basis, Method
 from plackett.evaluation.betting import Tally
@@ -57,6 +59,24 @@ class Fold:
         means = [sum(own) / len(lists) for own in zip(*credits, strict=True)]
         for (first, second), tally in self._tallies.items():
             tally.add([max(-1.0, min(1.0, means[first] - means[second]))])  # rounding must not leave the range
+
+    def state(self) -> dict[str, Any]:
+        """Return the open units, the names of the closed ones, and the counted values, as values of JSON."""
+        opened = {
+            unit: [found.time, {name: [basis, sorted(places)] for name, (basis, places) in found.lists.items()}]
+            for unit, found in self._open.items()
+        }
+        tallies = [[list(tally.counts.items()), tally.n, tally.total] for tally in self._tallies.values()]
+        return {"open": opened, "closed": list(self._closed), "tallies": tallies}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from a state."""
+        self._closed = set(state["closed"])
+        for unit, (time, lists) in state["open"].items():
+            found = self._open[unit] = _OpenUnit()
+            found.time, found.lists = time, {name: (basis, set(places)) for name, (basis, places) in lists.items()}
+        for tally, (counts, n, total) in zip(self._tallies.values(), state["tallies"], strict=True):
+            tally.counts, tally.n, tally.total = Counter(dict(counts)), n, total
 
     def tally(self, first: int, second: int) -> Tally:
         """Return the values of the preference for a ranker over another one."""

@@ -16,7 +16,7 @@ from plackett.clicks.interleaving.method import Basis
 from plackett.clicks.interleaving.methods import get_method
 from plackett.clicks.interleaving.optimised import LARGEST_K, Optimised
 from plackett.clicks.interleaving.preference import Preference, preference_of
-from plackett.clicks.interleaving.records import fold_records
+from plackett.clicks.interleaving.records import LogFold
 from plackett.evaluation.betting import Tally
 from plackett.exceptions import DataWarning, warn
 from plackett.validation import check_positive_int
@@ -152,10 +152,6 @@ class Interleaver:
             Identifies the unit, such as the user.
         k : int, default=None
             Documents of this list, if they are fewer than those of the test.
-
-        Returns
-        -------
-        ShownList
         """
         if not self._rankers:
             self._fix(lists)
@@ -228,16 +224,17 @@ class Interleaver:
         idle : float, default=None
             A unit also counts, with fewer lists, when its last click is this many seconds before the last click of the
             log. With 0 all units count, for a test that is over.
-
-        Returns
-        -------
-        Interleaver
         """
-        events: list[Any] = []
+        events: list[tuple[int, int, Any]] = []
         queries: list[Any] = []
-        for record in records:
-            (events if isinstance(record, Mapping) and "action_name" in record else queries).append(record)
-        found = fold_records(queries, events, lists_per_unit, idle)
+        for place, record in enumerate(records):
+            if isinstance(record, Mapping) and "action_name" in record:
+                events.append((0, place, record))
+            else:
+                queries.append(record)
+        log = LogFold(lists_per_unit, idle)
+        log.read(queries, events)
+        found = log.tests()
         if not found:
             raise ValueError("the records have no interleaved list.")
         if test is None and len(found) == 1:
@@ -266,10 +263,6 @@ class Interleaver:
         margin : float, default=None
             A preference smaller than this does not matter: if the interval lies within it, the verdict is "no
             difference that matters".
-
-        Returns
-        -------
-        Preference
         """
         first, second, tally = self._tally(first, second)
         return preference_of(tally, first, second, level=level, margin=margin)

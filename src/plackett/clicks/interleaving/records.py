@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from plackett.clicks.interleaving.fold import Fold
 from plackett.clicks.interleaving.method import Basis
@@ -15,10 +15,20 @@ from plackett.exceptions import DataWarning, warn
 from plackett.validation import check_number, check_positive_int, count_of
 
 _DAMAGES = (AttributeError, KeyError, TypeError, ValueError, OverflowError)
+# what is ignored in a log, and a description of it behind the count
+IGNORED = {
+    "damaged": ("damaged record", ""),
+    "other": ("list", " with other rankers, or in another order, than the first list of the test"),
+    "method": ("list", f" by another method than {', '.join(METHODS)}"),
+    "waiting": ("click", " on lists that it does not have"),
+    "elsewhere": ("click", " on documents that the lists do not have"),
+}
 
 
 class _Click(NamedTuple):
     time: float
+    file: int
+    position: int
     query_id: str
     docid: str
 
@@ -34,65 +44,122 @@ class _List(NamedTuple):
     basis: Basis
 
 
-def fold_records(
-    queries: Iterable[Any], events: Iterable[Any], lists_per_unit: int | None, idle: float | None
-) -> dict[str, tuple[dict[str, Any], Fold]]:
-    """Return the settings and the folded clicks of each test, in the order of their first clicks."""
-    if lists_per_unit is not None:
-        check_positive_int(lists_per_unit, "lists_per_unit")
-    if idle is not None:
-        check_number(idle, "idle", least=0)
-    clicks: list[_Click] = []
-    n_damaged = n_other = 0
-    for record in events:
-        click = _click_of(record)
-        if isinstance(click, _Click):
-            clicks.append(click)
-        n_damaged += click is False
-    clicks.sort(key=lambda click: click.time)
-    clicked = {click.query_id for click in clicks}
-    lists: dict[str, tuple[list, _List | None]] = {}
-    settings: dict[str, dict[str, Any]] = {}
-    for record in queries:
+class LogFold:
+    """The clicks of a log, folded in the order of time. Its state can be stored, and continued with further records.
+
+    Attributes
+    ----------
+    settings : dict of str to dict
+        Those of each test.
+    folds : dict of str to Fold
+        The tests with a folded click, in the order of their first clicks.
+    waiting : list
+        Clicks that are not folded yet, in the order of time.
+    """
+
+    def __init__(self, lists_per_unit: int | None, idle: float | None):
+        if lists_per_unit is not None:
+            check_positive_int(lists_per_unit, "lists_per_unit")
+        if idle is not None:
+            check_number(idle, "idle", least=0)
+        self.options = lists_per_unit, idle
+        self.settings: dict[str, dict[str, Any]] = {}
+        self.folds: dict[str, Fold] = {}
+        self.waiting: list[_Click] = []
+        self._lists: dict[str, tuple[list, _List | None]] = {}
+        self._last, self._ignored = (-math.inf, 0, 0), dict.fromkeys(IGNORED, 0)
+
+    def read(
+        self, queries: Iterable[Any], events: Iterable[tuple[int, int, Any]], older: Callable | None = None
+    ) -> bool:
+        """Read further records; return whether the state can be continued with them, whose clicks may be too early.
+
+        ``events`` have the number of a file and a position before each record, which order clicks of the same time.
+        ``older`` returns the lists with some ids among the records that were read before.
+        """
+        for file, position, record in events:
+            click = _click_of(record)
+            if click:
+                time, query_id, docid = click
+                self.waiting.append(_Click(time, file, position, query_id, docid))
+            self._ignored["damaged"] += click is False
+        self.waiting.sort()
+        clicked = {click.query_id for click in self.waiting}
+        for record in queries:
+            self._read_list(record, clicked, self._ignored)
+        if older is not None and (missing := clicked - self._lists.keys()):
+            for record in older(missing):
+                self._read_list(record, missing, dict.fromkeys(self._ignored, 0))
+        return all(click[:3] > self._last for click in self.waiting if click.query_id in self._lists)
+
+    def _read_list(self, record: Any, clicked: set[str], ignored: dict[str, int]) -> None:
         try:
             query_id, hits, found = str(record["query_id"]), list(record.get(HITS) or ()), _list_of(record)
         except _DAMAGES:
-            n_damaged += 1
-            continue
-        if (
-            found is not None
-            and settings.setdefault(found.test, found.settings)["rankers"] != found.settings["rankers"]
-        ):
-            n_other += 1  # the numbers of a list are in the order of its rankers
+            ignored["damaged"] += 1
+            return
+        if found is not None and found.settings["method"] not in METHODS:
+            ignored["method"] += 1  # of another version
             found = None
+        elif found is not None:
+            rankers = self.settings.setdefault(found.test, found.settings)["rankers"]
+            if rankers != found.settings["rankers"]:  # the numbers of a list are in the order of its rankers
+                ignored["other"] += 1
+                found = None
         if query_id in clicked:
-            lists[query_id] = hits, found
-    folds: dict[str, Fold] = {}
-    n_unknown = n_elsewhere = 0
-    for click in clicks:
-        hits, found = lists.get(click.query_id, ([], None))
-        n_unknown += click.query_id not in lists
-        n_elsewhere += click.query_id in lists and click.docid not in hits
-        if found is None:
-            continue
-        if found.test not in folds:
-            folds[found.test] = _fold_of(found.settings, lists_per_unit, idle)
-        if click.docid in found.place_of:
-            folds[found.test].click(found.unit, found.id, found.basis, [found.place_of[click.docid]], click.time)
-    for test, own in settings.items():
-        folds.setdefault(test, _fold_of(own, lists_per_unit, idle))
-    for fold in folds.values():
-        if idle is not None:
-            fold.close(clicks[-1].time - idle if idle and clicks else float("inf"))
-    for count, what, where in (
-        (n_damaged, "damaged record", ""),
-        (n_other, "list", " with other rankers, or in another order, than the first list of the test"),
-        (n_unknown, "click", " on lists that it does not have"),
-        (n_elsewhere, "click", " on documents that the lists do not have"),
-    ):
-        if count:
-            warn(f"ignored in the log: {count_of(count, what)}{where}.", DataWarning)
-    return {test: (settings[test], fold) for test, fold in folds.items()}
+            self._lists[query_id] = hits, found
+
+    def fold(self, *, settled: float = 0.0) -> None:
+        """Fold the clicks whose lists are known, except those of the last ``settled`` seconds."""
+        last = self.waiting[-1].time if self.waiting else 0.0
+        waiting = []
+        for click in self.waiting:
+            if click.query_id not in self._lists or last - click.time < settled:
+                waiting.append(click)
+                continue
+            self._last = click[:3]
+            hits, found = self._lists[click.query_id]
+            self._ignored["elsewhere"] += click.docid not in hits
+            if found is None:
+                continue
+            if found.test not in self.folds:
+                self.folds[found.test] = _fold_of(found.settings, *self.options)
+            if click.docid in found.place_of:
+                fold = self.folds[found.test]
+                fold.click(found.unit, found.id, found.basis, [found.place_of[click.docid]], click.time)
+        self.waiting = waiting
+
+    def tests(self) -> dict[str, tuple[dict[str, Any], Fold]]:
+        """Fold the rest, and warn; return the settings and the fold of each test, in the order of first clicks."""
+        self.fold()
+        idle = self.options[1]
+        end = max([self._last[0], *(click.time for click in self.waiting)])
+        for test, own in self.settings.items():
+            self.folds.setdefault(test, _fold_of(own, *self.options))
+        for fold in self.folds.values():
+            if idle is not None:
+                fold.close(end - idle if idle and math.isfinite(end) else math.inf)
+        for name, count in {**self._ignored, "waiting": len(self.waiting)}.items():
+            if count:
+                what, where = IGNORED[name]
+                warn(f"ignored in the log: {count_of(count, what)}{where}.", DataWarning)
+        return {test: (self.settings[test], fold) for test, fold in self.folds.items()}
+
+    def state(self) -> dict[str, Any]:
+        """Return what was folded and what waits, as values of JSON."""
+        folds = {test: fold.state() for test, fold in self.folds.items()}
+        return {
+            "settings": self.settings, "folds": folds, "waiting": self.waiting, "last": self._last,
+            "ignored": self._ignored,
+        }  # fmt: skip
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from a state."""
+        self.settings, self._ignored = state["settings"], self._ignored | state["ignored"]
+        self.waiting, self._last = [_Click(*click) for click in state["waiting"]], tuple(state["last"])
+        for test, own in state["folds"].items():
+            self.folds[test] = _fold_of(self.settings[test], *self.options)
+            self.folds[test].restore(own)
 
 
 def _fold_of(settings: dict[str, Any], lists_per_unit: int | None, idle: float | None) -> Fold:
@@ -119,8 +186,8 @@ def _list_of(record: dict[str, Any]) -> _List | None:
     return _List(str(about["test"]), settings, _text(about["list"]), _text(record["client_id"]), place_of, numbers)
 
 
-def _click_of(record: Any) -> _Click | bool | None:
-    """Return a click; None for another event, and False for a damaged one."""
+def _click_of(record: Any) -> tuple[float, str, str] | Literal[False] | None:
+    """Return the time, list and document of a click; None for another event, and False for a damaged one."""
     try:
         if record["action_name"] not in CLICKS:
             return None
@@ -130,7 +197,7 @@ def _click_of(record: Any) -> _Click | bool | None:
     except (KeyError, TypeError, ValueError):
         return False
     is_whole = isinstance(query_id, str) and isinstance(docid, str) and time.tzinfo is not None
-    return _Click(time.timestamp(), query_id, docid) if is_whole else False
+    return (time.timestamp(), query_id, docid) if is_whole else False
 
 
 def _text(value: Any) -> str:

@@ -179,10 +179,6 @@ def simulate_interleaving(
         Level of the interval.
     random_state : int, default=0
 
-    Returns
-    -------
-    InterleavingSimulation
-
     Examples
     --------
     >>> import plackett as pk

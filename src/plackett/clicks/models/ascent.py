@@ -55,10 +55,6 @@ def ascend(
     newton : callable, default=None
         ``newton(globals, update, reach)`` returns the point to try, which is no further away than ``reach`` in
         log-odds; None extrapolates.
-
-    Returns
-    -------
-    Ascent
     """
     here, history = start, []
     points: list[np.ndarray] = []

@@ -13,7 +13,7 @@ from plackett import _native
 from plackett._lazy import importing
 from plackett._parameters import Parameters
 from plackett._threads import map_blocks, one_blas_thread
-from plackett.clicks.log import ClickLog
+from plackett.clicks.log import ClickLog, CountedLog
 from plackett.clicks.models.ascent import LEAST
 from plackett.clicks.models.collapse import session_blocks
 from plackett.clicks.models.priors import Prior, fitted_posterior, posterior_of, start_prior
@@ -87,6 +87,7 @@ class ClickModel(Parameters, ABC):
 
     name: ClassVar[str]
     has_attractiveness: ClassVar[bool] = True
+    takes_counts: ClassVar[bool] = False  # whether it learns from counts by pair and rank alone
 
     attractiveness_: np.ndarray
     evidence_: np.ndarray
@@ -117,6 +118,11 @@ class ClickModel(Parameters, ABC):
         """
         if not len(log):
             raise ValueError("the log has no sessions.")
+        if isinstance(log, CountedLog) and not self.takes_counts:
+            raise ValueError(
+                f"{type(self).__name__} needs sessions, but this log has counts of pairs by rank. Fit GCTR, RCTR, "
+                "DCTR or PBM, or read the sessions with read_clicks."
+            )
         check_positive_int(self.max_iter, "max_iter")
         check_number(self.tol, "tol", above=0)
         before = dict(vars(self))
@@ -403,10 +409,6 @@ class ClickModel(Parameters, ABC):
         Parameters
         ----------
         log : ClickLog
-
-        Returns
-        -------
-        float
         """
         return float(self._logarithms(log, is_conditional=True)[0].sum() / len(log))
 
@@ -418,10 +420,6 @@ class ClickModel(Parameters, ABC):
         log : ClickLog
         conditional : bool, default=False
             Whether probabilities are conditional on the clicks above.
-
-        Returns
-        -------
-        float
         """
         return float(self.perplexity_by_rank(log, conditional=conditional).mean())
 
@@ -449,10 +447,6 @@ class ClickModel(Parameters, ABC):
         log : ClickLog
             Its clicks are not used.
         random_state : int, default=0
-
-        Returns
-        -------
-        ClickLog
         """
         blocks, click = list(session_blocks(log)), np.empty(log.n_shown, dtype=bool)
         draw = self._drawer(log)
@@ -499,10 +493,6 @@ class ClickModel(Parameters, ABC):
         ----------
         path : path or binary file object
 
-        Returns
-        -------
-        ClickModel
-
         Raises
         ------
         ModelFormatError
@@ -522,6 +512,8 @@ def _row_blocks(log: ClickLog, size: int = 1 << 22) -> list[slice]:
 
 def _impressions(log: ClickLog) -> np.ndarray:
     """Return how often each pair was shown."""
+    if isinstance(log, CountedLog):
+        return log.impressions
     counts = np.zeros(log.n_pairs, dtype=np.int64)
     for rows in _row_blocks(log):
         counts += np.bincount(log.pair[rows], minlength=log.n_pairs)

@@ -37,6 +37,7 @@ class CellModel(ClickModel):
     """Base class of models with P(click) = (probability of the cell) · (attractiveness of the pair)."""
 
     by_last_click: ClassVar[bool] = False
+    takes_counts: ClassVar[bool] = True
 
     def _collapse(self, log: ClickLog) -> list[Cells]:
         return count_cells(log, by_last_click=self.by_last_click)
@@ -518,6 +519,7 @@ class UBM(_Examination):
 
     name = "ubm"
     by_last_click = True
+    takes_counts = False
 
     def _laid_out(self, values: np.ndarray) -> np.ndarray:
         matrix = np.full((self.n_ranks_, self.n_ranks_), np.nan)

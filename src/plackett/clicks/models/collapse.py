@@ -12,7 +12,7 @@ import numpy as np
 
 from plackett import _native
 from plackett._threads import map_blocks, query_blocks
-from plackett.clicks.log import ClickLog
+from plackett.clicks.log import ClickLog, CountedLog
 
 ROWS_PER_BLOCK = 1 << 19
 _kernels = _native.clicks
@@ -50,6 +50,8 @@ class Lists(NamedTuple):
 
 def count_cells(log: ClickLog, *, by_last_click: bool) -> list[Cells]:
     """Return the clicks and skips of every pair by rank, or by rank and rank of the last click above."""
+    if isinstance(log, CountedLog) and not by_last_click:
+        return _blocks_of(log)
 
     def work(first: int, last: int, pairs: slice, n_rows: int, n_sessions: int, sessions: tuple) -> Cells:
         indptr = np.empty(pairs.stop - pairs.start + 1, dtype=np.int64)
@@ -58,6 +60,18 @@ def count_cells(log: ClickLog, *, by_last_click: bool) -> list[Cells]:
         return Cells(pairs, indptr, *(part[:n_cells].copy() for part in parts))
 
     return _by_query(log, work)
+
+
+def _blocks_of(log: CountedLog) -> list[Cells]:
+    """Return the counts in the blocks that a log of their sessions has."""
+    bounds, ends = _pair_bounds(log), log.cell_bounds
+    rows = np.append(0, np.cumsum(log.impressions))[bounds]
+    pairs = [slice(int(bounds[first]), int(bounds[last])) for first, last in query_blocks(rows, ROWS_PER_BLOCK)]
+    cells = [(own, slice(int(ends[own.start]), int(ends[own.stop]))) for own in pairs]
+    return [
+        Cells(own, ends[own.start : own.stop + 1] - part.start, log.cell[part], log.clicks[part], log.skips[part])
+        for own, part in cells
+    ]
 
 
 def count_lists(log: ClickLog) -> list[Lists]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett._lazy import importing
-from plackett._tables import Column, Estimate, Table, json_value
+from plackett._tables import Column, Estimate, Table, json_value, notebook_html
 from plackett._warnings import recorded
 from plackett.clicks.log import ClickLog
 from plackett.clicks.models.base import ClickModel
@@ -106,23 +106,13 @@ class ClickComparison:
         return Table(columns, rows, name="models")
 
     def by_rank(self) -> Table:
-        """Return a table of the perplexity of each model at each rank.
-
-        Returns
-        -------
-        Table
-        """
+        """Return a table of the perplexity of each model at each rank."""
         columns = [Column("rank", digits=0), *(Column(model) for model in self.models)]
         values = zip(*self.perplexity_by_rank.values(), strict=True)
         return Table(columns, [[rank, *row] for rank, row in enumerate(values, start=1)], name="ranks")
 
     def to_differences(self) -> Table:
-        """Return a table of the differences between models, with intervals and corrected p-values.
-
-        Returns
-        -------
-        Table
-        """
+        """Return a table of the differences between models, with intervals and corrected p-values."""
         columns = [Column("measure", "text"), Column("difference", "text"), Column("value", "estimate")]
         columns += [Column("p", "p"), Column("significant", "text")]
         rows = [
@@ -138,12 +128,7 @@ class ClickComparison:
         return Table(columns, rows, name="differences")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON.
-
-        Returns
-        -------
-        dict
-        """
+        """Return plain values for JSON."""
         parts = {
             model: {
                 "log_likelihood": self.log_likelihood[model],
@@ -163,6 +148,9 @@ class ClickComparison:
         if self.differences:
             parts.append(self.to_differences().to_text())
         return "\n\n".join(parts)
+
+    def _repr_html_(self) -> str:
+        return notebook_html([self.to_table(), self.to_differences()], [repr(self)])
 
     def __repr__(self) -> str:
         return f"ClickComparison({', '.join(self.models)}; {self.n_sessions:,} sessions, best {self.best})"
@@ -199,10 +187,6 @@ def compare_click_models(
     n_draws : int, default=2_000
         Bootstrap samples.
     random_state : int, default=0
-
-    Returns
-    -------
-    ClickComparison
 
     Warns
     -----

@@ -55,10 +55,6 @@ def maximise(
         Its ``a`` and ``b`` are those of the examination probabilities.
     n_sessions, max_iter, tol
         The value is a mean over sessions; steps at most; largest slope at the end.
-
-    Returns
-    -------
-    Marginal
     """
     with importing:
         from scipy.optimize import minimize

@@ -22,10 +22,6 @@ def get_click_model(name: str, **parameters: Any) -> ClickModel:
     **parameters
         Of the class.
 
-    Returns
-    -------
-    ClickModel
-
     Examples
     --------
     >>> from plackett.clicks import get_click_model

@@ -37,6 +37,10 @@ class Counts(NamedTuple):
         skips[place] -= other.skips
         return self._replace(clicks=clicks, skips=skips)
 
+    def where(self, is_kept: np.ndarray) -> Counts:
+        """Return the counts of some cells; those of the others are 0."""
+        return self._replace(clicks=self.clicks * is_kept, skips=self.skips * is_kept)
+
     def of_pairs(self, kept: np.ndarray) -> Counts:
         """Return the counts of some pairs, which have new codes."""
         place = np.full(self.n_pairs, -1, dtype=np.int64)

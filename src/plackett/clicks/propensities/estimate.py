@@ -11,7 +11,7 @@ from plackett._lazy import importing
 from plackett._threads import one_blas_thread
 from plackett._warnings import without
 from plackett.clicks.description import connected_ranks, named_ranks, ranks_share
-from plackett.clicks.log import ClickLog
+from plackett.clicks.log import ClickLog, CountedLog
 from plackett.clicks.models.ascent import LEAST
 from plackett.clicks.models.cells import PBM
 from plackett.clicks.propensities.counts import Counts, count_lengths, count_pairs, session_groups, shared_evidence
@@ -63,9 +63,9 @@ def estimate_propensities(
     "swap", "harvesting", "em" and "trust" need ranks that share clicked pairs, directly or through other ranks. Ranks
     that are not connected to rank 1 in this way have the propensity NaN.
 
-    Intervals are those of a jackknife over random groups of sessions. Those of "em" come from the information of the
-    model, which takes the clicks of a session as independent. Results do not depend on the order of the sessions, nor
-    on the number of threads.
+    Intervals are those of a jackknife over random groups of sessions; of queries, for a log ``from_counts``. Those of
+    "em" come from the information of the model, which takes the clicks of a session as independent. Results do not
+    depend on the order of the sessions, nor on the number of threads.
 
     Parameters
     ----------
@@ -85,10 +85,6 @@ def estimate_propensities(
         Stop when a step moves no probability by more than this, and the likelihood hardly rises.
     random_state : int, default=0
         Seed of the groups.
-
-    Returns
-    -------
-    Propensities
 
     Raises
     ------
@@ -152,7 +148,7 @@ def estimate_propensities(
 def as_propensities(given: Any, log: ClickLog, *, level: float | None = 0.95) -> Propensities:
     """Return given propensities, or those that the method of that name estimates from a log."""
     if isinstance(given, str):
-        return estimate_propensities(log, str(check_choice(given, "propensities", METHODS)), level=level)
+        return estimate_propensities(log, check_choice(given, "propensities", METHODS), level=level)
     return given if isinstance(given, Propensities) else Propensities(given)
 
 
@@ -281,14 +277,17 @@ def _jackknife(
     n_groups: int,
     seed: int,
 ) -> np.ndarray | None:
-    """Return intervals from the estimates without one group of sessions each, on the scale of logarithms."""
-    n_groups = min(n_groups, len(log))
+    """Return intervals from the estimates without one group each, on the scale of logarithms."""
+    n_groups = min(n_groups, len(log.queries) if isinstance(log, CountedLog) else len(log))
     if n_groups < 2:
         return None
-    estimates = []
-    for sessions in session_groups(log, n_groups, seed):
-        rest = counts.less(count(log[sessions], counts.n_ranks))
-        estimates.append(estimator(rest, found.start).values)
+    if isinstance(log, CountedLog):
+        group = (np.random.default_rng(seed).permutation(len(log.queries)) % n_groups)[log.pair_query][counts.pair]
+        rests = (counts.where(group != i) for i in range(n_groups))
+    else:
+        groups = session_groups(log, n_groups, seed)
+        rests = (counts.less(count(log[sessions], counts.n_ranks)) for sessions in groups)
+    estimates = [estimator(rest, found.start).values for rest in rests]
     return _jackknife_ends(found.values, np.stack(estimates), level)
 
 

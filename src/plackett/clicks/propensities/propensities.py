@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from plackett._optional import import_optional
-from plackett._tables import Column, Table, json_value
+from plackett._drawing import axes_of
+from plackett._tables import Column, Table, json_value, notebook_html
 from plackett.exceptions import DataFormatError
 from plackett.storage.container import ContainerError, open_container, write_container
 
 KIND, VERSION = "plackett propensities", 1
 GIVEN = "given"  # method of propensities that were not estimated
-COLOUR = "#2563a8"
 _ARRAYS = ("values", "intervals", "a", "b")
 
 
@@ -72,12 +71,7 @@ class Propensities:
         return self.values.size
 
     def to_table(self) -> Table:
-        """Return a table with a row for each rank.
-
-        Returns
-        -------
-        Table
-        """
+        """Return a table with a row for each rank."""
         columns, parts = [Column("rank", digits=0), Column("propensity", digits=3)], [self.values]
         if self.intervals is not None:
             columns += [Column("from", digits=3), Column("to", digits=3)]
@@ -88,12 +82,7 @@ class Propensities:
         return Table(columns, [[rank, *map(float, row)] for rank, row in enumerate(zip(*parts, strict=True), start=1)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; None for values that cannot be estimated.
-
-        Returns
-        -------
-        dict
-        """
+        """Return plain values for JSON; None for values that cannot be estimated."""
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         return json_value(
             {name: None if values is None else values.tolist() for name, values in arrays.items()}
@@ -114,10 +103,7 @@ class Propensities:
         -------
         matplotlib Axes
         """
-        pyplot = import_optional("matplotlib.pyplot", extra="report", needed_for="Propensities.plot")
-        if ax is None:
-            ax = pyplot.subplots(figsize=(6.4, 3.6), layout="constrained")[1]
-            ax.set_prop_cycle(color=[COLOUR, "#c2571a", "#2f855a", "#6b46c1", "#777777"])
+        ax = axes_of(ax, needed_for="Propensities.plot")
         ranks = np.arange(1, len(self) + 1)
         (line,) = ax.plot(ranks, self.values, "o-", linewidth=1, markersize=4, label=label or self.method)
         if self.intervals is not None:
@@ -150,10 +136,6 @@ class Propensities:
         ----------
         path : path
 
-        Returns
-        -------
-        Propensities
-
         Raises
         ------
         DataFormatError
@@ -174,6 +156,9 @@ class Propensities:
 
     def __str__(self) -> str:
         return "\n\n".join([self.to_table().to_text(), *self.notes])
+
+    def _repr_html_(self) -> str:
+        return notebook_html(self.to_table(), after=self.notes)
 
 
 def _check_values(values: np.ndarray) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
-from typing import Any, BinaryIO, NamedTuple
+from operator import getitem
+from typing import Any, BinaryIO, ClassVar, NamedTuple
 
 import numpy as np
 
 from plackett import _native
 from plackett._optional import import_optional
 from plackett._threads import map_blocks, n_threads
+from plackett.clicks.pairs import NameTable
 from plackett.data.text_column import TextColumn
 
 BLOCK = 1 << 21  # bytes of lines that are scanned at a time, by each thread
@@ -108,13 +111,6 @@ def _number(text: bytes) -> float:
         return np.nan
 
 
-def no_fields(names: Iterable[str]) -> Fields:
-    """Return fields of no rows."""
-    spans = {name: np.empty((0, 2), dtype=np.int64) for name in names}
-    buffers = dict.fromkeys([*spans, "items"], np.empty(0, dtype=np.uint8))
-    return Fields(buffers, spans, np.empty((0, 2), dtype=np.int64), np.empty(0, dtype=np.int64), 0, 0, 0)
-
-
 def _parsed_lists(texts: Iterable[str], name: str) -> tuple[list[str | None], list[int]]:
     """Return the items of JSON arrays, and how many each has; another text is an array of one."""
     items: list[str | None] = []
@@ -131,6 +127,60 @@ def _parsed_lists(texts: Iterable[str], name: str) -> tuple[list[str | None], li
     return items, lengths
 
 
+class Columns:
+    """Columns that grow block by block: codes, positions, and those of other types."""
+
+    TYPES: ClassVar[dict[str, type[np.generic]]] = {"lengths": np.int64, "times": np.float64, "propensity": np.float64}
+    TYPES |= dict.fromkeys(("click", "is_click", "is_random"), np.bool_)
+
+    def __init__(self, *names: str) -> None:
+        self._parts = {name: [np.empty(0, dtype=self.TYPES.get(name, np.int32))] for name in names}
+
+    def add(self, **columns: np.ndarray) -> None:
+        """Add the values of a block."""
+        for name, values in columns.items():
+            self._parts[name].append(values)
+
+    def join(self) -> dict[str, np.ndarray]:
+        """Return the columns, and forget their blocks one by one."""
+        joined = {}
+        while self._parts:
+            name, parts = self._parts.popitem()
+            joined[name] = np.concatenate(parts)
+        return joined
+
+
+class SpelledTable:
+    """Names that consist of the texts of one or several columns, each in the form that its function returns."""
+
+    def __init__(self, names: NameTable, *spellings: Callable[[str], str]):
+        self._names, self._rows, self._spellings = names, NameTable(), spellings
+        self._given = [NameTable() for _ in spellings]
+        self._texts = [[""] for _ in spellings]  # the first is that of a missing one
+        self._codes = np.empty(1024, dtype=np.int32)
+
+    def add(self, block: Fields, columns: Sequence[str]) -> np.ndarray:
+        """Return the codes of the rows of a block."""
+        codes = []
+        for table, texts, spell, column in zip(self._given, self._texts, self._spellings, columns, strict=True):
+            codes.append(block.codes(column, table) + np.int32(1))
+            if len(table) >= len(texts):
+                texts += map(spell, table.take(np.arange(len(texts) - 1, len(table), dtype=np.int32)).tolist())
+        parts, n_known = np.stack(codes, axis=1), len(self._rows)
+        bounds = parts.strides[0] * np.arange(len(parts) + 1)
+        row = self._rows.add(parts.view(np.uint8).reshape(-1), np.stack([bounds[:-1], bounds[1:]], axis=1))
+        if (n := len(self._rows)) > n_known:
+            if n > self._codes.size:
+                self._codes = np.append(self._codes, np.empty(2 * n, dtype=np.int32))
+            first = np.flatnonzero(row >= n_known)
+            first = first[np.unique(row[first], return_index=True)[1]]
+            named = [
+                " ".join(filter(None, map(getitem, self._texts, place))).strip() for place in parts[first].tolist()
+            ]
+            self._codes[n_known:n] = self._names.add_column(TextColumn.from_strings(named))
+        return self._codes[row]
+
+
 # --- Lines ------------------------------------------------------------------------------------------------------------
 
 
@@ -143,17 +193,18 @@ class Lines(NamedTuple):
 
 def json_fields(lines: Lines, keys: Sequence[str], list_key: str | None = None) -> Iterator[Fields]:
     """Yield fields of JSON lines by their path, such as ``event_attributes.object.object_id``."""
-    return _scanned(lines, _scan_json, list(keys), list_key)
+    return _scanned(lines, partial(_scan_json, keys=list(keys), list_key=list_key))
 
 
 def delimited_fields(lines: Lines, delimiter: str, columns: Sequence[str], wanted: Sequence[str]) -> Iterator[Fields]:
     """Yield columns of delimited lines, behind the header."""
-    return _scanned(lines, _scan_delimited, delimiter, list(columns), list(wanted))
+    scan = partial(_scan_delimited, delimiter=delimiter, columns=list(columns), wanted=list(wanted))
+    return _scanned(lines, scan, has_quotes=True)
 
 
-def _scanned(lines: Lines, scan: Callable, *options: Any) -> Iterator[Any]:
+def _scanned(lines: Lines, scan: Callable, *, has_quotes: bool = False) -> Iterator[Any]:
     """Scan blocks of lines on all threads, a few at a time, and yield the results in the order of the blocks."""
-    blocks = ((block, *options) for block in _whole_lines(lines, has_quotes=scan is _scan_delimited))
+    blocks = zip(_whole_lines(lines, has_quotes=has_quotes))
     while some := list(islice(blocks, min(_MOST_BLOCKS, 2 * n_threads()))):
         yield from map_blocks(scan, some)
 

@@ -1,7 +1,8 @@
-"""Shown lists of sessions, from rows or from records, and their cleaning."""
+"""Names and shown lists of sessions, from rows or from records, and their cleaning."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,10 +13,14 @@ from plackett import _native
 from plackett.clicks.log import ClickLog, ranks
 from plackett.clicks.pairs import NameTable, PairTable
 from plackett.clicks.reading.cleaning import Cleaning
-from plackett.clicks.reading.tables import SortedNames
 from plackett.data.text_column import TextColumn
+from plackett.exceptions import DataWarning, warn
 
 LONGEST = 1 << 20  # larger positions are invalid
+CHECKED_NAMES = 1 << 16  # at a time
+BOT_NAMES = re.compile(  # not "abbot" or "spiderman"
+    r"[a-z]Bot\b|(?i:(?:\b|_|ro|google|bing|yandex|baidu|ahrefs|apple|petal)bot(?:\b|_)|crawler|spider\b|scraper|headless)"
+)
 _CUTS = {1: "gap in positions", 2: "two documents at a position", 3: "document shown twice", 4: "missing document"}
 BY_LIST = ("session", "query", "times", "ranker", "is_random", "client")
 _OUTCOMES = {
@@ -25,6 +30,72 @@ _OUTCOMES = {
     4: "click without document and position",
     5: "click in an unknown session",
 }
+
+
+# --- Names ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Column:
+    """Sorted names, and the position of each code of their table among them; the last one, -1, is that of code -1."""
+
+    names: TextColumn
+    place: np.ndarray
+
+
+class Names:
+    """Tables of names; codes are in the order of appearance until ``finish``."""
+
+    def __init__(self) -> None:
+        self.session, self.query, self.doc = NameTable(), NameTable(), NameTable()
+        self.ranker, self.client = NameTable(), NameTable()
+
+    def finish(self) -> SortedNames:
+        """Return the names and their order, and empty the tables."""
+        columns = []
+        for name in ("session", "query", "doc", "ranker", "client"):
+            found, place = getattr(self, name).finish()
+            columns.append(Column(found, np.append(place, np.int32(-1))))
+            if name != "session":
+                _warn_of_encoding(found, name)
+            setattr(self, name, NameTable())
+        return SortedNames(*columns)
+
+
+def _warn_of_encoding(names: TextColumn, what: str) -> None:
+    """Warn of names that are not UTF-8."""
+    for first in range(0, len(names), CHECKED_NAMES):
+        last = min(first + CHECKED_NAMES, len(names))
+        try:
+            names.buffer[names.bounds[first] : names.bounds[last]].tobytes().decode("utf-8")
+        except UnicodeDecodeError as error:
+            place = int(np.searchsorted(names.bounds, names.bounds[first] + error.start, side="right")) - 1
+            noun = {"query": "query", "doc": "document"}.get(what, what)
+            warn(
+                f"the name of a {noun} is not UTF-8: {names.bytes_of(place)!r}. If the log is Latin-1 or Windows-1252, "
+                "convert it first, such as with iconv -f WINDOWS-1252 -t UTF-8.",
+                DataWarning,
+            )
+            return
+
+
+@dataclass
+class SortedNames:
+    """Names whose codes are positions in their order, so that they do not depend on the order of the lines."""
+
+    session: Column
+    query: Column
+    doc: Column
+    ranker: Column
+    client: Column
+
+    def is_bot(self) -> np.ndarray:
+        """Return for each client whether its name says that it is a bot."""
+        names = self.client.names.tolist()
+        return np.fromiter(map(bool, map(BOT_NAMES.search, names)), bool, len(names))
+
+
+# --- Lists ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -210,13 +281,10 @@ class ClickEvents:
     doc: np.ndarray
     ordinal: np.ndarray
 
-    def __len__(self) -> int:
-        return self.place.size
-
 
 def find_clicks(lists: Lists, clicks: ClickEvents, first: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the row of each click, -1 for none, and the outcome of the search."""
-    row, outcome = np.empty(len(clicks), dtype=np.int64), np.empty(len(clicks), dtype=np.uint8)
+    row, outcome = np.empty(clicks.place.size, dtype=np.int64), np.empty(clicks.place.size, dtype=np.uint8)
     _native.clicks.find_clicks(lists.indptr, lists.doc, clicks.place, clicks.doc, clicks.ordinal, first, row, outcome)
     return row, outcome
 

@@ -97,10 +97,6 @@ def read_clicks(
     max_sessions_per_client : int, default=None
         Clients with more sessions are dropped as bots. Clients whose name indicates a bot are always dropped.
 
-    Returns
-    -------
-    ClickLog
-
     Examples
     --------
     >>> from plackett.clicks import read_clicks
@@ -315,9 +311,8 @@ def _check_clicks(log: ClickLog) -> None:
     """Warn if most clicks do not belong to a shown document: the ids of the two files may differ."""
     assert log.cleaning is not None
     damages = ("click in an unknown session", "click on what was not shown", "click without document and position")
-    lost = {name: log.cleaning[name] for name in damages}
-    if sum(lost.values()) > max(log.n_clicks, 10):
-        counts = ", ".join(f"{name}: {count:,}" for name, count in lost.items() if count)
+    if sum(map(log.cleaning.__getitem__, damages)) > max(log.n_clicks, 10):
+        counts = ", ".join(f"{name}: {count:,}" for name in damages if (count := log.cleaning[name]))
         warn(
             f"most clicks were dropped ({counts}; kept: {log.n_clicks:,}). Compare query_id and object_id of the "
             "events with query_id and query_response_hit_ids of the queries.",

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from itertools import chain
 
 import numpy as np
 
 from plackett._threads import map_blocks
 from plackett.clicks.log import ClickLog
 from plackett.clicks.reading.cleaning import Cleaning
-from plackett.clicks.reading.fields import Fields, no_fields
-from plackett.clicks.reading.lists import LONGEST, Limits, Rows, cleaned_log, lists_of_rows
-from plackett.clicks.reading.tables import Columns, Names
+from plackett.clicks.reading.fields import Columns, Fields
+from plackett.clicks.reading.lists import LONGEST, Limits, Names, Rows, cleaned_log, lists_of_rows
 from plackett.exceptions import DataWarning, warn
 
 # usual names of the columns, in the order in which they are looked for
@@ -67,8 +65,9 @@ def find_columns(present: list[str], wanted: Mapping[str, str | None], source: s
 
 def read_rows(blocks: Iterable[Fields], columns: Mapping[str, str], limits: Limits, cleaning: Cleaning) -> ClickLog:
     """Return the log of rows; ``columns`` are the fields by role."""
-    tables, of_runs, of_rows = Names(), Columns(), Columns()
-    for block in chain([no_fields(columns.values())], blocks):  # the first one tells the types of the columns
+    tables, constant = Names(), ("times" if role == "time" else role for role in CONSTANT if role in columns)
+    of_runs, of_rows = Columns("lengths", *constant), Columns("doc", "rank", "click", *{"propensity"} & columns.keys())
+    for block in blocks:
         cleaning.n_lines += block.n_lines
         cleaning.add("damaged line", block.n_damaged)
         _add(block, columns, tables, of_runs, of_rows, cleaning)

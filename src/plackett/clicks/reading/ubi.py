@@ -11,13 +11,15 @@ import numpy as np
 from plackett.clicks.log import ClickLog
 from plackett.clicks.pairs import NameTable
 from plackett.clicks.reading.cleaning import Cleaning
-from plackett.clicks.reading.fields import Fields, no_fields
+from plackett.clicks.reading.fields import Columns, Fields, SpelledTable
 from plackett.clicks.reading.lists import (
     LONGEST,
     ClickEvents,
     Limits,
     Lists,
+    Names,
     Rows,
+    SortedNames,
     apply_clicks,
     cleaned_log,
     find_clicks,
@@ -27,7 +29,6 @@ from plackett.clicks.reading.lists import (
     normalized,
     ranks,
 )
-from plackett.clicks.reading.tables import Columns, JoinedTable, Names, SortedNames, SpelledTable
 from plackett.data.text_column import TextColumn
 from plackett.exceptions import DataWarning, warn
 
@@ -82,42 +83,18 @@ def read_ubi(
     impression events. ``queries`` and ``events`` return the fields of the two sources by their keys.
     """
     tables, keys = Names(), [*QUERY_KEYS, *names.filters, *([ranker] if ranker else [])]
-    coder, shown, acted = _QueryCoder(names.filters, tables), Columns(), Columns()
-    for block in _with_empty(queries(keys, HITS), keys):
-        _add_queries(block, coder, ranker, tables, shown, cleaning)
-    has_events = _add_events(_with_empty(events(EVENT_KEYS, None), EVENT_KEYS), names, tables, acted, cleaning)
+    shown = Columns("session", "query", "client", "times", "lengths", "doc", *(["ranker"] if ranker else []))
+    spelled = SpelledTable(tables.query, normalized, *[_spelled_filter] * len(names.filters))
+    for block in queries(keys, HITS):
+        _add_queries(block, spelled, ["user_query", *names.filters], ranker, tables, shown, cleaning)
+    acted = Columns("session", "is_click", "doc", "ordinal")
+    has_events = _add_events(events(EVENT_KEYS, None), names, tables, acted, cleaning)
     found = tables.finish()
     lists = _lists(shown.join(), acted.join(), found, cleaning)
     return cleaned_log(lists, found, limits, cleaning), has_events
 
 
-def _with_empty(blocks: Iterator[Fields], keys: Sequence[str]) -> Iterator[Fields]:
-    """Yield a block without rows, which tells the types of the columns, and then the others."""
-    yield no_fields(keys)
-    yield from blocks
-
-
 # --- Queries ----------------------------------------------------------------------------------------------------------
-
-
-class _QueryCoder:
-    """Codes of normalised queries with the values of their filters behind them."""
-
-    def __init__(self, filters: Sequence[str], names: Names):
-        self._texts = SpelledTable(normalized, None if filters else names.query)
-        self._filters = {path: SpelledTable(_spelled_filter) for path in filters}
-        self._joined: list[JoinedTable] = []
-        table = self._texts.names
-        for i, one in enumerate(self._filters.values()):
-            self._joined.append(JoinedTable(table, one.names, names.query if i == len(filters) - 1 else NameTable()))
-            table = self._joined[-1].names
-
-    def codes(self, block: Fields) -> np.ndarray:
-        """Return the codes of the queries of a block, all of which have a text."""
-        code = block.codes("user_query", self._texts)
-        for (path, table), joined in zip(self._filters.items(), self._joined, strict=True):
-            code = joined.add(code, block.codes(path, table))
-        return code
 
 
 def _spelled_filter(value: str) -> str:
@@ -125,12 +102,18 @@ def _spelled_filter(value: str) -> str:
     try:
         found = json.loads(value)
     except (ValueError, RecursionError):
-        return value
+        return value.strip()
     return json.dumps(found, sort_keys=True, ensure_ascii=False, separators=(",", ":")) if found else ""
 
 
 def _add_queries(
-    block: Fields, coder: _QueryCoder, ranker: str | None, names: Names, shown: Columns, cleaning: Cleaning
+    block: Fields,
+    spelled: SpelledTable,
+    of_query: Sequence[str],
+    ranker: str | None,
+    names: Names,
+    shown: Columns,
+    cleaning: Cleaning,
 ) -> None:
     cleaning.n_lines += block.n_lines
     cleaning.add("damaged line", block.n_damaged)
@@ -141,7 +124,7 @@ def _add_queries(
     cleaning.add("missing session", np.count_nonzero(~has_session & ~is_other))
     cleaning.add("missing query", np.count_nonzero(has_session & ~has_query & ~is_other))
     is_kept = has_session & has_query & ~is_other
-    code = coder.codes(block.take(np.flatnonzero(is_kept)))
+    code = spelled.add(block.take(np.flatnonzero(is_kept)), of_query)
     has_name = np.diff(names.query.take(code).bounds) > 0  # neither a text nor a filter
     cleaning.add("missing query", np.count_nonzero(~has_name))
     is_kept[is_kept] = has_name
@@ -230,9 +213,8 @@ def _lists(shown: dict[str, np.ndarray], acted: dict[str, np.ndarray], names: So
     )
     lists = merge_repeats(lists, lists.session, cleaning)
     session, doc, is_click = names.session.place[acted["session"]], names.doc.place[acted["doc"]], acted["is_click"]
-    seen, clicked = (
-        ClickEvents(session[which], doc[which], acted["ordinal"][which]) for which in (~is_click, is_click)
-    )
+    seen = ClickEvents(session[~is_click], doc[~is_click], acted["ordinal"][~is_click])
+    clicked = ClickEvents(session[is_click], doc[is_click], acted["ordinal"][is_click])
     lists = _with_impressions(lists, seen, cleaning)
     place = np.full(len(names.session.names), -1, dtype=np.int32)
     place[lists.session] = np.arange(len(lists), dtype=np.int32)
@@ -244,7 +226,7 @@ def _lists(shown: dict[str, np.ndarray], acted: dict[str, np.ndarray], names: So
 def _with_impressions(lists: Lists, seen: ClickEvents, cleaning: Cleaning) -> Lists:
     """Return the lists, those without hits filled from impression events."""
     is_empty = np.diff(lists.indptr) == 0
-    if not len(seen) or not is_empty.any():
+    if not seen.place.size or not is_empty.any():
         return lists
     place = np.full(max(int(seen.place.max()), int(lists.session.max())) + 1, -1, dtype=np.int64)
     place[lists.session[is_empty]] = np.flatnonzero(is_empty)

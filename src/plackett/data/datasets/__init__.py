@@ -7,28 +7,14 @@
 FoldParts(train=('S2', 'S3', 'S4'), validation='S5', test='S1')
 """
 
-from plackett.data.datasets.catalogue import DatasetInfo
-from plackett.data.datasets.folders import load_folds
-from plackett.data.datasets.published import Fold, FoldParts, fold_parts, info, load, load_fold, locate, names
-from plackett.data.datasets.synthetic import make_query_dependent, make_rankings, make_web_like
-from plackett.data.documents.stdlib_corpus import read_stdlib
-from plackett.data.feedback.movielens import read_movielens, read_movies
+from plackett._lazy import attach
 
-__all__ = [
-    "DatasetInfo",
-    "Fold",
-    "FoldParts",
-    "fold_parts",
-    "info",
-    "load",
-    "load_fold",
-    "load_folds",
-    "locate",
-    "make_query_dependent",
-    "make_rankings",
-    "make_web_like",
-    "names",
-    "read_movielens",
-    "read_movies",
-    "read_stdlib",
-]
+_NAMES = {
+    "plackett.data.datasets.catalogue": "DatasetInfo",
+    "plackett.data.datasets.folders": "load_folds",
+    "plackett.data.datasets.published": "Fold FoldParts fold_parts info load load_fold locate names",
+    "plackett.data.datasets.synthetic": "make_rankings make_web_like",
+    "plackett.data.documents.stdlib_corpus": "read_stdlib",
+    "plackett.data.feedback.movielens": "read_movielens read_movies",
+}
+__all__, __getattr__, __dir__ = attach(__name__, _NAMES)

@@ -7,7 +7,17 @@ from os import PathLike
 from pathlib import Path
 
 from plackett._lazy import importing
-from plackett.data.datasets.published import FIVE_PARTS, FOLD_FILES, N_FOLDS, Fold, fold_parts, info, load, load_fold
+from plackett.data.datasets.published import (
+    FIVE_PARTS,
+    FOLD_FILES,
+    N_FOLDS,
+    Fold,
+    fold_parts,
+    info,
+    load,
+    load_fold,
+    names_in_fold,
+)
 from plackett.data.queries import Queries
 from plackett.exceptions import DatasetNotFoundError
 from plackett.storage.file_names import find_file, find_folder
@@ -95,7 +105,7 @@ def _fold_files(root: Path) -> list[list[Path]]:
         number = len(answer) + 1
         files = []
         for role, names in FOLD_FILES.items():
-            file = find_file(root, *(f"Fold{number}/{name}" for name in names))
+            file = find_file(root, *names_in_fold(number, role))
             if file is None:
                 raise DatasetNotFoundError(f"{root / f'Fold{number}'} has no {role} file ({' or '.join(names)}).")
             files.append(file)

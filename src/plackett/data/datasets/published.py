@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import warnings
 from collections.abc import Iterator, Sequence
@@ -19,7 +20,7 @@ from plackett.storage.file_names import find_file, find_folder
 from plackett.validation import check_choice
 
 if TYPE_CHECKING:
-    from plackett.data.feedback.movielens import Ratings
+    from plackett.data.feedback.ratings import Ratings
     from plackett.data.queries import Queries
 
 VARIABLE = "PLACKETT_DATA"
@@ -131,11 +132,6 @@ def fold_parts(fold: int) -> FoldParts:
     fold : int
         From 1 to 5.
 
-    Returns
-    -------
-    FoldParts
-        Named tuple (train, validation, test) of names of parts.
-
     Examples
     --------
     >>> from plackett import datasets
@@ -243,11 +239,6 @@ def load_fold(
     folder, version, cache
         As for `load`.
 
-    Returns
-    -------
-    Fold
-        Named tuple (train, validation, test) of Queries.
-
     Examples
     --------
     >>> from plackett import datasets
@@ -347,45 +338,36 @@ def _root(folder: str | PathLike | None) -> Path | None:
 
 def _files_of_parts(dataset: DatasetInfo, place: Path, parts: tuple[str, ...]) -> list[Path]:
     """Return the files below ``place`` with exactly ``parts``; empty if no file matches."""
-    if dataset.n_folds == N_FOLDS and len(parts) > 1:
-        published = _published_fold(place, parts)
-        if published:
-            return published
-    single = [_file_of_part(dataset, place, part) for part in parts]
-    if all(file is not None for file in single):
-        return [file for file in single if file is not None]
-    if dataset.n_folds == N_FOLDS and parts == FIVE_PARTS:  # every fold holds all five parts
-        for fold in range(1, N_FOLDS + 1):
-            files = [_fold_file(place, fold, role) for role in FOLD_FILES]
-            if all(file is not None for file in files):
-                return [file for file in files if file is not None]
+    for names_of_files in _layouts(dataset, parts):
+        files = [find_file(place, *names) for names in names_of_files]
+        found = [file for file in files if file is not None]
+        if len(found) == len(files):
+            return found
     return []
 
 
-def _published_fold(place: Path, parts: tuple[str, ...]) -> list[Path]:
-    """Return the training file of the fold that trains on ``parts``."""
-    for fold in range(1, N_FOLDS + 1):
-        if fold_parts(fold).train == parts:
-            file = _fold_file(place, fold, "train")
-            return [] if file is None else [file]
-    return []
+def _layouts(dataset: DatasetInfo, parts: tuple[str, ...]) -> Iterator[list[tuple[str, ...]]]:
+    """Yield the files that hold ``parts`` together, each by the names that it may have."""
+    if dataset.n_folds != N_FOLDS:
+        yield [dataset.files[part] for part in parts]
+        return
+    folds = {fold: fold_parts(fold) for fold in range(1, N_FOLDS + 1)}
+    if len(parts) > 1:  # the training file of a fold
+        yield from ([names_in_fold(fold, "train")] for fold, table in folds.items() if table.train == parts)
+    yield [_names_of_part(dataset, part, folds) for part in parts]
+    if parts == FIVE_PARTS:  # every fold holds all five parts
+        yield from ([names_in_fold(fold, role) for role in FOLD_FILES] for fold in folds)
 
 
-def _file_of_part(dataset: DatasetInfo, place: Path, part: str) -> Path | None:
-    found = find_file(place, *dataset.files[part])
-    if found is not None or dataset.n_folds != N_FOLDS:
-        return found
-    for role in ("test", "validation"):
-        for fold in range(1, N_FOLDS + 1):
-            if getattr(fold_parts(fold), role) == part:
-                found = _fold_file(place, fold, role)
-                if found is not None:
-                    return found
-    return None
+def _names_of_part(dataset: DatasetInfo, part: str, folds: dict[int, FoldParts]) -> tuple[str, ...]:
+    roles = [(fold, role) for role in ("test", "validation") for fold, table in folds.items()]
+    named = [names_in_fold(fold, role) for fold, role in roles if getattr(folds[fold], role) == part]
+    return tuple(itertools.chain(dataset.files[part], *named))
 
 
-def _fold_file(place: Path, fold: int, role: str) -> Path | None:
-    return find_file(place, *(f"Fold{fold}/{name}" for name in FOLD_FILES[role]))
+def names_in_fold(fold: int, role: str) -> tuple[str, ...]:
+    """Return the names that a file may have below the folder of the folds."""
+    return tuple(f"Fold{fold}/{name}" for name in FOLD_FILES[role])
 
 
 def _not_found(

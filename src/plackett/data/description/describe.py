@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from plackett._tables import Column, Table, aligned
+from plackett._tables import Column, Table, aligned, notebook_html
 from plackett._threads import query_blocks
+from plackett.data.column_statistics import ColumnStatistics
 from plackett.data.description.findings import Finding, findings, summarize_columns
 from plackett.validation import check_csr, feature_label, is_sparse
 
@@ -129,6 +130,9 @@ class Description:
     def __str__(self) -> str:
         return "\n".join(filter(None, [aligned(self.rows(), "ll"), self.look_at()]))
 
+    def _repr_html_(self) -> str:
+        return notebook_html(Table.of_pairs(self.rows()), self.look_at().splitlines())
+
 
 def describe(queries: Queries, *, relevant_from: float, with_findings: bool = True) -> Description:
     """Describe ``queries``; ``relevant_from`` is the smallest label that counts as relevant."""
@@ -136,9 +140,10 @@ def describe(queries: Queries, *, relevant_from: float, with_findings: bool = Tr
     lengths = np.diff(queries.indptr)
     X = queries.X
     check_csr(X)
-    stored = X.data if is_sparse(X) else X
-    n_nan, n_infinite, n_nonzero = _count_values(stored)
-    constant, query_level = _constant_columns(queries)
+    statistics = ColumnStatistics.of(queries.X)
+    n_nan, n_infinite = int(statistics.n_missing.sum()), int(statistics.n_infinite.sum())
+    n_nonzero = np.count_nonzero(X.data if is_sparse(X) else X) - n_nan
+    constant, query_level = _constant_columns(queries, statistics)
     fingerprints = _fingerprints(X, axis=0)
     counts = _label_counts(queries, relevant_from)
     return Description(
@@ -162,7 +167,7 @@ def describe(queries: Queries, *, relevant_from: float, with_findings: bool = Tr
         first_index=queries.first_index,
         n_duplicate_rows=_sum_over_queries(queries, _repeated_rows) if queries.n_features else 0,
         n_duplicate_docids=_sum_over_queries(queries, _repeated_docids) if _has_docids(queries) else None,
-        findings=findings(given, constant, counts["n_single_level"]) if with_findings else [],
+        findings=findings(given, statistics, constant, counts["n_single_level"]) if with_findings else [],
         **counts,
     )
 
@@ -205,47 +210,40 @@ def _label_counts(queries: Queries, relevant_from: float) -> dict:
     }
 
 
-def _count_values(values: np.ndarray) -> tuple[int, int, int]:
-    n_nan = n_infinite = n_nonzero = 0
-    for rows in _row_blocks(values if values.ndim == 2 else values.reshape(-1, 1)):
-        block = values[rows]
-        n_nonzero += int(np.count_nonzero(block))
-        with np.errstate(over="ignore", invalid="ignore"):
-            total = block.sum(dtype=np.float64)
-        if not np.isfinite(total):
-            n_nan += int(np.isnan(block).sum())
-            n_infinite += int(np.isinf(block).sum())
-    return n_nan, n_infinite, n_nonzero - n_nan
-
-
 def _row_blocks(X) -> Iterator[slice]:
     """Yield ranges of rows with a bounded number of values."""
     step = max(1, VALUES_PER_BLOCK // max(1, X.shape[1]))
     return (slice(start, min(start + step, X.shape[0])) for start in range(0, X.shape[0], step))
 
 
-def _constant_columns(queries: Queries) -> tuple[list[int], list[int]]:
+def _constant_columns(queries: Queries, statistics: ColumnStatistics) -> tuple[list[int], list[int]]:
     """Return columns with one value everywhere, and those that vary only between queries."""
     if queries.n_docs == 0:
         return [], []
-    constant, within = _constant_sparse(queries) if is_sparse(queries.X) else _constant_dense(queries)
+    within = constant_within(queries)
+    has_one_value = (statistics.minima == statistics.maxima) & (statistics.n_missing + statistics.n_infinite == 0)
+    constant = within & (has_one_value | (statistics.n_missing == queries.n_docs))
     return np.flatnonzero(constant).tolist(), np.flatnonzero(within & ~constant).tolist()
 
 
-def _constant_dense(queries: Queries) -> tuple[np.ndarray, np.ndarray]:
-    constant, within = np.ones((2, queries.n_features), dtype=bool)
+def constant_within(queries: Queries) -> np.ndarray:
+    """Return which columns have one value in each query; NaN counts as a value."""
+    if is_sparse(queries.X):
+        return _constant_within_sparse(queries)
+    within = np.ones(queries.n_features, dtype=bool)
     for block in _row_blocks(queries.X):
         query_of = np.searchsorted(queries.indptr, np.arange(block.start, block.stop), side="right") - 1
-        rows, first, own_first = queries.X[block], queries.X[0], queries.X[queries.indptr[query_of]]
-        # NaN counts as a value: a column that is missing everywhere is constant
-        constant &= ((rows == first) | (np.isnan(rows) & np.isnan(first))).all(axis=0)
-        within &= ((rows == own_first) | (np.isnan(rows) & np.isnan(own_first))).all(axis=0)
-    return constant, within
+        rows, first = queries.X[block], queries.X[queries.indptr[query_of]]
+        within &= ((rows == first) | (np.isnan(rows) & np.isnan(first))).all(axis=0)
+    return within
 
 
-def _constant_sparse(queries: Queries) -> tuple[np.ndarray, np.ndarray]:
-    """As ``_constant_dense``, from the stored values alone."""
+def _constant_within_sparse(queries: Queries) -> np.ndarray:
+    """As ``constant_within``, from the stored values alone."""
     X, lengths = queries.X, np.diff(queries.indptr)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()  # parts of one value
     is_stored = X.data != 0
     columns, values = X.indices[is_stored].astype(np.int64), X.data[is_stored]
     row_of = np.repeat(np.arange(queries.n_docs), np.diff(X.indptr))[is_stored]
@@ -260,11 +258,7 @@ def _constant_sparse(queries: Queries) -> tuple[np.ndarray, np.ndarray]:
         cell = cells[order][starts]
         is_constant = is_same & (counts == lengths[cell // queries.n_features])
         within[(cell % queries.n_features)[~is_constant]] = False
-    counts = np.bincount(columns, minlength=queries.n_features)
-    low, high = np.full(queries.n_features, np.inf), np.full(queries.n_features, -np.inf)
-    np.minimum.at(low, columns, values)
-    np.maximum.at(high, columns, values)
-    return (counts == 0) | ((counts == queries.n_docs) & (low == high)), within
+    return within
 
 
 def _mixed_bits(values: np.ndarray) -> np.ndarray:

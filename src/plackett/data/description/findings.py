@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from plackett.data.categories import column_of
+from plackett.data.column_statistics import ColumnStatistics
 from plackett.data.tables.column_roles import ROWS_EXAMINED, resembles, resembles_text
 from plackett.validation import count_of, is_sparse
 
@@ -20,7 +21,6 @@ FEWEST_PAIRS = 100  # fewer are not conclusive
 SORTED = 0.95  # share of queries whose rows are in order of their labels
 QUERIES_EXAMINED, DOCS_EXAMINED = 500, 40
 PAIRS_AT_ONCE = 1 << 12
-VALUES_PER_BLOCK = 1 << 20
 LARGEST_GAIN = 31  # of 2^label - 1 in 32 bits
 COLUMNS_NAMED = 6
 
@@ -63,14 +63,15 @@ class ColumnSummary(NamedTuple):
 
 def summarize_columns(queries: Queries) -> list[ColumnSummary]:
     """Return one summary per column of X."""
-    low, high, n_nan, _ = _ranges(queries)
-    alone = concordance(queries)
+    found, alone = ColumnStatistics.of(queries.X), concordance(queries)
+    has_values = found.minima <= found.maxima
+    low, high = (np.where(has_values, ends, np.nan) for ends in (found.minima, found.maxima))
     known = queries.categories or {}
     return [
         ColumnSummary(
             name,
             count_of(known[column].size, "category", "categories") if column in known else "numbers",
-            n_nan[column] / max(1, queries.n_docs),
+            found.n_missing[column] / max(1, queries.n_docs),
             low[column] if column not in known else np.nan,
             high[column] if column not in known else np.nan,
             max(alone[column], 1.0 - alone[column]) if column not in known else np.nan,
@@ -79,10 +80,12 @@ def summarize_columns(queries: Queries) -> list[ColumnSummary]:
     ]
 
 
-def findings(queries: Queries, constant: list[int], n_single_level: int | None) -> list[Finding]:
+def findings(
+    queries: Queries, statistics: ColumnStatistics, constant: list[int], n_single_level: int | None
+) -> list[Finding]:
     """Return what to look at, the most serious first."""
     found = [*_about_labels(queries, n_single_level), *_about_leaks(queries, constant)]
-    return [*found, *_about_values(queries), *_about_roles(queries), *_about_order(queries)]
+    return [*found, *_about_values(queries, statistics), *_about_roles(queries), *_about_order(queries)]
 
 
 # --- Columns ----------------------------------------------------------------------------------------------------------
@@ -125,8 +128,8 @@ def _about_leaks(queries: Queries, constant: list[int]) -> Iterator[Finding]:
             )
 
 
-def _about_values(queries: Queries) -> Iterator[Finding]:
-    _, _, n_nan, n_infinite = _ranges(queries)
+def _about_values(queries: Queries, statistics: ColumnStatistics) -> Iterator[Finding]:
+    n_nan, n_infinite = statistics.n_missing, statistics.n_infinite
     n_docs = max(1, queries.n_docs)
     infinite, missing = np.flatnonzero(n_infinite).tolist(), np.flatnonzero(n_nan).tolist()
     if infinite:
@@ -170,39 +173,6 @@ def _about_roles(queries: Queries) -> Iterator[Finding]:
         )
 
 
-def _ranges(queries: Queries) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the smallest and the largest finite value of each column, and its numbers of NaN and infinite values."""
-    n_features = queries.n_features
-    if is_sparse(queries.X):
-        return _sparse_ranges(queries.X)
-    low, high = np.full(n_features, np.inf), np.full(n_features, -np.inf)
-    n_nan, n_infinite = np.zeros((2, n_features), dtype=np.int64)
-    step = max(1, VALUES_PER_BLOCK // max(1, n_features))
-    for start in range(0, queries.n_docs, step):
-        rows = queries.X[start : start + step]
-        is_nan, is_infinite = np.isnan(rows), np.isinf(rows)
-        n_nan += is_nan.sum(axis=0)
-        n_infinite += is_infinite.sum(axis=0)
-        finite = np.where(is_nan | is_infinite, np.nan, rows) if is_nan.any() or is_infinite.any() else rows
-        low, high = np.fmin(low, np.fmin.reduce(finite, axis=0)), np.fmax(high, np.fmax.reduce(finite, axis=0))
-    is_empty = low > high
-    return np.where(is_empty, np.nan, low), np.where(is_empty, np.nan, high), n_nan, n_infinite
-
-
-def _sparse_ranges(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """As ``_ranges``, from the stored values alone."""
-    is_finite, n_columns = np.isfinite(X.data), X.shape[1]
-    n_nan, n_infinite, n_finite = (
-        np.bincount(X.indices[one], minlength=n_columns) for one in (np.isnan(X.data), np.isinf(X.data), is_finite)
-    )
-    low, high = np.full(n_columns, np.inf), np.full(n_columns, -np.inf)
-    np.minimum.at(low, X.indices[is_finite], X.data[is_finite])
-    np.maximum.at(high, X.indices[is_finite], X.data[is_finite])
-    has_zeros = n_nan + n_infinite + n_finite < X.shape[0]
-    low, high = np.where(has_zeros, np.minimum(low, 0.0), low), np.where(has_zeros, np.maximum(high, 0.0), high)
-    return np.where(low > high, np.nan, low), np.where(low > high, np.nan, high), n_nan, n_infinite
-
-
 # --- Pairs of documents -----------------------------------------------------------------------------------------------
 
 
@@ -210,8 +180,10 @@ def concordance(queries: Queries) -> np.ndarray:
     """Return for each column the share of pairs of different labels in which the better document has the larger value.
 
     Equal and missing values count one half. The pairs are those of at most 500 queries, evenly chosen, and of at most
-    40 documents of each.
+    40 documents of each. NaN without labels.
     """
+    if queries.y is None:
+        return np.full(queries.n_features, np.nan)
     better, worse = _pairs(queries.grouped)
     if not better.size:
         return np.full(queries.n_features, 0.5)

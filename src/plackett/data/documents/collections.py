@@ -172,7 +172,7 @@ def read_smart(name: str, folder: str | PathLike, *, minus_one: float | None = 4
     >>> collection.queries, collection.qrels.to_dict()
     ({'1': 'lift of wings'}, {'1': {'1': 3}})
     """
-    layout, folder = LAYOUTS[str(check_choice(name, "name", tuple(LAYOUTS)))], Path(folder)
+    layout, folder = LAYOUTS[check_choice(name, "name", tuple(LAYOUTS))], Path(folder)
     found = []
     for names in layout[:3]:
         path = find_file(folder, *names)

@@ -6,18 +6,16 @@ Only the title is derived from a text; null bytes and lone surrogates become U+F
 from __future__ import annotations
 
 import codecs
-import csv
-import io
-import itertools
 import json
 import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from plackett.data.documents.markup import text_of_html, text_of_markdown
+from plackett.data.judgements import csv_rows
 from plackett.exceptions import DataFormatError
 from plackett.storage.compression import COMPRESSED
 from plackett.storage.opening import is_stream, name_of, open_bytes
@@ -71,6 +69,14 @@ def read_documents(
         The last sentence of the error for invalid bytes.
     note : callable, default=None
         Called with a line of text about skipped files.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from plackett.data.documents.read import read_documents
+    >>> size = Path("boats.md").write_text("They *float*.")
+    >>> [document.fields["body"] for document in read_documents("boats.md")]
+    ['They float.']
     """
     if not os.path.isdir(source):
         yield from _documents_of_file(source, source, encoding, is_lenient, remedy)
@@ -114,11 +120,7 @@ def files_of(source: str) -> list[Path]:
 
 
 def _documents_of_file(path: str, name: str, encoding: str, is_lenient: bool, remedy: str) -> Iterator[Document]:
-    kind = _kind(path)
-    if kind in (".jsonl", ".ndjson", ".csv", ".tsv") and not is_stream(path) and "\n".encode(encoding) == b"\n":
-        yield from _documents_of_table(path, name, kind, encoding, is_lenient, remedy)
-        return
-    text = read_text(path, encoding, is_lenient=is_lenient, remedy=remedy)
+    text, kind = read_text(path, encoding, is_lenient=is_lenient, remedy=remedy), _kind(path)
     if is_stream(path):  # its name does not contain its type
         name, kind = name_of(path), ".jsonl" if text.lstrip().startswith("{") else ".txt"
     if kind == ".json" and text.lstrip().startswith("["):
@@ -126,7 +128,7 @@ def _documents_of_file(path: str, name: str, encoding: str, is_lenient: bool, re
     elif kind in (".jsonl", ".ndjson", ".json"):
         yield from _numbered(name, json_lines(path, text.split("\n")))
     elif kind in (".csv", ".tsv"):
-        yield from _numbered(name, _csv_rows(path, io.StringIO(text, newline=""), kind))
+        yield from _numbered(name, _csv_rows(path, text, kind))
     else:
         title, body = "", text
         if kind in MARKDOWN:
@@ -137,35 +139,12 @@ def _documents_of_file(path: str, name: str, encoding: str, is_lenient: bool, re
         yield Document(name, {"title": as_text(title) or Path(name).stem, "body": as_text(body)})
 
 
-def _documents_of_table(
-    path: str, name: str, kind: str, encoding: str, is_lenient: bool, remedy: str
-) -> Iterator[Document]:
-    """Yield the documents of a file with one per line, without reading it at once."""
-    with open_bytes(path) as file:
-        declared = _declared(file.peek(_HEAD)[:_HEAD]) if is_lenient else None  # type: ignore[attr-defined]
-        if declared == "utf-16":
-            texts = iter(file.read().decode(declared, "replace").removeprefix("\ufeff").splitlines(keepends=True))
-        else:
-            texts = _decoded_lines(file, path, encoding, declared, is_lenient, remedy)
-        rows = _csv_rows(path, texts, kind) if kind in (".csv", ".tsv") else json_lines(path, texts)
-        yield from _numbered(name, rows)
-
-
-def _decoded_lines(
-    file: BinaryIO, path: str, encoding: str, declared: str | None, is_lenient: bool, remedy: str
-) -> Iterator[str]:
-    for number, line in enumerate(file, 1):
-        try:
-            text = line.decode(encoding)
-        except UnicodeDecodeError:
-            if not is_lenient:
-                raise _not_text(path, number, encoding, remedy) from None
-            text = line.decode(declared or encoding, "replace")
-        yield text.removeprefix("\ufeff") if number == 1 else text
-
-
 def read_text(
-    source: str, encoding: str = "utf-8", *, is_lenient: bool = False, remedy: str = "Convert the file first."
+    source: str | os.PathLike | IO,
+    encoding: str = "utf-8",
+    *,
+    is_lenient: bool = False,
+    remedy: str = "Convert the file first.",
 ) -> str:
     """Return the text of a file, without a byte order mark."""
     with open_bytes(source) as file:
@@ -179,7 +158,7 @@ def read_text(
         raise _not_text(source, line, encoding, remedy) from None
 
 
-def _not_text(source: str, line: int, encoding: str, remedy: str) -> DataFormatError:
+def _not_text(source: object, line: int, encoding: str, remedy: str) -> DataFormatError:
     return DataFormatError(name_of(source), line, f"this is not {encoding.upper()} text. {remedy}")
 
 
@@ -226,24 +205,17 @@ def _json_array(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, row
 
 
-def _csv_rows(name: str, lines: Iterator[str], kind: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    first = next(lines, "")
+def _csv_rows(name: str, text: str, kind: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    first = text.partition("\n")[0]
     # a semicolon if the header has only that, as spreadsheets in many countries write it
     delimiter = "\t" if kind == ".tsv" else ";" if ";" in first and "," not in first else ","
-    csv.field_size_limit(max(csv.field_size_limit(), MAX_FIELD))
-    reader = csv.DictReader(itertools.chain([first], lines), delimiter=delimiter, strict=True)
-    try:
-        columns = list(reader.fieldnames or ())
-        if len(set(columns)) < len(columns):
-            raise DataFormatError(name, 1, f"column names must be unique: {', '.join(columns)}.")
-        for row in reader:
-            if None in row or None in row.values():
-                raise DataFormatError(
-                    name, reader.line_num, f"this row does not have {len(columns)} cells like the header."
-                )
-            yield reader.line_num, row
-    except csv.Error as error:
-        raise DataFormatError(name, reader.line_num, f"{error}.") from None
+    (_, columns), *rows = csv_rows(text, name, separator=delimiter, longest=MAX_FIELD) or [(1, [])]
+    if len(set(columns)) < len(columns):
+        raise DataFormatError(name, 1, f"column names must be unique: {', '.join(columns)}.")
+    for number, row in rows:
+        if len(row) != len(columns):
+            raise DataFormatError(name, number, f"this row does not have {len(columns)} cells like the header.")
+        yield number, dict(zip(columns, row, strict=True))
 
 
 def _numbered(name: str, rows: Iterator[tuple[int, dict[str, Any]]]) -> Iterator[Document]:

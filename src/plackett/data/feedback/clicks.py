@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from plackett.data.trec.ids import as_text_ids
-from plackett.validation import check_numbers
 
 CLICKED_ABOVE_SKIPPED = "clicked-above-skipped"
 LAST_CLICK_ABOVE_SKIPPED = "last-click-above-skipped"
@@ -72,38 +70,6 @@ def _pairs(flags: list[bool], last: int, strategy: str) -> Iterator[tuple[int, i
         elif strategy == CLICKED_ABOVE_SKIPPED or place == last:
             for above in skipped:
                 yield place, above
-
-
-def sessions_of_rows(
-    session: Any, qid: Any, docid: Any, clicked: Any, position: Any
-) -> tuple[list[str], list[list[str]], list[list[str]]]:
-    """Return queries, lists shown and lists clicked from one row per document shown: a list per session and query."""
-    columns = [as_text_ids(values, name) for values, name in ((session, "session"), (qid, "qid"), (docid, "docid"))]
-    when = check_numbers(clicked, "clicked")
-    where = np.arange(when.size, dtype=np.float64) if position is None else check_numbers(position, "position")
-    sizes = [column.size for column in (*columns, when, where)]
-    if len(set(sizes)) > 1:
-        raise ValueError(f"session, qid, docid, clicked and position have different lengths: {sizes}.")
-    if (when < 0).any():
-        raise ValueError(f"clicked is {when.min():g} in row {int(when.argmin())}; it must be at least 0.")
-    rows: dict[tuple[str, str], list[tuple[float, float, str]]] = {}
-    sessions, queries, documents = (column.tolist() for column in columns)
-    for name, query, document, time, place in zip(
-        sessions, queries, documents, when.tolist(), where.tolist(), strict=True
-    ):
-        rows.setdefault((name, query), []).append((place, time, document))
-    shown, chosen = [], []
-    for (name, query), found in rows.items():
-        found.sort(key=lambda row: row[0])
-        for one, other in pairwise(found):
-            if one[0] == other[0]:
-                raise ValueError(
-                    f"session {name!r}, query {query!r}: documents {one[2]!r} and {other[2]!r} are both at position "
-                    f"{one[0]:g}."
-                )
-        shown.append([document for _, _, document in found])
-        chosen.append([document for _, time, document in sorted(found, key=lambda row: row[1]) if time > 0])
-    return [query for _, query in rows], shown, chosen
 
 
 def _lists(lists: Any, name: str) -> list:

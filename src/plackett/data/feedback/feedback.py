@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plackett.data.feedback.clicks import CLICKED_ABOVE_SKIPPED, STRATEGIES, preferences_of_clicks, sessions_of_rows
+from plackett.data.feedback.clicks import CLICKED_ABOVE_SKIPPED, STRATEGIES, preferences_of_clicks
+from plackett.data.grouping import distinct_rows
 from plackett.data.queries import Queries
 from plackett.data.trec.ids import as_text_ids
 from plackett.validation import check_choice, check_labels, check_number, count_of
@@ -76,7 +77,7 @@ class Preferences(NamedTuple):
 class Feedback:
     """Judgements and preferences from any number of sources; ``+`` combines them.
 
-    Created by ``from_judgements``, ``from_clicks``, ``from_click_rows``, ``from_pairs``, or read from a log by
+    Created by ``from_judgements``, ``from_clicks``, ``from_pairs``, or read from a log by
     ``read_feedback``. Ids become text, as in TREC files. Repeated statements are merged and counted; contradictory ones
     are counted and kept.
 
@@ -215,34 +216,6 @@ class Feedback:
         queries, better, worse = preferences_of_clicks(qid, shown, clicked, strategy, MAX_PAIRS)
         return cls(_no_judgements(), Preferences(queries, better, worse, *_once(queries.size, noise)))
 
-    @classmethod
-    def from_click_rows(
-        cls,
-        session: Any,
-        qid: Any,
-        docid: Any,
-        clicked: Any,
-        *,
-        position: Any = None,
-        strategy: str = CLICKED_ABOVE_SKIPPED,
-        eta: float | None = None,
-    ) -> Feedback:
-        """Return feedback as ``from_clicks`` does, from a log with one row per document shown.
-
-        Parameters
-        ----------
-        session, qid, docid : array-like of shape (n_rows,)
-            Rows of one session and query are one list of results.
-        clicked : array-like of shape (n_rows,)
-            0 or False where the document was not clicked; else True, or a number or time that grows with later clicks.
-            Among equal values, the lowest in the list counts as the last.
-        position : array-like of shape (n_rows,), default=None
-            Place in the list, the smallest on top; None means the order of the rows.
-        strategy, eta : as in ``from_clicks``
-        """
-        lists = sessions_of_rows(session, qid, docid, clicked, position)
-        return cls.from_clicks(*lists, strategy=strategy, eta=eta)
-
     def __add__(self, other: object) -> Feedback:
         if not isinstance(other, Feedback):
             return NotImplemented
@@ -309,7 +282,7 @@ class Feedback:
         judgements, preferences = self.judgements, self.preferences
         qid = _concat(_concat(judgements.qid, preferences.qid), preferences.qid)
         docid = _concat(_concat(judgements.docid, preferences.better), preferences.worse)
-        codes = _codes([qid, docid])
+        _, codes = distinct_rows(qid, docid)
         n_judged, n_pairs = judgements.qid.size, preferences.qid.size
         return _Documents(codes[:n_judged], codes[n_judged : n_judged + n_pairs], codes[n_judged + n_pairs :])
 
@@ -335,7 +308,7 @@ class Feedback:
     def _unordered(self) -> np.ndarray:
         """A number for each preference; opposite preferences share one."""
         better, worse = self._documents.better, self._documents.worse
-        return _codes([np.minimum(better, worse), np.maximum(better, worse)])
+        return distinct_rows(np.minimum(better, worse), np.maximum(better, worse))[1]
 
     @cached_property
     def _opposite_times(self) -> np.ndarray:
@@ -349,7 +322,7 @@ class Feedback:
         if not judged.size:
             return 0, 0.0
         labels, etas = (values[judged] for values in self._labels)
-        query = _codes([self.judgements.qid[first]])
+        _, query = distinct_rows(self.judgements.qid[first])
         n = np.bincount(query).astype(np.float64)
         levels, n_level = np.unique(np.column_stack([query, labels]), axis=0, return_counts=True)
         same = np.bincount(levels[:, 0].astype(np.int64), weights=n_level.astype(np.float64) ** 2, minlength=n.size)
@@ -514,22 +487,11 @@ def _concat(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return np.concatenate([one, other])
 
 
-def _codes(columns: Sequence[np.ndarray]) -> np.ndarray:
-    """Return one number per row, from 0 without gaps: equal for rows that are equal in all columns."""
-    codes = np.zeros(columns[0].size, dtype=np.int64)
-    for column in columns:
-        values, places = np.unique(column, return_inverse=True)
-        codes = np.unique(codes * max(values.size, 1) + places.reshape(-1), return_inverse=True)[1].reshape(-1)
-    return codes
-
-
 def _merged(statements: Any) -> Any:
     """Return each statement once, in order of first appearance; times are summed, noise is averaged."""
     *keys, times, eta = statements
-    codes = _codes(keys)
-    _, first = np.unique(codes, return_index=True)
+    first, codes = distinct_rows(*keys)
     total = np.bincount(codes, weights=times).astype(np.int64)
     base = eta[first]  # relative to the first, so that the mean of equal values is exact
     mean = base + np.bincount(codes, weights=times * (eta - base[codes])) / np.maximum(total, 1)
-    order = np.argsort(first, kind="stable")
-    return type(statements)(*(key[first[order]] for key in keys), total[order], mean[order])
+    return type(statements)(*(key[first] for key in keys), total, mean)

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-import csv
+import contextlib
 import json
 import math
 import os
 import re
 from collections.abc import Iterator
-from typing import IO, Any, BinaryIO
+from typing import IO, Any
 
 from plackett.data import judgements
+from plackett.data.documents.read import json_lines, read_text
 from plackett.data.feedback.clicks import CLICKED_ABOVE_SKIPPED, STRATEGIES, check_list
 from plackett.data.feedback.feedback import Feedback
-from plackett.data.text_table import UTF8_MARK, quote
+from plackett.data.text_table import quote
 from plackett.exceptions import DataFormatError
-from plackett.storage.opening import name_of, open_bytes
+from plackett.storage.opening import name_of
 from plackett.storage.remote import local_files
 from plackett.validation import check_choice
 
-JSON_KINDS = (("qid", "docid", "label"), ("qid", "better", "worse"), ("qid", "shown", "clicked"))
-CSV_KINDS = (("qid", "docid", "label"), ("qid", "better", "worse"), ("session", "qid", "docid", "clicked"))
+JUDGEMENT, PREFERENCE, CLICKS = ("qid", "docid", "label"), ("qid", "better", "worse"), ("qid", "shown", "clicked")
+KINDS = (JUDGEMENT, PREFERENCE, CLICKS)
+ROW_OF_CLICKS = ("session", "qid", "docid", "clicked")
+OPTIONAL = {JUDGEMENT: (), PREFERENCE: ("times",), ROW_OF_CLICKS: ("position",)}
+NUMBERS = {  # columns of CSV: the smallest number, and what is expected
+    "label": (-math.inf, "a finite number"),
+    "times": (1, "a whole number of at least 1"),
+    "clicked": (0, "0, 1 or the time of the click"),
+    "position": (-math.inf, "a finite number"),
+}
 FOREIGN_KEYS = ('"grade"', '"judgements"', '"preferences"')
 MOST_TIMES = 2**31
-LONGEST_CELL = 1 << 17
 
 
 @local_files
@@ -43,10 +51,10 @@ def read_feedback(
 
     - ``qid,docid,label``
     - ``qid,better,worse``, and optionally ``times``
-    - ``session,qid,docid,clicked``, and optionally ``position``: a line for each document shown, as in
-      ``Feedback.from_click_rows``
+    - ``session,qid,docid,clicked``, and optionally ``position``: a line for each document shown. ``clicked`` is 0, 1 or
+      a time; documents without ``position`` are in the order of the lines.
 
-    ``query`` is accepted for ``qid``. Blank lines are skipped.
+    ``query`` is accepted for ``qid``. Blank lines are skipped; an empty log gives empty feedback.
 
     Parameters
     ----------
@@ -57,11 +65,6 @@ def read_feedback(
     eta : float in [0, 1], default=None
         Noise of the log; None means that of each source.
 
-    Returns
-    -------
-    Feedback
-        Empty for an empty log.
-
     Examples
     --------
     >>> from plackett import read_feedback
@@ -71,18 +74,32 @@ def read_feedback(
     Feedback(1 judgement, 1 preference, 0 duplicates, 0 contradictory, eta=0.4)
     """
     check_choice(strategy, "strategy", STRATEGIES)
-    name = name_of(source)
-    with open_bytes(source) as file:
-        lines = _text_lines(file, name)
-        first = next(((number, line) for number, line in lines if line.strip()), None)
-        if first is None:
-            return Feedback.empty()
-        if _holds_judgements(first[1]):
-            text = "\n" * (first[0] - 1) + "".join(line for _, line in _with_first(first, lines))
-            judged = judgements.parse(text, name)
-            return Feedback.from_judgements(judged.qid, judged.docid, judged.labels, eta=eta)
-        reader = _read_json if first[1].lstrip().startswith("{") else _read_csv
-        return reader(_with_first(first, lines), name, strategy, eta)
+    name, text = name_of(source), read_text(source)
+    first = next((line for line in text.split("\n") if line.strip()), None)
+    if first is None:
+        return Feedback.empty()
+    if _holds_judgements(first):
+        judged = judgements.parse(text, name)
+        return Feedback.from_judgements(judged.qid, judged.docid, judged.labels, eta=eta)
+    is_json = first.lstrip().startswith("{")
+    records = json_lines(name, text.split("\n")) if is_json else _csv_records(text, name)
+    columns: dict[tuple[str, ...], list[list]] = {kind: [[], [], []] for kind in KINDS}
+    times: list[float] = []
+    for number, record in records:
+        try:
+            kind, values = _statement(record)
+        except ValueError as error:
+            raise DataFormatError(name, number, str(error)) from None
+        for column, value in zip(columns[kind], values, strict=True):
+            column.append(value)
+        if kind == PREFERENCE:
+            times.append(record.get("times", 1))
+    judged_rows, pairs, clicks = columns.values()
+    return (
+        Feedback.from_judgements(*judged_rows, eta=eta)
+        + Feedback.from_pairs(*pairs, times=times, eta=eta)
+        + Feedback.from_clicks(*clicks, strategy=strategy, eta=eta)
+    )
 
 
 def _holds_judgements(first: str) -> bool:
@@ -98,63 +115,32 @@ def _holds_judgements(first: str) -> bool:
     return not (is_ours and {"label", "better", "clicked"} & set(header)) and judgements.columns_of(header) is not None
 
 
-def _text_lines(file: BinaryIO, name: str) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(file, 1):
-        if number == 1:
-            line = line.removeprefix(UTF8_MARK)
-        try:
-            yield number, line.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise DataFormatError(name, number, f"expected UTF-8 text, found {quote(line.strip())}.") from error
+def _statement(record: dict[str, Any]) -> tuple[tuple[str, ...], list]:
+    """Return the kind of a statement, and its checked values."""
+    found = {"qid": record.get("query"), **record}
+    kinds = [kind for kind in KINDS if all(found.get(key) is not None for key in kind)]
+    if len(kinds) != 1:
+        expected = " or ".join(", ".join(kind) for kind in KINDS)
+        raise ValueError(f"expected the keys {expected}, found {_shown(record)}.")
+    values = [_checked(found[key], key) for key in kinds[0]]
+    if kinds[0] == PREFERENCE and values[1] == values[2]:
+        raise ValueError(f"document {values[1]!r} is preferred to itself.")
+    if kinds[0] == CLICKS:
+        check_list(*values[1:])
+    return kinds[0], values
 
 
-def _with_first(first: tuple[int, str], lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    yield first
-    yield from lines
-
-
-def _read_json(lines: Iterator[tuple[int, str]], name: str, strategy: str, eta: float | None) -> Feedback:
-    columns: dict[tuple[str, ...], list[list]] = {kind: [[], [], []] for kind in JSON_KINDS}
-    for number, line in lines:
-        if not line.strip():
-            continue
-        try:
-            found = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise DataFormatError(name, number, f"this is not valid JSON ({error}).") from error
-        if not isinstance(found, dict):
-            raise DataFormatError(name, number, f"expected an object, found {quote(line.strip().encode())}.")
-        found.setdefault("qid", found.get("query"))
-        kinds = [kind for kind in JSON_KINDS if all(found.get(key) is not None for key in kind)]
-        if len(kinds) != 1:
-            expected = " or ".join(", ".join(kind) for kind in JSON_KINDS)
-            raise DataFormatError(name, number, f"expected the keys {expected}, found {quote(line.strip().encode())}.")
-        for column, key in zip(columns[kinds[0]], kinds[0], strict=True):
-            column.append(_json_value(found[key], key, name, number))
-        if kinds[0][-1] == "clicked":
-            _at_line(name, number, check_list, *(column[-1] for column in columns[kinds[0]][1:]))
-        elif kinds[0][-1] == "worse":
-            _check_two(found["better"], found["worse"], name, number)
-    judged, pairs, clicks = (columns[kind] for kind in JSON_KINDS)
-    return (
-        Feedback.from_judgements(*judged, eta=eta)
-        + Feedback.from_pairs(*pairs, eta=eta)
-        + Feedback.from_clicks(*clicks, strategy=strategy, eta=eta)
-    )
-
-
-def _json_value(value: Any, key: str, name: str, number: int) -> Any:
+def _checked(value: Any, key: str) -> Any:
     if key == "label":
-        is_number = type(value) in (int, float) and abs(value) < 1e300
-        if not is_number:
-            raise DataFormatError(name, number, f"expected a finite number as label, found {_shown(value)}.")
+        if type(value) not in (int, float) or not abs(value) < 1e300:
+            raise ValueError(f"expected a finite number as label, found {_shown(value)}.")
         return float(value)
-    if key in ("shown", "clicked"):
+    if key in CLICKS[1:]:
         if not isinstance(value, list) or not all(map(_is_id, value)):
-            raise DataFormatError(name, number, f"expected a list of document ids as {key}, found {_shown(value)}.")
+            raise ValueError(f"expected a list of document ids as {key}, found {_shown(value)}.")
         return [str(part) for part in value]
     if not _is_id(value):
-        raise DataFormatError(name, number, f"expected text or a whole number as {key}, found {_shown(value)}.")
+        raise ValueError(f"expected text or a whole number as {key}, found {_shown(value)}.")
     return str(value)
 
 
@@ -163,114 +149,53 @@ def _is_id(value: Any) -> bool:
 
 
 def _shown(value: Any) -> str:
-    return quote(json.dumps(value)[:200].encode())
+    return quote((value if isinstance(value, str) else json.dumps(value))[:200].encode("utf-8", "replace"))
 
 
-def _read_csv(lines: Iterator[tuple[int, str]], name: str, strategy: str, eta: float | None) -> Feedback:
-    rows = _csv_rows(lines, name)
-    number, header = next(rows, (1, [""]))  # only empty quotation marks
+def _csv_records(text: str, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the line and the values of each row; rows of one list of results as one record, with its first line."""
+    headers = " or ".join(",".join(kind) for kind in (*KINDS[:2], ROW_OF_CLICKS))
+    expected = f"the header {headers}, or LETOR rows, or qrels"
+    (number, header), *rows = judgements.csv_rows(text, name, expected)
     names = [word.strip().lower() for word in header]
     names = ["qid" if word == "query" and "qid" not in names else word for word in names]
-    kinds = [kind for kind in CSV_KINDS if all(names.count(word) == 1 for word in kind)]
+    kinds = [kind for kind in (*KINDS[:2], ROW_OF_CLICKS) if all(names.count(word) == 1 for word in kind)]
     if len(kinds) != 1:
-        expected = " or ".join(",".join(kind) for kind in CSV_KINDS)
-        raise DataFormatError(
-            name,
-            number,
-            f"expected the header {expected}, or LETOR rows, or qrels, found {quote(','.join(header).encode())}.",
-        )
-    more = [word for word in ("times", "position") if names.count(word) == 1]
-    wanted = [
-        *kinds[0],
-        *(word for word in more if (word == "times") == ("worse" in kinds[0]) and "label" not in names),
-    ]
-    columns: dict[str, list] = {word: [] for word in wanted}
-    seen: dict[tuple, int] = {}
+        raise DataFormatError(name, number, f"expected {expected}, found {quote(','.join(header).encode())}.")
+    used = [*kinds[0], *(more for more in OPTIONAL[kinds[0]] if names.count(more) == 1)]
+    lists: dict[tuple[str, str], list[tuple[int, dict[str, Any]]]] = {}
     for number, row in rows:
         if len(row) != len(names):
             raise DataFormatError(name, number, f"expected {len(names)} columns, found {len(row)}.")
-        for word in wanted:
-            columns[word].append(_csv_value(row[names.index(word)], word, name, number))
-        if "worse" in wanted:
-            _check_two(columns["better"][-1], columns["worse"][-1], name, number)
-        elif "session" in wanted:
-            _check_shown_once(columns, seen, name, number)
-    if "label" in wanted:
-        return Feedback.from_judgements(*columns.values(), eta=eta)
-    if "worse" in wanted:
-        times = columns.pop("times", None)
-        return Feedback.from_pairs(*columns.values(), times=times, eta=eta)
-    position = columns.pop("position", None)
-    return Feedback.from_click_rows(*columns.values(), position=position, strategy=strategy, eta=eta)
+        words = dict(zip(names, map(str.strip, row), strict=True))
+        record = {key: _number(words[key], key, name, number) if key in NUMBERS else words[key] for key in used}
+        if kinds[0] == ROW_OF_CLICKS:
+            lists.setdefault((words["session"], words["qid"]), []).append((number, record))
+        else:
+            yield number, record
+    for shown in lists.values():
+        yield shown[0][0], _record_of_list([record for _, record in shown], name, shown[0][0])
 
 
-def _csv_rows(lines: Iterator[tuple[int, str]], name: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield rows with the number of their last line; blank lines are skipped."""
-    at = 0
-
-    def texts() -> Iterator[str]:
-        nonlocal at
-        for at, line in lines:  # noqa: B007  the current line, for messages
-            yield line
-
-    reader = csv.reader(texts(), strict=True)
-    try:
-        for row in reader:
-            if max(map(len, row), default=0) > LONGEST_CELL:  # the limit of `csv` applies to the whole process
-                raise csv.Error(f"a cell has more than {LONGEST_CELL:,} characters")
-            if row and (len(row) > 1 or row[0].strip()):
-                yield at, row
-    except csv.Error as error:
-        raise DataFormatError(name, at, f"this is not valid CSV ({error}).") from error
+def _number(word: str, key: str, name: str, number: int) -> float:
+    low, expected = NUMBERS[key]
+    with contextlib.suppress(ValueError):
+        value = float(word if word.lower() not in ("true", "false") else word.lower() == "true")
+        if math.isfinite(value) and value >= low and (key != "times" or (value.is_integer() and value <= MOST_TIMES)):
+            return value
+    raise DataFormatError(name, number, f"expected {expected} as {key}, found {quote(word.encode())}.")
 
 
-def _csv_value(word: str, column: str, name: str, number: int) -> Any:
-    word = word.strip()
-    if column not in ("label", "times", "clicked", "position"):
-        if not _is_id(word):
-            raise DataFormatError(name, number, f"expected text as {column}, found {quote(word.encode())}.")
-        return word
-    if column == "clicked" and word.lower() in ("true", "false"):
-        return float(word.lower() == "true")
-    try:
-        value = float(word)
-    except ValueError:
-        value = math.nan
-    is_good = math.isfinite(value)
-    if column == "times":
-        is_good = is_good and value == math.floor(value) and 1 <= value <= MOST_TIMES
-    if column == "clicked":
-        is_good = is_good and value >= 0
-    if not is_good:
-        kinds = {"times": "a whole number of at least 1", "clicked": "0, 1 or the time of the click"}
-        found = quote(word.encode())
-        raise DataFormatError(
-            name, number, f"expected {kinds.get(column, 'a finite number')} as {column}, found {found}."
-        )
-    return value
-
-
-def _check_two(better: Any, worse: Any, name: str, number: int) -> None:
-    if str(better) == str(worse):
-        raise DataFormatError(name, number, f"document {str(better)!r} is preferred to itself.")
-
-
-def _check_shown_once(columns: dict[str, list], seen: dict[tuple, int], name: str, number: int) -> None:
-    session, qid, docid = (columns[word][-1] for word in ("session", "qid", "docid"))
-    keys = [("document", session, qid, docid)]
-    if "position" in columns:
-        keys.append(("position", session, qid, columns["position"][-1]))
-    for key in keys:
-        earlier = seen.setdefault(key, number)
-        if earlier != number:
-            what = f"document {docid!r}" if key[0] == "document" else f"position {key[-1]:g}"
-            raise DataFormatError(
-                name, number, f"{what} was already shown in this session and query, in line {earlier}."
-            )
-
-
-def _at_line(name: str, number: int, check: Any, *arguments: Any) -> None:
-    try:
-        check(*arguments)
-    except ValueError as error:
-        raise DataFormatError(name, number, str(error)) from error
+def _record_of_list(rows: list[dict[str, Any]], name: str, number: int) -> dict[str, Any]:
+    """Return one record of the rows of a list: its documents by position, and the clicked ones by time."""
+    places = [row.get("position", place) for place, row in enumerate(rows)]
+    if len(set(places)) < len(places):
+        message = f"two documents of query {rows[0]['qid']!r} are at one position."
+        raise DataFormatError(name, number, message)
+    shown = [row for _, row in sorted(zip(places, rows, strict=True), key=lambda pair: pair[0])]
+    clicked = sorted((row for row in shown if row["clicked"] > 0), key=lambda row: row["clicked"])
+    return {
+        "qid": rows[0]["qid"],
+        "shown": [row["docid"] for row in shown],
+        "clicked": [row["docid"] for row in clicked],
+    }

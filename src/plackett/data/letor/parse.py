@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -86,22 +86,12 @@ def parse(inputs: list, options: Options) -> Queries:
     return _as_queries(parts, table.finish(), options)
 
 
-class Table(Protocol):
-    """Collects rows of X, wave by wave."""
+def parse_into(table: Any, take: Callable[[list[ParsedRows]], Any], inputs: list, options: Options) -> None:
+    """Pass the rows of all inputs to ``table``, and their labels, ids and comments to ``take``.
 
-    @property
-    def bytes_of_row(self) -> int:
-        """Bytes of a row in memory; 0 while rows are kept as pairs."""
-
-    def make_room(self, wave: list[Chunk]) -> list[np.ndarray | None]:
-        """Return a slice of X for the rows of each chunk; None for chunks to be parsed as pairs."""
-
-    def add(self, parts: list[ParsedRows], wave: list[Chunk]) -> None:
-        """Add a parsed wave."""
-
-
-def parse_into(table: Table, take: Callable[[list[ParsedRows]], Any], inputs: list, options: Options) -> None:
-    """Pass the rows of all inputs to ``table``, and their labels, ids and comments to ``take``."""
+    A table has ``make_room(wave)``, a slice of X for the rows of each chunk, or None for those to be parsed as pairs;
+    ``add(parts, wave)``, which takes the parsed chunks; and ``bytes_of_row``, 0 while rows are kept as pairs.
+    """
     text = waves(inputs)
     try:
         wave = next(text, [])
@@ -111,7 +101,7 @@ def parse_into(table: Table, take: Callable[[list[ParsedRows]], Any], inputs: li
         text.close()
 
 
-def _parse_wave(wave: list[Chunk], text, table: Table, take: Callable, options: Options) -> list[Chunk]:
+def _parse_wave(wave: list[Chunk], text, table: Any, take: Callable, options: Options) -> list[Chunk]:
     """Parse a wave on all threads while the next one is read; return the next one."""
     n_bytes = sum(chunk.text.size for chunk in wave)
     if sum(chunk.n_rows for chunk in wave) * table.bytes_of_row > MAX_ROW_BYTES * n_bytes:  # are there blank lines?
@@ -126,12 +116,8 @@ def _parse_wave(wave: list[Chunk], text, table: Table, take: Callable, options: 
     if failure is not None:
         try:
             raise failure
-        finally:
-            del (
-                failure,
-                parsed,
-                ahead,
-            )  # break the exception-frame reference cycle, which would keep X and open files alive
+        finally:  # break the exception-frame reference cycle, which would keep X and open files alive
+            del failure, parsed, ahead
     table.add(parsed, wave)
     take([part._replace(pairs=None) for part in parsed])
     return ahead
@@ -304,7 +290,6 @@ class _Table:
         return self._width * self._cells.itemsize if self._is_dense else 0
 
     def make_room(self, wave: list[Chunk]) -> list[np.ndarray | None]:
-        """Return a slice of X for the rows of each chunk; None for each while X is kept as pairs."""
         if not self._is_dense:
             return [None] * len(wave)
         n_rows = self._n_rows + sum(chunk.n_rows for chunk in wave)
@@ -316,7 +301,6 @@ class _Table:
         return [X[start:stop] for start, stop in pairwise(ends)]
 
     def add(self, parts: list[ParsedRows], wave: list[Chunk]) -> None:
-        """Add a parsed wave."""
         self._n_pairs += sum(part.n_pairs for part in parts)
         width = max([self._width, self._options.n_features or 0] + [part.width for part in parts])
         n_rows = self._n_rows + sum(part.n_rows for part in parts)

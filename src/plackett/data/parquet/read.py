@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from plackett.data.parquet.cache import read_mapped
+from plackett._lazy import importing
 from plackett.data.parquet.table import ParquetTable, opened
 from plackett.data.queries import Queries
 from plackett.data.tables.judged_rows import JudgedRows
@@ -74,6 +74,9 @@ def read_parquet(
         return rows_of(files, row_groups, **columns).queries()
     if row_groups is not None:
         raise ValueError("a cache holds whole files; pass either cache or row_groups.")
+    with importing:
+        from plackett.data.parquet.cache import read_mapped
+
     return read_mapped(files, None if cache is True else cache, lambda: rows_of(files, None, **columns), columns)
 
 

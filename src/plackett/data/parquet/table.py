@@ -12,7 +12,7 @@ from typing import Any
 from plackett._optional import import_optional
 from plackett.data.parquet.checksums import Ending
 from plackett.data.parquet.sizes import check_pages, chunks_of
-from plackett.data.tables.arrow_table import Part
+from plackett.data.tables.arrow_table import Part, Table
 from plackett.exceptions import DataFormatError
 from plackett.storage.file_names import parquet_in_pipe, value_in_path
 from plackett.storage.opening import is_stream
@@ -22,16 +22,10 @@ MAX_BYTES, MAX_RATIO = 1 << 28, 10_000  # of rows, and for each byte of a file: 
 _NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
 
-class ParquetTable:
-    """The rows of one or several Parquet files.
+class ParquetTable(Table):
+    """The rows of one or several Parquet files, or of some row groups ``(first, last)`` of one, ``last`` exclusive.
 
-    Parameters
-    ----------
-    files : list of paths
-    row_groups : (first, last), default=None
-        The row groups of a single file to read, ``last`` exclusive; None reads all.
-    named : sequence of str or None
-        Columns that the names of folders (``day=7``) may hold if the files do not.
+    ``named`` are columns that the names of folders (``day=7``) may hold if the files do not.
     """
 
     def __init__(
@@ -56,7 +50,7 @@ class ParquetTable:
             self.parts.append(Part(path, schema))
 
     def select(self, columns: Sequence[str]) -> None:
-        """Read only these columns; files that declare far more rows of them than their size allows are rejected."""
+        """Announce the columns that will be read; too many rows for the size of the files are an error."""
         self._selected = list(columns)
         n_bytes = 8 * self.n_rows * len(columns)
         size = sum(os.path.getsize(part.path) for part in self.parts)
@@ -65,7 +59,6 @@ class ParquetTable:
             raise DataFormatError(self.name, None, f"{found}. The file is rejected.")
 
     def batches(self, columns: Sequence[str], n_rows: int) -> Iterator[tuple[Part, int, Any]]:
-        """Yield the file, the number of the first row in it, and about ``n_rows`` rows of these columns."""
         for part in self.parts:
             path = part.path
             constant = {name: self._folders[name][path] for name in columns if path in self._folders.get(name, ())}
@@ -144,7 +137,12 @@ def _check_pages(ending: Ending, row_groups: tuple[int, int] | None, names: Coll
     """Verify the checksums of the pages that will be read; where there are none, the sizes that the pages declare."""
     groups = chunks_of(ending.path, ending.footer)
     chosen = groups if row_groups is None else groups[row_groups[0] : row_groups[1]]
-    chunks = [chunk for group in chosen for chunk in group if chunk.column in names]
+    chunks = [
+        chunk
+        for group in chosen
+        for chunk in group
+        if not {chunk.column, chunk.column.partition(".")[0]}.isdisjoint(names)
+    ]
     if ending.is_verified:
         ending.check((chunk.start, chunk.stop) for chunk in chunks)
     else:

@@ -76,12 +76,14 @@ def write_parquet(
     """
     if not isinstance(data, Queries):
         raise TypeError(f"data is a {type(data).__name__}; expected Queries, such as those of read_parquet.")
-    layout = _checked_layout(target, label, qid, docid, partitions, rows_per_group, compression)
+    rows_per_group = check_positive_int(rows_per_group, "rows_per_group")
+    layout = _Layout(label, qid, docid, rows_per_group, check_choice(compression, "compression", COMPRESSIONS))
+    _check_target(target, check_positive_int(partitions, "partitions"))
     if not data.n_docs:
         raise ValueError("the queries have no documents; there is nothing to write.")
     queries = data.grouped
     check_csr(queries.X)
-    parts = _groups_of_parts(queries.indptr, layout)
+    parts = _groups_of_parts(queries.indptr, partitions, rows_per_group)
     try:
         if partitions == 1:
             _write_file(target, queries, parts[0], layout)
@@ -99,24 +101,23 @@ def write_parquet(
 
 
 class _Layout(NamedTuple):
-    """The layout of the files: names of columns, number of files, rows in a group, compression."""
+    """The names of columns, the rows of a group, and the compression."""
 
     label: str
     qid: str
     docid: str
-    partitions: int
     rows_per_group: int
     compression: str
 
 
-def _groups_of_parts(indptr: np.ndarray, layout: _Layout) -> list[list[tuple[int, int]]]:
+def _groups_of_parts(indptr: np.ndarray, partitions: int, rows_per_group: int) -> list[list[tuple[int, int]]]:
     """Return the queries ``(first, last)`` of each row group, by file; files of equal size end with a group."""
     n_rows = int(indptr[-1])
-    in_a_file = max(1, -(-n_rows // layout.partitions))
+    in_a_file = max(1, -(-n_rows // partitions))
     parts: list[list[tuple[int, int]]] = []
-    for first, last in query_blocks(indptr, -(-in_a_file // -(-in_a_file // layout.rows_per_group))):
-        share = n_rows * len(parts) / layout.partitions  # of the files before
-        if not parts or (len(parts) < layout.partitions and indptr[first] >= share):
+    for first, last in query_blocks(indptr, -(-in_a_file // -(-in_a_file // rows_per_group))):
+        share = n_rows * len(parts) / partitions  # of the files before
+        if not parts or (len(parts) < partitions and indptr[first] >= share):
             parts.append([])
         parts[-1].append((first, last))
     return parts
@@ -150,21 +151,10 @@ def _write_file(target: Any, queries: Queries, groups: list[tuple[int, int]], la
             shutil.copyfileobj(file, goal)
 
 
-def _checked_layout(
-    target: Any, label: str, qid: str, docid: str, partitions: int, rows_per_group: int, compression: str
-) -> _Layout:
-    """Check the arguments of ``write_parquet``."""
-    check_choice(compression, "compression", COMPRESSIONS)
-    layout = _Layout(
-        label,
-        qid,
-        docid,
-        check_positive_int(partitions, "partitions"),
-        check_positive_int(rows_per_group, "rows_per_group"),
-        compression,
-    )
+def _check_target(target: Any, partitions: int) -> None:
+    """Raise if nothing can be written to this target."""
     if is_remote(target):
-        return layout
+        return
     if isinstance(target, (str, os.PathLike)) and target != "-":
         path = os.fspath(target)
         if path.endswith(COMPRESSED):
@@ -180,7 +170,6 @@ def _checked_layout(
             raise FileExistsError(f"{path} exists and is not an empty folder. Remove it, or choose another name.")
     elif partitions > 1:
         raise ValueError(f"partitions={partitions} needs the name of a folder to write to.")
-    return layout
 
 
 def _as_table(queries: Queries, layout: _Layout) -> Any:

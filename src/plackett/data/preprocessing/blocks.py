@@ -80,7 +80,7 @@ def reject_densifying(normalizer: Any, X: Any) -> None:
 def _checked(normalizer: Any, X: Any, n_docs: int) -> Any:
     """Return the result of a transformer as rows for kernels: finite floats or CSR, one row per document."""
     try:
-        rows, _ = as_rows(X)
+        rows = as_rows(X)
         if rows.shape[0] != n_docs:
             raise ValueError(f"{n_docs:,} rows became {rows.shape[0]:,}; rankers need one per document.")
         check_finite(rows)

@@ -13,14 +13,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from plackett._lazy import importing
 from plackett.data.categories import Categories, align, column_of
+from plackett.data.preprocessing.missing import NamesOfColumns
 from plackett.data.queries import Queries
 from plackett.data.query_blocks import rows_from
+from plackett.storage.models.array_checks import check_columns
 from plackett.validation import (
     check_labels,
     check_number,
     check_positive_int,
     count_of,
-    feature_labels,
     feature_number,
     is_sparse,
     plain,
@@ -30,7 +31,7 @@ ENCODINGS = ("one-hot", "target")
 MOST_CATEGORIES = 1000  # of a column, as columns of a dense X
 
 
-class CategoryEncoder(TransformerMixin, BaseEstimator, ABC):
+class CategoryEncoder(NamesOfColumns, TransformerMixin, BaseEstimator, ABC):
     """Base of the encoders: columns that hold codes of categories become numbers, all others stay.
 
     ``fit`` takes a data frame, whose columns of text and categories are encoded, or an array with the parameter
@@ -75,10 +76,6 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, ABC):
         y : array-like of shape (n_docs,), default=None
             Labels, for encoders that need them.
         qid : iterable of hashable ids, one per row, default=None
-
-        Returns
-        -------
-        self
         """
         self._fit(X, y, qid)
         return self
@@ -91,15 +88,11 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, ABC):
         return queries
 
     def transform(self, X: Any) -> Any:
-        """Return X with numbers instead of categories.
+        """Return X with numbers instead of categories; a sparse X stays sparse.
 
         Parameters
         ----------
         X : data frame or array of shape (n_docs, n_features)
-
-        Returns
-        -------
-        ndarray, or CSR matrix if X is sparse, of shape (n_docs, n_columns_out_)
         """
         check_is_fitted(self)
         queries = self._queries(X, None, None)
@@ -115,22 +108,6 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, ABC):
     def _queries(self, X: Any, y: Any, qid: Any) -> Queries:
         is_array = y is not None and not hasattr(X, "columns")  # transform takes any code
         return Queries(X, y, qid, categories=self.categories if is_array else None).grouped
-
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the columns that ``transform`` returns.
-
-        Parameters
-        ----------
-        input_features : sequence of str, default=None
-            Names of the columns of X; None takes those of ``fit``, or "column 0", "column 1", ...
-
-        Returns
-        -------
-        ndarray of str
-        """
-        check_is_fitted(self)
-        given = getattr(self, "feature_names_in_", None) if input_features is None else input_features
-        return np.array(self.labels(feature_labels(self.n_features_in_, given)), dtype=object)
 
     @property
     def known(self) -> Categories:
@@ -161,10 +138,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, ABC):
         n, columns, names = self.n_features_in_, self.columns_, self.names_
         if type(n) is not int or n < 0 or type(self.n_columns_out_) is not int:
             raise ValueError("n_features_in_ and n_columns_out_ must be numbers of columns.")
-        if not isinstance(columns, np.ndarray) or columns.dtype != np.int64 or columns.ndim != 1:
-            raise ValueError("columns_ must hold column numbers.")
-        if ((columns < 0) | (columns >= n)).any() or (np.diff(columns) <= 0).any():
-            raise ValueError(f"columns_ must be ascending column numbers from 0 to {n - 1}.")
+        check_columns(self, "columns_", n)
         if not isinstance(names, list) or len(names) != columns.size:
             raise ValueError("names_ must hold the categories of each of columns_.")
         for own in names:
@@ -314,17 +288,13 @@ class TargetCategories(CategoryEncoder):
         self.categories = categories
 
     def fit_transform(self, X: Any, y: Any = None, *, qid: Any = None) -> Any:
-        """Fit to X and return its rows, encoded by the labels of other queries.
+        """Fit to X and return its rows, encoded by the labels of other queries; a sparse X stays sparse.
 
         Parameters
         ----------
         X : data frame or array of shape (n_docs, n_features)
         y : array-like of shape (n_docs,)
         qid : iterable of hashable ids, one per row
-
-        Returns
-        -------
-        ndarray, or CSR matrix if X is sparse, of the shape of X
         """
         queries = self._fit(X, y, qid)
         encoded = self.cross_fitted(queries)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from plackett import _native
 from plackett._lazy import importing
 from plackett._threads import map_blocks, query_blocks
-from plackett.data.preprocessing.medians import column_medians
+from plackett.data.column_statistics import ColumnStatistics, column_medians
 from plackett.data.queries import Queries
-from plackett.data.query_blocks import blocks_of, rows_from
-from plackett.storage.mapped import is_large
+from plackett.data.query_blocks import rows_from
+from plackett.storage.models.array_checks import check_columns, check_vector
 from plackett.validation import (
     as_csr,
     check_choice,
@@ -39,7 +39,26 @@ def check_rule(rule: Any, name: str = "rule", also: tuple[str, ...] = ()) -> Non
         check_choice(rule, name, (*also, *RULES))
 
 
-class MissingValues(TransformerMixin, BaseEstimator):
+class NamesOfColumns:
+    """A transformer whose method ``labels`` takes the names of the columns before it to those after it."""
+
+    n_features_in_: int
+    labels: Callable[[list[str]], list[str]]
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the columns that ``transform`` returns.
+
+        Parameters
+        ----------
+        input_features : sequence of str, default=None
+            Names of the columns of X; None takes those of ``fit``, or "column 0", "column 1", ...
+        """
+        check_is_fitted(self)
+        given = getattr(self, "feature_names_in_", None) if input_features is None else input_features
+        return np.array(self.labels(feature_labels(self.n_features_in_, given)), dtype=object)
+
+
+class MissingValues(NamesOfColumns, TransformerMixin, BaseEstimator):
     """Fill missing values, NaN in X, with numbers that are learned in ``fit``.
 
     Other values are unchanged. A column without any value in ``fit`` is filled with 0. Stored NaN of a sparse X are
@@ -104,26 +123,18 @@ class MissingValues(TransformerMixin, BaseEstimator):
         y : ignored
         qid : iterable of hashable ids, one per row, default=None
             Used by ``"query-median"``; None means that all rows are one query.
-
-        Returns
-        -------
-        self
         """
         self.fit_queries(self._check(X, qid, reset=True))
         return self
 
     def transform(self, X: Any, *, qid: Any = None) -> Any:
-        """Return X without missing values, followed by the indicators.
+        """Return X without missing values, followed by the indicators; a sparse X stays sparse.
 
         Parameters
         ----------
         X : array, data frame or scipy sparse matrix of shape (n_docs, n_features)
         qid : iterable of hashable ids, one per row in any order, or one id for all rows; default=None
             Needed by ``"query-median"`` if ``fit`` saw several queries.
-
-        Returns
-        -------
-        ndarray, or CSR matrix if X is sparse, of shape (n_docs, n_columns_out_)
         """
         check_is_fitted(self)
         queries = self._check(X, qid, reset=False)
@@ -139,22 +150,6 @@ class MissingValues(TransformerMixin, BaseEstimator):
     def fit_transform(self, X: Any, y: Any = None, *, qid: Any = None) -> Any:
         """Fit to X and return ``transform(X)``; arguments are as in ``fit``."""
         return self.fit(X, y, qid=qid).transform(X, qid=qid)
-
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the columns that ``transform`` returns.
-
-        Parameters
-        ----------
-        input_features : sequence of str, default=None
-            Names of the columns of X; None takes those of ``fit``, or "column 0", "column 1", ...
-
-        Returns
-        -------
-        ndarray of str
-        """
-        check_is_fitted(self)
-        given = getattr(self, "feature_names_in_", None) if input_features is None else input_features
-        return np.array(self.labels(feature_labels(self.n_features_in_, given)), dtype=object)
 
     @property
     def depends_on_list(self) -> bool:
@@ -173,19 +168,21 @@ class MissingValues(TransformerMixin, BaseEstimator):
         """Learn from checked and grouped rows without infinite values."""
         check_rule(self.rule)
         is_counted = self.indicator or (isinstance(self.rule, str) and self.rule in MERGEABLE[1:])
-        self.fit_statistics(ColumnStatistics.of(queries) if is_counted else None, queries.n_features, queries.n_queries)
+        self.fit_statistics(
+            ColumnStatistics.of(queries.X) if is_counted else None, queries.n_features, queries.n_queries
+        )
         if not isinstance(self.rule, str):
             self.transformer_ = clone(self.rule)
             rows = self._returned(self.transformer_.fit_transform(queries.X), queries.n_docs)
             self.n_columns_out_ = rows.shape[1] + self.indicated_.size
         elif self.rule in ("median", "query-median"):
-            self.fill_ = column_medians(queries)
+            self.fill_ = column_medians(queries.X)
 
     def fit_statistics(self, statistics: ColumnStatistics | None, n_features: int, n_queries: int) -> None:
         """Learn from statistics of the columns, as for ``"zero"``, ``"mean"`` and ``"min"``; None for zeros alone."""
         self.n_features_in_, self.n_queries_, self.transformer_ = n_features, n_queries, None
         is_named = isinstance(self.rule, str) and self.rule in MERGEABLE
-        self.fill_ = np.zeros(n_features) if statistics is None or not is_named else statistics.fill(self.rule)
+        self.fill_ = np.zeros(n_features) if statistics is None or not is_named else fill_of(statistics, self.rule)
         is_indicated = np.zeros(n_features, bool) if statistics is None else statistics.n_missing > 0
         self.indicated_ = np.flatnonzero(is_indicated & self.indicator)
         self.n_columns_out_ = n_features + self.indicated_.size
@@ -277,31 +274,20 @@ class MissingValues(TransformerMixin, BaseEstimator):
     def check_loaded(self) -> None:
         """Raise a ``ValueError`` if attributes loaded from a file are invalid."""
         check_rule(self.rule)
-        n = getattr(self, "n_features_in_", None)
-        if type(n) is not int or n < 0:
-            raise ValueError("n_features_in_ must be the number of features.")
-        fill, indicated = getattr(self, "fill_", None), getattr(self, "indicated_", None)
-        if (
-            not isinstance(fill, np.ndarray)
-            or fill.dtype != np.float64
-            or fill.shape != (n,)
-            or not np.isfinite(fill).all()
-        ):
-            raise ValueError(f"fill_ must hold {n} finite numbers.")
-        if not isinstance(indicated, np.ndarray) or indicated.dtype != np.int64 or indicated.ndim != 1:
-            raise ValueError("indicated_ must hold column numbers.")
-        if ((indicated < 0) | (indicated >= n)).any() or (np.diff(indicated) <= 0).any():
-            raise ValueError(f"indicated_ must be ascending column numbers from 0 to {n - 1}.")
+        n: Any = getattr(self, "n_features_in_", None)
+        n_out: Any = getattr(self, "n_columns_out_", None)
+        if not all(type(one) is int and one >= 0 for one in (n, n_out, getattr(self, "n_queries_", None))):
+            raise ValueError("n_features_in_, n_columns_out_ and n_queries_ must be numbers of columns and queries.")
+        check_vector(self, "fill_", size=n)
+        check_columns(self, "indicated_", n)
         if (getattr(self, "transformer_", None) is None) != isinstance(self.rule, str):
             raise ValueError("transformer_ must be the fitted transformer, or None if the rule is a name.")
-        if type(getattr(self, "n_columns_out_", None)) is not int or self.n_columns_out_ < indicated.size:
+        if isinstance(self.rule, str) and n_out != n + self.indicated_.size:
+            raise ValueError(f"n_columns_out_ must be {n + self.indicated_.size}.")
+        if n_out < self.indicated_.size:
             raise ValueError("n_columns_out_ must be the number of columns.")
-        if isinstance(self.rule, str) and self.n_columns_out_ != n + indicated.size:
-            raise ValueError(f"n_columns_out_ must be {n + indicated.size}.")
         if self.transformer_ is not None and getattr(self.transformer_, "n_features_in_", None) != n:
             raise ValueError(f"transformer_ must be fitted to {n} columns.")
-        if type(getattr(self, "n_queries_", None)) is not int:
-            raise ValueError("n_queries_ must be a number.")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -309,6 +295,13 @@ class MissingValues(TransformerMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def fill_of(statistics: ColumnStatistics, rule: str) -> np.ndarray:
+    """Return the numbers of ``"zero"``, ``"mean"`` or ``"min"``."""
+    if rule == "mean":
+        return statistics.sums / np.maximum(statistics.n_docs - statistics.n_missing, 1)
+    return np.where(np.isfinite(statistics.minima) & (rule == "min"), statistics.minima, 0.0)
 
 
 def fill_query_medians(X: np.ndarray, indptr: np.ndarray, fallback: np.ndarray) -> np.ndarray:
@@ -323,87 +316,12 @@ def _row_blocks(X: np.ndarray) -> list[tuple[int, int]]:
     return [(first, min(first + step, X.shape[0])) for first in range(0, X.shape[0], step)]
 
 
-def _parts(queries: Queries) -> list[np.ndarray]:
-    """Return blocks of dense rows; they depend on the data alone."""
-    if is_large(queries.X):
-        return [queries.X[queries.indptr[first] : queries.indptr[last]] for first, last in blocks_of(queries)]
-    return [queries.X[first:last] for first, last in _row_blocks(queries.X)]
-
-
-class ColumnStatistics(NamedTuple):
-    """Statistics of the columns of some rows; those of several parts can be merged.
-
-    Attributes
-    ----------
-    n_docs : int
-    n_missing : ndarray of shape (n_features,)
-    sums, minima : ndarrays of shape (n_features,)
-        Of the values that are not missing; the minimum of no values is infinite.
-    """
-
-    n_docs: int
-    n_missing: np.ndarray
-    sums: np.ndarray
-    minima: np.ndarray
-
-    @classmethod
-    def of(cls, queries: Queries) -> ColumnStatistics:
-        """Return the statistics of checked rows, in one pass."""
-        X = queries.X
-        if is_sparse(X):
-            return cls._of_sparse(X)
-        none = cls._of_block(np.empty((0, X.shape[1])))
-        return cls.merged([none, *map_blocks(cls._of_block, [(part,) for part in _parts(queries)])])
-
-    @classmethod
-    def _of_block(cls, block: np.ndarray) -> ColumnStatistics:
-        is_missing = np.isnan(block)
-        sums = np.where(is_missing, 0.0, block).sum(axis=0, dtype=np.float64)
-        minima = np.where(is_missing, np.inf, block).min(axis=0, initial=np.inf).astype(np.float64)
-        return cls(block.shape[0], is_missing.sum(axis=0), sums, minima)
-
-    @classmethod
-    def _of_sparse(cls, X: Any) -> ColumnStatistics:
-        n, is_missing = X.shape[1], np.isnan(X.data)
-        columns, values = X.indices[~is_missing], X.data[~is_missing].astype(np.float64)
-        minima = np.full(n, np.inf)
-        np.minimum.at(minima, columns, values)
-        has_zeros = np.bincount(X.indices, minlength=n) < X.shape[0]
-        return cls(
-            X.shape[0],
-            np.bincount(X.indices[is_missing], minlength=n),
-            np.bincount(columns, values, minlength=n),
-            np.where(has_zeros, np.minimum(minima, 0.0), minima),
-        )
-
-    @classmethod
-    def merged(cls, parts: Sequence[ColumnStatistics]) -> ColumnStatistics:
-        """Return the statistics of all rows, from those of parts."""
-        return cls(
-            sum(part.n_docs for part in parts),
-            np.sum([part.n_missing for part in parts], axis=0),
-            np.sum([part.sums for part in parts], axis=0),
-            np.min([part.minima for part in parts], axis=0),
-        )
-
-    def fill(self, rule: str) -> np.ndarray:
-        """Return the numbers of ``"zero"``, ``"mean"`` or ``"min"``."""
-        if rule == "mean":
-            return self.sums / np.maximum(self.n_docs - self.n_missing, 1)
-        return np.where(np.isfinite(self.minima) & (rule == "min"), self.minima, 0.0)
-
-
 def missing_in_words(queries: Queries, besides: Any = ()) -> str | None:
     """Return where values are missing: the first one, the share, and the columns with most; None if no value is.
 
-    Parameters
-    ----------
-    queries : Queries
-        Grouped rows; ``row_order`` is that of the input.
-    besides : collection of int, default=()
-        Columns to ignore.
+    The rows are grouped; columns ``besides`` are ignored.
     """
-    counts = ColumnStatistics.of(queries).n_missing
+    counts = ColumnStatistics.of(queries.X).n_missing
     counts[list(besides)] = 0
     columns = np.flatnonzero(counts)
     if not columns.size:

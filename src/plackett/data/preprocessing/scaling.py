@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +18,7 @@ from plackett.validation import as_csr, check_choice, check_finite, check_not_ma
 VALUES_PER_BLOCK = 1 << 18
 
 
-class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
+class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Base of the transformers that scale each column within each query.
 
     ``fit`` learns only the number and names of the columns: a query is scaled by its own documents, so a new query
@@ -54,6 +53,7 @@ class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC
     __metadata_request__transform: ClassVar = {"qid": True}
 
     _accepts_sparse = False
+    _kernel: str  # name of the compiled function that scales
 
     def fit(self, X: Any, y: Any = None, *, qid: Any = None) -> QueryNormalizer:
         """Check X and remember the number and names of its columns.
@@ -63,26 +63,18 @@ class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC
         X : array, data frame or scipy sparse matrix of shape (n_docs, n_features)
         y : ignored
         qid : iterable of hashable ids, one per row, default=None
-
-        Returns
-        -------
-        self
         """
         self._check(X, qid, reset=True)
         return self
 
     def transform(self, X: Any, *, qid: Any = None) -> Any:
-        """Return X with every column scaled within every query.
+        """Return X with every column scaled within every query; a sparse X stays sparse.
 
         Parameters
         ----------
         X : array, data frame or scipy sparse matrix of shape (n_docs, n_features)
         qid : iterable of hashable ids, one per row in any order, or one id for all rows; default=None
             None means that all rows are one query, as they were in ``fit``.
-
-        Returns
-        -------
-        ndarray, or CSR matrix if X is sparse, of the shape of X
         """
         return self._scaled(*self._check(X, qid, reset=False))
 
@@ -130,14 +122,10 @@ class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC
     def _scaled(self, X: Any, groups: Any) -> Any:
         out = np.zeros_like(X)
         rows = np.arange(X.shape[0]) if groups.order is None else groups.order
-        kernel = self._kernel(_native.data)
+        kernel = getattr(_native.data, self._kernel)
         blocks = query_blocks(groups.indptr, max(1, VALUES_PER_BLOCK // max(1, X.shape[1])))
         map_blocks(lambda first, last: kernel(X, rows, groups.indptr, first, last, out), blocks)
         return out
-
-    @abstractmethod
-    def _kernel(self, kernels: Any) -> Any:
-        """Return the compiled function that scales."""
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -160,8 +148,7 @@ class QueryMinMax(QueryNormalizer):
     array([0.   , 0.   , 0.286, 1.   ])
     """
 
-    def _kernel(self, kernels: Any) -> Any:
-        return kernels.min_max
+    _kernel = "min_max"
 
 
 class QueryZScore(QueryNormalizer):
@@ -176,8 +163,7 @@ class QueryZScore(QueryNormalizer):
     array([-1.,  0.,  1.])
     """
 
-    def _kernel(self, kernels: Any) -> Any:
-        return kernels.z_score
+    _kernel = "z_score"
 
 
 class QueryUnitLength(QueryNormalizer):
@@ -193,7 +179,7 @@ class QueryUnitLength(QueryNormalizer):
     array([0.6, 1. , 0.8])
     """
 
-    _accepts_sparse = True
+    _accepts_sparse, _kernel = True, "unit_length"
 
     def _scaled(self, X: Any, groups: Any) -> Any:
         if not is_sparse(X):
@@ -208,9 +194,6 @@ class QueryUnitLength(QueryNormalizer):
         blocks = query_blocks(groups.indptr, max(1, VALUES_PER_BLOCK * X.shape[0] // max(1, X.nnz)))
         map_blocks(lambda first, last: kernel(*parts, first, last, X.shape[1], out), blocks)
         return type(X)((out, X.indices.copy(), X.indptr.copy()), shape=X.shape)
-
-    def _kernel(self, kernels: Any) -> Any:
-        return kernels.unit_length
 
 
 class QueryRank(QueryNormalizer):
@@ -227,11 +210,16 @@ class QueryRank(QueryNormalizer):
     array([0.5, 0. , 1. , 0.5])
     """
 
-    def _kernel(self, kernels: Any) -> Any:
-        return kernels.rank
+    _kernel = "rank"
 
 
-NAMES = ("query-minmax", "query-zscore", "query-unit", "query-rank", "minmax", "maxabs", "zscore", "quantile")
+WITHIN_QUERIES: dict[str, type[QueryNormalizer]] = {
+    "query-minmax": QueryMinMax,
+    "query-zscore": QueryZScore,
+    "query-unit": QueryUnitLength,
+    "query-rank": QueryRank,
+}
+NAMES = (*WITHIN_QUERIES, "minmax", "maxabs", "zscore", "quantile")
 
 
 def get_normalizer(normalizer: Any) -> Any:
@@ -260,14 +248,8 @@ def get_normalizer(normalizer: Any) -> Any:
         _reject_hidden(normalizer)
         return normalizer
     name = check_choice(normalizer, "normalize", NAMES)
-    own = {
-        "query-minmax": QueryMinMax,
-        "query-zscore": QueryZScore,
-        "query-unit": QueryUnitLength,
-        "query-rank": QueryRank,
-    }
-    if name in own:
-        return own[name]()
+    if name in WITHIN_QUERIES:
+        return WITHIN_QUERIES[name]()
     with importing:
         from sklearn import preprocessing
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from plackett._optional import import_optional
 
+ROWS_AT_ONCE = 1 << 16
 OBJECTS = b"objects"  # metadata of a column of pandas that is none of Arrow: the types of its values
 
 
@@ -22,30 +23,58 @@ class Part(NamedTuple):
         return f"{self.path}: " if self.path else ""
 
 
-class ArrowTable:
-    """A table in memory. A lazy frame of polars is collected by ``select``, which names the columns to keep."""
+class Table:
+    """Rows of one or several sources with named columns, read a batch at a time; ``name`` is for messages."""
 
     name = ""
-
-    def __init__(self, frame: Any, named: Sequence[str | None] = ()):
-        self._lazy = frame if is_lazy(frame) else None
-        self.table = as_arrow(frame if self._lazy is None else frame.head(0), named)
-        self.parts = [Part("", self.table.schema)]
+    parts: list[Part]
+    n_rows: int
 
     @property
-    def n_rows(self) -> int:
-        return self.table.num_rows
+    def column_names(self) -> list[str]:
+        return self.parts[0].schema.names
 
     def select(self, columns: Sequence[str]) -> None:
-        """Keep only these columns."""
-        if self._lazy is not None:
-            self.table, self._lazy = as_arrow(self._lazy.select(columns)), None
-        self.table = self.table.select(columns).unify_dictionaries()
+        """Announce the columns that will be read."""
+        raise NotImplementedError
 
     def batches(self, columns: Sequence[str], n_rows: int) -> Iterator[tuple[Part, int, Any]]:
         """Yield the part, the number of the first row in it, and about ``n_rows`` rows of these columns."""
+        raise NotImplementedError
+
+    def to_arrow(self, columns: Sequence[str]) -> Any:
+        """Return some columns as a table of pyarrow."""
+        import pyarrow as pa
+
+        batches = [pa.Table.from_batches([batch]) for _, _, batch in self.batches(columns, ROWS_AT_ONCE)]
+        empty = pa.schema([self.parts[0].schema.field(name) for name in columns]).empty_table()
+        return pa.concat_tables(batches or [empty], promote_options="permissive")
+
+
+class ArrowTable(Table):
+    """A table in memory. A lazy frame of polars is collected by ``select``."""
+
+    def __init__(self, frame: Any, named: Sequence[str | None] = ()):
+        self._lazy = frame if is_lazy(frame) else None
+        self._table = as_arrow(frame if self._lazy is None else frame.head(0), named)
+        self._selected: Any = None
+        self.parts = [Part("", self._table.schema)]
+
+    @property
+    def n_rows(self) -> int:  # type: ignore[override]
+        return self._table.num_rows
+
+    def select(self, columns: Sequence[str]) -> None:
+        if self._lazy is not None:
+            self._table, self._lazy = as_arrow(self._lazy.select(columns)), None
+        self._selected = self._table.select(columns).unify_dictionaries()
+
+    def batches(self, columns: Sequence[str], n_rows: int) -> Iterator[tuple[Part, int, Any]]:
         row, names = 0, list(dict.fromkeys(columns))
-        table = self.table if self._lazy is None else as_arrow(self._lazy.select(names))
+        if self._selected is not None and set(names) <= set(self._selected.column_names):
+            table = self._selected
+        else:
+            table = self._table if self._lazy is None else as_arrow(self._lazy.select(names))
         for batch in table.select(names).to_batches(max_chunksize=n_rows):
             yield self.parts[0], row, batch
             row += batch.num_rows
@@ -54,7 +83,8 @@ class ArrowTable:
 def is_frame(value: Any) -> bool:
     """Return whether a value is a data frame of pandas or polars, a table of pyarrow, a relation of DuckDB or alike."""
     return (
-        hasattr(value, "collect_schema")  # first: a lazy frame of polars warns about its other attributes
+        isinstance(value, Table)
+        or hasattr(value, "collect_schema")  # first: a lazy frame of polars warns about its other attributes
         or (hasattr(value, "columns") and hasattr(value, "dtypes"))
         or (hasattr(value, "__arrow_c_stream__") and hasattr(value, "schema"))
     )
@@ -69,6 +99,7 @@ def as_arrow(frame: Any, named: Sequence[str | None] = ()) -> Any:
     """Return a frame as a table of pyarrow with unique names; levels of a pandas index in ``named`` become columns."""
     pa = import_optional("pyarrow", extra="tables", needed_for="Reading a data frame")
     frame = frame.collect() if is_lazy(frame) else frame
+    frame = frame.to_arrow(frame.column_names) if isinstance(frame, Table) else frame
     if isinstance(frame, pa.Table):
         table = frame
     elif hasattr(frame, "reset_index"):

@@ -11,12 +11,13 @@ import numpy as np
 from plackett.data.categories import Categories, as_names
 from plackett.data.tables.arrow_table import ArrowTable, Part
 from plackett.data.tables.column_roles import warn_of_texts
-from plackett.data.tables.kinds import as_texts, kind_of, number_texts
+from plackett.data.tables.kinds import as_texts, kind_of, number_texts, side_by_side
 from plackett.exceptions import DataFormatError
 
 METADATA = b"plackett"  # key of what write_parquet records in a file
 ENUM = b"_PL_ENUM_VALUES2"  # polars: the categories of this column have an order
 ROWS_AT_ONCE = 1 << 16
+KINDS_OF_TEXT = ("string", "str", "large_string", "dictionary", "category", "object", "cat", "enum")  # or of numbers
 
 
 class Coding:
@@ -67,59 +68,46 @@ class Coding:
         return found.cast("float64").to_numpy(zero_copy_only=False)
 
 
-def encode_frame(X: Any) -> tuple[Any, Categories | None]:
-    """Return a data frame with codes instead of text and categories, and their names; other input unchanged, and None.
+def features_of(X: Any) -> tuple[Any, list[str] | None, Categories | None]:
+    """Return a frame of features as an array with codes for text, the names of columns, and those of the categories.
 
-    The frame is the same object if there is nothing to encode.
+    Input of any other kind is returned unchanged, with None. Frames of numbers need no pyarrow.
     """
     if not (hasattr(X, "columns") and (hasattr(X, "to_numpy") or hasattr(X, "schema"))):
-        return X, None
-    if not _may_have_categories(X):
-        return X, {}
-    found = _coded_columns(X)
-    if not found:
-        return X, {}
-    warn_of_texts({name: (codes, names) for name, codes, names in found.values()})
-    categories = {place: names for place, (_, _, names) in found.items() if names.size}
-    if hasattr(X, "set_column"):  # a table of pyarrow
-        for place, (name, codes, _) in found.items():
-            X = X.set_column(place, name, [codes])
-        return X, categories
-    if hasattr(X, "with_columns"):
-        import polars
-
-        return X.with_columns([polars.Series(name, codes) for name, codes, _ in found.values()]), categories
-    return X.assign(**{X.columns[place]: codes for place, (_, codes, _) in found.items()}), categories
-
-
-def _may_have_categories(frame: Any) -> bool:
-    """Return whether a data frame may have columns of text or categories, by their dtypes."""
-    kinds = frame.schema.types if hasattr(frame, "column_names") else getattr(frame, "dtypes", ())
+        return X, None, None
+    names = [str(name) for name in getattr(X, "column_names", None) or X.columns]
+    kinds = X.schema.types if hasattr(X, "column_names") else getattr(X, "dtypes", ())
     kinds = kinds.tolist() if hasattr(kinds, "tolist") else list(kinds)
-    words = ("string", "str", "large_string", "dictionary", "category", "object", "cat", "enum")
-    return any(str(kind).lower().startswith(words) for kind in kinds)
+    may_be_texts = [place for place, kind in enumerate(kinds) if str(kind).lower().startswith(KINDS_OF_TEXT)]
+    codes, known = _coded(_columns_at(X, may_be_texts, names)) if may_be_texts else ({}, {})
+    others = [place for place, name in enumerate(names) if name not in codes]
+    numbers = _columns_at(X, others, names) if codes else X
+    rows = numbers.to_numpy() if hasattr(numbers, "to_numpy") else np.asarray(numbers)
+    if rows.dtype == object and hasattr(X, "isna"):  # pandas' NA becomes NaN
+        rows = np.where(numbers.isna().to_numpy(), np.nan, rows)
+    if not codes:
+        return rows, names, {}
+    warn_of_texts({name: (own, known[name]) for name, own in codes.items()})
+    dtype = rows.dtype if others and rows.dtype in (np.float32, object) else np.float64
+    columns = {name: rows[:, place] for place, name in enumerate(names[other] for other in others)} | codes
+    answer = side_by_side([columns[name] for name in names], len(X), dtype)
+    return answer, names, {names.index(name): own for name, own in known.items() if own.size}
 
 
-def _coded_columns(frame: Any) -> dict[int, tuple[str, np.ndarray, np.ndarray]]:
-    """Return name, codes and names of categories of each column of text of a frame, by its position.
+def _columns_at(frame: Any, places: Sequence[int], names: Sequence[str]) -> Any:
+    return frame.iloc[:, places] if hasattr(frame, "iloc") else frame.select([names[place] for place in places])
 
-    The codes are float32 if all other columns are.
-    """
+
+def _coded(frame: Any) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Return the codes of the columns of a frame that hold text or categories, and the names of these, by column."""
     table = ArrowTable(frame)
-    fields = list(table.parts[0].schema)
-    texts = [field.name for field in fields if kind_of(field.type) == "text"]
-    if not texts:
-        return {}
-    kinds = {kind_of(field.type) for field in fields if field.name not in texts}
-    table.select(texts)
+    texts = [field.name for field in table.parts[0].schema if kind_of(field.type) == "text"]
     coding = Coding(table, texts)
-    parts: dict[str, list] = {name: [np.zeros(0)] for name in texts}
-    for part, _, batch in table.batches(texts, ROWS_AT_ONCE):
-        for name in texts:
-            parts[name].append(coding.codes(part, name, batch.column(batch.schema.get_field_index(name))))
-    places = {field.name: place for place, field in enumerate(fields)}
-    dtype = np.float32 if kinds == {"float32"} else np.float64
-    return {places[name]: (name, np.concatenate(parts[name]).astype(dtype), coding.names[name]) for name in texts}
+    codes: dict[str, list] = {name: [np.zeros(0)] for name in texts}
+    for part, _, batch in table.batches(texts, ROWS_AT_ONCE) if texts else ():
+        for name, column in zip(texts, batch.columns, strict=True):
+            codes[name].append(coding.codes(part, name, column))
+    return {name: np.concatenate(own) for name, own in codes.items()}, coding.names
 
 
 def noted_in(schema: Any) -> dict[str, Any]:

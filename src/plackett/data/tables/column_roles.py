@@ -89,7 +89,7 @@ def warn_of_columns(
 def warn_of_frame(frame: Any) -> None:
     """Warn about columns of a data frame of features that resemble ids or times."""
     suspects = {}
-    for name in frame.columns:
+    for name in getattr(frame, "column_names", None) or frame.columns:
         values = np.asarray(frame[name])
         why = resembles(str(name), values) if values.ndim == 1 else None  # duplicate columns are rejected elsewhere
         if why is not None:

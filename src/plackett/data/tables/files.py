@@ -11,7 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from plackett._optional import import_optional
+from plackett.data.parquet.table import ParquetTable
 from plackett.data.queries import Queries
+from plackett.data.tables.arrow_table import ArrowTable, Table
 from plackett.data.tables.column_roles import DOCID, ID_NAMES
 from plackett.data.tables.frames import from_frame
 from plackett.data.tables.sqlite import is_database, read_sqlite
@@ -81,16 +83,26 @@ def read_table(
 @local_files
 def read_columns(
     source: str | os.PathLike | Sequence[str | os.PathLike], *, ids: Sequence[str] = (), sql: str | None = None
-) -> Any:
-    """Return the columns of files as a table of pyarrow; ``ids`` are columns in which "007" and "7" differ."""
+) -> Table:
+    """Return the table of some files; ``ids`` are columns in which "007" and "7" differ."""
     pa = import_optional("pyarrow", extra="tables", needed_for="read_table")
     only: Any = source if isinstance(source, (str, os.PathLike)) or len(source) != 1 else source[0]
     if is_database(only):
-        return read_sqlite(only, sql, pa)
+        return ArrowTable(read_sqlite(only, sql, pa))
     if sql is not None:
         raise ValueError("sql was given, but the data are not an SQLite database (.db, .sqlite, .sqlite3).")
     paths = files_of(source)
-    tables = [_read(path, ids, pa) for path in paths]
+    if all(map(is_parquet, paths)):
+        found: Table = ParquetTable(paths, named=ids)
+    else:
+        found = ArrowTable(_joined(paths, [_read(path, ids, pa) for path in paths], ids, pa))
+    if not found.n_rows:
+        raise DataFormatError(paths[0], None, "no rows found.")
+    return found
+
+
+def _joined(paths: list[str], tables: list[Any], ids: Sequence[str], pa: Any) -> Any:
+    """Return the rows of all files; ids in text are integers if all of them are."""
     for path, table in zip(paths, tables, strict=True):
         other = sorted(set(tables[0].column_names) ^ set(table.column_names))
         if other:
@@ -100,8 +112,6 @@ def read_columns(
         table = tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as error:
         raise DataFormatError(paths[0], None, f"the files have columns of different types ({error}).") from error
-    if not table.num_rows:
-        raise DataFormatError(paths[0], None, "no rows found.")
     if all(table_ending(path) in DELIMITED for path in paths):
         for name in set(ids) & set(table.column_names):
             table = table.set_column(table.column_names.index(name), name, _as_integers(table[name], pa))
@@ -129,12 +139,10 @@ def _read(path: str, ids: Sequence[str], pa: Any) -> Any:
             from pyarrow import feather
 
             return feather.read_table(path)
-        if is_parquet(path):
-            from pyarrow import parquet
-
-            return parquet.read_table(path)
     except pa.ArrowException as error:
-        raise DataFormatError(path, None, f"the file cannot be read as {ending or 'Parquet'}: {error}") from error
+        raise DataFormatError(path, None, f"the file cannot be read as {ending}: {error}") from error
+    if is_parquet(path):
+        raise ValueError(f"{path} is Parquet but other files are not; read them separately.")
     raise DataFormatError(
         path, None, f"expected a file that ends in .csv, .tsv, .arrow or .parquet, found {ending or 'no extension'}."
     )

@@ -46,13 +46,13 @@ from plackett.data.tables.kinds import (
     kind_of_ids,
     names_of,
     runs_of,
+    side_by_side,
 )
 from plackett.data.text_column import TextColumn, as_str_array
 from plackett.validation import check_labels
 
 BATCH_BYTES = 1 << 22  # of X, decoded at once
 MAX_ROWS, MIN_ROWS = 1 << 16, 1 << 8
-CACHED_BYTES = 1 << 18  # of X, written column by column within the cache of the processor
 
 
 class Batch(NamedTuple):
@@ -67,25 +67,12 @@ class Batch(NamedTuple):
 
 
 class JudgedRows:
-    """The rows of a table whose columns have roles.
+    """The rows of a table whose columns have roles, as in ``from_frame``.
 
-    Parameters
-    ----------
-    table : ArrowTable or ParquetTable
-    label, qid, docid, features, drop, categorical
-        As in ``from_frame``.
-
-    Attributes
-    ----------
-    n_rows : int
-    name : the name of the table, for messages
-    features : list of str
-    feature_names : the same, or None if ``write_parquet`` or ``to_frame`` generated the names
-    first_index : the number of the first feature in the LETOR file that the rows came from, or None
-    categories : names of the categories of columns of text, by the position of the column
-    dtype : float32 if all numeric feature columns are, else float64
-    id_kind : "number", "text" or "other": what the query ids are
-    label, docid : names of the columns, or None
+    ``features`` are the columns of X; ``feature_names`` the same, or None if ``write_parquet`` or ``to_frame``
+    generated the names; ``first_index`` the number of the first feature in the LETOR file that the rows came from.
+    ``categories`` are names by the position of the column, ``dtype`` is float32 if all numeric features are, and
+    ``id_kind`` says what the query ids are: "number", "text" or "other".
     """
 
     def __init__(
@@ -238,15 +225,11 @@ class JudgedRows:
             yield self._as_batch(part, row, dict(zip(batch.schema.names, batch.columns, strict=True)), batch.num_rows)
 
     def _as_batch(self, part: Part, row: int, columns: dict[str, Any], n_rows: int) -> Batch:
-        X = np.empty((n_rows, len(self.features)), dtype=self.dtype)
         values = [
             self._coding.codes(part, name, columns[name]) if name in self._coding.names else as_floats(columns[name])
             for name in self.features
         ]
-        step = max(1, CACHED_BYTES // max(1, X.shape[1] * X.itemsize))
-        for start in range(0, n_rows, step):
-            for place, column in enumerate(values):
-                X[start : start + step, place] = column[start : start + step]
+        X = side_by_side(values, n_rows, self.dtype)
         labels = None if self.label is None else as_floats(columns[self.label]).astype(np.float64)
         ids, lengths = self._runs(part, row, columns[self.qid])
         docid = None

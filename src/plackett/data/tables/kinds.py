@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from plackett.data.tables.arrow_table import OBJECTS
 from plackett.data.text_column import TextColumn
 
 LARGEST_FLOAT_ID = 2.0**53
+CACHED_BYTES = 1 << 18  # of a matrix, written column by column within the cache of the processor
 
 
 def kind_of(type_: Any) -> str:
@@ -49,6 +50,16 @@ def as_floats(column: Any) -> np.ndarray:
     elif types.is_decimal(column.type) or types.is_null(column.type):
         column = column.cast("float64")
     return column.to_numpy(zero_copy_only=False)
+
+
+def side_by_side(columns: Sequence[np.ndarray], n_rows: int, dtype: Any) -> np.ndarray:
+    """Return vectors as the columns of a matrix."""
+    X = np.empty((n_rows, len(columns)), dtype=dtype)
+    step = max(1, CACHED_BYTES // max(1, X.shape[1] * X.itemsize))
+    for start in range(0, n_rows, step):
+        for place, column in enumerate(columns):
+            X[start : start + step, place] = column[start : start + step]
+    return X
 
 
 def as_texts(column: Any) -> Any:

@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plackett.data.tables.arrow_table import ArrowTable, Part
+from plackett.data.grouping import distinct_rows
+from plackett.data.tables.arrow_table import ArrowTable, Part, Table
 from plackett.data.tables.column_roles import check_columns, docid_column, has_no_labels
 from plackett.data.tables.kinds import as_floats, ids_of, in_words, is_number
 
 
 def one_row_per_document(
-    table: ArrowTable, label: str | None, qid: str, docid: str | None, name: str, value: str
+    table: Table, label: str | None, qid: str, docid: str | None, name: str, value: str
 ) -> ArrowTable:
     """Return a table in wide form: one row per document, in order of first appearance, one column per feature.
 
@@ -30,13 +31,9 @@ def one_row_per_document(
     if not is_number(part.schema.field(value).type):
         kind = in_words(part.schema.field(value))
         raise ValueError(f"values of features must be numbers, but column {value!r} is {kind}.")
-    table.select(list(dict.fromkeys([*keys, name, value])))
-    rows = table.table
+    rows = table.to_arrow(list(dict.fromkeys([*keys, name, value])))
     queries, documents, features = (_codes(ids_of(rows.column(key), key, "", 0)) for key in (qid, docid, name))
-    pairs = queries.codes * len(documents.names) + documents.codes
-    _, first, row = np.unique(pairs, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    row = np.argsort(order)[row.reshape(-1)]
+    kept, row = distinct_rows(queries.codes, documents.codes)
     cells = row * len(features.names) + features.codes
 
     def document(at: int) -> str:
@@ -46,9 +43,8 @@ def one_row_per_document(
     if (count > 1).any():
         at = int(place[np.argmax(count > 1)])
         raise ValueError(f"{document(at)} has the feature {features.names[features.codes[at]]!r} twice.")
-    X = np.full((order.size, len(features.names)), np.nan)
+    X = np.full((kept.size, len(features.names)), np.nan)
     X[row, features.codes] = as_floats(rows.column(value))
-    kept = first[order]
     if label is not None and is_number(part.schema.field(label).type):
         labels = as_floats(rows.column(label)).astype(np.float64)
         differs = ~((labels == labels[kept][row]) | (np.isnan(labels) & np.isnan(labels[kept][row])))

@@ -11,7 +11,7 @@ import numpy as np
 
 from plackett.data.grouping import group_rows
 from plackett.data.subtopics import Subtopics
-from plackett.data.text_table import UTF8_MARK, Words, as_numbers, as_text, collect, read_words
+from plackett.data.text_table import UTF8_MARK, as_numbers, as_text, read_words
 from plackett.data.trec.ids import find_repeat
 from plackett.data.trec.qrels import Qrels
 from plackett.data.trec.run import DEFAULT_TAG, Run
@@ -63,10 +63,10 @@ def read_qrels(source: str | os.PathLike | IO, *, subtopics: bool = False) -> Qr
         first = file.readline()
         is_beir = first.removeprefix(UTF8_MARK).split() == BEIR_LINE.encode().split()
         if is_beir:
-            blocks = read_words(file, 3, name=name, expected=BEIR_LINE, n_lines_before=1)
+            lines, words = read_words(file, (0, 1, 2), 3, name=name, expected=BEIR_LINE, n_lines_before=1)
         else:
-            blocks = read_words(file, 4, name=name, expected=QRELS_LINE, head=first)
-        lines, (qid, docid, *numbers) = collect(blocks, (0, 1, 2) if is_beir else (0, 2, 3, 1))
+            lines, words = read_words(file, (0, 2, 3, 1), 4, name=name, expected=QRELS_LINE, head=first)
+    qid, docid, *numbers = words
     labels = as_numbers(numbers[0], np.float64, lines, name=name, what="label")
     _refuse(~np.isfinite(labels), numbers[0], lines, name, "a finite number as label")
     if subtopics:
@@ -101,11 +101,6 @@ def read_trec_run(source: str | os.PathLike | IO) -> Run:
     source : path, ``"-"`` for standard input, or file object
         Plain or compressed (gzip, xz, bzip2, Zstandard).
 
-    Returns
-    -------
-    Run
-        Rows in the order of the file.
-
     Examples
     --------
     >>> from plackett import read_trec_run
@@ -114,22 +109,17 @@ def read_trec_run(source: str | os.PathLike | IO) -> Run:
     Run('bm25', 1 query, 2 documents)
     """
     name = name_of(source)
-    tag: list[str] = []
-
-    def noting_the_tag(blocks: Iterator[Words]) -> Iterator[Words]:
-        for words in blocks:
-            if words.lines.size:
-                tag[:] = [words.text[words.starts[-1, 5] : words.stops[-1, 5]].decode("utf-8", "surrogateescape")]
-            yield words
-
     with open_bytes(source) as file:
-        blocks = read_words(file, 6, name=name, expected=RUN_LINE, more=True)
-        lines, (qid, docid, rank_words, score_words) = collect(noting_the_tag(blocks), (0, 2, 3, 4))
+        lines, (qid, docid, rank_words, score_words, tags) = read_words(
+            file, (0, 2, 3, 4, 5), 6, name=name, expected=RUN_LINE, more=True
+        )
     rank = as_numbers(rank_words, np.int64, lines, name=name, what="rank")
     scores = as_numbers(score_words, np.float64, lines, name=name, what="score")
     _refuse(np.isnan(scores), score_words, lines, name, "a number as score")
     _check_repeats_in_file(qid, docid, lines, name, "retrieved")
-    return Run._of_checked(as_text(qid), as_text(docid), scores, rank, tag[0] if tag else DEFAULT_TAG)
+    return Run._of_checked(
+        as_text(qid), as_text(docid), scores, rank, str(as_text(tags[-1:])[0]) if tags.size else DEFAULT_TAG
+    )
 
 
 def write_qrels(qrels: Qrels, target: str | os.PathLike | IO) -> None:

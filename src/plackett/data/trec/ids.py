@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from plackett.data.grouping import Groups, is_missing
-from plackett.data.text_table import MAX_WIDTH
+from plackett.data.text_table import as_words
 from plackett.validation import plain
 
 
@@ -42,10 +42,7 @@ def as_text_ids(ids: object, name: str) -> np.ndarray:
     for row, value in enumerate(values):
         if type(value) is not str and is_missing(value):
             raise ValueError(f"{name} is {value!r} in row {row}. Every row needs an id.")
-    if not texts:
-        return np.zeros(0, dtype="U1")
-    is_long = max(map(len, texts)) > MAX_WIDTH
-    return np.fromiter(texts, object, len(texts)) if is_long else np.array(texts, dtype=str)
+    return as_words(texts) if texts else np.zeros(0, dtype="U1")
 
 
 def rows_of_dict(queries: Mapping[str, Mapping[str, float]]) -> tuple[list, list, list]:

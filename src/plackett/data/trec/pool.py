@@ -21,27 +21,10 @@ from plackett.data.trec.run import Run
 class Judged(NamedTuple):
     """A run with its judgements, query by query, for an evaluation.
 
-    Query ``q`` owns rows ``indptr[q]:indptr[q + 1]``; the first ``n_retrieved[q]`` of them were retrieved, in the order
-    of the run; the others are judged documents that the run lacks, in the order of the qrels.
-
-    Attributes
-    ----------
-    ids : ndarray of shape (n_queries,)
-        The queries of the qrels, in their order.
-    indptr : ndarray of shape (n_queries + 1,)
-    labels : ndarray of shape (n_rows,)
-        0 for a document that was not judged.
-    scores : ndarray of shape (n_rows,)
-        0 for a document that was not retrieved.
-    docid : ndarray of shape (n_rows,)
-    is_judged : ndarray of bool of shape (n_rows,)
-        Whether the document is in the qrels, with any label.
-    n_retrieved : ndarray of shape (n_queries,)
-        0 for a query that the run does not answer.
-    n_ignored_queries : int
-        Queries of the run that have no judgements.
-    subtopics : Subtopics or None
-        Those of the rows, if the qrels have them; a document that was not judged has none.
+    Query ``q`` of ``ids``, those of the qrels in their order, owns rows ``indptr[q]:indptr[q + 1]``. The first
+    ``n_retrieved[q]`` of them were retrieved, in the order of the run; the others are judged documents that the run
+    lacks, in the order of the qrels, with score 0. ``labels`` are 0 for documents that were not judged; ``is_judged``
+    is whether the document is in the qrels, with any label. ``n_ignored_queries`` of the run have no judgements.
     """
 
     ids: np.ndarray
@@ -64,46 +47,47 @@ def join(qrels: Qrels, run: Run) -> Judged:
     >>> judged.docid, judged.labels, judged.n_retrieved, judged.n_ignored_queries
     (array(['c', 'b', 'a'], dtype='<U1'), array([0., 2., 1.]), array([2]), 1)
     """
-    run_rows, qrels_rows, n_retrieved, lengths = _pair_rows(qrels, run)
-    is_retrieved, is_listed = run_rows >= 0, qrels_rows >= 0
-    labels, scores = np.zeros(run_rows.size), np.zeros(run_rows.size)
-    labels[is_listed] = qrels.labels[qrels_rows[is_listed]]
-    is_judged = is_listed & ~np.isnan(labels)
-    labels[~is_judged] = 0.0
-    scores[is_retrieved] = run.scores[run_rows[is_retrieved]]
-    docid = np.empty(run_rows.size, dtype=np.result_type(qrels.docid, run.docid))
-    docid[is_listed] = qrels.docid[qrels_rows[is_listed]]
-    docid[is_retrieved] = run.docid[run_rows[is_retrieved]]
-    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    place_of: dict[str, int] = {}
+    query_of_judgement, query_of_result = (_query_of_row(part.groups, place_of) for part in (qrels, run))
+    ids = qrels.groups.ids
+    is_known = query_of_result < ids.size
+    parts = [run.docid[is_known], qrels.docid], [query_of_result[is_known], query_of_judgement]
+    docid, _, indptr, (retrieved, listed) = _numbered(*parts, ids.size)
+    labels, scores, is_judged = np.zeros(docid.size), np.zeros(docid.size), np.zeros(docid.size, dtype=bool)
+    is_judged[listed] = ~np.isnan(qrels.labels)
+    labels[listed] = np.where(np.isnan(qrels.labels), 0.0, qrels.labels)
+    scores[retrieved] = run.scores[is_known]
+    subtopics = None
+    if qrels.subtopics is not None:
+        row_in_qrels = np.full(labels.size, -1)
+        row_in_qrels[listed] = np.arange(listed.size)
+        subtopics = qrels.subtopics[row_in_qrels]
+    n_retrieved = np.bincount(query_of_result[is_known], minlength=ids.size)
     n_ignored = run.groups.ids.size - int((n_retrieved > 0).sum())
-    subtopics = None if qrels.subtopics is None else qrels.subtopics[qrels_rows]
-    return Judged(qrels.groups.ids, indptr, labels, scores, docid, is_judged, n_retrieved, n_ignored, subtopics)
+    return Judged(ids, indptr, labels, scores, docid, is_judged, n_retrieved, n_ignored, subtopics)
+
+
+def _numbered(docids: list[np.ndarray], queries: list[np.ndarray], n_queries: int) -> tuple:
+    """Return one row for each document of each query, in the order of their first appearance in some parts.
+
+    The answer is the document and the query of each row, the bounds of the queries, and the row of each document of
+    each part.
+    """
+    docid, query = np.concatenate(docids), np.concatenate(queries)
+    row, first, indptr = (np.empty(n, dtype=np.int64) for n in (docid.size, docid.size, n_queries + 1))
+    order, lengths = np.argsort(query, kind="stable"), np.bincount(query, minlength=n_queries)
+    n_rows = _native.data.number_texts(_letters(docid), order, _bounds(lengths), row, first, indptr)
+    rows_of_parts = np.split(row, np.cumsum([part.size for part in docids])[:-1])
+    return np.take(docid, first[:n_rows]), query[first[:n_rows]], indptr, rows_of_parts
 
 
 class PooledRuns:
     """Runs as columns over the documents of each query that a run retrieved or the qrels hold.
 
-    Query ``q`` owns rows ``indptr[q]:indptr[q + 1]``: the documents of the qrels, then the other ones in the order in
-    which they are found. Queries are those of the qrels, then the other ones of the runs.
-
-    Parameters
-    ----------
-    runs : mapping of str to Run
-    qrels : Qrels, default=None
-
-    Attributes
-    ----------
-    names : list of str
-    ids : ndarray of shape (n_queries,)
-    indptr : ndarray of shape (n_queries + 1,)
-    docid, query : ndarray of shape (n_rows,)
-        The document of each row, and its query as a place in ``ids``.
-    scores : ndarray of shape (n_runs, n_rows)
-        NaN where the run did not retrieve the document.
-    lengths : ndarray of shape (n_runs, n_queries)
-        Numbers of retrieved documents.
-    labels : ndarray of shape (n_rows,)
-        NaN for documents without a judgement.
+    Query ``q`` of ``ids``, those of the qrels and then the other ones of the runs, owns rows ``indptr[q]:indptr[q +
+    1]``: the documents of the qrels, then the others in the order in which they are found. ``query`` has places in
+    ``ids``. ``scores``, of shape (n_runs, n_rows), is NaN where the run did not retrieve the document, ``lengths``, of
+    shape (n_runs, n_queries), counts retrieved documents, and ``labels`` is NaN for documents without a judgement.
 
     Examples
     --------
@@ -117,15 +101,11 @@ class PooledRuns:
         self.names, self._qrels = list(runs), qrels
         parts: list[Run | Qrels] = [*([] if qrels is None else [qrels]), *runs.values()]
         place_of: dict[str, int] = {}
-        query = np.concatenate([_query_of_row(part.groups, place_of) for part in parts])
-        docid = np.concatenate([part.docid for part in parts])
+        queries = [_query_of_row(part.groups, place_of) for part in parts]
         self.ids = as_text_ids(list(place_of), "qid")
-        row, first, self.indptr = (np.empty(n, dtype=np.int64) for n in (docid.size, docid.size, self.ids.size + 1))
-        order, lengths = np.argsort(query, kind="stable"), np.bincount(query, minlength=self.ids.size)
-        n_rows = _native.data.number_texts(_letters(docid), order, _bounds(lengths), row, first, self.indptr)
-        self.docid, self.query = docid[first[:n_rows]], query[first[:n_rows]]
-        ends = np.cumsum([part.qid.size for part in parts])
-        rows = np.split(row, ends)[:-1]
+        docids = [part.docid for part in parts]
+        self.docid, self.query, self.indptr, rows = _numbered(docids, queries, self.ids.size)
+        n_rows = self.docid.size
         self.scores = np.full((len(runs), n_rows), np.nan)
         self.lengths = np.empty((len(runs), self.ids.size), dtype=np.int64)
         for place, (run, own) in enumerate(zip(runs.values(), rows[len(parts) - len(runs) :], strict=True)):
@@ -142,15 +122,20 @@ class PooledRuns:
         return ~np.isnan(self.scores)
 
     @cached_property
-    def ranks(self) -> np.ndarray:
-        """Ranks from 1, of shape (n_runs, n_rows), 0 where the run lacks the document.
+    def ranked(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For each run the rows that it retrieved, query by query and the best first, and their ranks from 1.
 
         Equal scores are ordered by document id as text, descending, as trec_eval orders them.
         """
+        columns = zip(self.is_retrieved, self.scores, self.lengths, strict=True)
+        return [(self._ranked(np.flatnonzero(own), *rest), _ranks(rest[1])) for own, *rest in columns]
+
+    @cached_property
+    def ranks(self) -> np.ndarray:
+        """Ranks from 1, of shape (n_runs, n_rows), 0 where the run lacks the document."""
         ranks = np.zeros(self.scores.shape, dtype=np.int64)
-        for place, lengths in enumerate(self.lengths):
-            rows = self._ranked(np.flatnonzero(self.is_retrieved[place]), self.scores[place], lengths)
-            ranks[place, rows] = _ranks(lengths)
+        for place, (rows, own) in enumerate(self.ranked):
+            ranks[place, rows] = own
         return ranks
 
     def first(self, window: int | None) -> PooledRuns:
@@ -160,6 +145,7 @@ class PooledRuns:
         cut, is_kept = copy(self), (self.ranks > 0) & (self.ranks <= window)
         cut.scores, cut.lengths = np.where(is_kept, self.scores, np.nan), np.minimum(self.lengths, window)
         cut.ranks, cut.is_retrieved = np.where(is_kept, self.ranks, 0), is_kept
+        cut.ranked = [(rows[ranks <= window], ranks[ranks <= window]) for rows, ranks in self.ranked]
         return cut
 
     def best_first(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -171,7 +157,7 @@ class PooledRuns:
     def run_of(self, scores: np.ndarray, tag: str) -> Run:
         """Return the run of these scores, with the documents that any run retrieved, the best first."""
         rows, ranks = self.best_first(scores)
-        return Run._of_checked(self.ids[self.query[rows]], self.docid[rows], scores[rows], ranks, tag)
+        return Run._of_checked(self.ids[self.query[rows]], np.take(self.docid, rows), scores[rows], ranks, tag)
 
     def to_queries(self) -> Queries:
         """Return the rows as queries without features; the label of a document that is not judged is NaN."""
@@ -211,29 +197,3 @@ def _bounds(lengths: np.ndarray) -> np.ndarray:
 def _ranks(lengths: np.ndarray) -> np.ndarray:
     """Return 1, 2, … for each query."""
     return np.arange(1, int(lengths.sum()) + 1) - np.repeat(_bounds(lengths)[:-1], lengths)
-
-
-def _pair_rows(qrels: Qrels, run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return for every row of the result its row in ``run`` and in ``qrels``, -1 if missing; per query two counts.
-
-    The counts are of the retrieved documents and of all rows. One dictionary per query keeps lookups in the cache.
-    """
-    place_in_run = {qid: place for place, qid in enumerate(run.groups.ids.tolist())}
-    rows_of_run, rows_of_qrels = grouped_rows(run.groups), grouped_rows(qrels.groups)
-    run_docs, qrels_docs = run.docid[rows_of_run].tolist(), qrels.docid[rows_of_qrels].tolist()
-    run_bounds, qrels_bounds = run.groups.indptr.tolist(), qrels.groups.indptr.tolist()
-    in_run: list[np.ndarray] = [np.zeros(0, dtype=np.int64)]
-    in_qrels: list[np.ndarray] = [np.zeros(0, dtype=np.int64)]
-    n_queries = len(qrels_bounds) - 1
-    n_retrieved, lengths = np.zeros(n_queries, dtype=np.int64), np.zeros(n_queries, dtype=np.int64)
-    for q, qid in enumerate(qrels.groups.ids.tolist()):
-        start, stop = qrels_bounds[q : q + 2]
-        place = place_in_run.get(qid)
-        first, last = (0, 0) if place is None else run_bounds[place : place + 2]
-        row_of = dict(zip(qrels_docs[start:stop], range(start, stop), strict=True))
-        judged = np.array([row_of.pop(doc, -1) for doc in run_docs[first:last]], dtype=np.int64)
-        lacking = np.fromiter(row_of.values(), dtype=np.int64, count=len(row_of))
-        in_run += [rows_of_run[first:last], np.full(lacking.size, -1)]
-        in_qrels += [np.where(judged >= 0, rows_of_qrels[judged], -1), rows_of_qrels[lacking]]
-        n_retrieved[q], lengths[q] = last - first, last - first + lacking.size
-    return np.concatenate(in_run), np.concatenate(in_qrels), n_retrieved, lengths

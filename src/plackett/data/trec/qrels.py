@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from plackett.data.grouping import Groups, group_rows
+from plackett.data.grouping import Groups, distinct_rows, group_rows
 from plackett.data.queries import Queries
 from plackett.data.subtopics import Subtopics, as_subtopics
 from plackett.data.trec.ids import as_text_ids, check_ids, check_length, check_repeats, dict_of_rows, rows_of_dict
@@ -78,8 +78,8 @@ class Qrels:
         topics, values = as_text_ids(subtopic, "subtopic"), check_labels(labels, name="labels")
         for column, name in ((topics, "subtopic"), (values, "labels")):
             check_length(column, name, queries.size)
-        first, rows = _distinct_rows(queries, docs)
-        _, row_of_entry = _distinct_rows(rows, topics)
+        first, rows = distinct_rows(queries, docs)
+        _, row_of_entry = distinct_rows(rows, topics)
         if (repeated := np.flatnonzero(np.bincount(row_of_entry) > 1)).size:
             earlier, later = np.flatnonzero(row_of_entry == repeated[0])[:2].tolist()
             raise ValueError(
@@ -141,14 +141,3 @@ class Qrels:
         if self.subtopics is not None:
             parts.append(count_of(self.subtopics.names.size, "subtopic"))
         return f"Qrels({', '.join(parts)})"
-
-
-def _distinct_rows(*columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first row of every distinct combination, in order of appearance, and the combination of each row."""
-    codes = [np.unique(column, return_inverse=True)[1].reshape(-1) for column in columns]
-    pairs = codes[0] * (int(codes[1].max(initial=0)) + 1) + codes[1]
-    _, first, found = np.unique(pairs, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    place = np.empty_like(order)
-    place[order] = np.arange(order.size)
-    return first[order], place[found.reshape(-1)]

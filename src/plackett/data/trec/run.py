@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from operator import itemgetter
 
 import numpy as np
 
 from plackett.data.grouping import Groups, group_rows, ranked_rows
+from plackett.data.peek import LISTS, lists_html
 from plackett.data.queries import Queries
 from plackett.data.trec.ids import (
     as_text_ids,
@@ -128,6 +130,12 @@ class Run:
     def __repr__(self) -> str:
         queries = count_of(self.groups.ids.size, "query", "queries")
         return f"Run({self.tag!r}, {queries}, {count_of(len(self), 'document')})"
+
+    def _repr_html_(self) -> str:
+        first = self.of_queries(self.groups.ids[:LISTS]).to_dict()
+        return lists_html(
+            repr(self), [(qid, sorted(found.items(), key=itemgetter(1), reverse=True)) for qid, found in first.items()]
+        )
 
 
 def _as_ranks(rank: object) -> np.ndarray:

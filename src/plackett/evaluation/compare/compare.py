@@ -143,7 +143,7 @@ def compare(
     if isinstance(rankers, Queries) or is_frame(rankers):
         rankers, data = DEFAULT_RANKERS if data is None else data, rankers
     contestants, notes = installed(as_contestants(rankers))
-    contestants = [with_preparation(one, missing, missing_indicator, encoding) for one in contestants]
+    contestants = [with_preparation(contestant, missing, missing_indicator, encoding) for contestant in contestants]
     names = [contestant.name for contestant in contestants]
     if baseline is None:
         baseline = names[0]
@@ -214,7 +214,7 @@ def compare(
         comparison.learning_curves, problems = curves
         comparison.notes = [*comparison.notes, *problems]
     if refit and comparison.tables:
-        best = next(one for one in contestants if one.name == comparison.best())
+        best = next(contestant for contestant in contestants if contestant.name == comparison.best())
         with Bar(f"fitting {best.name} to all queries", 1, is_shown=is_bar(progress)) as bar:
             comparison.refitted, note = refit_best(setup, best, fits[best.name])
             bar.advance()
@@ -239,7 +239,7 @@ def _date(setup: Setup, settings: Mapping[str, Any]) -> str:
     """Return the date of the run in UTC; a stored run that is resumed keeps the date of its start."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     key = {"what": "date", "data": [dict(fold.fingerprints) for fold in setup.folds], "settings": settings}
-    stored = setup.store.get(key, {"date": str})
+    stored = setup.store.get(key)
     if stored is None:
         setup.store.put(key, {"date": now})
     return now if stored is None else stored.values["date"]
@@ -283,7 +283,7 @@ def _settings(setup: Setup, cv: Any, data: Any) -> dict[str, Any]:
         "convention": setup.criteria.convention.name,
         "select_by": str(setup.criteria.select_by),
         "random_state": setup.criteria.random_state,
-        "rankers": {one.name: " ".join(repr(one.estimator).split()) for one in setup.contestants},
-        "grids": json_value({one.name: one.grid for one in setup.contestants}),
+        "rankers": {contestant.name: " ".join(repr(contestant.estimator).split()) for contestant in setup.contestants},
+        "grids": json_value({contestant.name: contestant.grid for contestant in setup.contestants}),
         "versions": {**versions, "platform": platform.platform()},
     }

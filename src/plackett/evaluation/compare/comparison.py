@@ -12,7 +12,19 @@ import numpy as np
 
 from plackett._lazy import importing
 from plackett._optional import import_optional
-from plackett._tables import BETTER, LEVEL, WORSE, Column, Marked, Table, json_value, notebook_html, p_value
+from plackett._tables import (
+    BETTER,
+    LEVEL,
+    WORSE,
+    Column,
+    Marked,
+    Table,
+    cut,
+    json_value,
+    listed,
+    notebook_html,
+    p_value,
+)
 from plackett.data.grouping import as_objects
 from plackett.data.queries import Queries
 from plackett.data.subtopics import Subtopics
@@ -22,7 +34,7 @@ from plackett.evaluation.compare.insight import Insight
 from plackett.evaluation.evaluate import Evaluation, evaluate, find_metric
 from plackett.evaluation.reference_scores import BEST_FEATURE
 from plackett.evaluation.significance import Difference, corrected, differences
-from plackett.exceptions import ParameterError
+from plackett.exceptions import DataWarning, ParameterError, warn
 from plackett.metrics.judged_lists import mean_of_counted
 from plackett.metrics.measure import Measure
 from plackett.validation import count_of
@@ -30,9 +42,8 @@ from plackett.validation import count_of
 LEVELS = ((0.01, 2), (LEVEL, 1))  # a p-value at most this gives that many marks
 BEST = "best"  # as a baseline: the contestant with the best mean
 FORMAT = "plackett comparison"
-MOST_NAMES = 6
-LONGEST_NAME = 80
 RANKER, RUN = "ranker", "run"
+PLAIN = ("failures", "description", "settings", "notes")  # attributes that are the same in JSON
 
 
 @dataclass(frozen=True)
@@ -164,6 +175,8 @@ class Comparison:
         By contestant, the reasons for lists and the importance of features; only after ``compare(..., explain=True)``.
     learning_curves : dict of str to list of CurvePoint
         By contestant, the mean of the first measure by training size; only after ``compare(..., learning_curve=True)``.
+    corrected : Corrected or None
+        With ``compare_runs(..., model_labels=…)``: means and differences by people and a model together.
     best_ : ranker
         The best contestant by the first measure, fitted again to all queries; only after ``compare(..., refit=True)``.
 
@@ -196,6 +209,7 @@ class Comparison:
     insights: dict[str, Insight] = field(default_factory=dict)
     learning_curves: dict[str, list[CurvePoint]] = field(default_factory=dict)
     refitted: Any = None
+    corrected: Any = None
     baseline: str = ""
     is_baseline_best: bool = field(init=False)
     _pairs: dict[tuple[str, str, str], Difference] = field(init=False, default_factory=dict)
@@ -453,21 +467,32 @@ class Comparison:
 
     # --- To text and back ---------------------------------------------------------------------------------------------
 
-    def to_table(self) -> Table:
-        """Return the summary as a `Table`: a row for each contestant and each reference score."""
-        columns = [Column("", "text"), *(Column(metric, "marked") for metric in self.metrics)]
+    def to_table(self, *, p_values: bool = False) -> Table:
+        """Return the summary as a `Table`: a row for each contestant and reference score, ``p_values`` beside means."""
+        columns = [Column(self.convention if p_values else "", "text")]
+        for metric in self.metrics:
+            columns += [Column(metric, "marked"), *[Column("p", "p", digits=3)] * p_values]
         rows: list[list[Any]] = []
         for row in self.summary():
-            means = [Marked(row.means[m], row.marks.get(m, ""), m in row.best_by) for m in self.metrics]
-            rows.append([row.name, *means, "" if row.is_reference else row.seconds])
-        if not self.has_fits:
+            cells: list[Any] = [row.name]
+            for m in self.metrics:
+                p = row.p_values.get(m, math.nan)
+                cells += [Marked(row.means[m], row.marks.get(m, ""), m in row.best_by)]
+                cells += ["" if math.isnan(p) else p] * p_values
+            rows.append([*cells, "" if row.is_reference else row.seconds])
+        rows += [[name, *["failed", *[""] * p_values] * len(self.metrics), ""] for name in self.failures]
+        if not (self.has_fits or self.failures):
             return Table(columns, [row[:-1] for row in rows])
         return Table([*columns, Column("seconds", digits=1)], rows)
 
     def __str__(self) -> str:
+        if self.corrected is not None:
+            return str(self.corrected)
         return "\n".join([*self.headline(), self.to_table().to_text(), *self.remarks()])
 
     def _repr_html_(self) -> str:
+        if self.corrected is not None:
+            return self.corrected._repr_html_()
         return notebook_html(self.to_table(), before=[" ".join(self.headline())], after=self.remarks())
 
     def to_markdown(self) -> str:
@@ -532,6 +557,23 @@ class Comparison:
 
         return plot_means(self, self._metric(metric), ax)
 
+    def plot_learning_curves(self, *, ax: Any = None) -> Any:
+        """Plot the mean of the first measure by the number of training queries (``compare(learning_curve=True)``).
+
+        A curve that still rises at its end suggests that more judgements would help.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes a new figure.
+        """
+        if not self.learning_curves:
+            raise ValueError("the comparison has no learning curves. Compare with learning_curve=True.")
+        with importing:
+            from plackett.evaluation.compare.plot import plot_learning_curves
+
+        return plot_learning_curves(self, ax)
+
     def __repr__(self) -> str:
         queries = count_of(self.queries.n_queries, "query", "queries")
         return f"Comparison({', '.join(self.tables)}; {queries} × {', '.join(self.metrics)})"
@@ -556,13 +598,12 @@ class Comparison:
                 for pair in self.differences(metric, against=self.baseline)
             ],
             "fits": {name: [asdict(fit) for fit in fits] for name, fits in self.fits.items()},
-            "failures": self.failures,
-            "description": self.description,
-            "settings": self.settings,
-            "notes": self.notes,
+            **{name: getattr(self, name) for name in PLAIN},
         }
         if self.learning_curves:
             answer["learning_curves"] = self.learning_curves
+        if self.corrected is not None:
+            answer["corrected"] = self.corrected.to_dict()
         if per_query:
             tables = {**self.tables, **self.reference_scores}
             docid = self.queries.docid
@@ -592,6 +633,12 @@ class Comparison:
         """Restore a comparison from the values of `to_dict`; its ``queries`` have no features."""
         if values.get("format") != FORMAT or "queries" not in values:
             raise ValueError("these are not the values of a comparison; pass Comparison.to_dict() with per_query=True.")
+        if "corrected" in values:
+            warn(
+                "people's judgements of some queries corrected this comparison. Only the sentences are restored, "
+                "as notes: means and tests are those of people alone. Call compare_runs again for the corrected ones.",
+                DataWarning,
+            )
         stored = values["queries"]
         labels = np.array(stored["labels"], dtype=np.float64)
         docid = stored.get("docid")
@@ -616,7 +663,7 @@ class Comparison:
             )
 
         fits = {
-            name: [FoldFit(**{**one, "validation": float(_numbers(one["validation"]))}) for one in fits]
+            name: [FoldFit(**{**fit, "validation": float(_numbers(fit["validation"]))}) for fit in fits]
             for name, fits in values["fits"].items()
         }
         return cls(
@@ -631,11 +678,8 @@ class Comparison:
             scores={name: _numbers(scores) for name, scores in values["scores"].items()},
             kind=values.get("kind", RANKER),
             fits=fits,
-            failures=values["failures"],
             reference_scores={name: table(name) for name in values["reference_scores"]},
-            description=values["description"],
-            settings=values["settings"],
-            notes=values["notes"],
+            **{name: values[name] for name in PLAIN},
             insights={name: Insight.from_dict(one) for name, one in values.get("insights", {}).items()},
             learning_curves={
                 name: [CurvePoint(*_numbers(list(point)).tolist()) for point in points]
@@ -664,10 +708,10 @@ def headline(comparison: Comparison) -> list[str]:
     value = comparison.mean()[best][metric]
     equals = [name for name, means in comparison.mean().items() if means[metric] == value]
     is_equal = 1 < len(equals) == len(comparison.tables)
-    subject = f"{listed(equals)} are equally good" if is_equal else f"{_cut(best)} is the best"
+    subject = f"{listed(equals)} are equally good" if is_equal else f"{cut(best)} is the best"
     sentences = [f"{subject} by {metric}" + ("." if math.isnan(value) else f", with {value:.4f}.")]
     if len(comparison.tables) == 1:
-        sentences = [f"{_cut(best)} reaches {value:.4f} by {metric}."] if not math.isnan(value) else sentences
+        sentences = [f"{cut(best)} reaches {value:.4f} by {metric}."] if not math.isnan(value) else sentences
     elif not is_equal:
         sentences += _lead(comparison, best)
     return [*sentences, *_against_best_feature(comparison, metric)]
@@ -692,14 +736,6 @@ def not_above(comparison: Comparison, metric: str) -> list[str]:
     return [pair.a for pair in pairs if not (is_significant(pair) and (pair.mean > 0) == is_higher)]
 
 
-def listed(names: Sequence[str]) -> str:
-    """Return ``a, b and c``; of many names the first few."""
-    some = [_cut(name) for name in names]
-    if len(some) > MOST_NAMES:
-        some = [*some[: MOST_NAMES - 1], f"{len(some) - MOST_NAMES + 1} others"]
-    return " and ".join([", ".join(some[:-1]), some[-1]] if len(some) > 1 else some)
-
-
 def _lead(comparison: Comparison, best: str) -> list[str]:
     pairs = [difference(comparison, name, best) for name in comparison.tables if name != best]
     equals = [pair.a for pair in pairs if not is_significant(pair)]
@@ -715,7 +751,7 @@ def _lead(comparison: Comparison, best: str) -> list[str]:
         gap = f"{pair.mean:+.4f}"
         if not math.isnan(pair.low):  # one query has no interval and no p-value
             gap += f", interval {pair.low:+.4f} to {pair.high:+.4f}, corrected p {p_value(pair.p_random_holm)}"
-        sentences.append(f"Against the baseline {_cut(pair.b)}: {gap}.")
+        sentences.append(f"Against the baseline {cut(pair.b)}: {gap}.")
     return sentences
 
 
@@ -725,7 +761,7 @@ def _against_best_feature(comparison: Comparison, metric: str) -> list[str]:
         return []
     reference = comparison.reference_scores[BEST_FEATURE]
     features = reference.best_features.get(metric, "").split("; ")
-    which = _cut("; ".join(features))
+    which = cut("; ".join(features))
     if len(features) > 2:
         which = f"{len(features)} different ones in {comparison.n_folds} folds"
     words = f"the best single feature ({which + ', ' if which else ''}{reference.mean()[metric]:.4f})"
@@ -736,7 +772,3 @@ def _against_best_feature(comparison: Comparison, metric: str) -> list[str]:
     if len(below) == len(comparison.tables) > 1:
         return [f"No {comparison.kind} is significantly better than {words}."]
     return [f"{listed(below)} {'is' if len(below) == 1 else 'are'} not significantly better than {words}."]
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
-from plackett.data.preprocessing.categories import ENCODINGS
-from plackett.data.preprocessing.missing import check_rule
+from plackett.data.preprocessing.categories import ENCODINGS, get_encoder
+from plackett.data.preprocessing.missing import MissingValues, check_rule
 from plackett.data.queries import Queries
 from plackett.evaluation.compare.comparison import BEST
-from plackett.evaluation.estimators import check_estimator
+from plackett.evaluation.estimators import check_estimator, fit_copy, predict, takes_queries
 from plackett.evaluation.reference_scores import BEST_FEATURE, RANDOM_ORDER
 from plackett.evaluation.select.grids import Grid, candidates_of, default_grid
 from plackett.rankers.registry import known_name, ranker, table_name
 from plackett.validation import check_choice, is_sparse
+
+FEW_QUERIES = 20  # on which estimators of other packages are tried
 
 
 @dataclass(frozen=True)
@@ -99,8 +103,8 @@ def as_contestants(rankers: Any) -> list[Contestant]:
 
 def installed(contestants: list[Contestant]) -> tuple[list[Contestant], list[str]]:
     """Return the contestants whose packages are installed, and notes on the others; raise if none is installed."""
-    missing = {one.name: one.missing for one in contestants}
-    present = [one for one in contestants if missing[one.name] is None]
+    missing = {contestant.name: contestant.missing for contestant in contestants}
+    present = [contestant for contestant in contestants if missing[contestant.name] is None]
     if not present:
         _import_package(contestants[0].estimator)  # raises
     return present, [f"{name} is skipped: {why}" for name, why in missing.items() if why is not None]
@@ -116,7 +120,8 @@ def with_preparation(
         check_choice(encoding, "encoding", (*ENCODINGS, "error"))
     wanted = {"missing": missing, "missing_indicator": missing_indicator, "encoding": encoding}
     wanted = {name: value for name, value in wanted.items() if value is not None}
-    known = contestant.estimator.get_params(deep=False) if wanted else {}
+    is_ours = wanted and takes_queries(contestant.estimator)  # XGBoost's ``missing`` is another parameter
+    known = contestant.estimator.get_params(deep=False) if is_ours else {}
     in_grid = {name for candidate in contestant.candidates() for name in candidate} if wanted else set()
     params = {name: value for name, value in wanted.items() if name in known and name not in in_grid}
     if not params:
@@ -134,10 +139,19 @@ def filled(
     """
     known = queries.categories or {}
     values = queries.X.data if is_sparse(queries.X) else np.delete(queries.X.max(axis=0), list(known))
-    defaults = {"missing": "median"} if missing is None and np.isnan(values).any() else {}
+    has_missing = bool(np.isnan(values).any())
+    defaults = {"missing": "median"} if missing is None and has_missing else {}
     defaults |= {"encoding": "one-hot"} if encoding is None and known else {}
+    steps = {"encoding": get_encoder(encoding or "one-hot")} if known and encoding != "error" else {}
+    steps |= {"missing": MissingValues(missing or "median")} if has_missing and missing != "error" else {}
+    few = _few(queries) if steps else queries
     answer, changed = [], {name: [] for name in defaults}  # type: ignore[var-annotated]
     for one in contestants:
+        if steps and not takes_queries(one.estimator):
+            answer.append(_in_pipeline(one, steps, few))
+            for name in changed if answer[-1] is not one else ():
+                changed[name].append(one.name)
+            continue
         takes = {"missing": "takes_missing", "encoding": "takes_categories"}
         lacking: dict[str, Any] = {
             name: value
@@ -157,6 +171,34 @@ def filled(
     return answer, [", ".join(done)] if done else []
 
 
+def _few(queries: Queries) -> Queries:
+    """Return the first queries, and for some columns with missing values the first that has one."""
+    places, X = {*range(min(FEW_QUERIES, queries.n_queries))}, queries.X
+    for column in () if is_sparse(X) else np.flatnonzero(np.isnan(X.max(axis=0)))[:FEW_QUERIES]:
+        places.add(int(queries.query_of_row[np.argmax(np.isnan(X[:, column]))]))
+    return queries[np.array(sorted(places), dtype=np.int64)]
+
+
+def _in_pipeline(contestant: Contestant, steps: dict[str, Any], few: Queries) -> Contestant:
+    """Return an estimator of another package behind these steps if it fails for few queries, and not behind them."""
+    pipeline = Pipeline([*((name, clone(step)) for name, step in steps.items()), ("estimator", contestant.estimator)])
+    if not _can_fit(contestant.estimator, few) and _can_fit(pipeline, few):
+        grids = [contestant.grid] if isinstance(contestant.grid, Mapping) else contestant.grid
+        inside = [{f"estimator__{name}": values for name, values in grid.items()} for grid in grids]
+        return replace(contestant, estimator=pipeline, grid=inside)
+    return contestant
+
+
+def _can_fit(estimator: Any, queries: Queries) -> bool:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            predict(fit_copy(estimator, queries, queries), queries)
+        except Exception:  # each package has its own; the fit on all queries will raise it
+            return False
+    return True
+
+
 def contestant_of(entry: Any, name: str | None = None) -> Contestant:
     """Return the contestant for a name, ranker, tuple with a grid, or contestant; raise if its package is missing."""
     contestant = _contestant_of(entry, name)
@@ -169,7 +211,8 @@ def _contestant_of(entry: Any, name: str | None = None) -> Contestant:
         return entry if name is None else Contestant(name, entry.estimator, entry.grid)
     if isinstance(entry, tuple) and len(entry) == 2:
         inner = _contestant_of(entry[0], name)
-        return Contestant(inner.name, inner.estimator, {} if entry[1] is None else entry[1])
+        is_absent = isinstance(inner.estimator, _Absent)  # its parameters are not known
+        return Contestant(inner.name, inner.estimator, {} if entry[1] is None or is_absent else entry[1])
     if isinstance(entry, str):
         key = known_name(entry)
         try:

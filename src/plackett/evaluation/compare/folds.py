@@ -27,7 +27,7 @@ from plackett.data.queries import Queries
 from plackett.evaluation import estimators
 from plackett.evaluation.compare.comparison import FoldFit
 from plackett.evaluation.compare.contestants import Contestant, filled
-from plackett.evaluation.compare.insight import STORED, FoldInsight, fold_insight
+from plackett.evaluation.compare.insight import FoldInsight, fold_insight
 from plackett.evaluation.compare.progress import Progress, is_bar, tell
 from plackett.evaluation.evaluate import check_judged, evaluate, parse_metrics
 from plackett.evaluation.reference_scores import SingleFeature, best_single_features
@@ -35,8 +35,8 @@ from plackett.evaluation.select.attempts import Attempt, Judged, attempt
 from plackett.evaluation.select.grids import error_line, seeded, with_params
 from plackett.evaluation.select.selection import in_words
 from plackett.evaluation.splits import as_folds, with_validation
-from plackett.evaluation.store.fingerprints import data_fingerprint
-from plackett.evaluation.store.results import Record, ResultStore, has_kinds
+from plackett.evaluation.store.keys import data_fingerprint
+from plackett.evaluation.store.results import Record, ResultStore
 from plackett.metrics.conventions import Convention, get_convention
 from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
@@ -45,10 +45,6 @@ from plackett.storage.mapped import by_reference
 from plackett.validation import check_seed, count_of
 
 WARM_UP_QUERIES = 8
-
-# the values of stored results, and their types
-SCORES = {"chosen": int, "fit": dict, "warnings": list}
-FIT = {"validation": float, "seconds": float, "history": list | None}
 
 
 class Criteria(NamedTuple):
@@ -325,7 +321,7 @@ def run_fold(contestant: Contestant, data: FoldData, criteria: Criteria, store: 
     n_candidates = len(candidates)
     store = store_of(store, data, criteria)
     failed: tuple[str, ...] = ()
-    record, ranker = _stored_scores(store, candidates, data), None
+    record, ranker = store.get(_scores_key(candidates, data)), None
     is_stored = record is not None
     if record is None:
         attempts, best = _try_all(params, candidates, store, data, criteria)
@@ -334,7 +330,7 @@ def run_fold(contestant: Contestant, data: FoldData, criteria: Criteria, store: 
         if best is None:
             return _failure(contestant, data, next(one.error for one in attempts if one.error is not None), failed)
         params, candidates = [one.trial.params for one in finished], [one.estimator for one in finished]
-        record = _stored_scores(store, candidates, data) if failed else None
+        record = store.get(_scores_key(candidates, data)) if failed else None
         is_stored = record is not None
         if record is None:
             record, ranker = _score(best, finished, data, criteria)
@@ -353,15 +349,16 @@ def _insight(ranker: Any, chosen: Any, store: ResultStore, data: FoldData, crite
     """Return why the chosen candidate orders the test documents as it does; if only its scores were stored, fit it."""
     judged, seed = data.fingerprints.get("judged"), criteria.random_state
     store = store.under(estimator=chosen, judged=judged, random_state=seed, measure=criteria.measures[0])
-    stored = store.get({"what": "insight"}, STORED)
-    if stored is not None and stored.array is not None:
-        return FoldInsight(**stored.values, drops=stored.array)
+    stored = store.get({"what": "insight"})
+    if stored is not None:
+        return FoldInsight(**stored.values, drops=np.asarray(stored.array))
     with recorded():  # the warnings of the fit are in its attempt
         fitted = _fit(chosen, data, criteria) if ranker is None else ranker
         found = fold_insight(
             fitted, data.test, np.asarray(data.labels), criteria.measures[0], criteria.convention, seed
         )
-    store.put({"what": "insight"}, {name: getattr(found, name) for name in STORED}, found.drops)
+    values = found._asdict()
+    store.put({"what": "insight"}, values, values.pop("drops"))
     return found
 
 
@@ -373,17 +370,6 @@ def store_of(store: ResultStore, data: FoldData, criteria: Criteria) -> ResultSt
 
 def _scores_key(candidates: Sequence[Any], data: FoldData) -> dict[str, Any]:
     return {"what": "scores", "estimators": list(candidates), "test": data.fingerprints.get("test")}
-
-
-def _stored_scores(store: ResultStore, candidates: Sequence[Any], data: FoldData) -> Record | None:
-    """Return the chosen candidate and its test scores, if they are stored."""
-    stored = store.get(_scores_key(candidates, data), SCORES)
-    if stored is None or stored.array is None:
-        return None
-    if stored.array.shape != (data.test.n_docs,) or stored.array.dtype != np.float64:
-        return None
-    is_valid = stored.values["chosen"] in range(len(candidates)) and has_kinds(stored.values["fit"], FIT)
-    return stored if is_valid else None
 
 
 def _try_all(
@@ -477,22 +463,10 @@ def best_features_of(data: FoldData, criteria: Criteria, store: ResultStore) -> 
     """Return for each measure the feature that ranks the training queries of a fold best."""
     key = {"what": "best feature", "train": data.fingerprints.get("train"), "measures": criteria.measures}
     store = store.under(convention=criteria.convention)
-    stored = store.get(key, {"features": list})
-    if stored is not None and _are_features(stored.values["features"], len(criteria.measures), data.train.n_features):
+    stored = store.get(key)
+    if stored is not None:
         return [SingleFeature(*one) for one in stored.values["features"]]
     lists = JudgedLists.of_queries(data.train)
     features = best_single_features(criteria.measures, lists, criteria.convention, data.train)
     store.put(key, {"features": [list(feature) for feature in features]})
     return features
-
-
-def _are_features(values: list, n_measures: int, n_features: int) -> bool:
-    """Whether a stored list has, for each measure, a column, a sign and a mean."""
-    return len(values) == n_measures and all(
-        isinstance(one, list)
-        and len(one) == 3
-        and isinstance(one[0], int)
-        and one[0] in range(n_features)
-        and all(isinstance(part, float) for part in one[1:])
-        for one in values
-    )

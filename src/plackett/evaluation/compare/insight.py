@@ -100,9 +100,6 @@ class FoldInsight(NamedTuple):
     drops: np.ndarray
 
 
-STORED = {"reasons": list, "sums": dict, "columns": list, "problem": str, "importance_problem": str}  # and their types
-
-
 def fold_insight(
     fitted: Any, test: Queries, labels: np.ndarray, measure: Measure, rules: Convention, seed: int
 ) -> FoldInsight:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from plackett._progress import Progress as Bar
-from plackett._warnings import recorded
-from plackett.evaluation import estimators
 from plackett.evaluation.compare.comparison import CurvePoint, FoldFit
 from plackett.evaluation.compare.contestants import Contestant
-from plackett.evaluation.compare.folds import Criteria, FoldData, Setup, in_workers, store_of
+from plackett.evaluation.compare.folds import Criteria, FoldData, Outcome, Setup, in_workers, run_fold_safely
 from plackett.evaluation.compare.progress import Progress, is_bar
 from plackett.evaluation.evaluate import evaluate
-from plackett.evaluation.select.grids import error_line, seeded, with_params
+from plackett.evaluation.select.grids import with_params
 from plackett.evaluation.significance import bootstrap_interval
 from plackett.evaluation.store.results import ResultStore
 from plackett.metrics.judged_lists import mean_of_counted
@@ -53,11 +53,11 @@ def learning_curves(
     The training queries of a smaller share are among those of a larger one. Hyperparameters are those that the fold
     chose with all of its training queries; validation queries stay the same.
     """
-    contestants = [one for one in setup.contestants if one.name in scores]
+    contestants = [contestant for contestant in setup.contestants if contestant.name in scores]
     smaller = [share for share in shares if share < 1.0]
     chosen = {(name, fit.fold): fit.params for name, of_one in fits.items() for fit in of_one}
     tasks = [
-        (one, chosen[one.name, fold.number], fold, share, setup.criteria, setup.stores[one.name])
+        (_chosen(one, chosen[one.name, fold.number]), fold, share, setup.criteria, setup.stores[one.name], os.getpid())
         for one in contestants
         for share in smaller
         for fold in setup.folds
@@ -67,17 +67,22 @@ def learning_curves(
     }
     problems: dict[str, str] = {}
     with Bar("learning curves", len(tasks), is_shown=is_bar(progress)) as bar:
-        for (name, share, number), part, problem in in_workers(_scores, tasks, n_jobs):
-            if problem:
-                problems.setdefault(name, f"learning curve of {name}: fold {number}, {share:.0%}: {problem}")
+        for task, outcome in zip(tasks, in_workers(_fit_share, tasks, n_jobs, is_ordered=True), strict=True):
+            share = task[2]
+            if outcome.error is not None:  # too few queries for this ranker, for example
+                problems.setdefault(outcome.name, f"learning curve of {outcome.name}, {share:.0%}: {outcome.reason}")
             else:
-                found[name, share][setup.rows_of(number)] = part
+                found[outcome.name, share][setup.rows_of(outcome.fold)] = outcome.scores
             bar.advance()
     curves = {}
     for one in contestants:
         points = [_point(setup, share, found[one.name, share]) for share in smaller]
         curves[one.name] = [*points, _point(setup, 1.0, scores[one.name])]
     return curves, list(problems.values())
+
+
+def _chosen(contestant: Contestant, params: dict[str, Any]) -> Contestant:
+    return Contestant(contestant.name, with_params(contestant.estimator, params), {})
 
 
 def _point(setup: Setup, share: float, scores: np.ndarray) -> CurvePoint:
@@ -91,30 +96,14 @@ def _point(setup: Setup, share: float, scores: np.ndarray) -> CurvePoint:
     return CurvePoint(share, float(np.mean(sizes)), mean_of_counted(values), *interval)
 
 
-def _scores(
-    contestant: Contestant, params: dict[str, Any], data: FoldData, share: float, criteria: Criteria, store: ResultStore
-) -> tuple[tuple[str, float, int], np.ndarray | None, str]:
-    """Return the test scores after training on a share of the training queries, or the error in one line."""
-    key = (contestant.name, share, data.number)
-    estimator = seeded(with_params(contestant.estimator, params), criteria.random_state)
-    store = store_of(store, data, criteria)
-    seed, test = criteria.random_state, data.fingerprints.get("test")
-    result = {"what": "learning curve", "estimator": estimator, "share": share, "random_state": seed, "test": test}
-    stored = store.get(result, {})
-    if stored is not None and stored.array is not None and stored.array.shape == (data.test.n_docs,):
-        return key, stored.array, ""
-    try:
-        with recorded():
-            # the same shuffled order for all shares, so that the smaller ones are parts of the larger ones
-            order = np.random.default_rng(criteria.random_state).permutation(data.train.n_queries)
-            kept = np.sort(order[: _n_kept(data, share)])
-            metric = criteria.select_by.under(criteria.convention)
-            fitted = estimators.fit_copy(estimator, data.train[kept], data.validation, metric)
-            scores = estimators.predict(fitted, data.test)
-    except Exception as error:  # too few queries for this ranker, for example
-        return key, None, error_line(error)
-    store.put(result, {}, scores)
-    return key, scores, ""
+def _fit_share(
+    contestant: Contestant, data: FoldData, share: float, criteria: Criteria, store: ResultStore, parent: int
+) -> Outcome:
+    """Return the outcome of training on a share of the training queries."""
+    # the same shuffled order for all shares, so that the smaller ones are parts of the larger ones
+    order = np.random.default_rng(criteria.random_state).permutation(data.train.n_queries)
+    part = replace(data, train=data.train[np.sort(order[: _n_kept(data, share)])], labels=None)
+    return run_fold_safely(contestant, part, criteria, store.under(share=share, seed=criteria.random_state), parent)
 
 
 def _n_kept(data: FoldData, share: float) -> int:

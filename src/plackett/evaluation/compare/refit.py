@@ -29,7 +29,7 @@ def refit(setup: Setup, contestant: Contestant, fits: Sequence[FoldFit]) -> tupl
     params, n_chosen = _most_chosen(fits, higher_is_better=criteria.select_by.higher_is_better)
     estimator = seeded(with_params(contestant.estimator, params), criteria.random_state)
     fold = Fold(queries, None, queries)
-    if any(one.validation is not None for one in setup.folds) and estimators.uses_validation(estimator):
+    if any(fold.validation is not None for fold in setup.folds) and estimators.uses_validation(estimator):
         fold = with_validation(fold, random_state=criteria.random_state)
     metric = criteria.select_by.under(criteria.convention)
     try:

@@ -10,13 +10,15 @@ from typing import Any, Unpack
 import numpy as np
 
 import plackett
-from plackett.data.judged import Columns, as_judged, as_qrels, as_run, check_no_columns
+from plackett._tables import listed
+from plackett.data.judged import Columns, as_judged, check_no_columns
 from plackett.data.queries import Queries
+from plackett.data.runs import as_qrels, as_run
 from plackett.data.tables.frames import is_frame
 from plackett.data.trec.pool import PooledRuns
 from plackett.data.trec.qrels import Qrels
 from plackett.data.trec.run import Run
-from plackett.evaluation.compare.comparison import BEST, RUN, Comparison, listed
+from plackett.evaluation.compare.comparison import BEST, RUN, Comparison
 from plackett.evaluation.evaluate import (
     DEFAULT_METRICS,
     Evaluation,
@@ -24,6 +26,7 @@ from plackett.evaluation.evaluate import (
     is_run_like,
     parse_metrics,
 )
+from plackett.evaluation.judges.corrected import correct
 from plackett.evaluation.reference_scores import RANDOM_ORDER, notes_on_sampling, random_values
 from plackett.exceptions import ParameterError
 from plackett.metrics.conventions import Convention, get_convention
@@ -44,6 +47,10 @@ def compare_runs(
     complete: bool = True,
     baseline: str | None = None,
     random_state: int = 0,
+    model_labels: Any = None,
+    sampled: Any = None,
+    estimand: str = "queries like these",
+    interval: str = "studentised",
     **columns: Unpack[Columns],
 ) -> Comparison:
     """Evaluate runs on the same judged queries, and test which differences are significant.
@@ -76,6 +83,9 @@ def compare_runs(
         the first measure, with p-values corrected for all pairs, as in ``compare``.
     random_state : int, default=0
         Seed of randomisation tests and bootstrap intervals.
+    model_labels, sampled, estimand, interval
+        As in ``evaluate``. ``corrected`` of the result has the means and the differences from the baseline by people
+        and the model together; the other tables are those of people alone. ``baseline="best"`` is then refused.
     **columns
         Columns of a data frame, as in ``from_frame``.
 
@@ -109,12 +119,29 @@ def compare_runs(
         qrels = as_judged(qrels, **columns)
     else:
         check_no_columns(columns, "these judgements have their own ids")
+    corrected = None
+    if sampled is not None and model_labels is None:
+        raise TypeError("sampled says how people's queries were chosen among those of model_labels, which is missing.")
     if isinstance(qrels, Queries):
+        if model_labels is not None:
+            raise TypeError("model_labels needs qrels and runs with ids of documents, not one score per row.")
         queries, tables, scores, notes = _of_rows(qrels, runs, metrics, rules)
         notes += notes_on_sampling(measures, names)
     else:
-        judged = as_qrels(qrels, subtopics=any(one.kind.needs_subtopics for one in measures))
-        queries, tables, scores, notes = _of_runs(judged, named_runs(runs), metrics, rules, complete)
+        judged = as_qrels(qrels, subtopics=any(measure.kind.needs_subtopics for measure in measures))
+        named = named_runs(runs)
+        if model_labels is not None:
+            if baseline == BEST:
+                raise ParameterError(
+                    "baseline", BEST, "it is chosen on the same queries; with model_labels name a run."
+                )
+            settings: dict[str, Any] = {"estimand": estimand, "interval": interval, "random_state": random_state}
+            corrected = correct(
+                judged, named, model_labels, evaluate, metrics=dict(zip(names, measures, strict=True)),
+                convention=convention, complete=complete, sampled=sampled, baseline=baseline, **settings,
+            )  # fmt: skip
+        queries, tables, scores, notes = _of_runs(judged, named, metrics, rules, complete)
+        notes += [] if corrected is None else [table.title for table in corrected.tables()]
     if baseline not in (None, BEST) and baseline not in tables:
         raise ParameterError("baseline", baseline, f"it is not among the runs {', '.join(tables)}.")
     return Comparison(
@@ -139,6 +166,7 @@ def compare_runs(
         },
         notes=notes,
         kind=RUN,
+        corrected=corrected,
     )
 
 

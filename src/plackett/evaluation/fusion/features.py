@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from plackett.data.judged import as_qrels
 from plackett.data.queries import Queries
+from plackett.data.runs import as_qrels
 from plackett.data.trec.pool import PooledRuns
 from plackett.evaluation.compare.runs import named_runs
 from plackett.evaluation.fusion.learned import parts_of

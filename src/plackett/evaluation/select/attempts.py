@@ -14,8 +14,6 @@ from plackett.evaluation.select.grids import error_line
 from plackett.evaluation.select.selection import Trial
 from plackett.evaluation.store.results import ResultStore
 
-TRIAL = {"value": float, "seconds": float, "warnings": list}  # the values of a stored trial, and their types
-
 
 class Judged(NamedTuple):
     """The value of a candidate; its fit, unless it was cross-validated; the seconds that count, None for all."""
@@ -44,7 +42,7 @@ class Attempt:
 def attempt(params: dict[str, Any], estimator: Any, judge: Callable[[Any], Judged], store: ResultStore) -> Attempt:
     """Return the result of one candidate; an error is part of it."""
     key = {"what": "candidate", "estimator": estimator}
-    stored = store.get(key, TRIAL)
+    stored = store.get(key)
     if stored is not None:
         found = stored.values
         return Attempt(estimator, Trial(params, found["value"], found["seconds"]), found["warnings"])
@@ -55,7 +53,7 @@ def attempt(params: dict[str, Any], estimator: Any, judge: Callable[[Any], Judge
         except Exception as problem:  # other candidates may succeed
             error = problem
     seconds = time.perf_counter() - start if judged.seconds is None else judged.seconds
-    texts = [f"{one.category.__name__}: {one.message}" for one in caught]
+    texts = [f"{warning.category.__name__}: {warning.message}" for warning in caught]
     if error is None:  # failed candidates are tried again
         store.put(key, {"value": judged.value, "seconds": seconds, "warnings": texts})
     trial = Trial(params, judged.value, seconds, None if error is None else error_line(error))

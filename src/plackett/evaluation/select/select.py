@@ -21,7 +21,7 @@ from plackett.evaluation.select.grids import Grid, seeded, with_params
 from plackett.evaluation.select.search import search_candidates
 from plackett.evaluation.select.selection import Selection, Trial, in_words
 from plackett.evaluation.splits import QueryKFold, as_folds
-from plackett.evaluation.store.fingerprints import data_fingerprint
+from plackett.evaluation.store.keys import data_fingerprint
 from plackett.evaluation.store.results import ResultStore
 from plackett.metrics.conventions import Convention, get_convention
 from plackett.metrics.judged_lists import mean_of_counted
@@ -116,7 +116,7 @@ def select(
     search_candidates(contestant.estimator, *arguments)  # raises for wrong ones before the data are read
     judged = as_judged(data, **columns)
     (contestant,), notes = filled([contestant], judged, missing=missing, encoding=encoding)
-    candidates = search_candidates(contestant.estimator, *arguments)
+    candidates = search_candidates(contestant.estimator, contestant.grid, *arguments[1:])
     held_out = None if validation is None else as_judged(validation, **columns)
     judge = _judge(judged, held_out, cv, measure, rules)
     store = ResultStore(folder)
@@ -171,8 +171,8 @@ def _ranker(best: Attempt, judge: _Judge) -> Any:
     """Return the fitted ranker, with the warnings of its fit; fit it if the trial was stored or cross-validated."""
     if best.fitted is None:
         return judge.fit(best.estimator)
-    for one in best.caught:
-        warnings.warn(one.message, one.category, stacklevel=3)
+    for warning in best.caught:
+        warnings.warn(warning.message, warning.category, stacklevel=3)
     return best.fitted
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import copyreg
 import functools
 import hashlib
 import importlib.metadata
@@ -22,6 +21,7 @@ import sysconfig
 import types
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -29,12 +29,12 @@ import numpy as np
 import plackett
 from plackett import _native
 from plackett._lazy import IMPORTED_AT
+from plackett._threads import query_blocks
 from plackett.data.queries import Queries
 from plackett.evaluation.estimators import parts_of
-from plackett.evaluation.store.fingerprints import array_fingerprint, data_fingerprint
-from plackett.validation import plain
+from plackett.validation import is_sparse, plain
 
-MAX_DEPTH = 100
+NAMES_AT_ONCE = 1 << 16  # document ids
 PACKAGES = ("numpy", "scipy", "scikit-learn")  # every result depends on them
 LATER_ROOMS = ("exporting", "report", "reproductions", "cli", "apps")  # they do not change results
 
@@ -43,15 +43,15 @@ class NotIdentifiable(ValueError):
     """Raised for a value that cannot be distinguished from a different one in another process."""
 
 
-def identity_of(value: Any, where: str = "the estimator") -> Any:
-    """Return plain JSON values that identify a parameter, or an estimator with all of its parameters.
+def identity_of(value: Any, where: str = "the estimator") -> str:
+    """Return a hash of a parameter, of data, or of an estimator with all of its parameters.
 
     Raises
     ------
     NotIdentifiable
         For objects without accessible state, such as an open file.
     """
-    return _Walk().value(value, where)
+    return Identity().of(value, where)
 
 
 def versions_of(*estimators: Any) -> dict[str, str]:
@@ -60,7 +60,7 @@ def versions_of(*estimators: Any) -> dict[str, str]:
     The build of the kernels is included, because builds agree only up to rounding. A run that is resumed on a processor
     with another build recomputes its results.
     """
-    classes = [cls for one in estimators for part in parts_of(one) for cls in type(part).__mro__]
+    classes = [cls for estimator in estimators for part in parts_of(estimator) for cls in type(part).__mro__]
     packages = {cls.__module__.partition(".")[0] for cls in classes}
     named = {getattr(cls, "package", None) for cls in classes}  # of trees
     packages |= {package for package in named if isinstance(package, str)}
@@ -82,85 +82,91 @@ def code_of(*values: Any) -> dict[str, str]:
         For code without a source file, such as that of a notebook, lambdas and functions inside of functions, and for
         source files that were changed after plackett was imported.
     """
-    answer, walk = versions_of(*values), _Walk()
+    answer = versions_of(*values)
     for value in values:
-        walk.value(value, "it")
-    for value, where in walk.named:
-        for part in value.__mro__ if isinstance(value, type) else (value,):
-            answer |= _code_of_module(_module_of(part, where), where)
+        params = value.get_params() if hasattr(value, "get_params") else {}
+        inside = sorted(params.items(), key=lambda item: -item[0].count("__"))  # the most precise name first
+        own = [("it", type(value)), *inside] if params else []
+        for where, part in (*own, ("it", value)):
+            identity = Identity()
+            identity.of(part, where)
+            for named in identity.named:
+                for cls in named.__mro__ if isinstance(named, type) else (named,):
+                    answer |= _code_of_module(_module_of(cls, where), where)
     return answer
 
 
-class _Walk:
-    """One traversal of a value and everything it refers to; ``named`` are its classes and functions."""
+class Identity(pickle.Pickler):
+    """A hash of values by what pickle would store of them; ``named`` are the classes and functions in them."""
 
     def __init__(self) -> None:
-        self.named: list[tuple[Any, str]] = []
-        self._above: list[int] = []  # ids of the objects around the current value
+        self.digest = hashlib.sha256()
+        self.named: list[Any] = []
+        self._latest: type = type(None)  # of the values so far, the last one, where pickling may fail
+        super().__init__(SimpleNamespace(write=self.digest.update), protocol=4)
 
-    def value(self, value: Any, where: str, depth: int = 0) -> Any:
-        if depth > MAX_DEPTH:
-            raise NotIdentifiable(f"{where} is nested more than {MAX_DEPTH} deep, or contains itself.")
-        value = plain(value)
-        kind, inner = type(value), functools.partial(self.value, depth=depth + 1)
-        if value is None or kind in (bool, int, str):
-            return value
-        if kind is float:
-            return {"float": value.hex()}
-        if kind in (bytes, bytearray):
-            return {kind.__name__: hashlib.sha256(value).hexdigest()}
-        if kind in (list, tuple):
-            return {kind.__name__: [inner(part, where) for part in value]}
-        if kind in (set, frozenset):
-            return {kind.__name__: sorted((inner(part, where) for part in value), key=json.dumps)}
-        if kind in (dict, types.MappingProxyType):
-            return {"mapping": [[inner(key, where), inner(part, where)] for key, part in value.items()]}
-        if kind in (np.ndarray, np.memmap):
-            values = inner(value.tolist(), where) if value.dtype.hasobject else array_fingerprint(value)
-            return {"array": str(value.dtype), "shape": value.shape, "values": values}
-        if isinstance(value, Queries):
-            return {"queries": data_fingerprint(value)}
-        if isinstance(value, np.random.RandomState):
-            return {"draws": inner(value.get_state(legacy=False), where)}
-        if isinstance(value, np.random.Generator):
-            return {"draws": inner(value.bit_generator.state, where)}
-        if _name(value) is not None:
-            self.named.append((value, where))
-            return {"named": [pickle.whichmodule(value, _name(value)), _name(value)]}  # type: ignore[attr-defined]
-        if id(value) in self._above:
-            return {"above": self._above.index(id(value))}
-        self._above.append(id(value))
-        answer = self._object(value, where, inner)
-        self._above.pop()
-        return answer
-
-    def _object(self, value: Any, where: str, inner: Any) -> Any:
-        """Describe the class and the state that pickle would store."""
-        reduce = copyreg.dispatch_table.get(type(value))
+    def of(self, value: Any, where: str) -> str:
+        """Return the hash of everything up to this value."""
         try:
-            reduced = value.__reduce_ex__(4) if reduce is None else reduce(value)
+            self.dump(value)
         except Exception as error:  # it cannot be pickled
             raise NotIdentifiable(
-                f"{where} is a {type(value).__name__}, which cannot be identified in another process."
+                f"{where} is a {self._latest.__name__}, which cannot be identified in another process."
             ) from error
-        if isinstance(reduced, str):  # the name of a constant, such as NotImplemented
-            return {"constant": reduced, "of": inner(type(value), where)}
-        make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
-        params = value.get_params(deep=False) if hasattr(value, "get_params") else {}
-        return {
-            "class": inner(type(value), where),
-            "params": {name: inner(part, name) for name, part in params.items()},
-            "made by": [inner(make, where), inner(list(arguments), where)],
-            "state": inner(state, where),
-            "items": inner(None if items is None else list(items), where),
-            "pairs": inner(None if pairs is None else dict(pairs), where),
-            # a __reduce__ of its own may omit something
-            "own": inner(getattr(value, "__dict__", None), where) if _has_own_reduce(value) else None,
-        }
+        self.clear_memo()
+        return self.digest.hexdigest()
+
+    def persistent_id(self, value: Any) -> Any:
+        """Return what to store instead of a value; None for all that pickle stores alike in every process."""
+        kind = self._latest = type(value)
+        if kind in (tuple, list, dict, type(None)):
+            return None
+        if kind in (str, bytes, bool, int, float) or isinstance(value, np.generic):  # two equal ones may be one object
+            return f"{type(plain(value)).__name__} {plain(value)!r}"
+        if kind in (set, frozenset):
+            return kind.__name__, sorted(map(self._of_part, value))
+        if kind in (np.ndarray, np.memmap) and not value.dtype.hasobject:
+            content = value if value.dtype.kind not in "mM" else value.view(np.int64)  # dates have no buffer
+            self.digest.update(np.ascontiguousarray(content).data)
+            return f"array {value.dtype.str} {value.shape}"
+        if isinstance(value, Queries):
+            return f"queries {data_fingerprint(value)}"
+        if _name(value) is not None:
+            self.named.append(value)
+            return f"named {pickle.whichmodule(value, _name(value))} {_name(value)}"  # type: ignore[attr-defined]
+        if isinstance(kind.__reduce__, types.FunctionType):  # a __reduce__ of its own may omit something
+            return kind, value.__reduce_ex__(4), getattr(value, "__dict__", None)
+        return None
+
+    def _of_part(self, value: Any) -> str:
+        part = Identity()
+        part.named = self.named
+        return part.of(value, "a part")
 
 
-def _has_own_reduce(value: Any) -> bool:
-    return isinstance(type(value).__reduce__, types.FunctionType)
+def data_fingerprint(queries: Queries | None) -> str:
+    """Return a hash of everything that a ranker or a measure can read from the queries."""
+    if queries is None:
+        return "none"
+    identity, given = Identity(), queries.grouped
+    X, subtopics = given.X, given.subtopics
+    for part in (
+        None if queries.is_grouped else queries.row_order,  # stored scores are in the order of the rows
+        X.shape,
+        *((X.data, X.indices, X.indptr) if is_sparse(X) else (X,)),
+        (given.indptr, given.ids, given.y, given.feature_names, given.categories),
+        None if subtopics is None else (subtopics.indptr, subtopics.codes, subtopics.labels),
+    ):
+        identity.of(part, "the queries")
+    if given.document_ids is not None or given.comments is not None:  # some conventions break ties by them
+        for first, last in query_blocks(given.indptr, NAMES_AT_ONCE):  # limits the memory for text
+            identity.digest.update(repr(np.asarray(given[first:last].docid).tolist()).encode())
+    return identity.digest.hexdigest()
+
+
+def key_fingerprint(parts: Mapping[str, Any]) -> str:
+    """Return one hash of plain values."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 
 def _name(value: Any) -> str | None:

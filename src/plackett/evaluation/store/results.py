@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plackett.evaluation.store.fingerprints import key_fingerprint
-from plackett.evaluation.store.keys import NotIdentifiable, code_of, identity_of
+from plackett.evaluation.store.keys import NotIdentifiable, code_of, identity_of, key_fingerprint
 from plackett.exceptions import warn
 from plackett.storage.container import open_container, write_container
 
@@ -32,15 +31,10 @@ class Record(NamedTuple):
 
 
 class ResultStore:
-    """A folder of finished results.
+    """A folder of finished results, created if it does not exist; without a folder it finds and stores nothing.
 
     Several runs may use one folder at the same time. If two of them finish the same result, either file is kept: both
     are equal except for the measured time.
-
-    Parameters
-    ----------
-    folder : path, default=None
-        Created if it does not exist. None finds and stores nothing.
     """
 
     def __init__(self, folder: str | os.PathLike | None = None):
@@ -76,24 +70,19 @@ class ResultStore:
             warn(answer.notes[0], UserWarning)
             return answer
 
-    def get(self, parts: Mapping[str, Any], kinds: Mapping[str, Any] | None = None) -> Record | None:
-        """Return the record stored under exactly these parts of a key; None if it is missing or damaged.
-
-        ``kinds`` are the names and types of all values that a record must have; any other record is ignored.
-        """
+    def get(self, parts: Mapping[str, Any]) -> Record | None:
+        """Return the record stored under exactly these parts of a key; None if it is missing or damaged."""
         if self.folder is None:
             return None
         key = self._key(parts)
         try:
             with open_container(self._path(key), KIND, VERSION, verify=True) as container:
-                record = Record(container.header["record"], None)
-                if container.header["key"] != key or not isinstance(record.values, dict):
+                if container.header["key"] != key or not isinstance(container.header["record"], dict):
                     return None
-                if "array" in container.arrays:
-                    record = record._replace(array=container.array("array"))
+                array = container.array("array") if "array" in container.arrays else None
+                return Record(container.header["record"], array)
         except (OSError, ValueError, KeyError):
             return None  # missing, damaged, or another file: the result is computed again
-        return record if kinds is None or has_kinds(record.values, kinds) else None
 
     def put(self, parts: Mapping[str, Any], values: Mapping[str, Any], array: np.ndarray | None = None) -> None:
         """Store a record; it is complete on disk when this returns."""
@@ -117,13 +106,3 @@ class ResultStore:
 
     def __repr__(self) -> str:
         return f"ResultStore({None if self.folder is None else str(self.folder)!r})"
-
-
-def has_kinds(values: Any, kinds: Mapping[str, Any]) -> bool:
-    """Whether the values have exactly these names and types, and warnings are strings."""
-    return (
-        isinstance(values, dict)
-        and values.keys() == kinds.keys()
-        and all(isinstance(values[name], kind) for name, kind in kinds.items())
-        and all(isinstance(text, str) for text in values.get("warnings", ()))
-    )

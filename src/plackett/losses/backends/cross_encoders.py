@@ -29,16 +29,7 @@ class CrossEncoderLoss(torch.nn.Module):
     count, and equal labels are ties. Scores are concatenated, not padded, so that the loss of a list does not depend on
     the rest of its batch. An empty list has loss 0 and counts in the mean.
 
-    Parameters
-    ----------
-    loss : Loss
-    model : sentence_transformers.CrossEncoder
-        With one output label.
-    activation_fn : torch.nn.Module, default=None
-        Applied to the scores of the model before the loss; None leaves them as they are.
-    mini_batch_size : int, default=None
-        Number of pairs of query and document per forward pass of the model: None takes the number of queries of the
-        batch, 0 or less all pairs at once, as in sentence-transformers.
+    Its parameters are those of ``loss.as_sentence_transformers``.
 
     Examples
     --------
@@ -108,12 +99,7 @@ class CrossEncoderLoss(torch.nn.Module):
         return self._value(self.activation_fn(torch.cat(parts)), lists) / len(queries)
 
     def get_config_dict(self) -> dict[str, Any]:
-        """Return the settings for the model card.
-
-        Returns
-        -------
-        dict
-        """
+        """Return the settings for the model card."""
         return {
             "loss": repr(self.loss),
             "activation_fn": repr(self.activation_fn),

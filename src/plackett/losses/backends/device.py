@@ -34,8 +34,7 @@ from plackett.losses import (
 from plackett.losses.backends import pairs_of_lists, weighted_pairs
 from plackett.losses.backends.pairs_of_lists import Batch
 from plackett.losses.backends.segments import NOTHING, Chains, RankedLevels, Runs, to_device, to_index
-from plackett.losses.base import Loss
-from plackett.losses.gains import gain_key
+from plackett.losses.base import Loss, hashable
 
 TermsAndSlope = tuple[torch.Tensor, torch.Tensor]
 DeviceForm = Callable[[Any, torch.Tensor, QueryLists], TermsAndSlope]
@@ -190,7 +189,7 @@ def _from_0(lists: QueryLists) -> np.ndarray:
 @device_form(softmax.UniqueSoftmax)
 def _unique_softmax(loss: softmax.UniqueSoftmax, scores: torch.Tensor, lists: QueryLists) -> TermsAndSlope:
     """Names are those of ``_native/losses/listwise/unique_softmax.hpp``; ``below`` and ``pull`` are logarithms here."""
-    key = ("unique softmax", gain_key(loss.gain), bool(loss.normalize))
+    key = ("unique softmax", hashable(loss.gain), bool(loss.normalize))
     gains = _kept(lists, scores, key, lambda: loss.gains(lists)[lists.order])
     levels = _levels(lists, scores)
     chains, runs = levels.chains, levels.runs
@@ -319,7 +318,7 @@ def _pairwise(loss: pairwise.Pairwise, scores: torch.Tensor, lists: QueryLists) 
     labels = _kept(lists, scores, "labels", lambda: lists.labels)
     gains = labels
     if loss._weight.has_gains:
-        of_gains = ("gains", gain_key(loss.gain), loss.k, loss._divisor == "ideal")
+        of_gains = ("gains", hashable(loss.gain), loss.k, loss._divisor == "ideal")
         gains = _kept(lists, scores, of_gains, lambda: loss._gains(lists))
     key = ("pair factors", loss.weight, loss._divisor, loss._has_equal_labels)
     factors = _kept(lists, scores, key, lambda: np.repeat(loss.query_weights(lists), np.diff(lists.indptr)))
@@ -426,7 +425,7 @@ def _neural_ndcg(loss: neural_sort.NeuralNDCG, scores: torch.Tensor, lists: Quer
 
 
 def _kept_gains(loss: Any, scores: torch.Tensor, lists: QueryLists) -> torch.Tensor:
-    key = ("gains", gain_key(loss.gain), getattr(loss, "k", None), bool(loss.normalize))
+    key = ("gains", hashable(loss.gain), getattr(loss, "k", None), bool(loss.normalize))
     return _kept(lists, scores, key, lambda: loss.gains(lists))
 
 

@@ -64,11 +64,7 @@ class AdaRank(Boosted, LinearScores):
         Rounds for which a feature is left out after it was chosen; 1 only forbids it twice in a row. None takes a
         quarter of the number of features, at least 1 and at most 10. With a short cooldown two strong features
         alternate and others are never chosen.
-    normalize : str, transformer or None, default=None
-        How columns are scaled first, as for ``LinearRanker``.
-    verbose : bool, default=False
-        Whether to show a progress bar on standard error.
-    missing, missing_indicator, encoding : as in ``LinearRanker``
+    normalize, verbose, missing, missing_indicator, encoding : as in ``LinearRanker``
 
     Attributes
     ----------

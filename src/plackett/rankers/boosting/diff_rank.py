@@ -49,9 +49,7 @@ class DiffRank(FeatureSteps):
     patience : int or None, default=50
         With ``eval_set``, the fit ends after this many steps without a better value of its measure; None never ends it
         early. The steps up to the best one are kept.
-    verbose : bool, default=False
-        Whether to show a progress bar on standard error.
-    missing, missing_indicator, encoding : as in ``LinearRanker``
+    verbose, missing, missing_indicator, encoding : as in ``LinearRanker``
 
     Attributes
     ----------
@@ -115,10 +113,14 @@ class _DiffTraining(Training):
         self._wrong = np.zeros(lists.n_queries, np.int64)
         self._weigh()
 
-    def _weigh(self) -> None:
+    def _weigh(self, ranks: np.ndarray | None = None, weight: float = 0.0) -> None:
+        """Add the weighted ranks to the scores and compute the weights of the pairs."""
         lists = self.lists
 
         def work(first: int, last: int) -> None:
+            if ranks is not None:
+                rows = slice(*lists.indptr[[first, last]])
+                _native.rankers.add_feature(ranks[rows], weight, self.scores[rows])
             _native.rankers.weigh_pairs(
                 self.scores, lists.levels.start, self._top, self._pairs, lists.indptr, first, last,
                 self._totals, self._net,
@@ -143,8 +145,7 @@ class _DiffTraining(Training):
             )
             weight = _half_log_odds(lists.total(self._pulls) / self._total)
         if weight != 0.0:
-            _native.rankers.add_feature(ranks, weight, self.scores)
-            self._weigh()
+            self._weigh(ranks, weight)
         return Step(feature, weight)
 
     def measures(self) -> tuple[float, float]:

@@ -35,26 +35,12 @@ def find_centres(
 ) -> np.ndarray:
     """Return the centres of the parts of every feature, the least relevant part first; NaN for empty parts.
 
-    In a list of n documents, place p = 0, 1, … (by ascending label) is in part ⌊p K / n⌋. Documents with equal labels
-    share their places. Centres that differ only by rounding errors are made equal.
+    In a list of n documents, place p = 0, 1, … (by ascending label) is in part ⌊p K / n⌋ of ``n_intervals`` = K.
+    Documents with equal labels share their places. Centres that differ only by rounding errors are made equal.
 
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n_docs, n_features), grouped as ``lists``
-    lists : QueryLists
-    n_intervals : int
-        K, the number of parts.
-    centre : {"mean", "prior", "middle", "posterior"}, default="mean"
-        Whether all places of a part count, or the most, the middle or the least relevant third of them (``⌈size / 3⌉``
-        places, the middle ones closer to the less relevant end if there is a choice; all of a part smaller than 3).
-    weights : ndarray of shape (n_queries,), default=None
-        Weights of the lists; None means 1 each.
-    names : sequence of str, default=None
-        Names of the columns in messages; None counts them from 0.
-
-    Returns
-    -------
-    ndarray of shape (n_features, n_intervals)
+    ``"mean"`` counts all places of a part; ``"prior"``, ``"middle"`` and ``"posterior"`` the most, the middle or the
+    least relevant third of them (``⌈size / 3⌉`` places, the middle ones closer to the less relevant end if there is a
+    choice; all of a part smaller than 3).
     """
     code = CENTRES.index(centre)
     weights = np.ones(lists.n_queries) if weights is None else weights

@@ -35,21 +35,10 @@ class FeatureRank(FeatureSteps):
 
     Parameters
     ----------
-    n_intervals : int, default=8
-        Number of parts into which lists are split to find the ranking by a feature.
-    discovery : {"quasi-knn", "linear"}, default="quasi-knn"
-        ``"quasi-knn"`` ranks by the nearest centre of relevance, ``"linear"`` by the values, in the direction that fits
-        the labels better.
-    centre : {"mean", "prior", "middle", "posterior"}, default="mean"
-        The documents of a part whose mean is its centre: all, or the most, middle or least relevant third.
     cycles : int, default=1
         Passes over the features.
-    patience : int or None, default=50
-        With ``eval_set``, the fit ends after this many steps without a better value of its measure; None never ends it
-        early. The steps up to the best one are kept.
-    verbose : bool, default=False
-        Whether to show a progress bar on standard error.
-    missing, missing_indicator, encoding : as in ``LinearRanker``
+    n_intervals, discovery, centre, patience : as in ``DiffRank``
+    verbose, missing, missing_indicator, encoding : as in ``LinearRanker``
 
     Attributes
     ----------

@@ -66,9 +66,7 @@ class RankBoost(Boosted, Normalized, Encoded):
     normalize : str, transformer or None, default=None
         How columns are scaled first, as for ``LinearRanker``. Scaling that keeps the order of a column, such as over
         all rows, has no effect.
-    verbose : bool, default=False
-        Whether to show a progress bar on standard error.
-    encoding : as in ``LinearRanker``
+    verbose, encoding : as in ``LinearRanker``
 
     Attributes
     ----------
@@ -194,10 +192,6 @@ class RankBoost(Boosted, Normalized, Encoded):
             Its column.
         values : ndarray of shape (n_docs,)
             Values of the feature, scaled as by ``normalize``; NaN where it is missing.
-
-        Returns
-        -------
-        ndarray of shape (n_docs,)
         """
         check_is_fitted(self)
         steps = self.steps_[self.steps_["feature"] == feature]
@@ -284,7 +278,8 @@ class _Stumps:
         codes = np.empty((len(self.rows), X.shape[0]), dtype=np.int32)
         for row, (feature, default) in enumerate(self.rows):
             values, middles = column_of(X, feature), self.thresholds[feature]
-            codes[row] = np.searchsorted(middles, values, side="left")
+            order = np.argsort(values)  # in random order a binary search mispredicts its branches
+            codes[row, order] = np.searchsorted(middles, values[order], side="left")
             codes[row][np.isnan(values)] = default * middles.size
         return codes
 

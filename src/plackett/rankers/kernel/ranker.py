@@ -29,7 +29,7 @@ from plackett.scorers.kernel import (
 )
 from plackett.scorers.linear import LinearScorer
 from plackett.scorers.tied_scores import tie_equal_rows
-from plackett.storage.models.array_checks import check_vector
+from plackett.storage.models.array_checks import check_matrix, check_vector
 from plackett.validation import (
     check_choice,
     check_number,
@@ -250,8 +250,8 @@ class KernelRanker(LinearRanker):
         check_number(self.intercept_, "intercept_")
         check_number(self.gamma_, "gamma_", above=0.0)
         n_columns = check_loaded_normalizer(self, self.n_prepared)
-        if self.X_fit_ is not None and _check_support(self.X_fit_, self.dual_coef_.size) != n_columns:
-            raise ValueError(f"X_fit_ must have {n_columns} columns.")
+        if self.X_fit_ is not None:
+            check_matrix(self, "X_fit_", self.dual_coef_.size, n_columns)
         if (self.scope == "position") != (self.support_ is None):
             raise ValueError(f"support_ does not agree with scope={self.scope!r}.")
         if self.support_ is None:
@@ -268,16 +268,6 @@ class KernelRanker(LinearRanker):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._is_precomputed
         return tags
-
-
-def _check_support(rows: Any, n: int) -> int:
-    """Return the number of columns of loaded documents; raise an error if they are not ``n`` rows of finite numbers."""
-    values = rows.data if is_sparse(rows) else rows
-    if not isinstance(values, np.ndarray) or values.dtype not in (np.float32, np.float64) or len(rows.shape) != 2:
-        raise ValueError("X_fit_ must be a matrix of numbers.")
-    if rows.shape[0] != n or not np.isfinite(values).all():
-        raise ValueError(f"X_fit_ must have {n} rows of finite numbers, one for each coefficient.")
-    return rows.shape[1]
 
 
 def _warn_of_scales(queries: Queries) -> None:

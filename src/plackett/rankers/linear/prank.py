@@ -42,17 +42,13 @@ class PRank(LinearScores):
     average : bool, default=True
         Keep the mean of coefficients and thresholds over all steps, which varies less; False keeps the last, as in the
         paper.
-    normalize : str, transformer or None, default=None
-        How columns are scaled first; see ``LinearRanker``.
     patience : int or None, default=5
         With an ``eval_set``, the fit ends after this many passes without a better value of its measure; None never ends
         it early. The best pass is kept either way. The default is half that of ``LinearRanker``, as a pass changes more
         than an iteration.
     random_state : int, RandomState or None, default=None
         For the order of the documents. The result depends on it, and on the order of the rows.
-    verbose : bool, default=False
-        Whether to show a progress bar on standard error.
-    missing, missing_indicator, encoding : as in ``LinearRanker``
+    normalize, verbose, missing, missing_indicator, encoding : as in ``LinearRanker``
 
     Attributes
     ----------
@@ -134,10 +130,6 @@ class PRank(LinearScores):
         Parameters
         ----------
         X, qid : as in ``predict``
-
-        Returns
-        -------
-        ndarray of shape (n_docs,)
         """
         check_is_fitted(self)
         return self.levels_[np.searchsorted(self.thresholds_, self.predict(X, qid=qid), side="right")]

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from plackett._lazy import importing
 from plackett.data.queries import Queries
-from plackett.distributed.inputs import is_in_parts, parts_of
-from plackett.distributed.objective import PartitionedObjective
 from plackett.losses import get_loss
 from plackett.metrics.measure import Measure
 from plackett.objective.objective import Objective
 from plackett.objective.penalties import L2
 from plackett.rankers.base import NO_LABELS, TrainingSet, as_seed
 from plackett.rankers.linear.l2_path import L2Path, fit_path
-from plackett.rankers.linear.partitioned import prepare_parts
 from plackett.rankers.linear.solve import choose_solver, minimize
 from plackett.rankers.linear_scores import LinearScores
 from plackett.rankers.monitor import FitMonitor
@@ -24,6 +22,9 @@ from plackett.rankers.parameters import param
 from plackett.scorers.linear import LinearScorer
 from plackett.solvers import get_solver
 from plackett.validation import check_number, check_positive_int
+
+if TYPE_CHECKING:
+    from plackett.distributed.objective import PartitionedObjective
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -159,8 +160,12 @@ class LinearRanker(LinearScores):
     takes_parts: ClassVar[bool] = True
 
     def _training_set(self, X: Any, y: Any, qid: Any, sample_weight: Any) -> TrainingSet | PartitionedObjective:
-        if self.takes_parts and is_in_parts(X):
-            return prepare_parts(self, parts_of(X, y, qid, sample_weight))
+        if self.takes_parts and not isinstance(X, (Queries, np.ndarray)):
+            with importing:
+                from plackett.distributed.inputs import is_in_parts, parts_of
+                from plackett.rankers.linear.partitioned import prepare_parts
+            if is_in_parts(X):
+                return prepare_parts(self, parts_of(X, y, qid, sample_weight))
         return super()._training_set(X, y, qid, sample_weight)
 
     def _scale(self, training: Any, validation: Queries | None, **details: Any) -> tuple[Any, Queries | None]:
@@ -207,7 +212,7 @@ class LinearRanker(LinearScores):
 
     def _objective(self, training: TrainingSet | PartitionedObjective) -> Any:
         """Return the objective of the solver; for data in parts it is ``training`` itself."""
-        if isinstance(training, PartitionedObjective):
+        if not isinstance(training, TrainingSet):
             return training
         loss, queries = get_loss(self.loss), training.queries
         loss.check_fit(queries.lists, is_penalised=self.l2 > 0)

@@ -23,18 +23,10 @@ from plackett.validation import check_number, check_positive_int
 class MarginOfAveragePrecision:
     """The mean over all queries of the worst margin violation, a subgradient of it, and the mean loss.
 
-    The violation of a query with R relevant and N other documents is the largest, over all rankings, of
-    ``(1 - average precision) - 2 / (R N) Σ (s_i - s_j)``, with the sum over the pairs in which the ranking has the
-    other document j above the relevant document i. It is 0 for queries without relevant or without other documents. The
-    loss is its first term, 1 - average precision, for the same rankings.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_docs, n_features)
-    is_relevant : ndarray of bool of shape (n_docs,)
-    indptr : ndarray of shape (n_queries + 1,)
-    weights : ndarray of shape (n_queries,) or None
-        Weights of the queries in the mean.
+    The violation of a query with R relevant and N other documents is the largest, over all rankings, of ``(1 - average
+    precision) - 2 / (R N) Σ (s_i - s_j)``, with the sum over the pairs in which the ranking has the other document j
+    above the relevant document i. It is 0 for queries without relevant or without other documents. The loss is its
+    first term, 1 - average precision, for the same rankings.
     """
 
     def __init__(self, X: Any, is_relevant: np.ndarray, indptr: np.ndarray, weights: np.ndarray | None = None):
@@ -92,15 +84,11 @@ class SVMMap(LinearScores):
         the label of the k-th count too. ``relevant_from`` is ignored then.
     max_iter : int, default=2000
         Maximum number of cutting planes.
-    normalize : str, transformer or None, default=None
-        How columns are scaled first; see ``LinearRanker``.
     patience : int or None, default=None
         With an ``eval_set``, the fit ends after this many iterations without a better value of its measure; None never
         ends it early. The coefficients of the best iteration are kept either way. Many planes leave the coefficients
         unchanged, so early stopping is uninformative here; use C against overfitting.
-    verbose : bool, default=False
-        Whether to show a progress bar on standard error.
-    missing, missing_indicator, encoding : as in ``LinearRanker``
+    normalize, verbose, missing, missing_indicator, encoding : as in ``LinearRanker``
 
     Attributes
     ----------

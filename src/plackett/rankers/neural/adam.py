@@ -14,11 +14,7 @@ LEAST = 1e-8
 class Adam:
     """Steps against a running mean of the gradients, each scaled by its running root mean square.
 
-    Parameters
-    ----------
-    penalised, free : sequences of tensors
-        ``l2`` times their values is added to the gradients of the first, nothing to those of the second.
-    learning_rate, l2 : float
+    ``l2`` times the values of ``penalised`` tensors is added to their gradients.
     """
 
     def __init__(

@@ -101,13 +101,6 @@ def take_queries(lists: QueryLists, queries: np.ndarray) -> tuple[np.ndarray, Qu
     """Return the rows of these queries, one query after the other, and their lists.
 
     The label order is taken from that of all queries: nothing is sorted again.
-
-    Examples
-    --------
-    >>> lists = QueryLists(np.array([0.0, 1.0, 2.0, 0.0, 5.0]), np.array([0, 2, 4, 5]))
-    >>> rows, taken = take_queries(lists, np.array([2, 0]))
-    >>> rows, taken.labels, taken.order
-    (array([4, 0, 1]), array([5., 0., 1.]), array([0, 2, 1]))
     """
     rows, indptr = _ranges(lists.indptr, queries)
     taken = QueryLists(lists.labels[rows], indptr, lists.rng)

@@ -22,17 +22,12 @@ VECTORS = 16  # with one number per pair that ADMM holds, about
 
 
 class AdmmFits(PairFits):
-    """As ``LocalFits`` and ``PairFits``, with the same results up to the tolerance, but far slower.
+    """As ``LocalFits``, or ``PairFits`` if ``is_bilinear``, with the same results up to the tolerance, but far
+    slower.
 
     Score functions have margins ``w·(x_i - x_j)``. Preferences are solved as printed: both orders of a pair count half
     and an intercept is not penalised. Linear ones are ``f(x, x') = u·x + v·x' + c``; the coefficients of the model are
     ½ (u - v), which determine the order of the scores. The rest of f is the same for all documents of a list.
-
-    Parameters
-    ----------
-    X, labels, indptr, shares, is_pair, max_bytes : as in ``PairFits``
-    is_bilinear : bool, default=False
-        Whether models are those of ``PairFits``.
     """
 
     def __init__(self, *args: Any, is_bilinear: bool = False, **options: Any):

@@ -11,6 +11,8 @@ import numpy as np
 from plackett._lazy import importing
 from plackett._parameters import Parameters
 from plackett._threads import query_blocks
+from plackett.data.categories import column_of
+from plackett.data.description.describe import constant_within
 from plackett.data.queries import Queries
 from plackett.rankers.query_dependent.query_table import QueryTable, check_loaded_columns
 from plackett.scorers.linear import LinearScorer
@@ -26,35 +28,17 @@ from plackett.validation import (
 )
 
 DOCS_PER_BLOCK = 16384
-ROWS_PER_COPY = 4096
 ALIKE = 1e-12  # relative spread up to which means are constant except for rounding
 
 
 @dataclass(eq=False, repr=False)
 class QueryFeatureSource(Parameters):
-    """Extracts query features from training queries, and later in the same way from others.
+    """Extracts query features from training queries, and later in the same way from others; fit sets the parameters.
 
-    The result of :meth:`fit` is kept in its parameters, as plain values and arrays.
-
-    Parameters
-    ----------
-    kind : {"none", "matrix", "columns", "mean"}
-        No query features, a separate matrix, columns of X (which are then not features of the documents), or means of
-        the features of documents.
-    columns : list of int or None
-        The columns of X that are query features.
-    names : list of str or None
-        Names of the query features.
-    n_columns : int
-        Columns of X (``"columns"``, ``"mean"``) or of the matrix.
-    depth : int or None
-        Number of documents of a query in the mean; None means all.
-    base_column : int or None
-        The column of X whose largest values come first.
-    centre, factor : ndarray or None
-        Subtracted from the query features, and then multiplied with them.
-    scaled : list of int or None
-        The query features that are scaled: those that are numbers.
+    Query features are none, a separate matrix, columns of X (which are then not features of the documents), or means of
+    the features of documents, of the first ``depth`` by ``base_column``. ``n_columns`` are those of X, or of the
+    matrix. ``scaled`` are the places of those that are numbers; ``centre`` is subtracted from them, and the rest
+    multiplied by ``factor``.
     """
 
     kind: str = "none"
@@ -80,32 +64,10 @@ class QueryFeatureSource(Parameters):
     ) -> tuple[Queries, np.ndarray | None]:
         """Return the training queries without the columns that are query features, and the query features.
 
-        Parameters
-        ----------
-        queries : Queries
-        setting : None, "auto", "mean", "none", list of columns, or matrix
-            ``"auto"`` takes the columns that are constant within every query and differ between queries. ``"mean"``
-            takes the mean of the features of a query's documents, which keep all columns. A list of numbers or names
-            takes these columns, which must be constant within each query. A matrix has one row per query, in the order
-            of first appearance in the data (that of ``queries.ids``). None takes ``matrix`` if there is one, else what
-            ``"auto"`` finds, else ``"mean"``. ``"none"`` takes nothing.
-        matrix : array-like, data frame or sparse matrix with one row per query, default=None
-        depth : int, default=None
-            ``"mean"`` is then over the top ``depth`` documents of a query by ``base_column``. Documents that tie for
-            the last places share them, so the order of the rows has no influence.
-        base_column : int or str, default=None
-            Number or name of the column of X by which documents come first.
-        scale : bool, default=False
-            Whether to standardise the query features to mean 0 and deviation 1 over the training queries; constant
-            ones become 0.
-        kernels : dict, default=None
-            Columns of the matrix, or of X, that are categories or rankings; they are not scaled.
-
-        Returns
-        -------
-        documents : Queries
-        features : ndarray of shape (n_queries, n_query_features), or None
-            Numbers in float64; objects where the matrix has kernels for some of its columns.
+        ``setting`` is that of ``QueryDependentRanker``, or ``"none"``. Documents that tie for the last places of
+        ``depth`` share them, so the order of the rows has no influence. Constant features become 0 where they are
+        scaled. ``kernels`` are columns of the matrix, or of X, that are categories or rankings, which are not scaled;
+        features are then objects.
         """
         setting, matrix = self._settle(queries, setting, matrix)
         self.kind, self.columns, self.names, self.n_columns = setting, None, None, queries.n_features
@@ -157,7 +119,7 @@ class QueryFeatureSource(Parameters):
         if self.columns is None:
             return queries
         kept = np.setdiff1d(np.arange(queries.n_features), self.columns)
-        X = queries.X[:, kept] if is_sparse(queries.X) else _take_columns(queries.X, kept)
+        X = queries.X[:, kept] if is_sparse(queries.X) else np.take(queries.X, kept, axis=1)
         names = queries.feature_names
         return queries.replace(
             X=X, feature_names=None if names is None else [names[column] for column in kept], first_index=None
@@ -212,14 +174,14 @@ class QueryFeatureSource(Parameters):
                 return setting, None
         elif setting is not None:
             return column_numbers(setting, queries, "query_features"), None
-        columns = constant_columns(queries)
-        if columns.size == 0 and setting == "auto":
+        columns = query_level_columns(queries)
+        if not columns and setting == "auto":
             raise ValueError(
                 'query_features="auto" looks for columns that are constant within every query and differ between '
                 'queries, but X has none, or only such columns. Try query_features="mean", or pass a matrix with one '
                 "row per query."
             )
-        return (columns.tolist() if columns.size else "mean"), None
+        return columns or "mean", None
 
     def _keep_depth(self, queries: Queries, depth: int, base_column: int | str | None) -> None:
         if base_column is None:
@@ -278,15 +240,6 @@ class QueryFeatureSource(Parameters):
         return n_features - len(columns)
 
 
-def _take_columns(X: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Return columns of X as an array in C order; in blocks that fit the cache, which is several times as fast."""
-    taken = np.empty((X.shape[0], columns.size), dtype=X.dtype)
-    for start in range(0, X.shape[0], ROWS_PER_COPY):
-        rows = slice(start, start + ROWS_PER_COPY)
-        np.take(X[rows], columns, axis=1, out=taken[rows], mode="clip")  # other modes copy once more
-    return taken
-
-
 def is_matrix(setting: Any) -> bool:
     """Return whether the setting is a matrix of query features, not columns or a method."""
     if setting is None or isinstance(setting, str):
@@ -332,71 +285,41 @@ def column_numbers(columns: Iterable[int | str], queries: Queries, what: str) ->
     return numbers
 
 
-def constant_columns(queries: Queries) -> np.ndarray:
+def query_level_columns(queries: Queries) -> list[int]:
     """Return the columns of X that are constant within every query, but not in all of X.
 
     Empty if all queries have a single document, or if all columns are such.
     """
-    columns = np.arange(queries.n_features)
     if (np.diff(queries.indptr) < 2).all():
-        return columns[:0]
-    for first, last in query_blocks(queries.indptr, DOCS_PER_BLOCK):
-        columns = columns[~_is_changing(queries[first:last], columns).any(axis=0)]
-        if columns.size == 0:
-            return columns
-    values = _first_rows(queries, columns)
+        return []
+    columns = np.flatnonzero(constant_within(queries))
+    values = queries.X[queries.indptr[:-1]][:, columns]
+    values = values.toarray() if is_sparse(values) else values
     columns = columns[(values != values[:1]).any(axis=0)]
-    return columns[:0] if columns.size == queries.n_features else columns
+    return [] if columns.size == queries.n_features else columns.tolist()
 
 
 def column_features(queries: Queries, columns: list[int]) -> np.ndarray:
     """Return the values of columns that are constant within each query; an error names the first that is not."""
-    for first, last in query_blocks(queries.indptr, DOCS_PER_BLOCK):
-        is_changing = _is_changing(queries[first:last], np.asarray(columns))
-        if is_changing.any():
-            place, at = np.argwhere(is_changing)[0]
-            column = columns[at]
-            which = feature_number(column, queries.first_index, queries.feature_names)
-            raise ValueError(
-                f"{which} is a query feature, but it differs between the documents of query "
-                f"{plain(queries.ids[first + place])!r}. Query features must be constant within each query; "
-                'query_features="mean" takes means.'
-            )
-    return _first_rows(queries, np.asarray(columns))
-
-
-def _first_rows(queries: Queries, columns: np.ndarray) -> np.ndarray:
-    rows = queries.X[queries.indptr[:-1]][:, columns]
-    return (rows.toarray() if is_sparse(rows) else rows).astype(np.float64)
-
-
-def _is_changing(queries: Queries, columns: np.ndarray) -> np.ndarray:
-    """Return whether a column has different values within a query, of shape (n_queries, n_columns)."""
-    if not is_sparse(queries.X):
-        rows, starts = np.take(queries.X, columns, axis=1), queries.indptr[:-1]
-        return np.maximum.reduceat(rows, starts, axis=0) != np.minimum.reduceat(rows, starts, axis=0)
-    sizes = np.diff(queries.indptr)
-    # entries by column, then row: a run has the entries of a query in a column, as many as documents without zeros
-    by_column = queries.X[:, columns].tocsc()
-    by_column.sum_duplicates()
-    by_column.eliminate_zeros()
-    column = np.repeat(np.arange(columns.size), np.diff(by_column.indptr))
-    query = np.repeat(np.arange(sizes.size), sizes)[by_column.indices]
-    is_changing = np.zeros((sizes.size, columns.size), dtype=bool)
-    if column.size:
-        runs = np.flatnonzero(np.concatenate([[True], (column[1:] != column[:-1]) | (query[1:] != query[:-1])]))
-        differs = np.diff(runs, append=column.size) != sizes[query[runs]]
-        values = by_column.data
-        differs |= np.maximum.reduceat(values, runs) != np.minimum.reduceat(values, runs)
-        is_changing[query[runs], column[runs]] = differs
-    return is_changing
+    values = np.stack([column_of(queries.X, column) for column in columns], axis=1).astype(np.float64)
+    first = values[queries.indptr[:-1]]
+    row, at = np.nonzero(values != np.repeat(first, np.diff(queries.indptr), axis=0))
+    if row.size:
+        which = feature_number(columns[at[0]], queries.first_index, queries.feature_names)
+        raise ValueError(
+            f"{which} is a query feature, but it differs between the documents of query "
+            f"{plain(queries.qid[row[0]])!r}. Query features must be constant within each query; "
+            'query_features="mean" takes means.'
+        )
+    return first
 
 
 def document_weights(queries: Queries, depth: int | None, base_column: int | None) -> np.ndarray:
     """Return the weight of each document in the mean of its query: 1, or a share of the first ``depth`` places."""
     if depth is None:
         return np.ones(queries.n_docs)
-    base = queries.X[:, [base_column]].toarray()[:, 0] if is_sparse(queries.X) else queries.X[:, base_column]
+    assert base_column is not None
+    base = column_of(queries.X, base_column)
     query = np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr))
     order = np.lexsort((-base, query))
     ranked = base[order]

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from plackett._parameters import Parameters
-from plackett.rankers.linear_scores import KERNEL_TYPES
 from plackett.scorers.kernel import (
     Kernel,
     Training,
@@ -26,21 +25,10 @@ from plackett.validation import check_number, count_of, is_sparse
 class FunctionSpace(Parameters):
     """Features of documents; scoring functions are linear in them, with the squared length as the penalty.
 
-    Parameters
-    ----------
-    kernel : str or callable
-        ``"linear"`` takes the columns unchanged.
-    gamma, degree, coef0 : float
-        Parameters of the kernel. ``gamma`` may be ``"median"``, one over the median distance between documents (Dai
-        and Wang's choice: not its square), ``"scale"`` or None; :meth:`fit` replaces these by a number.
-
-    Attributes
-    ----------
-    gamma_ : float
-    support_ : ndarray, CSR matrix or None
-        Documents with which kernel values are computed.
-    factor_ : ndarray or None
-        Maps kernel values to features; None if they are the features.
+    ``kernel="linear"`` takes the columns unchanged. ``gamma`` may be ``"median"``, one over the median distance between
+    documents (Dai and Wang's choice: not its square), ``"scale"`` or None; ``gamma_`` is the number. ``support_`` are
+    the documents with which kernel values are computed, and ``factor_`` maps these to features; None if they are the
+    features.
     """
 
     kernel: Any = "linear"
@@ -94,16 +82,10 @@ class FunctionSpace(Parameters):
         check_number(self.coef0, "coef0")
         if self.is_linear:
             return n_columns
-        rows = self.support_.data if is_sparse(self.support_) else self.support_
-        if not isinstance(rows, np.ndarray) or rows.dtype not in KERNEL_TYPES or not np.isfinite(rows).all():
-            raise ValueError("support_ must hold documents.")
-        if len(self.support_.shape) != 2 or self.support_.shape[1] != n_columns:
-            raise ValueError(f"support_ must have {n_columns} columns.")
+        check_matrix(self, "support_", n_columns=n_columns)
         if self.factor_ is None:
             return self.support_.shape[0]
-        check_matrix(self, "factor_")
-        if self.factor_.shape[0] != self.support_.shape[0]:
-            raise ValueError(f"factor_ must have {self.support_.shape[0]} rows.")
+        check_matrix(self, "factor_", self.support_.shape[0])
         return self.factor_.shape[1]
 
 

@@ -26,7 +26,7 @@ from plackett.rankers.query_dependent.neighbors import Neighbors
 from plackett.scorers.linear import LinearScorer
 from plackett.solvers import Newton
 
-LOSSES = ("hinge", "logistic", "psi")
+LOSSES: tuple[str, ...] = ("hinge", "logistic", "psi")
 LARGEST_ROTATION = 512  # columns up to which the documents are rotated so that their columns do not correlate
 DOCS_PER_BLOCK = 1 << 14
 LEAST_TOL = 1e-12  # smallest relative duality gap that is requested from Newton
@@ -35,16 +35,9 @@ BATCHES_PER_JOB = 8  # balances the load of the workers
 
 @dataclass(frozen=True, eq=False)
 class Solutions:
-    """Solutions of some targets, one entry per strength of the penalty and target.
+    """Solutions of some targets; the first axes of all arrays are strengths of the penalty and targets.
 
-    Attributes
-    ----------
-    coef : ndarray of shape (n_strengths, n_targets, n_features)
-    objective : ndarray of shape (n_strengths, n_targets)
-    gap : ndarray of shape (n_strengths, n_targets)
-        Bound on the distance of the objective from its minimum; NaN if it is not convex.
-    n_steps : ndarray of shape (n_strengths, n_targets)
-    is_converged : ndarray of bool, shape (n_strengths, n_targets)
+    ``gap`` bounds the distance of the objective from its minimum; it is NaN where the loss is not convex.
     """
 
     coef: np.ndarray
@@ -79,20 +72,12 @@ class LocalFits:
     """Training documents, prepared for many fits to some of their queries.
 
     Minimises ``Σ_q s_q π_q 2 / (N_q (N_q - 1)) Σ L(w·(x_i - x_j)) + (l2 / 2) ‖w‖²`` for each target, with the target's
-    weights π of the queries and the share s of each query.
+    weights π of the queries and the shares s of the queries, whose sum is 1; None means equal ones. Rows are in label
+    order within their queries, the best first.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_docs, n_features)
-        Rows in label order within their queries, the best first.
-    labels : ndarray of shape (n_docs,)
-    indptr : ndarray of shape (n_queries + 1,)
-    shares : ndarray of shape (n_queries,), default=None
-        Sample weights of the queries, with sum 1; None means equal weights.
-    is_pair : bool, default=False
-        Whether functions are preferences ``f(x, x') = u·x + v·x' + c``, with both orders of a pair counting half. The
-        objective is invariant to swapping documents and sign, so u = -v and c = 0 at its minimum: the model is
-        ``u·(x - x')`` with twice the penalty.
+    With ``is_pair`` functions are preferences ``f(x, x') = u·x + v·x' + c``, with both orders of a pair counting half.
+    The objective is invariant to swapping documents and sign, so u = -v and c = 0 at its minimum: the model is ``u·(x -
+    x')`` with twice the penalty.
     """
 
     def __init__(
@@ -177,28 +162,11 @@ class LocalFits:
         n_jobs: int | None = None,
         on_done: Callable[[], None] | None = None,
     ) -> Solutions:
-        """Fit the models of the targets.
+        """Fit the models of the targets for decreasing strengths of l2; each fit starts where the previous one ended.
 
-        Parameters
-        ----------
-        neighbors : Neighbors
-        loss : {"hinge", "logistic", "psi"}
-        strengths : ndarray of shape (n_strengths,)
-            l2, decreasing; each fit starts where the previous one ended.
-        start : ndarray of shape (n_features,) or (n_targets, n_features), default=None
-            Coefficients to start from; None means zeros.
-        tol : float, default=1e-3
-            Largest distance of an objective from its minimum, relative to the minimum.
-        max_iter : int, default=500
-            Maximum number of Newton steps of one fit.
-        n_jobs : int or None, default=None
-            Workers of joblib; None takes those of ``joblib.parallel_config``, or else one thread per core.
-        on_done : callable, default=None
-            Called for each finished target.
-
-        Returns
-        -------
-        Solutions
+        ``start`` has coefficients for all targets, or one row for each; None means zeros. ``tol`` is the largest
+        distance of an objective from its minimum, relative to that; ``max_iter`` the largest number of Newton steps.
+        ``on_done`` is called for each finished target.
         """
         start, jobs = np.zeros(self.size) if start is None else start, workers(n_jobs)
         found = [Solutions.of(np.zeros((strengths.size, 0, self.size)), np.zeros((strengths.size, 0, 4)))]

@@ -10,17 +10,10 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Neighbors:
-    """The neighbours of each target: target ``t`` owns places ``indptr[t]:indptr[t + 1]``.
+    """The neighbours of each target, nearest first: target ``t`` owns places ``indptr[t]:indptr[t + 1]``.
 
-    Attributes
-    ----------
-    indptr : ndarray of shape (n_targets + 1,)
-    queries : ndarray of int64
-        Places of training queries, the nearest first.
-    weights : ndarray of float64
-        Positive; those of a target sum to the number of training queries.
-    distances : ndarray of float64
-        Euclidean, between the numeric features; NaN without numeric features.
+    Weights are positive, and those of a target sum to the number of training queries. Distances are Euclidean between
+    the numeric features, NaN without any.
     """
 
     indptr: np.ndarray

@@ -31,16 +31,7 @@ from plackett.scorers.kernel import check_bytes, factor
 
 
 class Pairs(NamedTuple):
-    """The documents of a target's neighbours, and their pairs.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n_docs, n_features)
-    better, worse : ndarrays of shape (n_pairs,)
-        Places in ``rows``.
-    weights : ndarray of shape (n_pairs,)
-        Weight of each pair, positive.
-    """
+    """The documents of a target's neighbours, and their pairs: places in ``rows``, and a positive weight each."""
 
     rows: np.ndarray
     better: np.ndarray
@@ -65,15 +56,8 @@ class Pairs(NamedTuple):
 class PairFits(LocalFits):
     """As ``LocalFits``, for preferences ``f(x, x') = x·B x'`` with an antisymmetric B.
 
-    The coefficients of a model are those of B, row by row. The pairs of a target are written out while it is solved.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_docs, n_features)
-        Features of documents, whose products are kernel values.
-    labels, indptr, shares : as in ``LocalFits``
-    max_bytes : float
-        Largest array that is made for one target.
+    Products of rows are kernel values. The coefficients of a model are those of B, row by row. The pairs of a target
+    are written out while it is solved, in arrays of at most ``max_bytes``.
     """
 
     def __init__(self, *args: Any, max_bytes: float = np.inf, **options: Any):
@@ -166,20 +150,8 @@ class KernelForm:
     """Values of a preference function at some pairs, in coefficients w of a factor ``K = Z Zᵀ`` of their kernel matrix.
 
     With the kernel's own coefficients α, values are ``K α`` and the penalty is ``αᵀ K α``; with ``w = Zᵀ α`` they are
-    ``Z w`` and ``wᵀ w``.
-
-    Parameters
-    ----------
-    pairs : Pairs
-    is_ordered : bool, default=False
-        Take both orders of each pair, and an unpenalised intercept in the last column, as the paper prints it.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n_rows, size)
-        Z, signed and with the intercept's column if ordered.
-    weights : ndarray of shape (n_rows,)
-    n_unpenalized : int
+    ``Z w`` and ``wᵀ w``. ``rows`` are Z. With ``is_ordered`` they are both orders of each pair, signed, and an
+    unpenalised intercept in the last column, as the paper prints it.
     """
 
     def __init__(self, pairs: Pairs, *, is_ordered: bool = False):

@@ -39,17 +39,8 @@ def choose(
 ) -> Choice:
     """Return the best strength for each number of neighbours, and the first number close enough to the best.
 
-    Parameters
-    ----------
-    strengths : ndarray of shape (n_strengths,)
-        Decreasing: ties go to the strongest.
-    numbers : list of int or None
-        Numbers of neighbours, decreasing.
-    scores : callable
-        Takes a number of neighbours; returns the scores of the validation queries for each strength.
-    validation : ValidationSet
-    is_shown : bool
-        Whether to show a progress bar.
+    Both decrease, so that ties go to the strongest. ``scores`` takes a number of neighbours and returns the scores of
+    the validation queries for each strength.
     """
     measure = validation.measure
     sign = 1.0 if measure.higher_is_better else -1.0
@@ -91,19 +82,9 @@ def queries_to_hold_out(queries: Queries) -> np.ndarray:
 
 
 def first_within_one_error(values: np.ndarray) -> int:
-    """Return the first row whose mean is within one standard error of the best mean.
+    """Return the first row whose mean is within one standard error of the best mean; NaN where a query has no value.
 
     The standard error is that of the difference from the best row, query by query (Breiman et al. 1984).
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_candidates, n_queries)
-        Higher is better. NaN where a query has no value.
-
-    Examples
-    --------
-    >>> first_within_one_error(np.array([[0.5, 0.6, 0.4], [0.6, 0.5, 0.5], [0.1, 0.2, 0.1]]))
-    0
     """
     counted = values[:, ~np.isnan(values).any(axis=0)]
     if counted.shape[1] < 2:

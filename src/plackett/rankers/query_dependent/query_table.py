@@ -12,20 +12,9 @@ from plackett.validation import check_csr, check_not_masked, is_sparse, plain
 
 
 class QueryTable:
-    """Columns of numbers, or of other values for columns with a kernel.
+    """Columns of numbers, or of other values for columns with a kernel: those of a ranking are sequences of numbers.
 
-    Parameters
-    ----------
-    features : array-like, data frame or sparse matrix, one row per query
-        Cells may be of any type; those of a ranking are sequences of numbers.
-    ids : ndarray of shape (n_queries,), default=None
-        Names of the queries for messages; None uses their places.
-
-    Attributes
-    ----------
-    n_queries, n_columns : int
-    names : list of str or None
-        Those of a data frame.
+    ``ids`` name the queries in messages; None uses their places.
     """
 
     def __init__(self, features: Any, ids: np.ndarray | None = None):

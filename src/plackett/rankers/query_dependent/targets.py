@@ -11,21 +11,10 @@ import numpy as np
 class Targets:
     """Queries with their documents, and the sources of their models.
 
-    Attributes
-    ----------
-    rows : ndarray of shape (n_docs, n_features)
-        Documents, in the features of the function space.
-    indptr : ndarray of shape (n + 1,)
-    places : ndarray of shape (n,)
-        Place among the training queries; -1 for a new query.
-    features : ndarray of shape (n, n_query_features) or None
-        Query features, if new queries need them.
-    how_new : {"neighbors", "uniform", "random"}
-        The model of new queries.
-    is_uniform_only : bool
-        Whether all queries have the same model.
-    is_left_out : bool, default=False
-        Whether training queries are scored as if they were new: by their neighbours, without their own documents.
+    ``rows`` are documents in the features of the function space; ``places`` those among the training queries, -1 for a
+    new query; ``features`` the query features, if new queries need them; ``how_new`` the model of new queries.
+    ``is_uniform_only`` says that all queries have the same model, ``is_left_out`` that training queries are scored as
+    if they were new: by their neighbours, without their own documents.
     """
 
     rows: np.ndarray

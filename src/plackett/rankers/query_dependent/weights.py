@@ -45,39 +45,18 @@ class QueryWeights(Parameters):
     ``"rectangular"``   1 where u ≤ 1
     ==================  ======================================================================
 
-    If all weights of a target are 0, only the nearest query counts, with a ``DataWarning``.
+    Only the nearest ``n_neighbors`` count (None: all), the target itself first if it was in ``fit``, equal distances by
+    order of appearance; ``n_neighbors_new`` is that of other targets. ``"median"`` is the median of the distances
+    between the target and all training queries (itself included); if that is 0, the queries at distance 0 have equal
+    weights. If all weights of a target are 0, only the nearest query counts, with a ``DataWarning``.
 
-    Parameters
-    ----------
-    weights : str
-        One of the names above.
-    n_neighbors : int or None, default=None
-        Only the nearest queries count, the target itself first if it was in ``fit``; equal distances by order of
-        appearance. None means all. ``"uniform"`` and ``"individual"`` ignore it, ``"knn"`` needs it.
-    n_neighbors_new : int or None, default=None
-        The same for targets that were not in ``fit``; None means ``n_neighbors``.
-    bandwidth : float or "median", default="median"
-        The distance that is u = 1. ``"median"`` is the median of the distances between the target and all training
-        queries (itself included); if that is 0, the queries at distance 0 have equal weights.
-    kernels : dict, default=None
-        Kernels of columns that are not numbers, by the number of the column: ``"overlap"``, ``"kendall"``,
-        ``"mallows"`` or objects such as ``Overlap(off=0.2)``. The weight is then the product of their values and of the
-        weight by the numeric columns. The nearest queries are those with the largest product, then with the smallest
-        numeric distance. ``"knn"`` takes only queries with a positive product, with equal weights. ``"uniform"`` and
-        ``"individual"`` ignore the kernels.
+    With ``kernels`` of columns that are not numbers, by the number of the column, the weight is the product of their
+    values and of the weight by the numeric columns. The nearest queries are those with the largest product, then with
+    the smallest numeric distance. ``"knn"`` takes only queries with a positive product, with equal weights.
+    ``"uniform"`` and ``"individual"`` ignore neighbours and kernels.
 
-    Attributes
-    ----------
-    n_queries_ : int
-        n.
-    n_columns_ : int
-        Columns of the features.
-    numeric_ : ndarray of shape (n_queries, n_numeric) or None
-        The numeric features.
-    coded_, levels_ : lists, one entry per kernel
-        The other features as numbers, and the categories that these encode (None for rankings).
-    kernels_, kernel_columns_ : lists
-        The kernels and the numbers of their columns.
+    After ``fit`` the numeric features are ``numeric_``; for each kernel of ``kernels_`` its column is in
+    ``kernel_columns_``, ``coded_`` has the features as numbers and ``levels_`` the categories that they encode.
 
     Examples
     --------
@@ -111,21 +90,11 @@ class QueryWeights(Parameters):
         self.coded_: list[np.ndarray] = []
         self.levels_: list[np.ndarray | None] = []
         if features is None:
-            if self.needs_features:
-                raise ValueError(f"weights={self.weights!r} compares queries by their features, but none were given.")
-            if n_queries is None:
-                raise ValueError("without query features n_queries is needed.")
-            self.n_queries_ = check_positive_int(n_queries, "n_queries")
+            self.n_queries_ = int(n_queries or 0)
             return self
         table = QueryTable(features)
-        if table.n_queries == 0:
-            raise ValueError("the query features have no rows; at least one training query is needed.")
-        if n_queries is not None and n_queries != table.n_queries:
-            raise ValueError(f"the query features have {table.n_queries:,} rows, but there are {n_queries:,} queries.")
         self.n_queries_, self.n_columns_ = table.n_queries, table.n_columns
         for place, kernel in (self.kernels or {}).items():
-            if place not in range(table.n_columns):
-                raise ValueError(f"the query features have no column {place!r}, only 0 to {table.n_columns - 1}.")
             kernel = get_kernel(kernel)
             where = f"{table.called(place)} of the query features"
             self.kernels_.append(kernel)
@@ -181,13 +150,8 @@ class QueryWeights(Parameters):
                 'weights="individual" has no model for a query that was not in fit. Choose weights that use '
                 'other queries, such as "gaussian", or new_queries="random".'
             )
-        if features is None or (self.n_columns_ == 0 and not self.needs_features):
-            if self.needs_features:
-                raise ValueError(f"weights={self.weights!r} needs the features of the new queries.")
-            if features is None and n_queries is None:
-                raise ValueError("without query features n_queries is needed.")
-            n_targets = n_queries if n_queries is not None else QueryTable(features).n_queries
-            return self._neighbors(_Targets(n_targets, None, [], None))
+        if features is None:
+            return self._neighbors(_Targets(int(n_queries or 0), None, [], None))
         table = QueryTable(features)
         if table.n_columns != self.n_columns_:
             raise ValueError(
@@ -292,7 +256,7 @@ class QueryWeights(Parameters):
         if self.n_queries_ != n_queries or not type(self.n_queries_) is type(self.n_columns_) is int:
             raise ValueError(f"there are {n_queries} models, but not as many queries.")
         if self.numeric_ is not None:
-            check_matrix(self, "numeric_")
+            check_matrix(self, "numeric_", n_queries)
         parts = (self.kernels_, self.kernel_columns_, self.coded_, self.levels_)
         if any(type(part) is not list or len(part) != len(self.kernels_) for part in parts):
             raise ValueError("query weights must have a column, codes and levels for each kernel.")
@@ -300,8 +264,6 @@ class QueryWeights(Parameters):
         n_numeric = 0 if self.numeric_ is None else self.numeric_.shape[1]
         if n_numeric + len(self.kernels_) != self.n_columns_ or (self.needs_features and not self.n_columns_):
             raise ValueError("query weights must have the columns of the query features.")
-        if self.numeric_ is not None and self.numeric_.shape[0] != n_queries:
-            raise ValueError(f"numeric_ must have {n_queries} rows.")
         for kernel, codes, levels in zip(self.kernels_, self.coded_, self.levels_, strict=True):
             is_of_categories = isinstance(get_kernel(kernel), Overlap)
             dtype, n_axes = (np.int64, 1) if is_of_categories else (np.float64, 2)

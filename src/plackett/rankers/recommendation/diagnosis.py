@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 
 from plackett import _native
 from plackett._threads import map_blocks
-from plackett.data.feedback.rating_table import RatingTable, places_of
+from plackett.data.feedback.ratings import RatingTable, places_of
 from plackett.validation import count_of
 
 EXPECTED, MOST_PROBABLE = _native.rankers.EXPECTED, _native.rankers.MOST_PROBABLE
@@ -47,13 +47,7 @@ class Raters:
 class Active:
     """The users to predict for, and their ratings.
 
-    Parameters
-    ----------
-    table : RatingTable
-    items : ndarray
-        Ids of the items of the training users.
-    left_out : ndarray of shape (n_users,)
-        Row of each active user among the training users, which is skipped for that user; -1 for a new user.
+    ``left_out`` has the row of each among the training users, which is skipped for that user; -1 for a new user.
     """
 
     def __init__(self, table: RatingTable, items: np.ndarray, left_out: np.ndarray):

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from plackett._lazy import importing
-from plackett.data.feedback.rating_table import RatingTable, as_ids, places_of, rating_table
+from plackett.data.feedback.ratings import RatingTable, as_ids, places_of, rating_table
 from plackett.rankers.recommendation.diagnosis import EXPECTED, MOST_PROBABLE, Active, Raters, Requests, diagnose
 from plackett.storage import models
 from plackett.validation import check_number
@@ -90,10 +90,6 @@ class PersonalityDiagnosis(BaseEstimator):
             hashable ids. Of a sparse matrix, users by items, every stored value is a rating, zeros too; of an array,
             every value but NaN. An item that a user rated twice is an error.
         y : ignored
-
-        Returns
-        -------
-        self
         """
         check_number(self.sigma, "sigma", above=0)
         table = rating_table(ratings)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from plackett.data.feedback.rating_table import as_ids, item_features, places_of, rating_table
+from plackett.data.feedback.ratings import as_ids, item_features, places_of, rating_table
 from plackett.data.queries import Queries
 from plackett.rankers.recommendation.personality import PersonalityDiagnosis
 from plackett.rankers.refinement.boosted import MultiplicativeRefiner
@@ -79,10 +79,6 @@ def recommend(
         Ratings of this user of at least this value become 1 and others 0; None does not change them.
     sigma : float, default=2.5
         Parameter of ``PersonalityDiagnosis``.
-
-    Returns
-    -------
-    Recommendations
 
     Examples
     --------

@@ -71,10 +71,6 @@ class Refiner(Prepared):
         pairs : array-like of shape (n_pairs, 2), or tuple of two lists, default=None
             Row numbers (better, worse), instead of labels. Pairs may contradict each other; a repeated pair counts
             once.
-
-        Returns
-        -------
-        self
         """
         return self._fit(X, y, qid=qid, base_score=base_score, pairs=pairs)
 
@@ -164,10 +160,6 @@ class Refiner(Prepared):
         qid : iterable of hashable ids, one per row, default=None
             A query that was not in ``fit`` is an error.
         base_score : as in ``fit``, default=None
-
-        Returns
-        -------
-        ndarray of shape (n_docs,)
         """
         check_is_fitted(self)
         queries = self._check_queries(X, None, qid, needs_labels=False)
@@ -184,10 +176,6 @@ class Refiner(Prepared):
         base_score : as in ``fit``, default=None
         **options
             ``sample_weight`` and ``metric``, as in ``LinearRanker.score``.
-
-        Returns
-        -------
-        float
         """
         if hasattr(base_score, "predict"):  # of the rows as given, not as this refiner prepares them
             base_score = predictions(base_score, X, None if isinstance(X, Queries) else qid)

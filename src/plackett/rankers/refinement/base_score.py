@@ -54,21 +54,9 @@ def as_base_score(base: Any, queries: Queries, *, missing: float | None = None) 
 
 
 def grouped_base_score(base: Any, X: Any, queries: Queries, *, has_ids: bool) -> np.ndarray:
-    """Return base scores of grouped rows, from the arguments of ``fit`` or ``predict``.
+    """Return base scores of grouped rows, from the arguments of ``fit`` or ``predict``, where X was given.
 
-    Parameters
-    ----------
-    base : as in :func:`as_base_score`
-        A vector is in the order of the rows of X.
-    X : as in ``fit``
-    queries : Queries
-        The same rows, checked and grouped.
-    has_ids : bool
-        Whether X has query ids.
-
-    Returns
-    -------
-    ndarray of shape (n_docs,), in the order of ``queries``
+    ``queries`` are the same rows, checked and grouped; a vector ``base`` is in the order of the rows of X.
     """
     if hasattr(base, "predict") and isinstance(X, Queries):  # as given: another ranker prepares rows in its own way
         return as_base_score(base, X.grouped)

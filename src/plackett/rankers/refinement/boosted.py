@@ -182,7 +182,7 @@ class BoostedRefiner(Refiner):
         steps, estimators = self._steps_of(place)
         if estimators is not None:
             names = [f"round {t}: {type(self.estimator).__name__}" for t in range(1, len(estimators) + 1)]
-            decisions = np.array([votes(one, rows) for one in estimators], dtype=np.float64)
+            decisions = np.array([votes(estimator, rows) for estimator in estimators], dtype=np.float64)
             values = decisions = decisions.reshape(len(estimators), rows.shape[0]).T
             weights = steps["weight"]
         else:

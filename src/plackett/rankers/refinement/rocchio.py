@@ -12,6 +12,7 @@ from plackett.explain.additive import explain_additive
 from plackett.rankers.parameters import param
 from plackett.rankers.refinement.base import Refiner, map_queries
 from plackett.rankers.refinement.judgements import Judgements
+from plackett.storage.models.array_checks import check_matrix
 from plackett.validation import check_number, is_sparse
 
 SHORTEST = 1e-300  # of a column whose inverse length is finite
@@ -127,10 +128,4 @@ class RocchioRefiner(Refiner):
     def check_loaded(self) -> None:
         """Raise a ``ValueError`` for attributes that no fit sets."""
         super().check_loaded()
-        coef = getattr(self, "coef_", None)
-        n_columns = self.n_prepared + (self.base_column_ is None)
-        shape = (self.indptr_.size - 1, n_columns)
-        if not isinstance(coef, np.ndarray) or coef.shape != shape or coef.dtype != np.float64:
-            raise ValueError(f"coef_ must be a matrix of shape {shape}.")
-        if not np.isfinite(coef).all():
-            raise ValueError("coef_ must hold finite numbers.")
+        check_matrix(self, "coef_", self.indptr_.size - 1, self.n_prepared + (self.base_column_ is None))

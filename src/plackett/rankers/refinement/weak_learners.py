@@ -40,26 +40,13 @@ class BasePairs:
     """The probabilities W of the pairs of one query's documents, without a matrix over pairs.
 
     ``W_ij = 1 / (1 + exp(-λ (g_i - g_j)))`` is, for g_j above g_i, a sum of 20 decaying exponentials of their distance,
-    with a relative error below 1e-15. A product ``W v`` is then one sweep up and one down the sorted scores, in time
-    and memory O(n). Compared with the matrix, rounding included, products of positive vectors have an error below 1e-14
-    for 1,000 documents and 1e-12 for 100,000.
+    with a relative error below 1e-15; ``powers`` are the factors of each from one document to the next, in ``order`` by
+    ascending base score. A product ``W v`` is then one sweep up and one down the sorted scores, in time and memory
+    O(n). Compared with the matrix, rounding included, products of positive vectors have an error below 1e-14 for 1,000
+    documents and 1e-12 for 100,000.
 
-    Parameters
-    ----------
-    base : ndarray of shape (n_docs,)
-        Base scores.
-    confidence : float or None
-        λ; None takes that of :func:`confidence_of`.
-    is_column : bool, default=False
-        Whether the base scores are values of a column of X.
-
-    Attributes
-    ----------
-    confidence : float
-    order : ndarray of shape (n_docs,)
-        The documents by ascending base score, as kernels number them.
-    powers : ndarray of shape (n_docs, 20)
-        Factors of each exponential from one document to the next.
+    λ is ``confidence``; None takes that of :func:`confidence_of`, for which ``is_column`` says whether the base scores
+    are values of a column of X.
     """
 
     def __init__(self, base: np.ndarray, confidence: float | None = None, *, is_column: bool = False):

@@ -37,12 +37,7 @@ REFUSED = {
 def build_scorer(part: Part) -> Scorer:
     """Return the scorer of a ranker that is given as a record.
 
-    Raises
-    ------
-    NotScored
-        If the ranker has no scorer; the message says why.
-    ValueError
-        If the record holds something that no fit produces.
+    Raise a ``NotScored`` that says why a ranker has none, or a ``ValueError`` for a record that no fit produces.
     """
     name = part.kind
     if part.class_name.removeprefix(HOME) not in MODELS:
@@ -85,6 +80,7 @@ def _built(part: Part) -> Scorer:
         needs_check=bool(steps) or not isinstance(model, Linear),
         needs_bounds=bool(steps) or isinstance(model, Net | Steps),
         ignores_further_columns=bool(getattr(state, "ignores_further_columns_", False)),
+        categories=getattr(state, "categories_", None),
     )
 
 

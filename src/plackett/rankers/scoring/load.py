@@ -30,10 +30,6 @@ def load_scorer(path: str | os.PathLike | IO[bytes]) -> Scorer:
     ----------
     path : str, path or binary file object
 
-    Returns
-    -------
-    Scorer
-
     Raises
     ------
     ModelFormatError

@@ -58,6 +58,7 @@ class Scorer:
     needs_check: bool  # whether a value that is not finite could give a score that is
     needs_bounds: bool
     ignores_further_columns: bool
+    categories: dict[int, np.ndarray] | None = None  # names of the codes of columns
 
     def score(self, X: Any, indptr: Any = None) -> np.ndarray:
         """Return one score per row, higher is better.
@@ -65,16 +66,12 @@ class Scorer:
         Parameters
         ----------
         X : array of shape (n_docs, n_features), or data frame
-            Of a frame, the columns of fit are taken by name.
+            Of a frame, the columns of fit are taken by name, and categories are texts.
             float32 or float64 in C order is used as it is; other arrays are converted. Missing values are NaN;
             categories are the codes of ``fit``. It may have no rows.
         indptr : array of ints, default=None
             Bounds of several lists: list ``q`` has rows ``indptr[q]`` to ``indptr[q + 1]``. None means that all rows
             are one list.
-
-        Returns
-        -------
-        ndarray of shape (n_docs,)
 
         Raises
         ------
@@ -107,12 +104,17 @@ class Scorer:
     def _columns_of(self, X: Any) -> Any:
         """Return the columns of fit of a frame, by name."""
         with importing:
-            from plackett.rankers.columns import columns_of_fit, matrix_of
+            from plackett.data.tables.coding import features_of
+            from plackett.rankers.columns import columns_of_fit
+            from plackett.rankers.preparation import align_categories
 
-        if self.feature_names is None or self.category_columns:
-            what = "features have no names" if self.feature_names is None else "model has categories"
-            raise ValueError(f"X is a data frame, but the {what}. Pass an array as ranker.predict takes it.")
-        return matrix_of(columns_of_fit(SimpleNamespace(feature_names_=self.feature_names), X), self.feature_names)
+        if self.feature_names is None:
+            raise ValueError(
+                "X is a data frame, but the features have no names. Pass an array as ranker.predict takes it."
+            )
+        ranker = SimpleNamespace(feature_names_=self.feature_names, categories_=self.categories)
+        rows, _, found = features_of(columns_of_fit(ranker, X))
+        return align_categories(ranker, rows, found, is_array=False)
 
     def _own_columns(self, rows: np.ndarray) -> np.ndarray:
         if self.ignores_further_columns and rows.shape[1] > self.n_features:

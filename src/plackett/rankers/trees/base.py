@@ -6,10 +6,11 @@ all rankers are chosen by the same rule.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, ClassVar, NamedTuple
@@ -17,7 +18,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from plackett._lazy import importing
 from plackett._names import did_you_mean, similar_names
 from plackett._optional import import_optional
 from plackett._threads import n_threads
@@ -32,7 +32,6 @@ from plackett.validation import (
     check_number,
     check_positive_int,
     check_seed,
-    is_sparse,
     plain,
 )
 
@@ -112,22 +111,7 @@ class PackageParams(BaseEstimator):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class BoostedTrees(TreeScores, PackageParams):
-    """A ranker by boosted trees that are kept as arrays: predicting and loading do not need the package.
-
-    Attributes
-    ----------
-    trees_, intercept_ : as in ``TreeScores``
-    has_missing_ : bool
-        Whether values were missing in the rows of ``fit``.
-    n_rounds_ : int
-        Trees that are used: those up to the best on the validation queries, or all.
-    n_iter_ : int
-        Trees that were grown.
-    stop_reason_ : str
-    best_iteration_, best_score_ : int and float, or None without a validation set
-    history_ : dict of lists
-        The validation measure after every tree.
-    """
+    """A ranker by boosted trees that are kept as arrays: predicting and loading do not need the package."""
 
     n_rounds: int | None = param(None, check_positive_int)
     learning_rate: float = param(0.1, check_number, above=0.0)
@@ -150,13 +134,19 @@ class BoostedTrees(TreeScores, PackageParams):
         queries, weights = training
         self.has_missing_ = check_finite(queries.X, allow_missing=True)
         lists = Lists(queries, None if weights is None else weights / weights.mean(), start)
-        with monitor.run("n_rounds", self._max_rounds(monitor.validation)):
-            try:
-                self._grow(lists, monitor, validation_start)
-            except self._package_error() as error:
-                raise ValueError(self._refusal(error)) from error
+        with self._running(monitor):
+            self._grow(lists, monitor, validation_start)
         self.n_rounds_ = monitor.n_kept
         self._keep(lists, monitor)
+
+    @contextlib.contextmanager
+    def _running(self, monitor: FitMonitor) -> Iterator[None]:
+        """Run the rounds of a fit inside this context."""
+        with monitor.run("n_rounds", self._max_rounds(monitor.validation)):
+            try:
+                yield
+            except self._package_error() as error:
+                raise ValueError(self._refusal(error)) from error
 
     @abstractmethod
     def _grow(self, training: Lists, monitor: FitMonitor, validation_start: np.ndarray | None) -> None:
@@ -253,13 +243,3 @@ def whole_labels(labels: np.ndarray, objective: str) -> np.ndarray:
             "labels, or use TreeRanker with a loss of this library, which accepts any labels."
         )
     return labels
-
-
-def plain_rows(X: Any) -> Any:
-    """Return X as the packages take it: sparse rows as a matrix, since not all of them know sparse arrays."""
-    if not is_sparse(X):
-        return X
-    with importing:
-        from scipy import sparse
-
-    return sparse.csr_matrix(X)

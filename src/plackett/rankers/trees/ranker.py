@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import field
 from typing import Any, ClassVar, NamedTuple
 
@@ -10,6 +9,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from plackett.data.queries import Queries
+from plackett.distributed.cluster import ClusterPartitions
+from plackett.distributed.growth import Growth, Rows
+from plackett.distributed.inputs import PartitionedInput, is_in_parts, parts_of
 from plackett.formats.lightgbm import read_trees
 from plackett.losses import get_loss
 from plackett.losses.backends.trees import TreeObjective
@@ -17,6 +19,7 @@ from plackett.metrics.measure import Measure
 from plackett.rankers.base import NO_LABELS, TrainingSet
 from plackett.rankers.monitor import FitMonitor
 from plackett.rankers.parameters import param, with_package_params
+from plackett.rankers.partitioned import CheckedParts, checked_parts
 from plackett.rankers.refinement.base_score import (
     as_base_score,
     column_number,
@@ -25,15 +28,15 @@ from plackett.rankers.refinement.base_score import (
     is_column,
     scores_any_rows,
 )
-from plackett.rankers.trees.base import NO_SPLIT, BoostedTrees, Lists, names_in, plain_rows, whole_labels
+from plackett.rankers.trees.base import NO_SPLIT, BoostedTrees, Lists, names_in, whole_labels
+from plackett.rankers.trees.partitioned import HeldParts, learn_from_parts, load_held, whole
 from plackett.scorers.models import Trees
 from plackett.scorers.trees import FlatTrees
-from plackett.validation import check_number, check_positive_int, count_of
+from plackett.validation import check_number, check_positive_int
 
 LARGEST_LABEL = 31  # above which a gain of 2**label - 1 is refused by LightGBM, and a gain of label taken instead
 OWN_OBJECTIVE = "lightgbm"  # in place of a loss
 FARTHEST = 2.0  # max_delta_step on top of base scores; ordinary leaves stay below
-LARGEST = float(np.finfo(np.float32).max)  # largest slope and curvature that LightGBM takes
 MOST_GAINS = 10_000  # in the table of gains, one for every label from 0 on, which LightGBM reads as text
 # parameters that say how trees grow; the others are parameters of the ranker (rounds, threads, seeds, objective), or
 # name files and machines, which a model file must not be able to do
@@ -112,6 +115,12 @@ class TreeRanker(BoostedTrees):
     another is given), except for losses that depend on such a constant. Scores that are far apart have almost no
     curvature, and leaves would otherwise be too large.
 
+    ``fit`` also takes X, and an ``eval_set``, in parts, as ``LinearRanker`` does. With an active Dask client the
+    workers of its cluster grow the trees together: LightGBM's network adds up their histograms. All bins are found from
+    the same rows, at most ``bin_construct_sample_cnt`` or 256 MB drawn from all parts, so trees do not depend on where
+    rows are, up to rounding; where each round samples rows or columns, only their quality does not. Every worker takes
+    its own number of threads. Without a client, paths are read into this process.
+
     Parameters
     ----------
     loss : str or Loss, default="listmle"
@@ -134,6 +143,9 @@ class TreeRanker(BoostedTrees):
         Threads of LightGBM; None takes as many as this library does. The trees do not depend on it.
     verbose : bool, default=False
         Whether to show a progress bar on standard error.
+    worker_timeout : float, default=20.0
+        On a Dask cluster: a worker that has not answered for this many seconds, or for ten times the slowest round so
+        far if that is longer, is restarted. The fit then continues from the last finished round.
     **others
         LightGBM's other parameters of tree growth, by its own names, such as ``bagging_fraction``,
         ``feature_fraction``, ``max_depth`` or ``min_sum_hessian_in_leaf`` (which is a sum of curvatures), and those of
@@ -178,10 +190,12 @@ class TreeRanker(BoostedTrees):
     num_leaves: int = param(7, check_positive_int)
     min_data_in_leaf: float = param(20, check_number, least=0.0)
     lambda_l2: float = param(0.0, check_number, least=0.0)
+    worker_timeout: float = param(20.0, check_number, above=0.0)
 
     package: ClassVar = "lightgbm"
     model_of = Trees.of_lightgbm
     extra: ClassVar = "trees"
+    takes_parts: ClassVar[bool] = True
     known_params: ClassVar = GROWTH | OF_LAMBDARANK
     aliases: ClassVar = ALIASES
     rejected_params: ClassVar = REJECTED
@@ -211,32 +225,62 @@ class TreeRanker(BoostedTrees):
         Parameters
         ----------
         X, y, qid, sample_weight, eval_metric : as in ``LinearRanker.fit``
-        eval_set : Queries or tuple (X, y, qid), default=None
+        eval_set : Queries, tuple (X, y, qid), or parts as for X; default=None
             Validation queries, measured after every tree; the trees up to the best one are kept.
         base_score : int, str, array-like, ranker, model, Run or dict, default=None
             Scores of the current ranking, as for refiners; the trees learn what to add to them. With an ``eval_set``
             they must be known there too: a column, a ranker, a model or a run.
-
-        Returns
-        -------
-        self
         """
         if eval_set is not None and base_score is not None and not scores_any_rows(base_score):
             raise ValueError(
                 "base_score is one score per row of X, so the rows of eval_set have none. Pass a column, a ranker, a "
                 "model or a run, which score them too."
             )
+        if base_score is not None and is_in_parts(X):
+            raise ValueError("base_score needs all rows in one place, but X is in parts. Read them into one Queries.")
         return self._fit(
             X, y, qid=qid, sample_weight=sample_weight, eval_set=eval_set, eval_metric=eval_metric,
             base=BaseScores(base_score, X, qid, eval_set),
         )  # fmt: skip
 
-    def _learn(self, training: TrainingSet, monitor: FitMonitor, base: BaseScores) -> None:  # type: ignore[override]
+    def _training_set(self, X: Any, y: Any, qid: Any, sample_weight: Any) -> TrainingSet | CheckedParts:
+        if is_in_parts(X):
+            given = parts_of(X, y, qid, sample_weight, takes_categories=True)
+            if given.client is not None:
+                return checked_parts(self, given, get_loss(self.loss) if self.takes_loss_objects else None)
+            X, y, qid = whole(given), None, None
+        return super()._training_set(X, y, qid, sample_weight)
+
+    def _check_eval_set(self, eval_set: Any) -> Any:
+        X, y, qid = eval_set if isinstance(eval_set, tuple) and len(eval_set) == 3 else (eval_set, None, None)
+        if eval_set is None or not is_in_parts(X):
+            return super()._check_eval_set(eval_set)
+        given = parts_of(X, y, qid, takes_categories=True)
+        return super()._check_eval_set(whole(given)) if given.client is None else given
+
+    def _scale(self, training: Any, validation: Any, **details: Any) -> tuple[Any, Any]:
+        if isinstance(training, CheckedParts):
+            return training, None if validation is None else load_held(training, validation)
+        if isinstance(validation, PartitionedInput):
+            validation = self._check_queries(whole(validation), None, None)
+        return super()._scale(training, validation, **details)
+
+    def _watched(self, validation: Any, measure: Measure) -> Any:
+        on_cluster = isinstance(validation, ClusterPartitions)
+        return HeldParts(validation, measure) if on_cluster else super()._watched(validation, measure)
+
+    def _learn(  # type: ignore[override]
+        self, training: TrainingSet | CheckedParts, monitor: FitMonitor, base: BaseScores
+    ) -> None:
+        if isinstance(training, CheckedParts):
+            self.has_base_, self.base_column_ = False, None
+            learn_from_parts(self, training, monitor)
+            return
         score, queries, validation_start = base.base_score, training.queries, None
-        self.has_base_: bool = score is not None
+        self.has_base_ = score is not None
         self.base_column_: int | None = column_number(score, queries) if is_column(score) else None
         start = self._base_of(base.X, base.qid, queries, score)
-        if monitor.validation is not None:
+        if monitor.validation is not None and score is not None:
             held = base.eval_set
             rows, ids = (held, None) if isinstance(held, Queries) else (held[0], held[2])
             validation_start = self._base_of(rows, ids, monitor.validation.queries, score)
@@ -252,10 +296,6 @@ class TreeRanker(BoostedTrees):
             Ignored by the trees; a base ranker may need it.
         base_score : as in ``fit``, default=None
             Needed where ``fit`` had one, unless that was a column.
-
-        Returns
-        -------
-        ndarray of shape (n_docs,)
         """
         check_is_fitted(self)
         queries = self._check_queries(X, None, qid, needs_labels=False)
@@ -301,74 +341,63 @@ class TreeRanker(BoostedTrees):
 
     # --- Growth -------------------------------------------------------------------------------------------------------
 
-    def _intercept(self, training: Lists) -> float:
-        """Return the score that the trees add to if there are no base scores."""
+    def _intercept(self, mean: float) -> float:
+        """Return the score that the trees add to if there are no base scores, from the mean label."""
         if not self.takes_loss_objects:
             return 0.0
         loss = get_loss(self.loss)
         if loss.ignores_shifts:
             return 0.0
-        mean = float(np.average(training.queries.labels, weights=training.row_weights()))
         return 1.0 if loss.is_flat_at_zero and mean == 0.0 else mean
 
-    def _objective(self, training: Lists, monitor: FitMonitor) -> tuple[dict[str, Any], Callable | None]:
-        """Return parameters for LightGBM, and a function of slope and curvature unless the objective is its own."""
-        if not self.takes_loss_objects:
-            gains = getattr(self, "label_gain", None)
-            return {"objective": "lambdarank", "label_gain": _gains(training) if gains is None else gains}, None
-        loss = get_loss(self.loss)
-        if loss.is_flat_at_zero and training.start is not None and not training.start.any():
-            raise ValueError(
-                f"base_score is 0 for every row, where {loss!r} has no slope. Leave it out, or pass 1 for every row."
-            )
-        objective = TreeObjective(loss, training.queries, training.weights)
-        self._values: dict[int, float] = {}  # mean loss by the number of trees
-
-        def slope_and_curvature(scores: np.ndarray, _: Any) -> tuple[np.ndarray, np.ndarray]:
-            value, slope, curvature = objective.evaluate(scores)
-            if not (np.abs(slope).max() <= LARGEST and curvature.max() <= LARGEST):
-                raise ValueError(
-                    f"the slope of {loss!r} overflows in LightGBM after {count_of(monitor.n_iter, 'tree')}. "
-                    "Lower learning_rate, or scale down the labels or the base scores."
-                )
-            self._values[monitor.n_iter] = value / training.queries.n_queries
-            return slope, curvature
-
-        is_bounded = loss.ignores_shifts and training.start is not None and "max_delta_step" not in vars(self)
-        return {"objective": "none"} | ({"max_delta_step": FARTHEST} if is_bounded else {}), slope_and_curvature
+    def _own_params(self, largest_label: float) -> dict[str, Any]:
+        """Return parameters for LightGBM, and its objective."""
+        if self.takes_loss_objects:
+            return self._lightgbm_params() | {"objective": "none"}
+        gains = getattr(self, "label_gain", None)
+        gains = gains_to(largest_label) if gains is None else gains
+        return self._lightgbm_params() | {"objective": "lambdarank", "label_gain": gains}
 
     @classmethod
     def _package_error(cls) -> type[Exception]:
         return cls.import_package().basic.LightGBMError
 
     def _grow(self, training: Lists, monitor: FitMonitor, validation_start: np.ndarray | None) -> None:
-        lightgbm = self.import_package()
-        own, objective = self._objective(training, monitor)
-        self.intercept_ = self._intercept(training) if training.start is None else 0.0
-        params = self._lightgbm_params() | own
-        queries = training.queries
-        data = lightgbm.Dataset(
-            plain_rows(queries.X), queries.labels if objective is None else None, group=np.diff(queries.indptr),
-            weight=training.row_weights(), init_score=self._first_scores(queries, training.start), params=params,
-            categorical_feature=list(queries.categories or ()),
-        )  # fmt: skip
-        data.construct()
-        if not any(data.feature_num_bin(column) for column in range(queries.n_features)):
-            monitor.stop(NO_SPLIT)  # all columns are constant, or nearly; LightGBM would fail
-            return
-        self._booster = lightgbm.Booster(params, data)
+        queries, loss = training.queries, get_loss(self.loss) if self.takes_loss_objects else None
+        if loss is None:
+            largest = whole_labels(queries.labels, "LightGBM's lambdarank").max()
+        mean = float(np.average(queries.labels, weights=training.row_weights()))
+        self.intercept_ = 0.0 if training.start is not None else self._intercept(mean)
+        params = self._own_params(0.0 if loss is not None else largest)
+        if loss is not None and training.start is not None:
+            if loss.is_flat_at_zero and not training.start.any():
+                raise ValueError(
+                    f"base_score is 0 for every row, where {loss!r} has no slope. Leave it out, or pass 1 for every "
+                    "row."
+                )
+            if loss.ignores_shifts and "max_delta_step" not in vars(self):
+                params["max_delta_step"] = FARTHEST
+        held = None
         if monitor.validation is not None:
             validation = monitor.validation.queries
-            start = self._first_scores(validation, validation_start)
-            self._booster.add_valid(
-                lightgbm.Dataset(plain_rows(validation.X), reference=data, init_score=start, params=params),
-                "validation",
-            )
+            held = Rows([validation.X], validation.lists, start=self._first_scores(validation, validation_start))
+        start = self._first_scores(queries, training.start)
+        growth = self._growth = Growth(
+            Rows([queries.X], queries.lists, training.weights, start), params, loss,
+            categories=list(queries.categories or ()), held=held,
+        )  # fmt: skip
+        self._values: dict[int, float] = {}  # mean loss by the number of trees
+        if not growth.has_splits:
+            monitor.stop(NO_SPLIT)  # all columns are constant, or nearly; LightGBM would fail
+            return
+        growth.link()
 
         def grow_one() -> bool:
-            return not (self._booster.update() if objective is None else self._booster.update(fobj=objective))
+            has_split = growth.grow()
+            self._values[monitor.n_iter] = growth.value / queries.n_queries
+            return has_split
 
-        self._grow_rounds(monitor, grow_one, lambda: current_scores(self._booster.eval_valid))
+        self._grow_rounds(monitor, grow_one, growth.held_scores)
 
     @property
     def _is_sampled(self) -> bool:
@@ -397,19 +426,17 @@ class TreeRanker(BoostedTrees):
         return np.full(queries.n_docs, self.intercept_) if self.intercept_ else None
 
     def _keep(self, training: Lists, monitor: FitMonitor) -> None:
-        booster, values = (self.__dict__.pop(name, None) for name in ("_booster", "_values"))
-        n_features, n_trees = training.queries.n_features, monitor.n_iter
-        if values is not None:
-            if booster is not None and n_trees and n_trees not in values:  # no tree was tried after the last
-                objective = TreeObjective(get_loss(self.loss), training.queries, training.weights)
-                value, _, _ = objective.evaluate(current_scores(booster.eval_train))
-                values[n_trees] = value / training.queries.n_queries
+        growth, values = (self.__dict__.pop(name, None) for name in ("_growth", "_values"))
+        self._keep_trees(monitor, growth, values or {}, training.queries.n_queries, training.queries.n_features)
+
+    def _keep_trees(self, monitor: FitMonitor, growth: Any, values: dict[int, float], n_queries: int, n: int) -> None:
+        """Keep the best trees of n features, and the objective after every tree, from the values before the next."""
+        n_trees = monitor.n_iter
+        if self.takes_loss_objects:
+            if n_trees and n_trees not in values:  # no tree was tried after the last
+                values[n_trees] = growth.value_after(n_trees) / n_queries
             monitor.history = {"objective": [values[n] for n in range(1, n_trees + 1)], **monitor.history}
-        if booster is None or not self.n_rounds_:
-            self.trees_ = FlatTrees.of([], n_features)
-            self.intercept_ = self._intercept(training) if training.start is None else 0.0
-            return
-        self.trees_ = read_trees(booster.model_to_string(), n_features).first(self.n_rounds_)
+        self.trees_ = read_trees(growth.model(), n).first(self.n_rounds_) if self.n_rounds_ else FlatTrees.of([], n)
 
     def _check_parameters(self) -> None:
         if self.num_leaves < 2:
@@ -422,21 +449,8 @@ class TreeRanker(BoostedTrees):
         super()._check_parameters()
 
 
-def current_scores(evaluate: Callable) -> np.ndarray:
-    """Return the scores that a Booster's ``eval_train`` or ``eval_valid`` passes to a measure."""
-    found: list[np.ndarray] = []
-
-    def measure(scores: np.ndarray, _: Any) -> tuple[str, float, bool]:
-        found.append(scores)
-        return "nothing", 0.0, True
-
-    evaluate(measure)
-    return found[0]
-
-
-def _gains(training: Lists) -> list[float]:
+def gains_to(largest: float) -> list[float]:
     """Return the gain of every label from 0 to the largest."""
-    largest = whole_labels(training.queries.labels, "LightGBM's lambdarank").max()
     if largest >= MOST_GAINS:
         raise ValueError(
             f"LightGBM's lambdarank has a table of gains with at most {MOST_GAINS:,} labels; found the label "

@@ -21,16 +21,9 @@ CELLS_AT_ONCE = 10_000_000  # explained together
 
 
 class TreeScores(Ranker):
-    """A ranker whose scores are sums of trees that are kept as arrays.
+    """A ranker whose scores are ``intercept_`` plus the sum of ``trees_``, kept as arrays.
 
-    Attributes
-    ----------
-    trees_ : FlatTrees
-        Trees that are used.
-    intercept_ : float
-        Added to the sum of the trees.
-    has_missing_ : bool
-        Whether splits have learned where missing values go.
+    ``has_missing_`` says whether splits have learned where missing values go.
     """
 
     _scoring_methods: ClassVar[tuple[str, ...]] = (*Ranker._scoring_methods, "_scores")

@@ -6,10 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from plackett.distributed.growth import plain_rows
 from plackett.formats.xgboost import read_trees
 from plackett.rankers.monitor import FitMonitor
 from plackett.rankers.parameters import with_package_params
-from plackett.rankers.trees.base import BoostedTrees, Lists, names_in, plain_rows, whole_labels
+from plackett.rankers.trees.base import BoostedTrees, Lists, names_in, whole_labels
 from plackett.scorers.models import Trees
 from plackett.scorers.trees import FlatTrees
 from plackett.validation import is_sparse, plain

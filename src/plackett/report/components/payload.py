@@ -66,10 +66,15 @@ def comparison_payload(
     kind : str, default="ranker"
         What is compared.
 
-    Returns
-    -------
-    dict
-        Plain JSON values.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plackett.report.components.payload import comparison_payload
+    >>> queries = [{"name": "query", "values": ["wings", "boats"]}]
+    >>> values = np.array([[0.5, 1.0], [0.2, 0.1]])
+    >>> shown = comparison_payload(metric="p@5", rankers=["a", "b"], queries=queries, values=values, means=[0.35, 0.55])
+    >>> shown["queries"], shown["values"]
+    ([['wings'], ['boats']], [[0.5, 1.0], [0.2, 0.1]])
     """
     columns = [{key: value for key, value in column.items() if key != "values"} for column in queries]
     facts = [list(map(_cell, column["values"])) for column in queries]
@@ -106,10 +111,12 @@ def list_payload(documents: Sequence[Mapping[str, Any]], lists: Sequence[Sequenc
         For each ranker its top documents, best first: number in ``documents``, score, and reasons, each
         (feature or its number, value, contribution).
 
-    Returns
-    -------
-    dict
-        Plain JSON values.
+    Examples
+    --------
+    >>> from plackett.report.components.payload import list_payload
+    >>> documents = [{"name": "d1", "label": "1", "level": 1, "places": [1, None]}]
+    >>> list_payload(documents, [[(0, 2.34567, [("bm25", 3.0, 0.5)])], []])["lists"]
+    [[[0, 2.346, [['bm25', 3.0, 0.5]]]], []]
     """
     return {
         "documents": [dict(document) for document in documents],

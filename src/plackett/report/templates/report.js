@@ -54,4 +54,13 @@ window.addEventListener("afterprint", () => {
 });
 
 const queries = document.getElementById("queries-data");
-if (queries) mountComparison(document.getElementById("queries-view"), JSON.parse(queries.textContent));
+if (queries) {
+  const payload = JSON.parse(queries.textContent);
+  const view = mountComparison(document.getElementById("queries-view"), payload);
+  document.querySelectorAll("#table-hardest tbody.rows th").forEach((cell, place) => {
+    const button = document.createElement("button");
+    Object.assign(button, { type: "button", className: "opens", textContent: cell.textContent });
+    button.addEventListener("click", () => view.open(payload.hardest[place]));
+    cell.replaceChildren(button);
+  });
+}

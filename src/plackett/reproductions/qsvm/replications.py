@@ -80,7 +80,7 @@ class Replications:
     def _is_done(self, task: tuple[Cell, int]) -> bool:
         """Whether a replication is in memory or in the folder."""
         if task not in self._done:
-            record = self._store.get(self._key(task), {"seconds": float})
+            record = self._store.get(self._key(task))
             if record is not None and record.array is not None:
                 self._done[task] = Replication(record.array, record.values["seconds"])
         return task in self._done

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plackett.data.datasets.synthetic import make_query_dependent
 from plackett.data.queries import Queries
 from plackett.exceptions import ConvergenceWarning, DataWarning
 from plackett.metrics.measure import Measure
 from plackett.rankers.query_dependent.ranker import QueryDependentRanker
+from plackett.reproductions.qsvm.draws import make_query_dependent
 from plackett.reproductions.qsvm.printed import METHODS
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -83,7 +83,7 @@ def replicate(cell: Cell, seed: int, strengths: tuple[float, ...]) -> tuple[np.n
 
 def documents(queries: Queries, rows: np.ndarray) -> Queries:
     """Return some of the documents; queries without any are left out."""
-    return Queries(queries.X[rows], queries.y[rows], queries.qid[rows])
+    return Queries(queries.X[rows], queries.labels[rows], queries.qid[rows])
 
 
 def chosen_and_refitted(
@@ -117,7 +117,7 @@ def predict(ranker: QueryDependentRanker, queries: Queries, query_features: np.n
 def measured(queries: Queries, scores: np.ndarray) -> np.ndarray:
     """Return the means of MRE, 1 - ERR and 1 - NDCG@10; ERR uses the largest label of each query."""
     lists = [slice(*queries.indptr[place : place + 2]) for place in range(queries.n_queries)]
-    err = [ERR(queries.y[rows], scores[rows]).item() for rows in lists]
+    err = [ERR(queries.labels[rows], scores[rows]).item() for rows in lists]
     ndcg = NDCG(queries.y, scores, qid=queries.qid)
     return np.array([MRE(queries.y, scores, qid=queries.qid).mean(), 1 - np.mean(err), 1 - ndcg.mean()])
 

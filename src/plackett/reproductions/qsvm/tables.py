@@ -20,12 +20,12 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from plackett._threads import n_threads
-from plackett.data.datasets.synthetic import QueryDependentData, make_query_dependent
 from plackett.exceptions import ConvergenceWarning
 from plackett.rankers.query_dependent.parameter_choice import L2_GRID
 from plackett.rankers.query_dependent.ranker import QueryDependentRanker
 from plackett.reproductions.base import Figure, Item, Job, Paper, Row, Table, Verdict, gap_and_p
 from plackett.reproductions.qsvm import web_search as qsvm_web
+from plackett.reproductions.qsvm.draws import QueryDependentData, make_query_dependent
 from plackett.reproductions.qsvm.printed import (
     MEASURES,
     METHODS,

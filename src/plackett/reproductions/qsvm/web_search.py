@@ -121,7 +121,7 @@ def by_part(test: Queries, scores: np.ndarray, is_new: np.ndarray) -> np.ndarray
     ERR uses the largest label of the scale. Queries without such pairs have no MRE, and those without relevant
     documents no NDCG.
     """
-    labels, qid = test.y, test.qid
+    labels, qid = test.labels, test.qid
     with np.errstate(invalid="ignore"):
         mre = MRE(labels, scores, qid=qid) / MRE(labels, -labels, qid=qid)
     err, ndcg = (measure(labels, scores, qid=qid) for measure in (ERR, NDCG))

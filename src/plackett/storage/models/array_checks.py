@@ -20,6 +20,14 @@ def check_vector(estimator: Any, name: str, dtype: Any = np.float64, size: int |
         raise ValueError(f"{name} must have {size} numbers.")
 
 
+def check_columns(estimator: Any, name: str, n_columns: int) -> None:
+    """Raise a ValueError if a loaded attribute does not hold ascending numbers of columns."""
+    check_vector(estimator, name, np.int64)
+    columns = getattr(estimator, name)
+    if ((columns < 0) | (columns >= n_columns)).any() or (np.diff(columns) <= 0).any():
+        raise ValueError(f"{name} must be ascending column numbers from 0 to {n_columns - 1}.")
+
+
 def check_bounds(estimator: Any, name: str, n_parts: int | None = None, *, least: int = 1) -> None:
     """Raise a ValueError if a loaded attribute does not hold the bounds of parts with at least ``least`` entries."""
     check_vector(estimator, name, np.int64, None if n_parts is None else n_parts + 1)
@@ -39,17 +47,19 @@ def check_records(estimator: Any, name: str, fields: list, size: int | None = No
         raise ValueError(f"{name} must hold finite numbers.")
 
 
-def check_matrix(estimator: Any, name: str) -> None:
-    """Raise a ValueError if a loaded attribute is not a matrix of finite numbers; make it contiguous."""
-    matrix = getattr(estimator, name, None)
-    if (
-        not isinstance(matrix, np.ndarray)
-        or matrix.ndim != 2
-        or matrix.dtype not in FLOATS
-        or not np.isfinite(matrix).all()
-    ):
+def check_matrix(estimator: Any, name: str, n_rows: int | None = None, n_columns: int | None = None) -> None:
+    """Raise a ValueError if a loaded attribute is not a matrix of finite numbers of this size; make it contiguous."""
+    matrix: Any = getattr(estimator, name, None)
+    is_sparse = hasattr(matrix, "nnz")
+    values = matrix.data if is_sparse else matrix
+    is_array = isinstance(values, np.ndarray) and values.dtype in FLOATS and len(np.shape(matrix)) == 2
+    if not is_array or not np.isfinite(values).all():
         raise ValueError(f"{name} must be a matrix of finite numbers.")
-    setattr(estimator, name, np.ascontiguousarray(matrix))  # as kernels take them
+    for size, needed, what in zip(np.shape(matrix), (n_rows, n_columns), ("rows", "columns"), strict=True):
+        if needed not in (None, size):
+            raise ValueError(f"{name} must have {needed} {what}.")
+    if not is_sparse:
+        setattr(estimator, name, np.ascontiguousarray(matrix))  # as kernels take them
 
 
 def check_state(estimator: Any, checks: Mapping[str, Check], n_columns: int) -> None:

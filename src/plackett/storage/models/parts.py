@@ -8,15 +8,10 @@ from plackett.storage.models.registry import is_learned, name_of
 
 
 class Part(NamedTuple):
-    """An estimator as a model file holds it.
+    """An estimator as a model file holds it: its class, its parameters, and what it learned.
 
-    Attributes
-    ----------
-    class_name : str
-        As files name classes of this package (``plackett.rankers.LinearRanker``); ``sklearn.StandardScaler`` for one of
-        scikit-learn.
-    params, state : dict
-        Parameters, and learned attributes by name.
+    ``class_name`` is that of files (``plackett.rankers.LinearRanker``), or ``sklearn.StandardScaler`` for
+    scikit-learn's.
     """
 
     class_name: str

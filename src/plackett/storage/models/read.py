@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import math
 import os
@@ -50,10 +51,6 @@ def load(path: str | os.PathLike | IO[bytes]) -> Any:
     ----------
     path : str, path or binary file object
 
-    Returns
-    -------
-    estimator
-
     Raises
     ------
     ModelFormatError
@@ -81,9 +78,9 @@ def describe(path: str | os.PathLike | IO[bytes]) -> dict[str, Any]:
         ``class`` (its name), ``params`` and ``state`` (by name; arrays are described in words), ``plackett`` (the
         version that wrote it), ``version`` (of the format), ``notes`` (list of str) and ``bytes`` (size of the file).
     """
-    with _opened(path, _Describer, verify=False) as reader:
+    with _opened(path, _Reader, verify=False) as reader:
         about = {"plackett": reader.container.plackett, "version": VERSION, "notes": reader.container.header["notes"]}
-        return {**reader.model(), **about, "bytes": reader.container.size}
+        return {**_in_words(reader.container.header, reader), **about, "bytes": reader.container.size}
 
 
 @local_files
@@ -91,10 +88,6 @@ def read_parts(path: str | os.PathLike | IO[bytes]) -> Part:
     """Return the content of a model file as records, nested as its objects are; no class is needed.
 
     Unlike with :func:`load`, the content is not checked. CSR matrices are None.
-
-    Parameters
-    ----------
-    path : str, path or binary file object
     """
     with _opened(path, _PartReader, verify=True) as reader:
         return reader.model()
@@ -125,11 +118,7 @@ def _opened(path: str | os.PathLike | IO[bytes], kind: Callable[..., Any], *, ve
 class _Reader:
     """Reads values as ``_Writer`` writes them, and nothing else.
 
-    Attributes
-    ----------
-    container : Container
-    used : set of str
-        The arrays that were read; each is read once, so that a small file cannot cause many copies.
+    ``used`` are the arrays that were read; each is read once, so that a small file cannot cause many copies.
     """
 
     def __init__(self, container: Container, name: str):
@@ -249,13 +238,15 @@ class _Reader:
         return plain_dtype(self._field(node, "value", str, where)).type
 
     def _read_objects(self, node: dict[str, Any], where: str, depth: int) -> Any:
-        values, shape = self._field(node, "values", list, where), self._shape(node, where)
+        values = [self.value(part, where, depth + 1) for part in self._field(node, "values", list, where)]
+        return self.shaped(values, node, where)
+
+    def shaped(self, values: list, node: dict[str, Any], where: str) -> np.ndarray:
+        """Return an array of objects of the shape of a node."""
+        shape = self._shape(node, where)
         if math.prod(shape) != len(values):
             raise ValueError(f"{len(values):,} values for an array of shape {shape}")
-        array = np.empty(len(values), dtype=object)
-        for place, part in enumerate(values):
-            array[place] = self.value(part, where, depth + 1)
-        return array.reshape(shape)
+        return np.fromiter(values, object, len(values)).reshape(shape)
 
     def _shape(self, node: dict[str, Any], where: str) -> tuple[int, ...]:
         shape = self._field(node, "shape", list, where)
@@ -328,56 +319,38 @@ class _PartReader(_Reader):
         return None
 
 
-class _Describer(_Reader):
-    """Reads values as plain ones that a table or JSON can show, and arrays and objects as short descriptions."""
-
-    def _read_object(self, node: dict[str, Any], where: str, depth: int) -> Any:
-        class_name = self._field(node, "class", str, where)
-        return {
-            "class": class_name,
-            **{key: self._named_values(node, key, where, depth) for key in ("params", "state")},
-        }
-
-    def _read_bytes(self, node: dict[str, Any], where: str, depth: int) -> Any:
-        return repr(super()._read_bytes(node, where, depth))
-
-    def _read_tuple(self, node: dict[str, Any], where: str, depth: int) -> Any:
-        return list(super()._read_tuple(node, where, depth))
-
-    def _read_dict(self, node: dict[str, Any], where: str, depth: int) -> Any:
-        pairs = self._field(node, "pairs", list, where)
-        return {_text(self.value(key, where, depth + 1)): self.value(part, where, depth + 1) for key, part in pairs}
-
-    def _read_text(self, node: dict[str, Any], where: str, depth: int) -> Any:
-        return self._field(node, "value", str, where)
-
-    def _read_numpy(self, node: dict[str, Any], where: str, depth: int) -> Any:
-        value = super()._read_numpy(node, where, depth).item()
-        return value if isinstance(value, (bool, int, float, str)) else str(value)
-
-    def _read_dtype(self, node: dict[str, Any], where: str, depth: int) -> Any:
-        return str(super()._read_dtype(node, where, depth))
-
-    def _read_numpy_type(self, node: dict[str, Any], where: str, depth: int) -> Any:
-        return super()._read_numpy_type(node, where, depth).__name__
-
-    def _read_objects(self, node: dict[str, Any], where: str, depth: int) -> Any:
-        return super()._read_objects(node, where, depth).tolist()
-
-    def _read_array(self, node: dict[str, Any], where: str, depth: int) -> Any:
-        entry = self.container.arrays[self._entry(node, "name", where)]
+def _in_words(node: Any, reader: _Reader, depth: int = 0) -> Any:
+    """Return a value of the header as a table or JSON can show it, arrays and estimators as short descriptions."""
+    parts = functools.partial(_in_words, reader=reader, depth=depth + 1)
+    if isinstance(node, list):
+        return [parts(one) for one in node]
+    kind = node.get("type", "object") if isinstance(node, dict) else None
+    if kind == "object":
+        described = {key: {name: parts(one) for name, one in node[key].items()} for key in ("params", "state")}
+        return {"class": node["class"], **described}
+    if kind == "sklearn":
+        return f"{node['class']} of scikit-learn"
+    if kind in ("text", "dtype"):
+        return node["value"] if kind == "text" else str(np.dtype(node["value"]))
+    if kind == "tuple":
+        return parts(node["values"])
+    if kind == "dict":
+        return {_text(parts(key)): parts(one) for key, one in node["pairs"]}
+    if kind == "objects":
+        return reader.shaped([parts(one) for one in node["values"]], node, "").tolist()
+    if kind == "array":
+        entry = reader.container.arrays[node["name"]]
         return f"{entry.dtype} array of shape {entry.shape}"
-
-    def _read_records(self, node: dict[str, Any], where: str, depth: int) -> Any:
-        fields = self._field(node, "fields", dict, where)
-        entries = [self.container.arrays[self._entry(fields, name, where)] for name in fields]
-        return f"{entries[0].shape[0]} records of {', '.join(fields)}" if entries else "no records"
-
-    def _read_csr(self, node: dict[str, Any], where: str, depth: int) -> Any:
-        return f"CSR matrix of shape {self._shape(node, where)}"
-
-    def _read_sklearn(self, node: dict[str, Any], where: str, depth: int) -> Any:
-        return f"{self._field(node, 'class', str, where)} of scikit-learn"
+    if kind == "records":
+        shapes = [reader.container.arrays[name].shape for name in node["fields"].values()]
+        return f"{shapes[0][0]} records of {', '.join(node['fields'])}" if shapes else "no records"
+    if kind == "csr":
+        return f"CSR matrix of shape {tuple(node['shape'])}"
+    value = reader.value(node, "header", depth)  # a plain value, or one of numpy
+    value = value.item() if isinstance(value, np.generic) else value
+    return (
+        value if value is None or isinstance(value, (bool, int, float, str)) else getattr(value, "__name__", str(value))
+    )
 
 
 def _text(key: Any) -> str:

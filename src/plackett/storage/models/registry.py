@@ -28,10 +28,6 @@ def register(cls: _Class) -> _Class:
     ----------
     cls : type
         With ``get_params(deep=False)`` and an ``__init__`` that takes, and only stores, these parameters.
-
-    Returns
-    -------
-    cls
     """
     name = _public_name(cls)
     known = BY_NAME.get(name)
@@ -43,20 +39,7 @@ def register(cls: _Class) -> _Class:
 
 
 def register_text(cls: _Class, to_text: Callable[[Any], str], from_text: Callable[[str], Any]) -> _Class:
-    """Let objects of ``cls`` be saved as text.
-
-    Parameters
-    ----------
-    cls : type
-    to_text : callable
-        Returns the text of an object, or raises a ValueError with the reason why it has no text.
-    from_text : callable
-        Returns the object of a text, or raises a ValueError.
-
-    Returns
-    -------
-    cls
-    """
+    """Let objects of a class be saved as text; both functions raise a ValueError for what they reject."""
     TEXT_FORMS[register(cls)] = to_text, from_text
     return cls
 

@@ -26,18 +26,8 @@ ADVICE = "Transform the data with it before fit and predict, and leave it out of
 class Numbers:
     """An array of finite numbers; a letter in ``shape`` is a length that all arrays of an object share, n the columns.
 
-    Parameters
-    ----------
-    shape : tuple of str and int
-    kinds : str
-        The kinds of numbers, as ``dtype.kind`` has them.
-    above, most : float
-        Bounds of the values.
-    is_rising : bool
-        Whether values must not decrease along the first axis.
-    may_be_nan : bool
-    needed_by : str or None
-        The parameter without which it may be None; None if it is always present.
+    ``kinds`` are those of ``dtype.kind``, ``above`` and ``most`` bounds of the values; with ``is_rising`` they must not
+    decrease along the first axis. Without the parameter ``needed_by`` it may be None.
     """
 
     shape: tuple[str | int, ...] = ("n",)
@@ -111,21 +101,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Kept:
-    """How objects of a class are stored.
+    """How objects of a class are stored: its module, and a check of each thing that was learned.
 
-    Parameters
-    ----------
-    module : str
-    state : mapping of str to a check
-        What was learned.
-    only : mapping of str to object
-        Parameters that must have this value.
-    range_of : str, default=None
-        A parameter that must be two rising numbers, which scikit-learn checks only in ``fit``.
-    remake : callable, default=None
-        Takes the object with its parameters and the state, and fits it; by default attributes are set.
-    changes_columns : bool, default=False
-        Whether it may return a different number of columns than it takes.
+    Parameters in ``only`` must have this value; ``range_of`` must be two rising numbers, which scikit-learn checks only
+    in ``fit``. ``remake`` takes the object with its parameters and the state, and fits it; by default attributes are
+    set. ``changes_columns`` is whether it may return another number of columns than it takes.
     """
 
     module: str
@@ -238,10 +218,7 @@ def is_sklearn(value: Any) -> bool:
 def state_of(value: Any) -> dict[str, Any]:
     """Return what an estimator of scikit-learn has learned, checked; empty if it is not fitted.
 
-    Raises
-    ------
-    ValueError
-        If it cannot be stored, with the reason.
+    Raises a ValueError with the reason if it cannot be stored.
     """
     name = type(value).__name__
     kept = KEPT.get(name)
@@ -262,13 +239,7 @@ def state_of(value: Any) -> dict[str, Any]:
 
 
 def remade(name: str, params: dict[str, Any], state: dict[str, Any]) -> Any:
-    """Return the estimator that a file describes.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If it is not the result of a fit of scikit-learn.
-    """
+    """Return the estimator that a file describes; an error if it is not the result of a fit of scikit-learn."""
     kept, cls = KEPT.get(name), _class(name) if name in KEPT else None
     if kept is None or cls is None:
         raise ValueError(f"{name!r} is not an estimator of scikit-learn that models can hold")

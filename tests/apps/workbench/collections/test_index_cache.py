@@ -28,8 +28,7 @@ def test_an_index_is_kept_by_its_content_and_a_damaged_one_is_built_anew(folder,
     again = open_collection(source, cache=cache)
     assert len(made) == 1
     assert again.key == first.key
-    kept = next(cache.iterdir())
-    path = kept / "index.plackett"
+    path = next(cache.iterdir())
     content = bytearray(path.read_bytes())
     content[100] ^= 1
     path.write_bytes(content)

@@ -94,3 +94,25 @@ def test_an_annotator_is_deleted_with_its_judgements(client):
     assert client.get(f"{API}/queries").json()["total"] == 1
     again = imported(client, text="boat 0 d3 0\nboat 0 d1 1\nboat 0 d5 1\n")  # as many
     assert values_of(client, f"annotator:{again}")["Wings lift"] is None
+
+
+def test_agreement_with_people_stands_beside_an_annotator(client):
+    assert imported(client)
+    assert client.get(f"{API}/annotators").json()["annotators"][0]["agreement"] == ""
+    for user, grade in (("me", 3), ("you", 2)):
+        judge(client, "Wings lift", "d1", grade, user)  # 2.5 is rounded to 2, as in qrels
+    judge(client, "Wings lift", "d3", 0)
+    judge(client, "boat", "d3", 1)
+    words = client.get(f"{API}/annotators").json()["annotators"][0]["agreement"]
+    # equal for d3 twice; by chance (1/3)² + (1/3)², as both give 0 and 1 to a third
+    assert words == "the grade of people for 67 % of 3 documents; by chance 22 %, kappa 0.57"
+    assert words in client.get("/train").text
+
+
+def test_the_order_of_judge_next_is_a_query_set(client):
+    from plackett.evaluation.judges.next_queries import QueryOrder
+
+    text = QueryOrder("random", ["Wings lift", "boat"], 1).to_text()
+    made = client.post(f"{API}/query-sets", json={"name": "next", "text": text}).json()
+    shown = client.get(f"{API}/query-sets/queries", params={"set_id": made["id"]}).json()
+    assert shown["queries"] == ["Wings lift", "boat"]

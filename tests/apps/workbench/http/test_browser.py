@@ -24,6 +24,7 @@ from tests.apps.workbench.browsing import (
     until,
     visit,
 )
+from tests.apps.workbench.serving import store_query_set, store_ranker
 from tests.browser import COLOURS, contrast, media, screen
 
 pytest.importorskip("fastapi")
@@ -289,8 +290,8 @@ def test_import_train_make_it_the_base_ranker_and_export(page, server, tmp_path)
     assert one(page, "#progress").is_displayed()
     assert one(page, "#progress-bar").get_attribute("value") == "1"
     assert "NDCG@10" in seen(page, ".trained")
-    one(page, ".trained button[data-base=on]").click()
-    until(lambda: page.find_elements("css selector", ".trained button[data-base=off]"))
+    one(page, ".trained button[data-post]:not([data-base=''])").click()
+    until(lambda: page.find_elements("css selector", ".trained button[data-base='']"))
     name = until(lambda: one(page, ".trained").get_attribute("data-name"))
     visit(page, server.url(q="bread"))
     assert one(page, "#base").get_attribute("value") == name
@@ -310,6 +311,22 @@ def test_import_train_make_it_the_base_ranker_and_export(page, server, tmp_path)
     visit(page, server.url("/train"))
     one(page, ".trained button[data-delete]").click()
     until(lambda: not page.find_elements("css selector", ".trained"))
+
+
+def test_forms_and_buttons_rename_and_delete(page, server):
+    store_ranker(server.store, "first", server.collection.key)
+    store_query_set(server.store, server.collection.key, "doomed", ["river"])
+    visit(page, server.url("/train"))
+    one(page, ".trained[data-name=first] [name=new_name]").send_keys("second")
+    one(page, ".trained[data-name=first] form button").click()
+    until(lambda: page.find_elements("css selector", ".trained[data-name=second]"))
+    one(page, ".trained[data-name=second] button[data-delete]").click()
+    until(lambda: not page.find_elements("css selector", ".trained[data-name=second]"))
+    visit(page, server.url("/scoreboard"))
+    doomed = "#sets button[aria-label='Delete doomed']"
+    one(page, doomed).click()
+    page.switch_to.alert.accept()
+    until(lambda: is_loaded(page) and not page.find_elements("css selector", doomed))
 
 
 def fetched(page, path):
@@ -440,3 +457,18 @@ def test_judged_lists_are_browsed(page, letor):
     assert is_narrow(page)
     follow(page, one(page, ".features tbody a"))
     assert "label" in seen(page, "main")
+
+
+def test_a_document_is_judged_on_its_page(page, server):
+    visit(page, server.url("/document", docid="bread-3", q="bread yeast"))
+    for act, word in [
+        (lambda: keys(page, "y"), server.app.state.workbench.settings.grades[1]),
+        (lambda: one(page, ".grade[data-grade='3']").click(), server.app.state.workbench.settings.grades[3]),
+        (lambda: keys(page, "u"), server.app.state.workbench.settings.grades[1]),
+        (lambda: one(page, ".yes").click(), "not judged"),
+    ]:
+        act()
+        until(lambda word=word: seen(page, ".word") == word)
+    assert one(page, ".yes").get_attribute("aria-pressed") == "false"
+    keys(page, "b")
+    until(lambda: "q=bread" in page.current_url and "/document" not in page.current_url)

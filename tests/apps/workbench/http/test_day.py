@@ -49,7 +49,7 @@ def become(page, server, name):
 def submit(page, form, **values):
     """Fill a form in, and send it."""
     for name, value in values.items():
-        field = one(page, f'{form} [name="{name}"]')
+        field = one(page, f'{form} [name="{name}"]:not([type=file])')
         if field.tag_name == "select":
             page.execute_script(
                 "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('change'))", field, value
@@ -124,7 +124,7 @@ def test_a_team_pulls_queries_judges_compares_with_yesterday_and_exports(page, s
     become(page, server, "Ben")
     visit(page, server.url("/scoreboard", ranker=trained))
     until(lambda: is_ranked(page))
-    assert "(trained on " in text_of(page, "#totals")
+    assert f"{trained}: trained on " in text_of(page, "#board")
     visit(page, server.url("/compare", side="1/bm25") + f"&side=now/{trained}")
     until(lambda: page.find_elements("css selector", "#comparison .pk-table tbody tr[data-row]"))
     cells = page.execute_script("return [...document.querySelector('#pairs tbody tr').cells].map((c) => c.textContent)")

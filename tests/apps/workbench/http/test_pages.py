@@ -108,14 +108,19 @@ def test_times_are_to_the_minute():
 
 
 @pytest.mark.parametrize(
-    ("summary", "won"),
+    ("summary", "verdict"),
     [
-        ({"metrics": {"ndcg@10": {"difference": 0.01, "p_value": 0.05}}}, True),
-        ({"metrics": {"ndcg@10": {"difference": -0.01, "p_value": 0.01}}}, False),
-        ({"metrics": {"ndcg@10": {"difference": 0.01, "p_value": 0.06}}}, False),
-        ({"metrics": {"ndcg@10": {"difference": 0.01, "p_value": None}}}, None),
-        ({}, None),
+        ({"metrics": {"ndcg@10": {"difference": 0.01, "p_value": 0.05}}}, "won"),
+        ({"metrics": {"ndcg@10": {"difference": -0.01, "p_value": 0.01}}}, "lost"),
+        ({"metrics": {"ndcg@10": {"difference": 0.01, "p_value": 0.06}}}, "equal"),
+        ({"metrics": {"ndcg@10": {"difference": 0.01, "p_value": None}}}, ""),
+        ({}, ""),
     ],
 )
-def test_a_ranker_has_won_if_it_is_significantly_better(summary, won):
-    assert filters.has_won(summary) is won
+def test_a_ranker_has_won_if_it_is_significantly_better_and_lost_if_it_is_worse(summary, verdict):
+    assert filters.verdict(summary) == verdict
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.0001, "< 0.001"), (0.0005, "0.001"), (0.25, "0.250"), (None, "–")])
+def test_no_p_value_is_shown_as_0(value, text):
+    assert filters.p_value(value) == text

@@ -69,7 +69,7 @@ def test_two_users_judge_a_queue_disagree_and_settle(page, served):
     first = bench.collection.search("river", k=50).docid[:10]
     become(page, served, "Ann")
     visit(page, served.url("/judge"))
-    assert "three topics: 3 queries" in seen(page, "#h-queue")
+    assert "three topics: 3 queries" in seen(page, "#h-queries")
     one(page, "#people").clear()
     one(page, "#people").send_keys("Ann, Bob")
     one(page, "#per-query").clear()
@@ -128,7 +128,7 @@ def test_two_users_judge_a_queue_disagree_and_settle(page, served):
     # Bob sees the same need, judges otherwise, and both settle it
     become(page, served, "Bob")
     visit(page, served.url("/judge"))
-    assert "assigned to you: 3 queries" in seen(page, "#h-queue")
+    assert "assigned to you: 3 queries" in seen(page, "#h-queries")
     left(page, lambda: keys(page, "g"))
     assert shown(page) == ("river", first[0])
     assert "what a river is" in seen(page, ".need")
@@ -141,8 +141,8 @@ def test_two_users_judge_a_queue_disagree_and_settle(page, served):
     keys(page, "j", "4")
     until(lambda: "0 of 1 disagreement to settle" in seen(page, "#disagreements"))
     assert "settled 4 by Bob" in seen(page, ".dispute")
-    judgements, _, _ = files.chosen_judgements(bench, None, None)
-    assert {one.docid: one.grade for one in judgements}[first[0]] == 4.0
+    judged, _ = files.chosen_judgements(bench, None, None)
+    assert judged["river"].labels[first[0]] == 4.0
 
 
 def test_the_pool_of_compared_rankers_is_one_button(page, served):

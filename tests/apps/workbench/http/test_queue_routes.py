@@ -5,6 +5,7 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("sqlalchemy")
 
+from plackett.apps.workbench import queues
 from plackett.apps.workbench.queues import dealt
 from tests.apps.workbench.serving import client_of, page_of, store_query_set
 
@@ -64,6 +65,15 @@ def test_the_next_query_is_the_next_with_something_to_judge(client, collection):
     assert client.get(f"{API}/queue", params={"queue": "lists"}).status_code == 404
 
 
+def test_a_queue_that_is_too_long_to_count_goes_on_after_its_judged_queries(client, collection, monkeypatch):
+    monkeypatch.setattr(queues, "MAX_COUNTED", 1)
+    for docid in collection.search("wings").docid:
+        judge(client, "wings", docid, 1)
+    page = client.get("/judging", params={"queue": "set-1"}).text
+    assert 'data-query="boat"' in page
+    assert "query 2 of 4" in page
+
+
 def test_queries_are_dealt_in_turn():
     assert dealt(list("abcd"), [1, 2], 1) == {"a": [1], "b": [2], "c": [1], "d": [2]}
     shared = dealt(list("abcdef"), [1, 2, 3], 2)
@@ -74,7 +84,11 @@ def test_queries_are_dealt_in_turn():
 
 def test_assigned_queries_are_the_queue_of_a_person(client):
     body = {"queue": "set-1", "users": ["Ann", "Bob"], "per_query": 1}
-    assert client.post(f"{API}/assignments", json=body).json() == {"n_queries": 4, "by_user": {"Ann": 2, "Bob": 2}}
+    assert client.post(f"{API}/assignments", json=body).json() == {
+        "n_queries": 4,
+        "by_user": {"Ann": 2, "Bob": 2},
+        "words": "4 queries assigned. Ann: 2, Bob: 2.",
+    }
     client.cookies.set("plackett_user", "Ann")
     mine = client.get(f"{API}/queue").json()
     assert (mine["queue"], [row["query"] for row in mine["rows"]]) == ("mine", ["wings", "nothing at all"])
@@ -108,6 +122,8 @@ def test_a_settled_grade_takes_the_place_of_the_mean(client):
     assert mine == "wings 0 d1 0\nwings 0 d3 2\n"
     client.post(f"{API}/settlements", json={"query": "wings", "docid": "d1", "grade": None})
     assert client.get(f"{API}/disagreements").json()["n_open"] == 1
+    unjudged = client.post(f"{API}/settlements", json={"query": "wings", "docid": "nope", "grade": 1})
+    assert (unjudged.status_code, unjudged.json()["code"]) == (404, "not-found")
     unknown = client.post(f"{API}/settlements", json={"query": "never", "docid": "d1", "grade": 1})
     assert unknown.status_code == 404
 

@@ -50,6 +50,19 @@ def error_of(answer, status):
     return answer.json()["error"]
 
 
+def test_a_request_that_is_sent_again_with_its_key_is_written_once(client, kept):
+    def ask(path, key, **more):
+        return client.post(f"{API}/{path}", json={"query": "wings", "key": key, **more}).json()["event"]
+
+    ask("judgements", "first-key", docid="d1", grade=1)
+    said = [ask("judgements", "second-key", docid="d3", grade=1) for _ in range(2)]
+    preferred = [ask("preferences", "third-key", docid="d1", other="d5") for _ in range(2)]
+    undone = [ask("undo", "fourth-key") for _ in range(2)]
+    assert (said[0], preferred[0], undone[0]) == (said[1], preferred[1], undone[1])
+    assert undone[0] == preferred[0]
+    assert kept.state(1, 1).judged == ({"d1": 1.0, "d3": 1.0}, [])
+
+
 # searching
 
 
@@ -196,7 +209,7 @@ def test_judging_what_is_not_there_is_refused_and_writes_nothing(client, kept):
     assert error_of(client.post(f"{API}/undo", json={"query": "wings"}), 404)
     bad = {"query": "wings AND", "base": "boolean", "docid": "d1", "grade": 1}
     assert error_of(client.post(f"{API}/judgements", json=bad), 422)
-    assert kept.n_queries("small") == 0
+    assert kept.queries("small") == []
     assert kept.users() == []
 
 
@@ -240,7 +253,7 @@ def test_the_longest_query_is_the_same_wherever_it_comes_in(client, kept):
 
     longest = "wings " * (MAX_QUERY // 6) + "x" * (MAX_QUERY % 6)
     assert [answer.status_code for answer in tried(longest + "x")] == [422] * 7
-    assert kept.n_queries("small") == 0
+    assert kept.queries("small") == []
     assert [answer.status_code for answer in tried(longest)] == [200] * 7
     assert f'maxlength="{MAX_QUERY}"' in client.get("/").text
 

@@ -4,27 +4,61 @@ import pytest
 
 pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
 
+from plackett.apps.workbench import tables
+from plackett.apps.workbench.labels import pooled
+from tests.apps.workbench.serving import NOW
 
-def test_lists_since_a_mark_are_those_judged_since(store):
+
+def labels_in(store):
+    lists = store.lists("pages")
+    return {(one.user.name, query): one.state.judged.labels for query, of in lists.items() for one in of}
+
+
+def test_lists_are_read_again_as_they_change(store):
     me, you = store.user("me").id, store.user("you").id
     red, blue = (store.query("pages", text, "bm25").id for text in ("red", "blue"))
     other = store.query("other pages", "red", "bm25").id
-    start, lists = store.lists_since("pages")
-    assert lists == []
-    store.judge(me, red, "d1", 2.0)
-    store.judge(you, red, "d1", 1.0)
+    assert store.lists("pages") == {}
     store.judge(me, blue, "d2", 1.0)
+    first = store.lists("pages")
+    store.judge(you, red, "d1", 1.0)
+    store.judge(me, red, "d1", 2.0)
     store.judge(me, other, "d9", 1.0)
-    mark, lists = store.lists_since("pages", start)
-    assert {(user, query): state.judged.labels for user, query, state in lists} == {
-        ("me", "red"): {"d1": 2.0}, ("you", "red"): {"d1": 1.0}, ("me", "blue"): {"d2": 1.0}
-    }  # fmt: skip
-    assert store.lists_since("pages", mark) == (mark, [])
+    assert labels_in(store) == {("me", "red"): {"d1": 2.0}, ("you", "red"): {"d1": 1.0}, ("me", "blue"): {"d2": 1.0}}
+    assert [(query, [one.user.name for one in of]) for query, of in store.lists("pages").items()] == [
+        ("red", ["me", "you"]),
+        ("blue", ["me"]),
+    ]
+    assert list(first) == ["blue"]  # is not modified
+    assert store.lists("pages")["blue"] is first["blue"]  # is not read again
     store.undo(me, red)
-    mark, lists = store.lists_since("pages", mark)
-    assert [(user, query, state.judged.labels) for user, query, state in lists] == [("me", "red", {})]
-    # an event below the mark that was not counted, as a slow transaction of PostgreSQL leaves it
-    assert store.lists_since("pages", (mark[0], mark[1] - 1)) == ((mark[0], mark[1] - 1), None)
+    assert labels_in(store)["me", "red"] == {}
+
+
+def test_an_event_below_the_last_one_is_found(store):
+    """As a slow transaction of PostgreSQL leaves it, or the deletion of an annotator."""
+    me, red = store.user("me").id, store.query("pages", "red", "bm25").id
+    ubm = store.user("ubm", is_person=False).id
+    store.import_judgements(ubm, "pages", [("red", "d1", 1.0)])
+    store.judge(me, red, "d2", 1.0)
+    assert set(labels_in(store)) == {("me", "red"), ("ubm", "red")}
+    store.delete_judgements("pages", ubm)
+    assert set(labels_in(store)) == {("me", "red")}
+    with store.writing() as connection:
+        row = {"id": 1, "user_id": me, "query_id": red, "kind": "judge", "docid": "d3", "grade": 1.0}
+        connection.execute(tables.events.insert().values(**row, time=NOW))
+    assert labels_in(store)["me", "red"] == {"d3": 1.0, "d2": 1.0}
+
+
+def test_grades_of_several_users_are_averaged_unless_they_are_settled(store):
+    red = store.query("pages", "red", "bm25").id
+    for name, grade in (("Ann", 1.0), ("Bob", 2.0), ("Cid", 0.0)):
+        user = store.user(name).id
+        store.judge(user, red, "d1", grade)
+        store.judge(user, red, "d2", grade)
+        store.prefer(user, red, "d1", "d3")
+    found = pooled(store.lists("pages")["red"], {"d2": 3.0, "d4": 1.0})
+    assert found == ({"d1": 1.0, "d2": 3.0}, [("d1", "d3")])
 
 
 def test_grades_of_a_user_by_query(store):

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 import plackett as pk
 from plackett.apps.workbench import exporting
 from plackett.apps.workbench.collections.text import TextCollection
-from plackett.apps.workbench.exporting import FORMATS, escape_id, export_judgements, unescape_id
+from plackett.apps.workbench.exporting import escape_id, export_json, export_judgements, unescape_id
 from plackett.apps.workbench.importing import read_judgements
-from plackett.apps.workbench.people import pool_judgements
 from plackett.apps.workbench.refining import refine
 from plackett.apps.workbench.store import Judgement, Preference
 from plackett.text import build_index
+from tests.apps.workbench.serving import by_query
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ROWS = [
@@ -40,9 +40,15 @@ def content(file):
     return b"".join(file.parts)
 
 
+def exported(format, collection, judgements, preferences=(), **how):
+    if format == "json":
+        return export_json(collection, judgements, preferences)
+    return export_judgements(format, collection, by_query(judgements, preferences), **how)
+
+
 @pytest.mark.parametrize("format", ["json", "qrels", "letor"])
 def test_what_goes_out_comes_back(collection, format):
-    file = export_judgements(format, collection, ROWS, PAIRS)
+    file = exported(format, collection, ROWS, PAIRS)
     found = read_judgements(content(file), None, collection)
     assert sorted(found.rows) == sorted((one.query, one.docid, one.grade) for one in ROWS)
     assert found.preferences == ([("boats #1", "ü", "50%")] if format == "json" else [])
@@ -51,7 +57,7 @@ def test_what_goes_out_comes_back(collection, format):
 
 
 def test_a_letor_file_has_the_features_of_judged_documents(collection):
-    data = pk.read_letor(io.BytesIO(content(export_judgements("letor", collection, ROWS))), dtype=np.float64)
+    data = pk.read_letor(io.BytesIO(content(exported("letor", collection, ROWS))), dtype=np.float64)
     assert data.n_docs == 4
     assert data.n_features == len(collection.feature_names)
     hits = collection.score("wings and water", ["a file.txt", "50%"])
@@ -60,8 +66,8 @@ def test_a_letor_file_has_the_features_of_judged_documents(collection):
 
 
 def test_a_run_is_the_refined_order_of_every_judged_query(collection):
-    run = pk.read_trec_run(io.BytesIO(content(export_judgements("run", collection, ROWS, PAIRS, method="linear"))))
-    for query, judged in pool_judgements(ROWS, PAIRS).items():
+    run = pk.read_trec_run(io.BytesIO(content(exported("run", collection, ROWS, PAIRS, method="linear"))))
+    for query, judged in by_query(ROWS, PAIRS).items():
         hits = collection.search(query)
         refined = refine(hits, judged, "linear")
         own = [unescape_id(docid) for docid in run.docid[run.qid == escape_id(query)].tolist()]
@@ -75,7 +81,7 @@ def test_a_large_file_is_made_while_it_is_sent(collection, monkeypatch, format, 
     monkeypatch.setattr(collection, method, lambda query, *rest: asked.append(query) or original(query, *rest))
     queries = ["nothing has these", "wings", "water", "boats"]
     rows = [ROWS[0]._replace(query=query) for query in queries]
-    file = export_judgements(format, collection, [rows[0]._replace(docid="gone"), *rows[1:]])
+    file = exported(format, collection, [rows[0]._replace(docid="gone"), *rows[1:]])
     assert asked == queries[:2]  # the first that has something to say
     first = next(file.parts)
     assert asked == queries[:2]
@@ -87,29 +93,21 @@ def test_a_large_file_is_made_while_it_is_sent(collection, monkeypatch, format, 
 def test_json_is_whole_however_many_parts_it_has(collection, monkeypatch):
     monkeypatch.setattr(exporting, "JSON_BATCH", 3)
     for n in (0, 1, 3, 4, 7):
-        found = json.loads(content(export_judgements("json", collection, (ROWS * 2)[:n], PAIRS * n)))
+        found = json.loads(content(exported("json", collection, (ROWS * 2)[:n], PAIRS * n)))
         assert [entry["docid"] for entry in found["judgements"]] == [one.docid for one in (ROWS * 2)[:n]]
         assert len(found["preferences"]) == n
 
 
-def test_grades_of_several_users_are_averaged():
-    rows = [ROWS[0], ROWS[0]._replace(user="bob", grade=2.0), ROWS[0]._replace(user="cid", grade=0.0)]
-    assert pool_judgements(rows, PAIRS * 2) == {
-        "wings and water": ({"a file.txt": 1.0}, []),
-        "boats #1": ({}, [("ü", "50%")]),
-    }
-
-
-@pytest.mark.parametrize("format", [format for format in FORMATS if format != "json"])
+@pytest.mark.parametrize("format", ["qrels", "letor", "run"])
 def test_nothing_to_export_is_said(collection, format):
     with pytest.raises(ValueError, match="nothing to export"):
-        export_judgements(format, collection, [])
-    assert json.loads(content(export_judgements("json", collection, [])))["judgements"] == []
+        exported(format, collection, [])
+    assert json.loads(content(exported("json", collection, [])))["judgements"] == []
 
 
 def test_documents_that_are_gone_are_said(collection):
     with pytest.raises(ValueError, match="none of the judged documents"):
-        export_judgements("letor", collection, [ROWS[0]._replace(docid="gone")])
+        exported("letor", collection, [ROWS[0]._replace(docid="gone")])
 
 
 @given(st.text())

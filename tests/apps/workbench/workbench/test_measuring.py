@@ -9,8 +9,9 @@ import plackett as pk
 from plackett.apps.workbench.agreement import summarise
 from plackett.apps.workbench.collections.base import make_hits
 from plackett.apps.workbench.measuring import TOO_FEW, measure_list
-from plackett.apps.workbench.refining import METHODS, refine
+from plackett.apps.workbench.refining import refine
 from plackett.apps.workbench.store import Judged, Judgement, Preference
+from plackett.apps.workbench.values import METHODS
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -48,6 +49,11 @@ def test_the_visible_list_is_measured_with_unjudged_documents_as_not_relevant():
     alone = measure_list(hits, Judged({"d1": 1.0}, []))
     assert (alone.metrics, alone.visible.before["mrr"]) == ([], 0.5)
     assert measure_list(hits, Judged({"d1": 0.0}, [])).visible is None
+
+
+def test_a_relevant_document_outside_of_the_list_counts_as_on_the_scoreboard():
+    found = measure_list(some_hits(), Judged({"d3": 1.0, "elsewhere": 1.0}, [])).visible
+    assert found.before["ndcg@10"] == pytest.approx(1 / np.log2(5) / (1 + 1 / np.log2(3)))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -123,13 +129,6 @@ def test_nothing_judged_is_nothing_to_agree_on():
     assert found.agreement.equal is None
     assert found.agreement.alpha is None
     assert tuple(found.contradictions.__dict__.values()) == (0, 0, 0)
-
-
-def test_the_last_of_several_grades_of_one_user_counts():
-    found = summarise([graded("a", "q", "x", 1, minutes=2), graded("a", "q", "x", 0, minutes=1)])
-    assert found.n_judgements == 1
-    assert found.grades == {"1": 1}
-    assert found.contradictions.changed == 1
 
 
 def test_contradictions_of_each_user_are_counted():

@@ -7,19 +7,19 @@ from hypothesis import strategies as st
 
 from plackett.apps.workbench.collections.base import Hits, make_hits
 from plackett.apps.workbench.refining import (
-    METHODS,
     NO_GRADES,
     NO_JUDGEMENTS,
     PINNED,
     labels_of_pairs,
+    reasons,
     refine,
     refined_scores,
 )
 from plackett.apps.workbench.store import Judged
+from plackett.apps.workbench.values import METHODS
 from plackett.data.queries import Queries
 from plackett.rankers.refinement.boosted import LinearRefiner, MultiplicativeRefiner
 from plackett.rankers.refinement.rocchio import RocchioRefiner
-from plackett.rankers.refinement.strongest_reasons import strongest_reasons
 
 
 def some_hits(n_docs=30, n_features=6, seed=0):
@@ -95,10 +95,10 @@ def test_all_reasons_together_are_the_score_less_the_mean(kind):
     y[[9, 1, 12, 2]] = [1, 0, 2, 0]
     queries = Queries(hits.X, feature_names=hits.feature_names)
     refiner = kind().fit(queries, y, base_score=hits.scores)
-    reasons = strongest_reasons(refiner, queries, 1000, base_score=hits.scores)
-    totals = [sum(reason.amount for reason in own) for own in reasons]
+    shown = reasons(refiner, queries, hits.scores, np.full(30, -1), 1000)
+    totals = [sum(reason.amount for reason in own) for own in shown]
     np.testing.assert_allclose(totals, refiner.scores_ - refiner.scores_.mean(), atol=2e-6)
-    for own in reasons:
+    for own in shown:
         sizes = [abs(reason.amount) for reason in own]
         assert sizes == sorted(sizes, reverse=True)
 
@@ -127,9 +127,9 @@ def test_reasons_are_true_of_their_document(method):
     hits = some_hits()
     refined = refine(hits, Judged({"d9": 1.0, "d1": 0.0, "d4": 2.0}, []), method)
     n_looked_at = 0
-    for row, reasons in enumerate(refined.why):
-        assert len({reason.text for reason in reasons}) == len(reasons) <= 5
-        for reason in reasons:
+    for row, own in enumerate(refined.why):
+        assert len({reason.text for reason in own}) == len(own) <= 5
+        for reason in own:
             feature, sign, limit = reason.text.split(" ")
             value = hits.X[row, hits.feature_names.index(feature)]
             assert value > float(limit) if sign == ">" else value <= float(limit) + 5e-4
@@ -146,7 +146,7 @@ def test_judged_documents_can_be_pinned():
     assert refined.why[29][0].amount > 0 > refined.why[0][0].amount
     alone = refine(hits, Judged({"d29": 1.0}, []), pin_judged=True)
     assert alone.order[0] == 29
-    assert sum(reasons[:1] != [] and reasons[0].text == PINNED for reasons in alone.why) == 1
+    assert sum(own[:1] != [] and own[0].text == PINNED for own in alone.why) == 1
 
 
 def test_judgements_of_other_lists_are_counted_in_the_note():
@@ -166,11 +166,6 @@ def test_a_list_without_features_says_so():
     refined = refine(hits, Judged({"b": 1.0, "a": 0.0}, []))
     assert refined.order == [0, 1]
     assert refined.note == "The list has no features to learn from."
-
-
-def test_unknown_methods_are_refused():
-    with pytest.raises(ValueError, match="method"):
-        refine(some_hits(), Judged({}, []), "magic")
 
 
 @settings(max_examples=60, deadline=None)

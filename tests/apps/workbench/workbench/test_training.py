@@ -14,6 +14,7 @@ from plackett.apps.workbench.jobs import Cancelled
 from plackett.apps.workbench.store import Judgement, Preference
 from plackett.apps.workbench.training import TooFewJudgements, train
 from plackett.data.queries import Queries
+from tests.apps.workbench.serving import by_query
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -38,7 +39,7 @@ def judgements(collection, n_queries, n_docs=8):
 @pytest.mark.parametrize("n_queries", [3, 24])
 def test_a_ranker_learns_what_people_like_and_is_compared_with_the_base(collection, n_queries):
     told = []
-    trained = train(collection, judgements(collection, n_queries), progress=lambda *one: told.append(one))
+    trained = train(collection, by_query(judgements(collection, n_queries)), progress=lambda *one: told.append(one))
     summary = json.loads(json.dumps(trained.summary, allow_nan=False))
     assert summary["base"] == "a"
     assert summary["n_queries"] == n_queries
@@ -59,12 +60,12 @@ def test_a_ranker_learns_what_people_like_and_is_compared_with_the_base(collecti
 
 
 def test_the_trained_ranker_becomes_a_base_ranker(collection):
-    trained = train(collection, judgements(collection, 6))
+    trained = train(collection, by_query(judgements(collection, 6)))
     collection.add_ranker("mine", pk.load(io.BytesIO(trained.data)))
     try:
         hits = collection.search("20", "mine")
         np.testing.assert_allclose(hits.scores, trained.ranker.predict(Queries(hits.X, feature_names=list("abcd"))))
-        again = train(collection, judgements(collection, 6), base="mine")
+        again = train(collection, by_query(judgements(collection, 6)), base="mine")
         assert again.summary["base"] == "mine"
     finally:
         collection.remove_ranker("mine")
@@ -73,7 +74,7 @@ def test_the_trained_ranker_becomes_a_base_ranker(collection):
 def test_documents_without_a_judgement_are_in_the_lists_and_not_relevant(collection):
     """With relevant documents only, as in most qrels: the lists are whole in training and in the comparison."""
     rows = [row for row in judgements(collection, 12) if row.grade == 1]
-    trained = train(collection, rows)
+    trained = train(collection, by_query(rows))
     assert trained.summary["n_documents"] == 12 * 8
     assert trained.summary["features"][0][0] == "b"
     lists = {query: collection.search(query) for query in dict.fromkeys(row.query for row in rows)}
@@ -95,13 +96,13 @@ def test_documents_without_a_judgement_are_in_the_lists_and_not_relevant(collect
 
 def test_each_query_is_measured_with_a_ranker_that_was_trained_without_it(collection):
     rows = judgements(collection, 6)
-    trained = train(collection, rows)
+    trained = train(collection, by_query(rows))
     assert sorted(trained.fold_of) == [str(qid) for qid in range(6)]
     assert sorted(set(trained.fold_of.values())) == list(range(1, len(trained.folds) + 1))
     # the others' grades are all that the model of a query depends on
     query = "3"
     changed = [row._replace(grade=1 - row.grade) if row.query == query else row for row in rows]
-    again = train(collection, changed)
+    again = train(collection, by_query(changed))
     fold = trained.fold_of[query]
     assert again.fold_of == trained.fold_of
     assert again.folds[fold - 1] == trained.folds[fold - 1]
@@ -115,22 +116,22 @@ def test_relevant_documents_that_a_ranker_cannot_reach_are_counted():
     for qid in range(4):
         docid = long.search(str(qid), k=120).docid
         rows += [Judgement("ann", str(qid), docid[place], 1.0, START) for place in (3, 50, 110, 119)]
-    notes = train(long, rows).summary["notes"]
+    notes = train(long, by_query(rows)).summary["notes"]
     assert any(note.startswith("8 of 16 relevant documents are not among the first 100 of a") for note in notes)
 
 
 def test_too_few_judgements_are_refused_in_words(collection):
     with pytest.raises(TooFewJudgements, match=r"there are 0 queries with documents .* among the first 100 of a;"):
-        train(collection, [])
+        train(collection, by_query([]))
     rows = judgements(collection, 2)
     with pytest.raises(TooFewJudgements, match=r"there are 2 queries .* training needs 3"):
-        train(collection, rows)
+        train(collection, by_query(rows))
     same = [row._replace(grade=1.0) for row in judgements(collection, 9)]
     with pytest.raises(TooFewJudgements, match="there are 0 queries"):
-        train(collection, same)
+        train(collection, by_query(same))
     gone = [row._replace(docid=f"gone {row.docid}") for row in judgements(collection, 9)]
     with pytest.raises(TooFewJudgements, match="there are 0 queries"):
-        train(collection, gone)
+        train(collection, by_query(gone))
 
 
 def preferences(collection, n_queries, user="ann"):
@@ -144,7 +145,7 @@ def preferences(collection, n_queries, user="ann"):
 
 
 def test_preferences_alone_teach_a_ranker(collection):
-    trained = train(collection, [], preferences(collection, 24))
+    trained = train(collection, by_query([], preferences(collection, 24)))
     summary = trained.summary
     assert (summary["n_queries"], summary["n_documents"], summary["n_from_preferences"]) == (24, 192, 192)
     assert summary["features"][0][0] == "b"
@@ -158,7 +159,7 @@ def test_preferences_alone_teach_a_ranker(collection):
         for one in pairs
         for docid, grade in ((one.docid, 1.0), (one.other, 0.0))
     ]
-    again = train(collection, graded).summary
+    again = train(collection, by_query(graded)).summary
     assert again["n_from_preferences"] == 0
     assert not any("preferences" in note for note in again["notes"])
     assert again["features"] == summary["features"]
@@ -168,7 +169,7 @@ def test_preferences_alone_teach_a_ranker(collection):
 def test_grades_win_over_preferences(collection):
     rows, pairs = judgements(collection, 6), preferences(collection, 6)
     against = [pair._replace(docid=pair.other, other=pair.docid) for pair in pairs]
-    by_grades, by_both = train(collection, rows).summary, train(collection, rows, against).summary
+    by_grades, by_both = train(collection, by_query(rows)).summary, train(collection, by_query(rows, against)).summary
     assert by_both["n_from_preferences"] == 0
     assert {**by_both, "seconds": 0} == {**by_grades, "seconds": 0}
 
@@ -176,9 +177,9 @@ def test_grades_win_over_preferences(collection):
 def test_what_users_contradict_each_other_about_is_not_learned(collection):
     pairs = preferences(collection, 3)
     against = [pair._replace(user="bob", docid=pair.other, other=pair.docid) for pair in pairs]
-    assert train(collection, [], pairs).summary["n_from_preferences"] == 24
+    assert train(collection, by_query([], pairs)).summary["n_from_preferences"] == 24
     with pytest.raises(TooFewJudgements, match="there are 0 queries"):
-        train(collection, [], pairs + against)
+        train(collection, by_query([], pairs + against))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.9])
@@ -191,11 +192,11 @@ def test_a_training_ends_when_it_is_cancelled(collection, share):
             cancel.set()
 
     with pytest.raises(Cancelled):
-        train(collection, judgements(collection, 8), progress=progress, cancel=cancel)
+        train(collection, by_query(judgements(collection, 8)), progress=progress, cancel=cancel)
     assert sum(reached >= share for reached in told) == 1
 
 
 def test_another_ranker_can_be_trained(collection):
-    trained = train(collection, judgements(collection, 4), ranker=pk.RankBoost(n_rounds=5))
+    trained = train(collection, by_query(judgements(collection, 4)), ranker=pk.RankBoost(n_rounds=5))
     assert type(pk.load(io.BytesIO(trained.data))).__name__ == "RankBoost"
     assert trained.summary["features"] == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from cachetools import Cache, LRUCache, TTLCache
 
+from plackett.apps.access.errors import RequestError
 from plackett.data.queries import Queries
-from plackett.validation import check_finite, check_positive_int, check_scores, count_of, feature_labels
+from plackett.validation import check_finite, check_scores, count_of, feature_labels
 
 if TYPE_CHECKING:
     from plackett.rankers.base import Ranker
@@ -33,27 +34,14 @@ class Document(NamedTuple):
 
 
 class Hits(NamedTuple):
-    """A list in the order of its base ranker, best first.
-
-    Attributes
-    ----------
-    docid : list of str
-    scores : ndarray of shape (n_docs,)
-        Base scores, descending.
-    X : ndarray of shape (n_docs, n_features)
-    feature_names : list of str
-    base : str
-        The base ranker; "" for lists that do not come from a collection.
-    note : str
-        What users should know about the list; "" if nothing.
-    """
+    """A list in the order of its base ranker, best first."""
 
     docid: list[str]
-    scores: np.ndarray
+    scores: np.ndarray  # base scores, descending
     X: np.ndarray
     feature_names: list[str]
-    base: str = ""
-    note: str = ""
+    base: str = ""  # the base ranker; "" for lists that do not come from a collection
+    note: str = ""  # what users should know about the list
 
     def by_score(self) -> Hits:
         """Return the list in descending order of scores; equal scores keep their order."""
@@ -61,38 +49,29 @@ class Hits(NamedTuple):
         docid = [self.docid[row] for row in order.tolist()]
         return self._replace(docid=docid, scores=self.scores[order], X=self.X[order])
 
+    def scores_of(self, docid: Sequence[str]) -> np.ndarray:
+        """Return the scores of documents; those that are not in the list come last."""
+        score = dict(zip(self.docid, self.scores.tolist(), strict=True))
+        last = min(score.values(), default=0.0) - 1.0
+        return np.array([score.get(one, last) for one in docid], dtype=np.float64)
+
     def first(self, k: int) -> Hits:
         """Return the first ``k`` documents."""
         return self._replace(docid=self.docid[:k], scores=self.scores[:k], X=self.X[:k])
 
 
 class Collection(ABC):
-    """Documents that can be searched, and their base rankers. Thread-safe.
-
-    Attributes
-    ----------
-    name : str
-        The name to show.
-    key : str
-        The name that judgements are stored under. It depends on the source and not on its content.
-    kind : "text", "letor" or "engine"
-    n_docs : int or None
-        None for a live engine.
-    feature_names : list of str
-    is_live : bool
-        Whether lists come from elsewhere, and may change at any time.
-    """
+    """Documents that can be searched, and their base rankers. Thread-safe."""
 
     kind: ClassVar[Literal["text", "letor", "engine"]]
-    name: str
-    key: str
-    n_docs: int | None
+    name: str  # to show
+    key: str  # that judgements are stored under; it depends on the source and not on its content
+    n_docs: int | None  # None for a live engine
 
     def __init__(self) -> None:
         self._saved: dict[str, Callable[[], Ranker]] = {}
-        self._versions: dict[str, int] = {}  # number of times that the ranker of a name was replaced or removed
-        self._lists: Cache[tuple[str, str, int], Hits] = LRUCache(MAX_CACHED_VALUES, getsizeof=_cached_size)
-        self.is_live = False
+        self._lists: Cache[Hashable, Hits] = LRUCache(MAX_CACHED_VALUES, getsizeof=_cached_size)
+        self.is_live = False  # whether lists come from elsewhere, and may change at any time
         self._lock = threading.Lock()
 
     def keep_lists_for(self, seconds: float) -> None:
@@ -117,6 +96,14 @@ class Collection(ABC):
     @abstractmethod
     def document(self, docid: str) -> Document:
         """Return a document by its id; raise a KeyError if the id is unknown."""
+
+    def title(self, docid: str) -> str:
+        """Return the title of a document; "" without one, for a document that was removed, and if an engine is down."""
+        try:
+            title = self.document(docid).title
+        except (LookupError, ValueError, RequestError):
+            return ""
+        return "" if title == docid else title
 
     @abstractmethod
     def snippet(self, docid: str, query: str) -> list[tuple[str, bool]]:
@@ -174,7 +161,6 @@ class Collection(ABC):
 
         with self._lock:
             self._saved = {**self._saved, name: cache(loaded)}
-            self._invalidate(name)
 
     def ranker(self, name: str) -> Ranker | None:
         """Return the saved ranker of that name, or None."""
@@ -188,9 +174,9 @@ class Collection(ABC):
     def check_ranker(self, name: str, ranker: Ranker) -> None:
         """Raise a ValueError if the features of a ranker are not those of the collection."""
         # imported here: without saved rankers the server starts in half the time
-        from plackett.rankers.refinement.base import Refiner
+        from plackett import LinearRefiner, MultiplicativeRefiner, RocchioRefiner
 
-        if isinstance(ranker, Refiner):
+        if isinstance(ranker, (LinearRefiner, MultiplicativeRefiner, RocchioRefiner)):
             raise ValueError("a refiner can only rank the queries that it was fitted on.")
         n_columns, names = getattr(ranker, "n_features_in_", None), getattr(ranker, "feature_names_", None)
         if n_columns != len(self.feature_names):
@@ -210,16 +196,10 @@ class Collection(ABC):
             if name not in self._saved:
                 raise KeyError(f"there is no saved ranker {name!r}.")
             self._saved = {other: ranker for other, ranker in self._saved.items() if other != name}
-            self._invalidate(name)
 
-    def version(self, base: str) -> int:
-        """Return a number that changes when another ranker gets this name, for caches of rankings."""
-        return self._versions.get(base, 0)
-
-    def _invalidate(self, base: str) -> None:
-        self._versions[base] = self.version(base) + 1
-        for key in [key for key in self._lists if key[1] == base]:
-            del self._lists[key]
+    def version(self, base: str) -> Hashable:
+        """Return a key of a base ranker, which changes when another ranker gets its name."""
+        return base, self._saved.get(base)
 
     def search(self, query: str, base: str = "", k: int = 100) -> Hits:
         """Return the ``k`` best documents of a base ranker, with their features. Recent lists are cached.
@@ -227,7 +207,7 @@ class Collection(ABC):
         A ValueError says that the base ranker is unknown, or that the query has a syntax error.
         """
         base = self.base_name(base)
-        key = (query, base, check_positive_int(k, "k"))
+        key = (query, self.version(base), k)
         with self._lock:
             hits = self._lists.get(key)
         if hits is not None:
@@ -254,7 +234,8 @@ class Collection(ABC):
     def score(self, query: str, docid: Sequence[str], base: str = "") -> Hits:
         """Return the base scores and features of given documents, best first; unknown documents are skipped."""
         base = self.base_name(base)
-        known = list(dict.fromkeys(one for one in docid if one in self))
+        unknown = self.missing(docid)
+        known = [one for one in dict.fromkeys(docid) if one not in unknown]
         saved = self.ranker(base)
         hits = self._score(query, known, base if saved is None else self.base_name())
         return (hits if saved is None else rescored(hits, saved)).by_score()

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import os
 import platform
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -38,17 +37,18 @@ def cached_index(cache: str | os.PathLike | None, name: str, key: str, build: Ca
     if cache is None:
         return build()
     prefix = hashlib.sha256(name.encode()).hexdigest()[:16]
-    folder = Path(cache) / f"{prefix}-{key}"
+    path = Path(cache) / f"{prefix}-{key}.index"
     with contextlib.suppress(DataFormatError, OSError):
-        return open_index(folder)
+        return open_index(path)
     index = build()
     with contextlib.suppress(OSError):
-        shutil.rmtree(folder, ignore_errors=True)
-        index.save(folder)
-        for other in Path(cache).glob(f"{prefix}-*"):
-            if other != folder:
-                shutil.rmtree(other, ignore_errors=True)
-        return open_index(folder)  # memory-mapped
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        index.save(path)
+        for other in path.parent.glob(f"{prefix}-*.index"):
+            if other != path:
+                other.unlink()
+        return open_index(path)  # memory-mapped
     return index
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from plackett.apps.workbench.collections.base import Collection, Document, Hits
 from plackett.data.queries import Queries
 from plackett.rankers.base import Ranker
-from plackett.validation import check_finite, is_sparse
+from plackett.validation import check_finite
 
 VALUES_SHOWN = 200  # features in the text of a document
 
@@ -107,7 +107,7 @@ class LetorCollection(Collection):
 
     def _dense(self, first: int, last: int) -> np.ndarray:
         rows = self.queries.X[first:last]
-        return np.asarray(rows.toarray() if is_sparse(rows) else rows, dtype=np.float64)
+        return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
 
     def _whole_list(self, query: str, base: str) -> Hits:
         if query not in self._places:

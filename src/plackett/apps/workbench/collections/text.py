@@ -19,10 +19,9 @@ from plackett.apps.workbench.engines.answers import LIST_SECONDS, Engine, scores
 from plackett.apps.workbench.engines.client import EngineError
 from plackett.data.documents.read import Document as ReadDocument
 from plackett.data.documents.read import as_text, columns_of, read_documents
-from plackett.storage.opening import is_stream
 from plackett.text import TextIndex, build_index, letor_features, open_index, parse_boolean
 from plackett.text.boolean import positive_terms, search_boolean
-from plackett.text.index import INDEX_FILE
+from plackett.text.index import is_index
 from plackett.validation import count_of
 
 BUILT_IN = "python-stdlib"
@@ -114,10 +113,8 @@ class TextCollection(Collection):
     def _score(self, query: str, docid: list[str], base: str) -> Hits:
         if base in self._engines:
             found = self._find_by_engine(query, base)
-            score = dict(zip(found.docid, found.scores.tolist(), strict=True))
-            last = min(score.values(), default=0.0) - 1.0  # a document that the engine does not return comes last
-            scores = np.array([score.get(one, last) for one in docid], dtype=np.float64)
-            return Hits(docid, scores, self._features(self.index.analyser(query), docid), self.feature_names)
+            X = self._features(self.index.analyser(query), docid)
+            return Hits(docid, found.scores_of(docid), X, self.feature_names)
         rows = np.array([self.index.place(one) for one in docid], dtype=np.int64)
         terms = self._terms(query, base)
         scores = self.index.scores(terms, rows, RANKERS.get(base, "bm25")) if docid else np.zeros(0)
@@ -166,7 +163,7 @@ def open_collection(
 ) -> TextCollection:
     """Open the documents of a folder or a file, or the built-in ones, as a collection.
 
-    ``source`` has text, Markdown, HTML, JSONL, JSON, CSV or TSV, or is an index folder written by ``plackett index``;
+    ``source`` has text, Markdown, HTML, JSONL, JSON, CSV or TSV, or is an index written by ``plackett index``;
     None means the documentation of Python's standard library. Its index is kept in the folder ``cache`` by the content
     of the documents; a damaged cache is rebuilt. ``progress`` is as in ``build_index``, and not called if the index is
     cached.
@@ -180,9 +177,9 @@ def open_collection(
         raise FileNotFoundError(f"{source} does not exist. Give a folder or a file of texts.")
     name = as_text(path.resolve().name) or "documents"
     key = f"{name}-{hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:10]}"
-    if (path / INDEX_FILE).is_file():
+    if is_index(path):
         return TextCollection(open_index(path), name, key)
-    if is_stream(source):  # can be read only once, so it has no cache key
+    if not (path.is_file() or path.is_dir()):  # a pipe can be read only once, so it has no cache key
         return TextCollection(_build_index(source, progress), name, key)
     index = cached_index(cache, key, content_key(source), lambda: _build_index(source, progress))
     return TextCollection(index, name, key)

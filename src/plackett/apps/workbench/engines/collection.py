@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from cachetools import LRUCache, TTLCache
 
-from plackett.apps.workbench.collections.base import Collection, Document, Hits, rescored
+from plackett.apps.workbench.collections.base import Collection, Document, Hits
 from plackett.apps.workbench.collections.snippets import marked_snippet
 from plackett.apps.workbench.engines.answers import LIST_SECONDS, Engine, EngineHit, scores_of
 from plackett.apps.workbench.engines.client import EngineError
@@ -20,15 +18,6 @@ from plackett.text import TextIndex, build_index, letor_features
 from plackett.text.analyse import Analyser
 
 MAX_DOCUMENTS = 5_000  # that were found recently
-
-
-class EngineList(NamedTuple):
-    """The hits of a query in the order of their engine, with features."""
-
-    docid: list[str]
-    scores: np.ndarray
-    X: np.ndarray
-    note: str
 
 
 class EngineCollection(Collection):
@@ -47,7 +36,7 @@ class EngineCollection(Collection):
         super().__init__()
         self.keep_lists_for(LIST_SECONDS)
         first = engines[0]
-        self._engines = {one.name: Engine(replace(one, features=first.features)) for one in engines}
+        self._engines = {one.name: Engine(one.model_copy(update={"features": first.features})) for one in engines}
         if len(self._engines) < len(engines):
             raise ValueError("two engines have the same name; set name in their files.")
         index = first.address.path.strip("/").rpartition("/")[2]
@@ -55,7 +44,7 @@ class EngineCollection(Collection):
         self.key = f"engine-{first.place}{first.address.path}"
         self.n_docs = None
         self._settings = first
-        self._found: TTLCache[tuple[str, str], EngineList] = TTLCache(250, LIST_SECONDS)
+        self._found: TTLCache[tuple[str, str], Hits] = TTLCache(250, LIST_SECONDS)
         self._documents: LRUCache[str, Document] = LRUCache(MAX_DOCUMENTS)
         self._found_lock = threading.Lock()
         self._analyser = Analyser()
@@ -120,26 +109,15 @@ class EngineCollection(Collection):
         return list(self._settings.examples)
 
     def _find(self, query: str, base: str, k: int) -> Hits:
-        found = self._list(query, base)
-        return Hits(found.docid, found.scores, found.X, self.feature_names, note=found.note).first(k)
+        return self._list(query, base).first(k)
 
     def _score(self, query: str, docid: list[str], base: str) -> Hits:
         features, own = self._list(query, self.base_name()), self._list(query, base)
         place = {one: row for row, one in enumerate(features.docid)}
         docid = [one for one in docid if one in place]
-        score = dict(zip(own.docid, own.scores.tolist(), strict=True))
-        last = min(score.values(), default=0.0) - 1.0  # a document that the engine does not return comes last
-        scores = np.array([score.get(one, last) for one in docid], dtype=np.float64)
-        return Hits(docid, scores, features.X[[place[one] for one in docid]], self.feature_names)
+        return Hits(docid, own.scores_of(docid), features.X[[place[one] for one in docid]], self.feature_names)
 
-    def score(self, query: str, docid: Sequence[str], base: str = "") -> Hits:
-        # documents are known by the list, without a request for each of them
-        base = self.base_name(base)
-        saved = self.ranker(base)
-        hits = self._score(query, list(dict.fromkeys(docid)), base if saved is None else self.base_name())
-        return (hits if saved is None else rescored(hits, saved)).by_score()
-
-    def _list(self, query: str, base: str) -> EngineList:
+    def _list(self, query: str, base: str) -> Hits:
         with self._found_lock:
             known = self._found.get((query, base))
         if known is not None:
@@ -154,7 +132,8 @@ class EngineCollection(Collection):
                 "Change the request so that the engine logs it, or name a numeric field.",
             )
         note = f"{base} does not return {', '.join(missing[:5])}, which count as 0." if missing else ""
-        found = EngineList([hit.docid for hit in hits], scores_of(hits), self._features(query, hits), note)
+        X = self._features(query, hits)
+        found = Hits([hit.docid for hit in hits], scores_of(hits), X, self.feature_names, note=note)
         with self._found_lock:
             self._found[query, base] = found
         return found

@@ -20,6 +20,8 @@ export function plain(text, most = Infinity) {
 export const counted = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 // Whether the button of a grade is pressed; thumbs have two grades.
 export const isPressed = (given, grade, mode) => given !== null && (mode === "thumbs" ? (given >= 1) === (grade >= 1) : given === grade);
+// A random text, also without HTTPS, where there is no crypto.randomUUID
+export const newKey = () => [...crypto.getRandomValues(new Uint32Array(4))].map((part) => part.toString(36)).join("-");
 export const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
 export const kept = {
@@ -47,6 +49,14 @@ export function complain(words, { isError = true } = {}) {
 export function calm() {
   $("#messages").replaceChildren();
 }
+
+export const inWords = (act) => async (event) => {
+  try {
+    await act(event);
+  } catch (error) {
+    complain(error.message);
+  }
+};
 
 // Errors of the server, and a server that cannot be reached.
 export class Refusal extends Error {}

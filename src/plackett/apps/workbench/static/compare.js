@@ -1,6 +1,5 @@
 // The page of comparisons: the shared table, scatter and lists, with the lists from the server.
-import { $, calm, complain, get, pause } from "./common.js";
-import { inWords } from "./jobs.js";
+import { $, calm, complain, get, inWords, pause } from "./common.js";
 import { mountComparison } from "./components/comparison.js";
 
 const EVERY = 700;  // polling interval in milliseconds

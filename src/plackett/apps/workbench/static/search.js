@@ -144,7 +144,6 @@ async function measure() {
 
 // Writing
 const outbox = new Outbox(document.body.dataset.user, {
-  view: () => null,
   async saved(of, answer) {
     if (!work || of !== query) return;
     const before = new Map(rows().map((row, place) => [row.dataset.docid, place]));

@@ -1,0 +1,1 @@
+"""Labels by language models, with people's judgements as the measure."""

@@ -1,1 +1,0 @@
-"""Models of LightGBM, XGBoost, CatBoost and RankLib, read from their files."""

@@ -1,0 +1,107 @@
+"""Parts of data as a fit takes them: loaded, checked against each other, and their columns remembered."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from plackett._lazy import importing
+from plackett.data.categories import Categories
+from plackett.data.list_warnings import nothing_to_learn
+from plackett.data.queries import Queries
+from plackett.distributed.inputs import PartitionedInput
+from plackett.distributed.metadata import (
+    PartMetadata,
+    check_categories,
+    check_columns,
+    ids_of_keys,
+    metadata_of,
+    shared_keys,
+    torn,
+)
+from plackett.exceptions import NothingToLearnWarning, warn
+from plackett.losses.base import Loss
+from plackett.validation import feature_number
+
+
+class CheckedParts(NamedTuple):
+    """Loaded parts and their metadata; ``places`` and ``metadata`` leave out parts without rows."""
+
+    partitions: Any  # LocalPartitions or ClusterPartitions
+    places: list[int]
+    metadata: list[PartMetadata]
+    n_features: int
+    total_weight: float
+    categories: Categories | None
+
+    def total(self, name: str) -> Any:
+        """Return the sum of a number over all parts."""
+        return sum(getattr(part, name) for part in self.metadata)
+
+
+def checked_parts(ranker: Any, given: PartitionedInput, loss: Loss | None) -> CheckedParts:
+    """Load parts, check them, and set the attributes about columns and queries that a local fit sets."""
+    partitions = given.load()
+    found: list[PartMetadata] = partitions.map(metadata_of)
+    places = [place for place, one in enumerate(found) if one.n_docs]
+    if not places:
+        raise ValueError("there are no rows in any partition.")
+    check_whole_queries(found, partitions)
+    metadata = [found[place] for place in places]
+    n_features, names = check_columns(metadata)
+    categories = check_categories(metadata)
+    if categories and not ranker.takes_categories:
+        column = feature_number(min(categories), metadata[0].first_index, names)
+        raise ValueError(
+            f"{metadata[0].name}: {column} of X holds text or categories, which {type(ranker).__name__} does not "
+            "support over partitions. Leave them out."
+        )
+    total_weight = sum(part.weight for part in metadata)
+    if not 0.0 < total_weight < np.inf:
+        raise ValueError(f"sample_weight adds up to {total_weight:g} over all queries; a number above 0 is needed.")
+    _remember_columns(ranker, n_features, names, metadata[0].first_index, is_frame=given.has_frames)
+    ranker.n_queries_, ranker.categories_ = sum(part.n_queries for part in metadata), categories
+    _warn_of_labels(metadata, loss)
+    return CheckedParts(partitions, places, metadata, n_features, total_weight, categories)
+
+
+def check_whole_queries(metadata: list[PartMetadata], partitions: Any) -> None:
+    """Reject a query with rows in two partitions: its loss is not a sum over them."""
+    shared = shared_keys(metadata)
+    if shared is None:
+        return
+    ids = [partitions.apply(place, ids_of_keys, shared.keys) for place in (shared.first, shared.second)]
+    common = [key for key in ids[0] if key in ids[1]]
+    if common:  # else two ids have the same hash
+        first, second = (metadata[place].name for place in (shared.first, shared.second))
+        raise ValueError(torn(common[0], first, second, len(common) - 1))
+
+
+def _warn_of_labels(metadata: list[PartMetadata], loss: Loss | None) -> None:
+    """Warn if no query of any part has documents with different labels."""
+    if any(part.has_pairs for part in metadata):
+        return
+    ends = {label for part in metadata for label in part.labels or ()}
+    is_pointwise = loss is not None and loss.is_pointwise
+    if is_pointwise and len(ends) > 1:
+        return
+    n_queries, n_docs = sum(part.n_queries for part in metadata), sum(part.n_docs for part in metadata)
+    warn(nothing_to_learn(n_queries, n_docs, is_pointwise=is_pointwise), NothingToLearnWarning)
+
+
+def _remember_columns(
+    ranker: Any, n_features: int, names: list[str] | None, first_index: int | None, *, is_frame: bool
+) -> None:
+    """Set the attributes about columns, as a fit to a row of them does."""
+    row: Any = np.zeros((1, n_features))
+    if is_frame:
+        with importing:
+            from pandas import DataFrame
+
+        ranker._check_queries(DataFrame(row, columns=names), None, None, needs_labels=False, reset=True)
+        return
+    one = Queries.from_groups(
+        row, None, np.zeros(1, np.int64), np.array([0, 1]), feature_names=names, first_index=first_index
+    )
+    ranker._check_queries(one, None, None, needs_labels=False, reset=True)
