@@ -114,10 +114,10 @@ def test_clicks_on_what_was_not_shown_are_reported_when_the_log_is_read(folder, 
 def test_processes_write_to_files_of_their_own_and_continue_those_of_ended_ones(tmp_path):
     first, second = Log(str(tmp_path)), Log(str(tmp_path))
     for log, name in ((first, "a"), (second, "b"), (first, "c")):
-        log.add_list({"user_query": name})
+        log.queries.append({"user_query": name})
     first.close()
     third = Log(str(tmp_path))
-    third.add_list({"user_query": "d"})
+    third.queries.append({"user_query": "d"})
     third.sync()
     for log in (second, third):
         log.close()
@@ -130,8 +130,8 @@ def test_a_torn_line_is_ended_and_the_next_one_is_whole(tmp_path):
     path = tmp_path / "ubi_events-0.ndjson"
     path.write_text('{"whole": 1}\n{"to')
     log = Log(str(tmp_path))
-    log.add_event({"next": 2})
-    log.add_event({"next": 3})
+    log.events.append({"next": 2})
+    log.events.append({"next": 3})
     log.close()
     assert path.read_text() == '{"whole": 1}\n{"to\n{"next": 2}\n{"next": 3}\n'
 

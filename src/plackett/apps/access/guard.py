@@ -3,28 +3,42 @@
 Slow headers, slow bodies and unread responses are left to a proxy, which other machines need anyway, for TLS.
 
 Starlette has no middleware for tokens, slow requests or limits on their number. Its ``TrustedHostMiddleware`` takes a
-list of names, while every address of 127.0.0.0/8 is this machine, and its responses are not those of our APIs.
+list of names, while every address of 127.0.0.0/8 is this machine, and its responses are not those of our APIs. Errors
+are JSON for an API and a page otherwise, without details of the code.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hmac
+import logging
 import re
+import secrets
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from plackett.apps.access.error_responses import error_response, internal_error_response
 from plackett.apps.access.errors import RequestError
 from plackett.apps.access.settings import ServerSettings, is_loopback
+from plackett.exceptions import StoreError
 
+LOG = logging.getLogger("plackett.apps.access")
 OWN_SITES = (None, "same-origin", "none")  # values of Sec-Fetch-Site
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 MAX_REQUESTS = 256  # running ones
 BODY_SECONDS = 60.0  # until the body of a request has arrived
+API = "/api/"
+HEADERS = {
+    401: {"WWW-Authenticate": "Bearer"},
+    408: {"Connection": "close"},
+    429: {"Retry-After": "5"},
+    503: {"Retry-After": "1"},
+}
+CODES = {404: "not-found", 413: "too-large"}
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\s/]+)(?::\d{1,5})?")
 
 
@@ -32,7 +46,7 @@ class RequestGuard:
     """Middleware with these checks; a subclass calls ``answer``, and checks in ``check`` who may do what."""
 
     def __init__(self, app: ASGIApp, settings: ServerSettings):
-        self.app, self.settings, self._is_local = app, settings, settings.is_local
+        self.app, self.settings = app, settings
         self._running: set[asyncio.Task] = set()
 
     def check(self, request: Request) -> Response | None:
@@ -47,19 +61,16 @@ class RequestGuard:
                 _check_length(request.headers, self.settings.max_body)
                 await self._read_and_respond(request.scope, receive, sender)
                 return
-        except RequestError as error:
-            response = error_response(request, error)
         except Exception as error:
             if sender.has_started:
                 raise
-            response = internal_error_response(request, error)
-        if not sender.has_started:
-            await response(request.scope, receive, sender.send)
+            response = response_to(request, error)
+        await response(request.scope, receive, sender.send)
 
     def check_host(self, headers: Headers) -> None:
         """Refuse host names other than those of this machine, if the server is local."""
         host = _HOST.fullmatch(headers.get("host", ""))
-        if self._is_local and not (host and is_loopback(host[1])):
+        if self.settings.is_local and not (host and is_loopback(host[1])):
             hint = f"Open http://{self.settings.host}:{self.settings.port} instead."
             raise RequestError(400, "host", "this server accepts only host names of this machine.", hint)
 
@@ -74,26 +85,27 @@ class RequestGuard:
         return scheme.lower() == "bearer" and self.is_token(token.strip())
 
     async def _read_and_respond(self, scope: Scope, receive: Receive, sender: Sender) -> None:
+        """Run the application on a request that has arrived, within the limits of time and number."""
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 body = await read_body(receive, self.settings.max_body)
         except TimeoutError:
-            message = "the body of the request arrived too slowly."
-            raise RequestError(408, "slow", message, "Send it again.") from None
-        if body is not None:
-            await self._respond(scope, replay(body, receive), sender)
-
-    async def _respond(self, scope: Scope, receive: Receive, sender: Sender) -> None:
-        """Run the application on a request that has arrived, within the limits of time and number."""
+            raise RequestError(408, "slow", "the body of the request arrived too slowly.", "Send it again.") from None
+        if body is None:
+            return
         if len(self._running) >= MAX_REQUESTS:
             raise RequestError(503, "busy", "there are too many concurrent requests.", "Try again in a moment.")
+        arrived: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
         is_late = False
+
+        async def receive_again() -> Message:
+            return arrived.pop() if arrived else await receive()
 
         async def send(message: Message) -> None:
             if not is_late:
                 await sender.send(message)
 
-        task = asyncio.ensure_future(self.app(scope, receive, send))
+        task = asyncio.ensure_future(self.app(scope, receive_again, send))
         self._running.add(task)
         task.add_done_callback(self._ended)
         await asyncio.wait({task}, timeout=self.settings.seconds)
@@ -129,6 +141,9 @@ class Sender:
         await self._send(message)
 
 
+# bodies and origins
+
+
 async def read_body(receive: Receive, max_bytes: int) -> bytes | None:
     """Return a body, or None if the client disconnected; raise a `RequestError` if it is too large."""
     body, has_more = bytearray(), True
@@ -141,16 +156,6 @@ async def read_body(receive: Receive, max_bytes: int) -> bytes | None:
             raise _too_large(max_bytes)
         has_more = message.get("more_body", False)
     return bytes(body)
-
-
-def replay(body: bytes, receive: Receive) -> Receive:
-    """Return a ``receive`` that returns a body that was read already, then further messages."""
-    first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def receive_again() -> Message:
-        return first.pop() if first else await receive()
-
-    return receive_again
 
 
 def _too_large(limit: int) -> RequestError:
@@ -176,3 +181,49 @@ def _is_same_host(origin: str, host: str) -> bool:
         return urlsplit(origin).scheme in ("http", "https") and urlsplit(origin).netloc.lower() == host.lower() != ""
     except ValueError:
         return False
+
+
+# responses to errors
+
+
+def response_to(request: Request, error: Exception) -> Response:
+    """Return the response to an error: JSON for an API, or the page of ``app.state.error_page``, or plain text.
+
+    All paths of an application with ``app.state.is_api`` are an API. An unexpected error is logged with the id that the
+    response has.
+    """
+    error_id = None
+    if isinstance(error, StoreError):
+        error = RequestError(503, "store", f"the store {error.message}", "Nothing was written.")
+    elif not isinstance(error, RequestError):
+        error_id = secrets.token_hex(4)
+        LOG.error("internal error %s in %s %.200r", error_id, request.method, request.url.path, exc_info=error)
+        error = RequestError(500, "internal", "internal error", f"The server's log has the details under {error_id}.")
+    headers = HEADERS.get(error.status, {})
+    state = getattr(request.scope.get("app"), "state", None)
+    if request.url.path.startswith(API) or getattr(state, "is_api", False):
+        content = {"error": error.message, "hint": error.hint, "code": error.code, "id": error_id}
+        return JSONResponse(content, error.status, headers)
+    error_page = getattr(state, "error_page", None)
+    if error_page is None:
+        text = "\n".join(part for part in (error.message, error.hint) if part)
+        return PlainTextResponse(text + "\n", error.status, headers)
+    response = error_page(request, error.status, error.message, error.hint)
+    response.headers.update(headers)
+    return response
+
+
+async def on_http(request: Request, error: HTTPException) -> Response:
+    """Return the response to an unknown path, which names those of ``app.state.places``, or to a wrong method."""
+    allowed = (error.headers or {}).get("Allow")
+    message = "there is no such page." if error.status_code == 404 else str(error.detail)
+    if allowed is not None:
+        message = f"{request.method[:20]} is not allowed here; use {allowed}."
+    hint = None
+    if error.status_code == 404 and (places := getattr(request.app.state, "places", None)):
+        hint = f"The paths are {', '.join(places)}."
+    code = CODES.get(error.status_code, "invalid")
+    response = response_to(request, RequestError(error.status_code, code, message, hint))
+    if allowed is not None:
+        response.headers["Allow"] = allowed
+    return response

@@ -5,42 +5,50 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import multiprocessing
 import os
 import signal
-import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio.to_thread
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
 from pydantic_core import PydanticSerializationError, to_json
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from plackett.apps.access.error_responses import EXCEPTION_HANDLERS
+from plackett import __version__
 from plackett.apps.access.errors import RequestError
+from plackett.apps.access.guard import on_http
+from plackett.apps.serve import requests
 from plackett.apps.serve.logs import log_event
 from plackett.apps.serve.middleware import ServingMiddleware
-from plackett.apps.serve.openapi import describe
-from plackett.apps.serve.ranking import Ranked, answer, rank
-from plackett.apps.serve.records import event_record, list_record
-from plackett.apps.serve.requests import ClickRequest, parse
+from plackett.apps.serve.ranking import answer, rank
 from plackett.apps.serve.service import Service
 
 INLINE = 2**18  # bytes of a request that is ranked in the event loop, which is faster than passing it to a thread
 SYNC = 1.0  # seconds between two moves of the log to the disk
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+DESCRIPTION = (
+    "Ranks lists of documents by their features. Errors are objects with `error` and `hint`.\n\n"
+    "If the server has a token, requests send `Authorization: Bearer TOKEN`."
+)
+ERRORS = {"4XX": "The request has an error.", "5XX": "The server cannot process the request now."}
 
 
 def create_app(service: Service) -> Starlette:
     """Return the scoring service as an ASGI application; ``app.state.service`` is the service."""
-    app = Starlette(routes=[*ROUTES, OPENAPI], lifespan=_lifespan, exception_handlers=EXCEPTION_HANDLERS)
+    routes = [*ROUTES, Route("/openapi.json", openapi)]
+    app = Starlette(routes=routes, lifespan=_lifespan, exception_handlers={HTTPException: on_http})
     app.router.redirect_slashes = False
-    app.state.service, app.state.is_api, app.state.places = service, True, PLACES
-    app.add_middleware(ServingMiddleware, service=service, paths=frozenset(route.path for route in (*ROUTES, OPENAPI)))
+    app.state.service, app.state.is_api, app.state.places = service, True, [route.path for route in ROUTES]
+    app.add_middleware(ServingMiddleware, service=service, paths=frozenset(route.path for route in routes))
     return app
 
 
@@ -75,25 +83,23 @@ async def _every(seconds: float, work: Callable[[], None]) -> None:
 
 def _stop_with_parent() -> None:
     """End this worker when its parent is gone, even if that was killed."""
-    import multiprocessing
-
-    parent = multiprocessing.parent_process()
+    parent, loop = multiprocessing.parent_process(), asyncio.get_running_loop()
     if parent is None:
         return
 
-    def wait() -> None:
-        parent.join()
+    def stop() -> None:
+        loop.remove_reader(parent.sentinel)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    threading.Thread(target=wait, name="wait for parent", daemon=True).start()
+    loop.add_reader(parent.sentinel, stop)
 
 
-def _json(content: Any, status: int = 200, background: BackgroundTask | None = None) -> Response:
+def _json(content: Any, background: BackgroundTask | None = None) -> Response:
     try:
         text = to_json(content, inf_nan_mode="null")
     except PydanticSerializationError:  # a name that is not UTF-8 in its file
         text = json.dumps(content).encode()
-    return Response(text, status, media_type="application/json", background=background)
+    return Response(text, media_type="application/json", background=background)
 
 
 async def rank_list(request: Request) -> Response:
@@ -106,13 +112,12 @@ async def rank_list(request: Request) -> Response:
     request.state.log.update(model=ranked.model.spec.key, version=ranked.model.version, documents=n_docs)
     if service.mixer is not None:
         ranked = await _call(is_large or service.mixer.is_slow, service.mixer.mix, ranked)
-    query_id = _logged(service, ranked)
+    query_id = service.log_list(ranked)
     response = await _call(is_large or bool(ranked.request.explain), answer, ranked, request_id)
     if service.log is not None:
         response["query_id"] = query_id
     service.count(ranked)
-    task = BackgroundTask(service.shadow, ranked, request_id) if service.may_shadow() else None
-    return _json(response, background=task)
+    return _json(response, BackgroundTask(service.shadow, ranked, request_id) if service.may_shadow() else None)
 
 
 async def _call(is_slow: bool, work: Callable[..., Any], *values: Any) -> Any:
@@ -120,32 +125,12 @@ async def _call(is_slow: bool, work: Callable[..., Any], *values: Any) -> Any:
     return await anyio.to_thread.run_sync(work, *values) if is_slow else work(*values)
 
 
-def _logged(service: Service, ranked: Ranked) -> str | None:
-    """Return the id of a list that is in the log now; None if it is not, or could not be written."""
-    record = None if service.log is None else list_record(ranked)
-    if service.log is None or record is None:
-        return None
-    try:
-        service.log.add_list(record)
-    except OSError as error:  # the list is returned anyway
-        service.log_failed(error)
-        return None
-    return record["query_id"]
-
-
 async def click(request: Request) -> Response:
     """Log a click on a document of a returned list; it is in the log before the response is sent."""
     service: Service = request.app.state.service
     if service.log is None:
         raise RequestError(409, "off", "this server logs no clicks.", "Start it with --log FOLDER.")
-    record = event_record(parse(ClickRequest, await request.body()))
-    try:
-        service.log.add_event(record)
-    except OSError as error:
-        service.log_failed(error)
-        reason = f" ({error.strerror})" if error.strerror else ""
-        raise RequestError(503, "log", f"the click cannot be logged now{reason}.", "Send it again later.") from error
-    service.metrics.clicks.inc()
+    record = service.log_click(requests.parse(requests.ClickRequest, await request.body()))
     return _json({"query_id": record["query_id"], "timestamp": record["timestamp"]})
 
 
@@ -172,11 +157,6 @@ async def metrics(request: Request) -> Response:
     return Response(service.metrics.text(service.settings.workers), media_type=METRICS_TYPE)
 
 
-async def openapi(request: Request) -> Response:
-    """Return the description of the API."""
-    return _json(describe(ROUTES))
-
-
 async def home(request: Request) -> Response:
     """Return a page with the models, their features and an example of a request."""
     from jinja2 import Environment, PackageLoader
@@ -194,14 +174,55 @@ async def home(request: Request) -> Response:
     )
 
 
+async def openapi(request: Request) -> Response:
+    """Return the description of the API."""
+    kinds = [kind for route in ROUTES for kind in (route.body, route.response) if isinstance(kind, type)]
+    schemas = models_json_schema(
+        [(kind, "validation") for kind in [*kinds, requests.ErrorResponse]], ref_template="#/components/schemas/{model}"
+    )[1]["$defs"]
+    info = {"title": "plackett serve", "version": __version__, "description": DESCRIPTION}
+    paths = {route.path: {route.method.lower(): route.describe()} for route in ROUTES}
+    return _json({"openapi": "3.1.0", "info": info, "paths": paths, "components": {"schemas": schemas}})
+
+
+class Endpoint(Route):
+    """A route with the models of its request and response, or the media type of a text."""
+
+    def __init__(
+        self,
+        path: str,
+        handler: Callable[[Request], Awaitable[Response]],
+        response: type[BaseModel] | str,
+        body: type[BaseModel] | None = None,
+    ):
+        self.method = "GET" if body is None else "POST"
+        super().__init__(path, handler, methods=[self.method])
+        self.response, self.body = response, body
+
+    def describe(self) -> dict[str, Any]:
+        """Return the operation in OpenAPI; its summary is the docstring of the handler."""
+        text = " ".join((self.endpoint.__doc__ or "").split())
+        operation: dict[str, Any] = {"summary": text, "operationId": self.name}
+        if self.body is not None:
+            operation["requestBody"] = {"required": True, "content": _content(self.body)}
+        responses = {"200": {"description": "Success.", "content": _content(self.response)}}
+        for status, meaning in ERRORS.items():
+            responses[status] = {"description": meaning, "content": _content(requests.ErrorResponse)}
+        return {**operation, "responses": responses}
+
+
+def _content(kind: type[BaseModel] | str) -> dict[str, Any]:
+    if isinstance(kind, str):
+        return {kind: {"schema": {"type": "string"}}}
+    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{kind.__name__}"}}}
+
+
 ROUTES = (
-    Route("/", home),
-    Route("/rank", rank_list, methods=["POST"]),
-    Route("/click", click, methods=["POST"]),
-    Route("/models", models),
-    Route("/live", live),
-    Route("/ready", ready),
-    Route("/metrics", metrics),
+    Endpoint("/", home, "text/html"),
+    Endpoint("/rank", rank_list, requests.RankResponse, requests.RankRequest),
+    Endpoint("/click", click, requests.ClickResponse, requests.ClickRequest),
+    Endpoint("/models", models, requests.ModelsResponse),
+    Endpoint("/live", live, requests.Status),
+    Endpoint("/ready", ready, requests.Status),
+    Endpoint("/metrics", metrics, "text/plain"),
 )
-PLACES = [route.path for route in ROUTES]
-OPENAPI = Route("/openapi.json", openapi)

@@ -1,5 +1,6 @@
-"""The log of one process: returned lists and clicks, appended as lines of JSON in UBI's schema.
+"""The log of one process: returned lists and clicks, appended as lines of JSON.
 
+Records have the schema of OpenSearch's User Behavior Insights (UBI 1.3), which ``plackett.clicks.read_clicks`` reads.
 A line has been passed to the operating system before its request is answered, so killing the process loses no line.
 ``Log.sync``, called once per second, moves lines to the disk.
 """
@@ -11,58 +12,64 @@ import json
 import os
 import secrets
 import threading
-from typing import Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
+if TYPE_CHECKING:
+    from plackett.apps.serve.ranking import Ranked
+    from plackett.apps.serve.requests import ClickRequest
+
+APPLICATION = "plackett-serve"
 SEED = "interleaving-seed"  # the name of a file
 
 
 class Log:
-    """The two files of a process, ``ubi_queries-N.ndjson`` and ``ubi_events-N.ndjson``; thread-safe.
+    """The two files of a process, ``ubi_queries-N.ndjson`` and ``ubi_events-N.ndjson``, for lists and for clicks.
 
     N is the first number whose files no other process writes to. The folder must exist.
     """
 
     def __init__(self, folder: str):
-        self._queries = _first_free(folder)
-        self._events = _Lines(self._queries.path.replace("ubi_queries", "ubi_events"))
-
-    def add_list(self, record: dict[str, Any]) -> None:
-        """Append a returned list; raise an OSError if that fails."""
-        self._queries.append(record)
-
-    def add_event(self, record: dict[str, Any]) -> None:
-        """Append a click; raise an OSError if that fails."""
-        self._events.append(record)
+        self.queries = _first_free(folder)
+        self.events = _Lines(self.queries.path.replace("ubi_queries", "ubi_events"))
 
     def sync(self) -> None:
         """Wait until all lines are on the disk."""
-        self._queries.sync()
-        self._events.sync()
+        self.queries.sync()
+        self.events.sync()
 
     def close(self) -> None:
         """Move all lines to the disk, and close the files."""
         # the events first: the other file is the one that another process tries to take
         try:
-            self._events.close()
+            self.events.close()
         finally:
-            self._queries.close()
+            self.queries.close()
 
 
 class _Lines:
-    """A file of lines whose only writer is this process; a BlockingIOError if another process writes to it."""
+    """A file of lines whose only writer is this process; a BlockingIOError if another process writes to it.
+
+    Thread-safe.
+    """
 
     def __init__(self, path: str):
         self.path, self._lock, self._is_synced = path, threading.Lock(), True
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o640)
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o640)
         try:
             _lock(self._file)
             # a crash may leave part of a line; readers count it as damaged
-            self._is_torn = os.fstat(self._file).st_size > 0 and _last_byte(path) != b"\n"
+            self._is_torn = os.lseek(self._file, 0, os.SEEK_END) > 0
+            if self._is_torn:
+                os.lseek(self._file, -1, os.SEEK_END)
+                self._is_torn = os.read(self._file, 1) != b"\n"
         except BaseException:
             os.close(self._file)
             raise
 
     def append(self, record: dict[str, Any]) -> None:
+        """Append a record; raise an OSError if that fails."""
         with self._lock:
             rest = memoryview(b"\n" * self._is_torn + json.dumps(record).encode() + b"\n")
             self._is_torn, self._is_synced = True, False
@@ -82,12 +89,6 @@ class _Lines:
             os.close(self._file)
 
 
-def _last_byte(path: str) -> bytes:
-    with open(path, "rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read()
-
-
 def _first_free(folder: str) -> _Lines:
     for number in itertools.count():
         try:
@@ -103,6 +104,51 @@ def _lock(file: int) -> None:
     except ImportError:  # Windows, where a service has one process
         return
     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def list_record(ranked: Ranked) -> dict[str, Any] | None:
+    """Return the record of a list with a new id; None if it is not logged, for want of ids, a query or documents."""
+    request = ranked.request
+    if request.ids is None or request.query is None or not ranked.shown.size:
+        return None
+    query_id = uuid4().hex
+    return {
+        "application": APPLICATION,
+        "query_id": query_id,
+        "client_id": request.user,
+        "user_query": request.query,
+        "timestamp": _now(),
+        "query_attributes": _attributes(ranked),
+        "query_response_id": query_id,
+        "query_response_hit_ids": [request.ids[row] for row in ranked.shown[: request.k].tolist()],
+    }
+
+
+def _attributes(ranked: Ranked) -> dict[str, Any]:
+    if ranked.mixed is not None:
+        names = ",".join(ranker["model"] for ranker in ranked.mixed["rankers"])
+        return {"ranker": f"interleaved:{names}", "interleaving": ranked.mixed}
+    model = ranked.model
+    return {"ranker": model.spec.name, "version": model.version, "checksum": model.short_checksum}
+
+
+def event_record(click: ClickRequest) -> dict[str, Any]:
+    """Return the record of a click; whether its list was returned is checked when the log is read."""
+    attributes: dict[str, Any] = {"object": {"object_id": click.id}}
+    if click.position is not None:
+        attributes["position"] = {"ordinal": click.position}
+    return {
+        "application": APPLICATION,
+        "action_name": "click",
+        "query_id": click.query_id,
+        "client_id": click.user,
+        "timestamp": _now(),
+        "event_attributes": attributes,
+    }
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def prepare_log(folder: str) -> None:

@@ -14,13 +14,12 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from plackett.apps.access.errors import RequestError
-from plackett.apps.access.guard import RequestGuard, Sender, check_origin
+from plackett.apps.access.guard import SAFE_METHODS, RequestGuard, Sender, check_origin
 from plackett.apps.serve.logs import log_event
 from plackett.apps.serve.service import Service
 
 REQUEST_ID = "x-request-id"
 OPEN_PATHS = ("/live", "/ready")
-SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 HEADERS = {
     "X-Content-Type-Options": "nosniff",

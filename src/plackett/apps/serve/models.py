@@ -10,7 +10,6 @@ import hashlib
 import io
 import os
 import re
-import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -60,14 +59,14 @@ class ModelSpec(NamedTuple):
         return cls(name, version if at else None, path)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ServedModel:
     """A model of the service; it never changes."""
 
     spec: ModelSpec
     checksum: str  # SHA-256 of the file
     scorer: Scorer
-    content: np.ndarray = field(repr=False, compare=False)  # the file, which may change before a score is explained
+    content: bytes = field(repr=False)  # of the file, which may change before a score is explained
     signature: Signature  # of the file before it was read
     loaded: datetime = field(default_factory=lambda: datetime.now(UTC))
 
@@ -91,7 +90,7 @@ class ServedModel:
         """The ranker in full, which explains scores; loading it imports scikit-learn."""
         from plackett.rankers.registry import load
 
-        return load(io.BytesIO(self.content.data))
+        return load(io.BytesIO(self.content))
 
     def describe(self) -> dict[str, Any]:
         """Return the entry of ``GET /models``."""
@@ -119,11 +118,8 @@ def load_model(spec: ModelSpec) -> ServedModel:
         raise ModelFormatError(spec.path, error.message) from None
     except ValueError as error:
         raise ValueError(f"{spec.path}: {error}") from None
-    model = ServedModel(
-        spec, hashlib.sha256(content).hexdigest(), scorer, np.frombuffer(content, dtype=np.uint8), signature
-    )
     scorer.score(np.zeros((2, scorer.n_features)))
-    return model
+    return ServedModel(spec, hashlib.sha256(content).hexdigest(), scorer, content, signature)
 
 
 def signature_of(path: str) -> Signature:
@@ -137,32 +133,27 @@ def signature_of(path: str) -> Signature:
 
 def check_same_features(new: ServedModel, old: ServedModel) -> None:
     """Raise an error unless both take the same features, because running clients send those of the old model."""
-    if new.schema.is_same(old.schema):
-        missing = [
-            name
-            for name, may, did in zip(
-                new.schema.labels, new.schema.takes_missing, old.schema.takes_missing, strict=True
-            )
-            if did and not may
-        ]
-        if not missing:
-            return
+    if not new.schema.is_same(old.schema):
         raise ValueError(
-            f"{new.spec.path} does not accept missing values of {missing[0]}, but the served model does, so requests "
-            "could fail. Restart the service to serve it."
+            f"{new.spec.path} has different features ({new.schema.n:,}) than the served model ({old.schema.n:,}), so "
+            "requests would fail. Restart the service to serve it."
         )
-    raise ValueError(
-        f"{new.spec.path} has different features ({new.schema.n:,}) than the served model ({old.schema.n:,}), so "
-        "requests would fail. Restart the service to serve it."
-    )
+    for label, may, did in zip(new.schema.labels, new.schema.takes_missing, old.schema.takes_missing, strict=True):
+        if did and not may:
+            raise ValueError(
+                f"{new.spec.path} does not accept missing values of {label}, but the served model does, so requests "
+                "could fail. Restart the service to serve it."
+            )
 
 
 class ModelTable:
-    """The current models, by name and version; the first one is the default. Thread-safe."""
+    """The current models, by name and version; the first one is the default.
+
+    Any thread may read it, while one thread swaps models.
+    """
 
     def __init__(self, models: Iterable[ServedModel]):
         self._models: dict[str, ServedModel] = {}
-        self._lock = threading.Lock()
         self.errors: dict[str, str] = {}
         for model in models:
             if model.spec.key in self._models:
@@ -187,7 +178,6 @@ class ModelTable:
 
     def swap(self, model: ServedModel) -> None:
         """Replace the model of the same name and version; running requests keep theirs."""
-        with self._lock:
-            check_same_features(model, self._models[model.spec.key])
-            self._models = {**self._models, model.spec.key: model}
-            self.errors.pop(model.spec.key, None)
+        check_same_features(model, self._models[model.spec.key])
+        self._models = {**self._models, model.spec.key: model}
+        self.errors.pop(model.spec.key, None)

@@ -10,14 +10,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from plackett.apps.access.errors import RequestError
+from plackett.apps.serve.log import Log, event_record, list_record, read_seed
 from plackett.apps.serve.logs import log_event
-from plackett.apps.serve.models import ModelTable, ServedModel, Signature, load_model, signature_of
+from plackett.apps.serve.models import ModelTable, Signature, load_model, signature_of
 from plackett.apps.serve.ranking import Ranked, rank_by
+from plackett.apps.serve.requests import ClickRequest
 from plackett.apps.serve.settings import COUNTERS, ServingSettings
 
 if TYPE_CHECKING:
     from plackett.apps.serve.interleaving import Mixer
-    from plackett.apps.serve.log import Log
     from plackett.apps.serve.metrics import Metrics
 
 MAX_PENDING = 64  # requests that wait for the shadow model
@@ -47,7 +48,7 @@ class Service:
         self.log: Log | None = None
         self.mixer: Mixer | None = None
         self._seen: dict[str, Signature] = {model.spec.key: model.signature for model in table}
-        self._n_pending, self._lock = 0, threading.Lock()
+        self._pending = threading.BoundedSemaphore(MAX_PENDING)
 
     @cached_property
     def metrics(self) -> Metrics:
@@ -56,12 +57,12 @@ class Service:
 
         return Metrics(self.table)
 
+    # the log
+
     def open_log(self) -> None:
         """Open the log of returned lists, if the settings name one; in the process that writes it."""
         if self.settings.log is None or self.log is not None:
             return
-        from plackett.apps.serve.log import Log, read_seed
-
         self.log = Log(self.settings.log)
         if self.settings.interleave is not None:
             from plackett.apps.serve.interleaving import Mixer
@@ -74,13 +75,46 @@ class Service:
             try:
                 self.log.sync()
             except OSError as error:
-                self.log_failed(error)
+                self._log_failed(error)
 
     def close_log(self) -> None:
         """Move the log to the disk, and close it."""
         if self.log is not None:
             self.log.close()
         self.log = self.mixer = None
+
+    def log_list(self, ranked: Ranked) -> str | None:
+        """Return the id of a list that is in the log now; None if it is not, or could not be written."""
+        record = None if self.log is None else list_record(ranked)
+        if self.log is None or record is None:
+            return None
+        try:
+            self.log.queries.append(record)
+        except OSError as error:  # the list is returned anyway
+            self._log_failed(error)
+            return None
+        return record["query_id"]
+
+    def log_click(self, click: ClickRequest) -> dict[str, Any]:
+        """Return the record of a click that is in the log now."""
+        assert self.log is not None
+        record = event_record(click)
+        try:
+            self.log.events.append(record)
+        except OSError as error:
+            self._log_failed(error)
+            reason = f" ({error.strerror})" if error.strerror else ""
+            raise RequestError(
+                503, "log", f"the click cannot be logged now{reason}.", "Send it again later."
+            ) from error
+        self.metrics.clicks.inc()
+        return record
+
+    def _log_failed(self, error: OSError) -> None:
+        self.metrics.log_failures.inc()
+        log_event("not logged", logging.ERROR, error=str(error))
+
+    # the models
 
     def look(self) -> None:
         """Load the model files that changed; a file that cannot be served leaves its model in place."""
@@ -99,11 +133,6 @@ class Service:
                 self.table.errors[key] = str(error) or type(error).__name__
                 self.metrics.swap_failures.labels(key).inc()
                 log_event("model not swapped", logging.ERROR, model=key, error=self.table.errors[key])
-
-    def log_failed(self, error: OSError) -> None:
-        """Report lists or clicks that could not be written."""
-        self.metrics.log_failures.inc()
-        log_event("not logged", logging.ERROR, error=str(error))
 
     def count(self, ranked: Ranked) -> None:
         """Count the list of a request and its documents."""
@@ -125,10 +154,8 @@ class Service:
         """Return whether the shadow model should score a request now; False counts it as dropped."""
         if self.settings.shadow is None:
             return False
-        with self._lock:
-            if self._n_pending < MAX_PENDING:
-                self._n_pending += 1
-                return True
+        if self._pending.acquire(blocking=False):
+            return True
         self.metrics.shadow_dropped.inc()
         return False
 
@@ -138,27 +165,23 @@ class Service:
             model = self.table.get(self.settings.shadow)
             if model.spec.key == ranked.model.spec.key:
                 return
-            self._log_shadow(model, ranked, request_id)
+            order, other = ranked.order, rank_by(model, ranked)
+            log_event(
+                "shadow",
+                request_id=request_id,
+                model=ranked.model.spec.key,
+                version=ranked.model.version,
+                shadow=model.spec.key,
+                shadow_version=model.version,
+                ids=ranked.request.ids,
+                order=order[:ORDER_LOGGED].tolist(),
+                shadow_order=other[:ORDER_LOGGED].tolist(),
+                same_first=bool(order.size and order[0] == other[0]),
+            )
             self.metrics.shadow.inc()
         except Exception as error:  # never reaches the client
             self.metrics.shadow_failures.inc()
             message = error.message if isinstance(error, RequestError) else str(error)
             log_event("shadow failed", logging.WARNING, request_id=request_id, error=message)
         finally:
-            with self._lock:
-                self._n_pending -= 1
-
-    def _log_shadow(self, model: ServedModel, ranked: Ranked, request_id: str) -> None:
-        order, other = ranked.order, rank_by(model, ranked)
-        log_event(
-            "shadow",
-            request_id=request_id,
-            model=ranked.model.spec.key,
-            version=ranked.model.version,
-            shadow=model.spec.key,
-            shadow_version=model.version,
-            ids=ranked.request.ids,
-            order=order[:ORDER_LOGGED].tolist(),
-            shadow_order=other[:ORDER_LOGGED].tolist(),
-            same_first=bool(order.size and order[0] == other[0]),
-        )
+            self._pending.release()

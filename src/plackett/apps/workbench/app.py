@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
 from plackett import __version__
-from plackett.apps.access.error_responses import EXCEPTION_HANDLERS, error_response
 from plackett.apps.access.errors import RequestError
+from plackett.apps.access.guard import on_http, response_to
 from plackett.apps.workbench import (
     collection,
     comparing,
@@ -70,7 +71,7 @@ def create_app(documents: Collection, store: Store, settings: Settings | None = 
         redoc_url=None,
         redirect_slashes=False,
         lifespan=_lifespan,
-        exception_handlers={**EXCEPTION_HANDLERS, RequestValidationError: _on_invalid},
+        exception_handlers={HTTPException: on_http, RequestValidationError: _on_invalid},
     )
     app.state.workbench = Workbench(documents, store, settings)
     app.state.error_page = pages.error_page
@@ -102,4 +103,4 @@ async def _on_invalid(request: Request, error: RequestValidationError) -> Respon
     n_more = len(error.errors()) - len(faults)
     text = "; ".join(faults) + (f"; and {n_more} more" if n_more > 0 else "") + "."
     hint = f"{request.app.openapi_url} describes what is expected."
-    return error_response(request, RequestError(400 if is_malformed else 422, "invalid", text, hint))
+    return response_to(request, RequestError(400 if is_malformed else 422, "invalid", text, hint))

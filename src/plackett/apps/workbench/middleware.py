@@ -23,7 +23,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from plackett.apps.access.errors import RequestError
-from plackett.apps.access.guard import RequestGuard, Sender, check_origin
+from plackett.apps.access.guard import SAFE_METHODS, RequestGuard, Sender, check_origin
 from plackett.apps.workbench.settings import Settings
 from plackett.apps.workbench.values import MAX_NAME
 
@@ -32,7 +32,6 @@ CSRF_HEADER, USER_HEADER = "x-csrf-token", "x-plackett-user"
 DEFAULT_USER = "me"
 HEALTH = "/api/v1/health"
 WITHOUT_CSRF = ("/api/v1/refine",)  # writes nothing
-SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 YEAR = 365 * 24 * 3600
 _JOINERS = dict.fromkeys((0x200C, 0x200D))
 _CSRF = re.compile(r"[A-Za-z0-9_-]{32,64}")
