@@ -14,10 +14,8 @@ from plackett.data.queries import Queries
 from plackett.data.trec.ids import as_text_ids
 from plackett.validation import check_choice, check_labels, check_number, count_of
 
-# Twice the share of preferences that are wrong, as measured by Joachims et al. (joachims2005): two judges agree on
-# 89.5 %, clicks with judges on 80.8 % (clicked above skipped), 83.1 % (last click above skipped) and about 70 %
-# (clicked above next, which suffers most when the order of the results changes). Labels of a careful judge are better
-# than a quick comparison; their noise is the default of the refiners, whose documentation explains larger values.
+# twice the share of preferences that are wrong, as in the docstring of ``Feedback``; that of labels is the default of
+# the refiners, whose documentation explains larger values
 ETA = {
     "judgements": 0.02,
     "pairs": 0.2,
@@ -151,7 +149,7 @@ class Feedback:
         qid, docid = as_text_ids(qid, "qid"), as_text_ids(docid, "docid")
         labels = check_labels(label, name="label")
         _check_lengths(qid=qid, docid=docid, label=labels)
-        return cls(Judgements(qid, docid, labels, *_once(qid.size, _eta(eta, "judgements"))), _no_preferences())
+        return cls(Judgements(qid, docid, labels, *_once(qid.size, _eta(eta, "judgements"))), Preferences(*_nothing("U1")))
 
     @classmethod
     def from_pairs(cls, qid: Any, better: Any, worse: Any, *, times: Any = None, eta: float | None = None) -> Feedback:
@@ -175,7 +173,7 @@ class Feedback:
                 f"row {row} prefers document {str(better[row])!r} of query {str(qid[row])!r} to itself; "
                 "a pair has two documents."
             )
-        return cls(_no_judgements(), Preferences(qid, better, worse, times, etas))
+        return cls(Judgements(*_nothing("f8")), Preferences(qid, better, worse, times, etas))
 
     @classmethod
     def from_clicks(
@@ -214,7 +212,7 @@ class Feedback:
         check_choice(strategy, "strategy", STRATEGIES)
         noise = _eta(eta, strategy)
         queries, better, worse = preferences_of_clicks(qid, shown, clicked, strategy, MAX_PAIRS)
-        return cls(_no_judgements(), Preferences(queries, better, worse, *_once(queries.size, noise)))
+        return cls(Judgements(*_nothing("f8")), Preferences(queries, better, worse, *_once(queries.size, noise)))
 
     def __add__(self, other: object) -> Feedback:
         if not isinstance(other, Feedback):
@@ -230,8 +228,7 @@ class Feedback:
 
     @property
     def n_disputed(self) -> int:
-        _, n_labels = np.unique(self._documents.judged, return_counts=True)
-        return int((n_labels > 1).sum())
+        return int((np.bincount(self._documents.judged) > 1).sum())  # each label of a document is one judgement
 
     @property
     def n_contradictory(self) -> int:
@@ -257,40 +254,35 @@ class Feedback:
         Queries and documents are found by their ids as text; documents without ids (``queries.docid`` is None) are
         identified by row numbers, from 0. Feedback on other documents is counted and ignored.
         """
-        find = _Rows(queries)
+        documents, labels = self._documents, self._labels[0]
+        rows = _rows_of(documents, queries)
+        is_judged, is_known = ~np.isnan(labels), rows >= 0
         y = np.full(queries.n_docs, np.nan)
-        labels = self._labels[0]
-        judged, first = np.unique(self._documents.judged, return_index=True)
-        rows = find(self.judgements.qid[first], self.judgements.docid[first])
-        is_found = rows >= 0
-        y[rows[is_found]] = labels[judged[is_found]]
-        better = find(self.preferences.qid, self.preferences.better)
-        worse = find(self.preferences.qid, self.preferences.worse)
-        is_pair = (better >= 0) & (worse >= 0)
+        y[rows[is_judged & is_known]] = labels[is_judged & is_known]
+        pairs = rows[np.column_stack([documents.better, documents.worse])]
+        is_pair = (pairs >= 0).all(axis=1)
         return FeedbackRows(
             y=y,
-            pairs=np.column_stack([better, worse])[is_pair],
+            pairs=pairs[is_pair],
             times=self.preferences.times[is_pair],
             eta=self.eta,
-            n_unmatched=int((~is_found).sum() + (~is_pair).sum()),
+            n_unmatched=int((is_judged & ~is_known).sum() + (~is_pair).sum()),
             query_of_row=queries.query_of_row,
         )
 
     @cached_property
     def _documents(self) -> _Documents:
-        """A number for every document of every query."""
         judgements, preferences = self.judgements, self.preferences
-        qid = _concat(_concat(judgements.qid, preferences.qid), preferences.qid)
-        docid = _concat(_concat(judgements.docid, preferences.better), preferences.worse)
-        _, codes = distinct_rows(qid, docid)
+        qid = _concat(judgements.qid, preferences.qid, preferences.qid)
+        docid = _concat(judgements.docid, preferences.better, preferences.worse)
+        first, number = distinct_rows(qid, docid)
         n_judged, n_pairs = judgements.qid.size, preferences.qid.size
-        return _Documents(codes[:n_judged], codes[n_judged : n_judged + n_pairs], codes[n_judged + n_pairs :])
+        return _Documents(qid[first], docid[first], *np.split(number, [n_judged, n_judged + n_pairs]))
 
     @cached_property
     def _labels(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean label and noise of each document, NaN if it was not judged."""
-        judged, times = self._documents.judged, self.judgements.times
-        n_documents = 1 + max((int(part.max(initial=-1)) for part in self._documents), default=-1)
+        judged, times, n_documents = self._documents.judged, self.judgements.times, self._documents.qid.size
         weight = np.bincount(judged, weights=times, minlength=n_documents)
         means = []
         for values in (self.judgements.label, self.judgements.eta):
@@ -318,11 +310,11 @@ class Feedback:
 
     def _implied_pairs(self) -> tuple[int, float]:
         """Number of pairs implied by the labels, and their mean noise."""
-        judged, first = np.unique(self._documents.judged, return_index=True)
+        judged = np.unique(self._documents.judged)
         if not judged.size:
             return 0, 0.0
         labels, etas = (values[judged] for values in self._labels)
-        _, query = distinct_rows(self.judgements.qid[first])
+        _, query = distinct_rows(self._documents.qid[judged])
         n = np.bincount(query).astype(np.float64)
         levels, n_level = np.unique(np.column_stack([query, labels]), axis=0, return_counts=True)
         same = np.bincount(levels[:, 0].astype(np.int64), weights=n_level.astype(np.float64) ** 2, minlength=n.size)
@@ -400,47 +392,35 @@ class FeedbackRows(NamedTuple):
 
 
 class _Documents(NamedTuple):
+    """Each document of each query once, and the numbers of the judged ones and of both sides of each preference."""
+
+    qid: np.ndarray
+    docid: np.ndarray
     judged: np.ndarray
     better: np.ndarray
     worse: np.ndarray
 
 
-class _Rows:
-    """Finds rows by the ids of query and document."""
-
-    def __init__(self, queries: Queries):
-        self.queries = queries
-        ids = as_text_ids(queries.ids, "qid").tolist()
-        self.places = {key: place for place, key in enumerate(ids)}
-        if len(self.places) < len(ids):
-            raise ValueError("two query ids are different but the same as text, such as 7 and '7'. Rename one of them.")
-        self.docid = as_text_ids(np.arange(queries.n_docs) if queries.docid is None else queries.docid, "docid")
-        self.rows: dict[str, dict[str, list[int]]] = {}
-
-    def __call__(self, qid: np.ndarray, docid: np.ndarray) -> np.ndarray:
-        """Return the row of each document, -1 if it has no row."""
-        found = (self._row(query, document) for query, document in zip(qid.tolist(), docid.tolist(), strict=True))
-        return np.fromiter(found, dtype=np.int64, count=qid.size)
-
-    def _row(self, query: str, document: str) -> int:
-        rows = self._rows_of(query).get(document, [-1])
-        if len(rows) > 1:
-            raise ValueError(
-                f"query {query!r} has document {document!r} twice, in rows {rows[0]} and {rows[1]}; feedback on it is "
-                "ambiguous. Drop one of them."
-            )
-        return rows[0]
-
-    def _rows_of(self, query: str) -> dict[str, list[int]]:
-        if query not in self.rows:
-            rows: dict[str, list[int]] = {}
-            place = self.places.get(query)
-            if place is not None:
-                own = self.queries.rows_of(place)
-                for row, name in zip(own.tolist(), self.docid[own].tolist(), strict=True):
-                    rows.setdefault(name, []).append(row)
-            self.rows[query] = rows
-        return self.rows[query]
+def _rows_of(documents: _Documents, queries: Queries) -> np.ndarray:
+    """Return the row of each document, found by the ids as text; -1 if it has no row."""
+    names = as_text_ids(queries.ids, "qid")
+    if len(set(names.tolist())) < names.size:
+        raise ValueError("two query ids are different but the same as text, such as 7 and '7'. Rename one of them.")
+    docid = as_text_ids(np.arange(queries.n_docs) if queries.docid is None else queries.docid, "docid")
+    known = set(documents.qid.tolist())
+    own = np.flatnonzero(np.array([name in known for name in names.tolist()], dtype=bool)[queries.query_of_row])
+    qid = _concat(documents.qid, names[queries.query_of_row[own]])
+    _, number = distinct_rows(qid, _concat(documents.docid, docid[own]))
+    number = number[documents.qid.size :]  # of each row; a document of the feedback has its place as number
+    rows = np.full(qid.size, -1)
+    rows[number[::-1]] = own[::-1]
+    for place in np.flatnonzero(np.bincount(number)[: documents.qid.size] > 1)[:1]:
+        first, second = own[number == place][:2]
+        raise ValueError(
+            f"query {str(documents.qid[place])!r} has document {str(documents.docid[place])!r} twice, in rows {first} "
+            f"and {second}; feedback on it is ambiguous. Drop one of them."
+        )
+    return rows[: documents.qid.size]
 
 
 def _eta(eta: float | None, source: str) -> float:
@@ -471,20 +451,15 @@ def _once(n: int, eta: float) -> tuple[np.ndarray, np.ndarray]:
     return np.ones(n, dtype=np.int64), np.full(n, eta)
 
 
-def _no_judgements() -> Judgements:
-    none = np.zeros(0, dtype="U1")
-    return Judgements(none, none, np.zeros(0), *_once(0, 0.0))
+def _nothing(third: str) -> list[np.ndarray]:
+    """Return the columns of no statement, the third one of this dtype."""
+    return [*(np.zeros(0, dtype) for dtype in ("U1", "U1", third)), *_once(0, 0.0)]
 
 
-def _no_preferences() -> Preferences:
-    none = np.zeros(0, dtype="U1")
-    return Preferences(none, none, none, *_once(0, 0.0))
-
-
-def _concat(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    if one.dtype.kind == "O" or other.dtype.kind == "O":  # numpy would pad all texts to the longest one
-        one, other = one.astype(object), other.astype(object)
-    return np.concatenate([one, other])
+def _concat(*columns: np.ndarray) -> np.ndarray:
+    if any(column.dtype.kind == "O" for column in columns):  # numpy would pad all texts to the longest one
+        columns = tuple(column.astype(object) for column in columns)
+    return np.concatenate(columns)
 
 
 def _merged(statements: Any) -> Any:
