@@ -131,10 +131,6 @@ def parse_boolean(query: str) -> Node:
     ----------
     query : str
 
-    Returns
-    -------
-    Word, Phrase, And, Or or Not
-
     Raises
     ------
     BooleanSyntaxError
@@ -170,88 +166,75 @@ class _Token(NamedTuple):
         return f'"{_in_one_line(self.text[:_SHOWN])}"'
 
 
-class _Tokens:
-    """The tokens of a query, one after the other."""
+class _Parser:
+    """``or := and (OR and)*``, ``and := not (AND? not)*``, ``not := NOT not | (or) | word | phrase``."""
 
-    def __init__(self, query: str, tokens: list[_Token]):
+    def __init__(self, query: str):
         self.query = query
-        self._tokens = [*tokens, _Token("end", "", len(query.rstrip()))]
+        self._tokens: list[_Token] = []
         self._place = 0
+        for match in _TOKEN.finditer(query):
+            kind, start = match.lastgroup, match.start()
+            if kind == "quote":
+                raise BooleanSyntaxError(query, start, f"at character {start + 1}: this quote is not closed")
+            if kind is not None:
+                text = match[kind]
+                self._tokens.append(_Token(text if kind == "word" and text in _OPERATORS else kind, text, start))
+        self._tokens.append(_Token("end", "", len(query.rstrip())))
 
     @property
     def next(self) -> _Token:
         return self._tokens[self._place]
 
     def take(self) -> _Token:
-        token = self.next
-        self._place = min(self._place + 1, len(self._tokens) - 1)
-        return token
+        self._place += 1
+        return self._tokens[self._place - 1]
+
+    def error(self, problem: str) -> BooleanSyntaxError:
+        place = self.next.position
+        return BooleanSyntaxError(self.query, place, f"at character {place + 1}: {problem}")
 
     def fail(self, expected: str) -> BooleanSyntaxError:
-        token = self.next
-        message = f"at character {token.position + 1}: expected {expected}, found {token.named()}"
-        return BooleanSyntaxError(self.query, token.position, message)
-
-    def too_deep(self) -> BooleanSyntaxError:
-        message = f"at character {self.next.position + 1}: more than {DEEPEST} nested brackets or NOTs"
-        return BooleanSyntaxError(self.query, self.next.position, message)
-
-
-class _Parser:
-    """``or := and (OR and)*``, ``and := not (AND? not)*``, ``not := NOT not | (or) | word | phrase``."""
-
-    def __init__(self, query: str):
-        tokens = []
-        for match in _TOKEN.finditer(query):
-            kind = match.lastgroup
-            if kind == "quote":
-                message = f"at character {match.start() + 1}: this quote is not closed"
-                raise BooleanSyntaxError(query, match.start(), message)
-            if kind is not None:
-                text = match[kind]
-                tokens.append(_Token(text if kind == "word" and text in _OPERATORS else kind, text, match.start()))
-        self.tokens = _Tokens(query, tokens)
+        return self.error(f"expected {expected}, found {self.next.named()}")
 
     def parse(self) -> Node:
         node = self._either(0)
-        if self.tokens.next.kind != "end":  # any other token would have continued the query
-            raise self.tokens.fail("the end of the query or an operator")
+        if self.next.kind != "end":  # any other token would have continued the query
+            raise self.fail("the end of the query or an operator")
         return node
 
     def _either(self, depth: int) -> Node:
         parts = [self._all(depth)]
-        while self.tokens.next.kind == "OR":
-            self.tokens.take()
+        while self.next.kind == "OR":
+            self.take()
             parts.append(self._all(depth))
         return parts[0] if len(parts) == 1 else Or(tuple(parts))
 
     def _all(self, depth: int) -> Node:
         parts = [self._one(depth)]
-        while self.tokens.next.kind not in ("OR", "close", "end"):
-            if self.tokens.next.kind == "AND":
-                self.tokens.take()
+        while self.next.kind not in ("OR", "close", "end"):
+            if self.next.kind == "AND":
+                self.take()
             parts.append(self._one(depth))
         return parts[0] if len(parts) == 1 else And(tuple(parts))
 
     def _one(self, depth: int) -> Node:
         if depth > DEEPEST:
-            raise self.tokens.too_deep()
-        kind = self.tokens.next.kind
+            raise self.error(f"more than {DEEPEST} nested brackets or NOTs")
+        kind = self.next.kind
         if kind == "NOT":
-            self.tokens.take()
+            self.take()
             return Not(self._one(depth + 1))
         if kind == "open":
-            opened = self.tokens.take()
+            opened = self.take()
             node = self._either(depth + 1)
-            if self.tokens.next.kind != "close":
-                raise self.tokens.fail(f'")" for the bracket at character {opened.position + 1}')
-            self.tokens.take()
+            if self.next.kind != "close":
+                raise self.fail(f'")" for the bracket at character {opened.position + 1}')
+            self.take()
             return node
-        if kind == "word":
-            return Word(self.tokens.take().text)
-        if kind == "phrase":
-            return Phrase(self.tokens.take().text)
-        raise self.tokens.fail(_OPERAND)
+        if kind in ("word", "phrase"):
+            return (Word if kind == "word" else Phrase)(self.take().text)
+        raise self.fail(_OPERAND)
 
 
 def matches(node: Node, index: TextIndex, field: str) -> np.ndarray:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -167,21 +167,14 @@ class TextIndex:
     def factors(self, field: str | None, ranker: Ranker) -> Factors:
         """Return the factors of a ranker for a field, cached."""
         key = (self._source(field), ranker)
-        factors = _cached(self._factors, key)
-        if factors is None:
-            factors = ranker.factors(self.postings(field))
-            _cache(self._factors, key, factors, _FACTORS_KEPT)
-        return factors
+        return _cached(self._factors, key, lambda: ranker.factors(self.postings(field)), _FACTORS_KEPT)
 
     def impacts(self, field: str | None, ranker: Ranker) -> Impacts:
         """Return what each posting adds to a score, cached for the rankers used last."""
         key = (self._source(field), ranker)
-        values = _cached(self._impacts, key)
-        if values is None:
-            values = search.impacts_of(self.postings(field), self.factors(field, ranker))
-            for evicted in _cache(self._impacts, key, values, _IMPACTS_KEPT):
-                self._computed.pop(evicted, None)  # or its next query would compute all impacts again
-        return values
+        self._computed.pop(key, None)  # counted anew once they are no longer cached
+        make = partial(search.impacts_of, self.postings(field), self.factors(field, ranker))
+        return _cached(self._impacts, key, make, _IMPACTS_KEPT)
 
     def has_impacts(self, field: str | None, ranker: Ranker, *, n_postings: int) -> bool:
         """Return whether impacts are cached, or should be now that ``n_postings`` more are needed."""
@@ -278,12 +271,26 @@ class TextIndex:
         query, ranker, field : as for ``search``
         docs : array-like of positions, default=None
             None scores all documents.
-
-        Returns
-        -------
-        ndarray of shape (n_docs,) or of the length of ``docs``
         """
-        return search.scores(self, query, docs, ranker, field)
+        ranker, postings = get_ranker(ranker), self.postings(field)
+        terms, times, query_of = search.known_terms(self, search.terms_of(self, query)).found_in(postings)
+        factors = self.factors(field, ranker)
+        scale, base, weight_of_prior = factors.constants(terms, times, query_of, 1)
+        if docs is None:
+            sums = np.zeros(self.n_docs)
+            if terms.size:
+                weighed = search.weighed_postings(self, field, ranker, terms)
+                arrays = (weighed.indptr, weighed.docs, weighed.impacts.numbers, weighed.terms)
+                _native.text.add_postings(*arrays, times, sums)
+            prior = factors.prior
+        else:
+            places = search.check_places(docs, self.n_docs)
+            term_bounds, pair_bounds = np.array([0, terms.size]), np.array([0, places.size])
+            pairs = search.PairTerms(terms, times, term_bounds, places, pair_bounds)
+            sums = search.pair_sums(factors, pairs, search.pair_counts(postings, pairs))
+            prior = None if factors.prior is None else factors.prior[places]
+        answer = base + scale * sums
+        return answer if prior is None else answer + weight_of_prior * prior
 
     def run(
         self,
@@ -305,7 +312,16 @@ class TextIndex:
         tag : str, default=None
             Name of the run; None means that of the ranker, or the mode.
         """
-        return search.run(self, queries, k, ranker, field, tag, mode, weight)
+        ranker = get_ranker(ranker)
+        if not isinstance(queries, Mapping):
+            raise TypeError("queries must be a mapping from query id to text, such as {'q1': 'wing lift'}.")
+        answers = search.found(self, list(queries.values()), k, ranker, field, mode, weight) if queries else []
+        lengths = [places.size for _, places in answers]
+        qid = np.repeat(np.array([str(name) for name in queries], dtype=str), lengths)
+        scores, places = map(np.concatenate, zip(*answers, strict=True)) if answers else (np.zeros(0), np.zeros(0, int))
+        rank = np.concatenate([np.arange(1, length + 1) for length in [0, *lengths]])
+        name = ranker.name if mode == "words" else mode
+        return Run(qid, self.docid[places], scores, rank, name if tag is None else tag)
 
     def match(self, query: str | boolean.Node, field: str | None = None) -> np.ndarray:
         """Return the positions of the documents that a Boolean query matches, in ascending order.
@@ -317,10 +333,6 @@ class TextIndex:
             Adjacent words are joined by AND. See :func:`parse_boolean`.
         field : str, default=None
             The field to search; None means the whole.
-
-        Returns
-        -------
-        ndarray of int
         """
         node = boolean.parse_boolean(query) if isinstance(query, str) else query
         return np.flatnonzero(boolean.matches(node, self, self._source(field)))
@@ -356,23 +368,16 @@ class TextIndex:
         return f"TextIndex({documents}, {terms}, fields {', '.join(self.fields)})"
 
 
-def _cached(store: OrderedDict, key: Any) -> Any:
-    """Return a cached value and mark it as most recently used; None on a cache miss."""
+def _cached(store: OrderedDict, key: Any, make: Callable[[], Any], at_most: int) -> Any:
+    """Return a cached value, which is made if needed; the least recently used ones are dropped."""
     value = store.get(key)
-    if value is not None:
-        with contextlib.suppress(KeyError):  # another thread may have evicted it
-            store.move_to_end(key)
-    return value
-
-
-def _cache(store: OrderedDict, key: Any, value: Any, at_most: int) -> list[Any]:
-    """Cache a value; return the keys that were evicted."""
-    store[key] = value
-    evicted = []
-    with contextlib.suppress(KeyError):  # another thread may evict, too
+    if value is None:
+        value = store[key] = make()
+    with contextlib.suppress(KeyError):  # another thread may have dropped it
+        store.move_to_end(key)
         while len(store) > at_most:
-            evicted.append(store.popitem(last=False)[0])
-    return evicted
+            store.popitem(last=False)
+    return value
 
 
 @local_files

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,12 +11,11 @@ import numpy as np
 
 from plackett import _native
 from plackett._threads import map_blocks, query_blocks
-from plackett.data.trec.run import Run
 from plackett.exceptions import ParameterError
 from plackett.text.analyse import Analyser
 from plackett.text.postings import Postings
 from plackett.text.vectors import MODES, WINDOW, Found, Query, added, nearest
-from plackett.text.weighting import Factors, Ranker, get_ranker
+from plackett.text.weighting import Factors, Ranker
 from plackett.validation import check_choice, check_number, check_positive_int, count_of
 
 if TYPE_CHECKING:
@@ -163,7 +162,7 @@ def _highest(postings: Postings, values: np.ndarray) -> np.ndarray:
     return highest
 
 
-class _WeighedPostings(NamedTuple):
+class WeighedPostings(NamedTuple):
     """Postings with their impacts; the query's terms are numbered ``terms`` among them."""
 
     indptr: np.ndarray
@@ -172,7 +171,7 @@ class _WeighedPostings(NamedTuple):
     terms: np.ndarray
 
 
-def _weighed_postings(index: TextIndex, field: str | None, ranker: Ranker, terms: np.ndarray) -> _WeighedPostings:
+def weighed_postings(index: TextIndex, field: str | None, ranker: Ranker, terms: np.ndarray) -> WeighedPostings:
     """Return the impacts of all postings if that pays off, otherwise those of the query's postings.
 
     The impacts of a whole index pay off for many queries, not for one. Impacts are computed query by query until as
@@ -181,7 +180,7 @@ def _weighed_postings(index: TextIndex, field: str | None, ranker: Ranker, terms
     postings = index.postings(field)
     starts, stops = postings.indptr[terms], postings.indptr[terms + 1]
     if index.has_impacts(field, ranker, n_postings=int((stops - starts).sum())):
-        return _WeighedPostings(postings.indptr, postings.docs, index.impacts(field, ranker), terms)
+        return WeighedPostings(postings.indptr, postings.docs, index.impacts(field, ranker), terms)
     factors = index.factors(field, ranker)
     parts = [slice(start, stop) for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
     few = Postings(
@@ -191,7 +190,7 @@ def _weighed_postings(index: TextIndex, field: str | None, ranker: Ranker, terms
         postings.n_docs,
     )
     impacts = impacts_of(few, replace(factors, of_term=factors.of_term[terms]))
-    return _WeighedPostings(few.indptr, few.docs, impacts, np.arange(terms.size))
+    return WeighedPostings(few.indptr, few.docs, impacts, np.arange(terms.size))
 
 
 def found(
@@ -235,7 +234,7 @@ def _best(
     terms, times, query_of = known_terms(index, words).found_in(postings)
     if not terms.size:
         return np.zeros(0), np.zeros(0, dtype=np.int32)
-    factors, weighed = index.factors(field, ranker), _weighed_postings(index, field, ranker, terms)
+    factors, weighed = index.factors(field, ranker), weighed_postings(index, field, ranker, terms)
     scale, base, weight_of_prior = (float(part[0]) for part in factors.constants(terms, times, query_of, 1))
     prior = np.zeros(0) if factors.prior is None else factors.prior
     k = min(k, index.n_docs)
@@ -253,34 +252,6 @@ def _work_arrays(n_docs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         _work.sums, _work.is_met = np.zeros(n_docs), np.zeros(n_docs, dtype=np.uint8)
         _work.met, _work.n_docs = np.empty(n_docs + 1, dtype=np.int32), n_docs
     return _work.sums[:n_docs], _work.is_met[:n_docs], _work.met
-
-
-def scores(
-    index: TextIndex,
-    query: str | Sequence[str],
-    docs: Sequence[int] | np.ndarray | None,
-    ranker: str | Ranker,
-    field: str | None,
-) -> np.ndarray:
-    """See ``TextIndex.scores``."""
-    ranker, postings = get_ranker(ranker), index.postings(field)
-    terms, times, query_of = known_terms(index, terms_of(index, query)).found_in(postings)
-    factors = index.factors(field, ranker)
-    scale, base, weight_of_prior = factors.constants(terms, times, query_of, 1)
-    if docs is None:
-        sums = np.zeros(index.n_docs)
-        if terms.size:
-            weighed = _weighed_postings(index, field, ranker, terms)
-            _native.text.add_postings(weighed.indptr, weighed.docs, weighed.impacts.numbers, weighed.terms, times, sums)
-        prior = factors.prior
-    else:
-        places = check_places(docs, index.n_docs)
-        term_bounds, pair_bounds = np.array([0, terms.size]), np.array([0, places.size])
-        pairs = PairTerms(terms, times, term_bounds, places, pair_bounds)
-        sums = pair_sums(factors, pairs, pair_counts(postings, pairs))
-        prior = None if factors.prior is None else factors.prior[places]
-    answer = base + scale * sums
-    return answer if prior is None else answer + weight_of_prior * prior
 
 
 def check_places(docs: Sequence[int] | np.ndarray, n_docs: int) -> np.ndarray:
@@ -330,24 +301,6 @@ def pair_sums(factors: Factors, pairs: PairTerms, counts: np.ndarray) -> np.ndar
         pairs.docs, pairs.pair_bounds, pairs.count_bounds(), counts, sums,
     )  # fmt: skip
     return sums
-
-
-def run(
-    index: TextIndex, queries: Mapping[str, str], k: int, ranker: str | Ranker, field: str | None, tag: str | None,
-    mode: str, weight: float,
-) -> Run:  # fmt: skip
-    """See ``TextIndex.run``."""
-    ranker = get_ranker(ranker)
-    if not isinstance(queries, Mapping):
-        raise TypeError("queries must be a mapping from query id to text, such as {'q1': 'wing lift'}.")
-    answers = found(index, list(queries.values()), k, ranker, field, mode, weight) if queries else []
-    lengths = [places.size for _, places in answers]
-    qid = np.repeat(np.array([str(name) for name in queries], dtype=str), lengths)
-    places = np.concatenate([places for _, places in answers]) if answers else np.zeros(0, dtype=np.int64)
-    values = np.concatenate([values for values, _ in answers]) if answers else np.zeros(0)
-    rank = np.concatenate([np.arange(1, length + 1) for length in lengths]) if answers else np.zeros(0, dtype=np.int64)
-    name = ranker.name if mode == "words" else mode
-    return Run(qid, index.docid[places], values, rank, name if tag is None else tag)
 
 
 def snippet_of(text: str, terms: Set[str], analyser: Analyser, width: int) -> str:

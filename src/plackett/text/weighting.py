@@ -270,10 +270,6 @@ def get_ranker(ranker: str | Ranker) -> Ranker:
     ranker : str or ranker
         "bm25", "vector-space", "lm-jm", "lm-dirichlet", "lm-absolute", or an object such as ``BM25(k1=0.9)``.
 
-    Returns
-    -------
-    BM25, VectorSpace, JelinekMercer, Dirichlet or AbsoluteDiscounting
-
     Examples
     --------
     >>> from plackett.text import get_ranker
