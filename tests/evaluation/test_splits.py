@@ -21,7 +21,7 @@ from sklearn.model_selection import (
 import plackett as pk
 from plackett._threads import set_n_threads
 from plackett.data import datasets
-from plackett.data.datasets import folders
+from plackett.data.datasets import published
 from plackett.data.datasets.published import Fold
 from plackett.data.letor.write import write_letor
 from plackett.evaluation.splits import QueryKFold, as_folds, check_folds, with_validation
@@ -236,7 +236,7 @@ def test_letor_folds_are_the_published_ones(shared_data, monkeypatch):
 def test_sets_with_one_published_split_have_one_fold(monkeypatch):
     asked = []
     fold = Fold(DATA[:10], DATA[10:12], DATA[12:])
-    monkeypatch.setattr(folders, "load_fold", lambda *names, **options: asked.append((names, options)) or fold)
+    monkeypatch.setattr(published, "load_fold", lambda *names, **options: asked.append((names, options)) or fold)
     assert datasets.load_folds("istella-s", "here") == [fold]
     assert asked == [(("istella-s", 1, "here"), {"version": None})]
     with pytest.raises(ValueError, match="load_folds needs the name of a data set or a folder"):

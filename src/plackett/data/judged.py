@@ -119,7 +119,7 @@ def check_no_columns(columns: Mapping[str, Any], why: str) -> None:
 def _read(data: str | os.PathLike) -> Queries:
     with importing:
         from plackett.data import datasets
-        from plackett.data.datasets.folders import read_whole
+        from plackett.data.datasets.published import read_whole
         from plackett.data.sources import read_queries
     path = Path(data).expanduser()
     if path.is_dir() and not has_parquet(path):

@@ -1,4 +1,4 @@
-"""Reading published data sets by name from the user's folder."""
+"""Reading published data sets by name from the user's folder, and folds from any folder."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import warnings
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from plackett._lazy import importing
 from plackett.data.datasets.catalogue import FIVE_PARTS, DatasetInfo, catalogue
 from plackett.data.documents.collections import TextCollection, read_smart
+from plackett.data.queries import Queries
 from plackett.exceptions import DataFormatError, DatasetNotFoundError, DataWarning
 from plackett.storage.file_names import find_file, find_folder
 from plackett.validation import check_choice
 
 if TYPE_CHECKING:
     from plackett.data.feedback.ratings import Ratings
-    from plackett.data.queries import Queries
 
 VARIABLE = "PLACKETT_DATA"
 N_FOLDS = 5
@@ -197,7 +197,7 @@ def load(
             from plackett.data.feedback.movielens import read_movielens
 
         return read_movielens(_locate(dataset, folder)[0])
-    queries = _read(dataset, _locate(dataset, folder, None if part is None else (part,)), cache)
+    queries = _read(dataset, _locate(dataset, folder, dataset.parts if part is None else (part,)), cache)
     if part is None:
         _check_counts(dataset, queries)
     return queries
@@ -260,6 +260,95 @@ def load_fold(
     return Fold(*(_read(dataset, files, cache) for files in paths))
 
 
+def load_folds(
+    name: str | None = None, folder: str | PathLike | None = None, *, version: str | None = None
+) -> list[Fold]:
+    """Read the published folds of a data set, each file once.
+
+    Fold 1 trains on the parts S1, S2 and S3, validates on S4 and tests on S5; fold 2 starts with S2, and so on in
+    rotation (``fold_parts``). Sets with a single published split (Yahoo, Istella) have one fold.
+
+    Parameters
+    ----------
+    name : str, default=None
+        A set of ``names()`` with published folds.
+    folder : path, default=None
+        The folder of that set, as for ``load``. Without a name: a folder with ``S1.txt`` to ``S5.txt``, or with any
+        number of folders ``Fold1``, ``Fold2``, ... with a training, a validation and a test file each. File names are
+        not case-sensitive; files may be compressed.
+    version : str, default=None
+        The version of a set that has several, as for ``load``.
+
+    Examples
+    --------
+    >>> from plackett import datasets
+    >>> from pathlib import Path
+    >>> Path("MQ2007").mkdir()
+    >>> for part in range(1, 6):
+    ...     size = Path(f"MQ2007/S{part}.txt").write_text(f"1 qid:{part} 1:0.5 46:0.2")
+    >>> [fold.test.ids.tolist() for fold in datasets.load_folds("mq2007", ".")]
+    [[5], [1], [2], [3], [4]]
+    """
+    if name is None:
+        if folder is None:
+            raise ValueError("load_folds needs the name of a data set or a folder.")
+        return list(read_folder(folder))
+    dataset = info(name, version=version)
+    if dataset.n_folds != N_FOLDS:
+        return [load_fold(name, 1, folder, version=version)]
+    return list(_rotated([_read(dataset, _locate(dataset, folder, (part,)), False) for part in FIVE_PARTS]))
+
+
+def read_folder(folder: str | PathLike) -> Iterator[Fold]:
+    """Return the folds in ``folder``: its files S1 to S5 in rotation, or its folders Fold1, Fold2, ..."""
+    root = Path(folder).expanduser()
+    parts = [find_file(root, f"{part}.txt", part) for part in FIVE_PARTS]
+    if None not in parts:
+        return _rotated(_read_alike(parts))
+    sets = _read_alike(list(_fold_files(root)))
+    if not sets:
+        raise DatasetNotFoundError(
+            f"{root} {'has no folds' if root.is_dir() else 'is not a folder'}: expected S1.txt to S{N_FOLDS}.txt, or "
+            f"{', '.join(names[0] for names in FOLD_FILES.values())} in Fold1, Fold2, ..."
+        )
+    return (Fold(*sets[start : start + 3]) for start in range(0, len(sets), 3))
+
+
+def read_whole(folder: str | PathLike) -> Queries:
+    """Return all queries in ``folder``, in the order of its parts."""
+    return Queries.concat([part for part in next(read_folder(folder)) if part is not None])
+
+
+def _rotated(parts: list[Queries]) -> Iterator[Fold]:
+    """Yield the folds of five parts, as LETOR publishes them."""
+    named = dict(zip(FIVE_PARTS, parts, strict=True))
+    for train, validation, test in map(fold_parts, range(1, N_FOLDS + 1)):
+        yield Fold(Queries.concat([named[part] for part in train]), named[validation], named[test])
+
+
+def _fold_files(root: Path) -> Iterator[Path]:
+    """Yield the training, validation and test file of Fold1, of Fold2, ..."""
+    for number in itertools.takewhile(lambda number: find_folder(root, f"Fold{number}"), itertools.count(1)):
+        for role, names in FOLD_FILES.items():
+            file = find_file(root, *_names_in_fold(number, role))
+            if file is None:
+                raise DatasetNotFoundError(f"{root / f'Fold{number}'} has no {role} file ({' or '.join(names)}).")
+            yield file
+
+
+def _read_alike(files: Sequence[Any]) -> list[Queries]:
+    """Read files with the same number of columns: rows may omit trailing zeros."""
+    with importing:
+        from plackett.data.letor.read import read_letor
+
+    read = [read_letor(file) for file in files]
+    widest = max((queries.n_features for queries in read), default=0)
+    return [
+        queries if queries.n_features == widest else read_letor(file, n_features=widest)
+        for file, queries in zip(files, read, strict=True)
+    ]
+
+
 def _read(dataset: DatasetInfo, paths: Sequence[Path], cache: bool) -> Queries:
     with importing:
         from plackett.data.letor.read import read_letor
@@ -270,10 +359,8 @@ def _read(dataset: DatasetInfo, paths: Sequence[Path], cache: bool) -> Queries:
     if dataset.missing_from is not None:
         queries.X = _with_nan(queries.X, dataset.missing_from)
     if queries.n_features != dataset.n_features:
-        others = [
-            other for other in dataset.versions if info(dataset.name, version=other).n_features == queries.n_features
-        ]
-        hint = f" Try version={others[0]!r}." if others else ""
+        sizes = {version: info(dataset.name, version=version).n_features for version in dataset.versions}
+        hint = next((f" Try version={one!r}." for one in sizes if sizes[one] == queries.n_features), "")
         label = f"{dataset.name} ({dataset.version})" if dataset.version else dataset.name
         message = f"{queries.n_features} features, but {label} has {dataset.n_features}.{hint}"
         raise DataFormatError(str(paths[0]), None, message)
@@ -303,9 +390,9 @@ def _check_counts(dataset: DatasetInfo, queries: Queries) -> None:
         warnings.warn(message, DataWarning, stacklevel=3)
 
 
-def _locate(dataset: DatasetInfo, folder: str | PathLike | None, parts: tuple[str, ...] | None = None) -> list[Path]:
+def _locate(dataset: DatasetInfo, folder: str | PathLike | None, parts: Sequence[str] = ()) -> list[Path]:
     """Return the files of ``parts``, or of all, from the first folder that has them all."""
-    places, parts = list(_places(dataset, folder)), tuple(dataset.files) if parts is None else parts
+    places, parts = list(_places(dataset, folder)), tuple(parts or dataset.files)
     for place in places:
         files = _files_of_parts(dataset, place, parts)
         if files:
@@ -340,9 +427,8 @@ def _files_of_parts(dataset: DatasetInfo, place: Path, parts: tuple[str, ...]) -
     """Return the files below ``place`` with exactly ``parts``; empty if no file matches."""
     for names_of_files in _layouts(dataset, parts):
         files = [find_file(place, *names) for names in names_of_files]
-        found = [file for file in files if file is not None]
-        if len(found) == len(files):
-            return found
+        if None not in files:
+            return [file for file in files if file is not None]
     return []
 
 
@@ -353,19 +439,17 @@ def _layouts(dataset: DatasetInfo, parts: tuple[str, ...]) -> Iterator[list[tupl
         return
     folds = {fold: fold_parts(fold) for fold in range(1, N_FOLDS + 1)}
     if len(parts) > 1:  # the training file of a fold
-        yield from ([names_in_fold(fold, "train")] for fold, table in folds.items() if table.train == parts)
-    yield [_names_of_part(dataset, part, folds) for part in parts]
+        yield from ([_names_in_fold(fold, "train")] for fold, table in folds.items() if table.train == parts)
+    roles = [(role, fold) for role in ("test", "validation") for fold in folds]
+    names = {part: list(dataset.files[part]) for part in parts}
+    for role, fold in roles:
+        names.get(getattr(folds[fold], role), []).extend(_names_in_fold(fold, role))
+    yield [tuple(names[part]) for part in parts]
     if parts == FIVE_PARTS:  # every fold holds all five parts
-        yield from ([names_in_fold(fold, role) for role in FOLD_FILES] for fold in folds)
+        yield from ([_names_in_fold(fold, role) for role in FOLD_FILES] for fold in folds)
 
 
-def _names_of_part(dataset: DatasetInfo, part: str, folds: dict[int, FoldParts]) -> tuple[str, ...]:
-    roles = [(fold, role) for role in ("test", "validation") for fold, table in folds.items()]
-    named = [names_in_fold(fold, role) for fold, role in roles if getattr(folds[fold], role) == part]
-    return tuple(itertools.chain(dataset.files[part], *named))
-
-
-def names_in_fold(fold: int, role: str) -> tuple[str, ...]:
+def _names_in_fold(fold: int, role: str) -> tuple[str, ...]:
     """Return the names that a file may have below the folder of the folds."""
     return tuple(f"Fold{fold}/{name}" for name in FOLD_FILES[role])
 

@@ -149,7 +149,9 @@ class Feedback:
         qid, docid = as_text_ids(qid, "qid"), as_text_ids(docid, "docid")
         labels = check_labels(label, name="label")
         _check_lengths(qid=qid, docid=docid, label=labels)
-        return cls(Judgements(qid, docid, labels, *_once(qid.size, _eta(eta, "judgements"))), Preferences(*_nothing("U1")))
+        return cls(
+            Judgements(qid, docid, labels, *_once(qid.size, _eta(eta, "judgements"))), Preferences(*_nothing("U1"))
+        )
 
     @classmethod
     def from_pairs(cls, qid: Any, better: Any, worse: Any, *, times: Any = None, eta: float | None = None) -> Feedback:
