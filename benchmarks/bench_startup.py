@@ -22,6 +22,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 import plackett as pk
 from benchmarks.timing import Result
 from benchmarks.turns import judged
@@ -171,7 +173,7 @@ def _install(site: Path) -> None:
 def _write_data(folder: Path) -> int:
     data = pk.datasets.make_web_like(100, n_features=46, random_state=0)
     pk.write_letor(data, folder / "data.txt")
-    scores = pk.datasets.make_rankings(data)["noisy"]
+    scores = data.y + np.random.default_rng(0).normal(size=data.n_docs)
     (folder / "scores.txt").write_text("\n".join(map(repr, scores.tolist())))
     pk.LinearRanker().fit(data).save(folder / "model.plackett")
     pk.TreeRanker("lightgbm", n_rounds=500, num_leaves=31).fit(data).save(folder / "trees.plackett")

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from plackett.data.datasets.synthetic import make_rankings, make_web_like
+from plackett.data.datasets.synthetic import make_web_like
 from plackett.data.queries import Queries
 
 # web-like lists
@@ -162,24 +162,3 @@ def test_chunks_leave_no_seam():
 def test_wrong_arguments_of_web_like_lists_are_named(wrong, match):
     with pytest.raises(ValueError, match=match):
         make_web_like(**wrong)
-
-
-# rankings
-
-
-def test_rankings_are_perfect_noisy_and_random():
-    queries = make_web_like(200, 30, 3, random_state=0)
-    rankings = make_rankings(queries, random_state=0)
-    assert list(rankings) == ["random", "noisy", "perfect"]
-    np.testing.assert_array_equal(rankings["perfect"], queries.y)
-    assert (rankings["noisy"] - queries.y).std() == pytest.approx(1.0, rel=0.05)
-    assert rankings["random"].min() >= 0
-    assert rankings["random"].max() < 1
-    follows = {name: np.corrcoef(scores, queries.y)[0, 1] for name, scores in rankings.items()}
-    assert follows["perfect"] > follows["noisy"] > 0.3 > abs(follows["random"])
-
-
-def test_perfect_scores_can_be_changed_without_changing_the_labels():
-    queries = make_web_like(2, 3, 3)
-    make_rankings(queries)["perfect"][:] = 9
-    assert (queries.y < 9).all()

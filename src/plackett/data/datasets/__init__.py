@@ -12,7 +12,7 @@ from plackett._lazy import attach
 _NAMES = {
     "plackett.data.datasets.catalogue": "DatasetInfo",
     "plackett.data.datasets.published": "Fold FoldParts fold_parts info load load_fold load_folds locate names",
-    "plackett.data.datasets.synthetic": "make_rankings make_web_like",
+    "plackett.data.datasets.synthetic": "make_web_like",
     "plackett.data.documents.stdlib_corpus": "read_stdlib",
     "plackett.data.feedback.movielens": "read_movielens read_movies",
 }

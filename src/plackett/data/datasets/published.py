@@ -283,10 +283,10 @@ def load_folds(
     --------
     >>> from plackett import datasets
     >>> from pathlib import Path
-    >>> Path("MQ2007").mkdir()
+    >>> Path("folds").mkdir()
     >>> for part in range(1, 6):
-    ...     size = Path(f"MQ2007/S{part}.txt").write_text(f"1 qid:{part} 1:0.5 46:0.2")
-    >>> [fold.test.ids.tolist() for fold in datasets.load_folds("mq2007", ".")]
+    ...     size = Path(f"folds/S{part}.txt").write_text(f"1 qid:{part} 1:0.5 46:0.2")
+    >>> [fold.test.ids.tolist() for fold in datasets.load_folds(folder="folds")]
     [[5], [1], [2], [3], [4]]
     """
     if name is None:

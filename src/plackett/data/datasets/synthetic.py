@@ -1,4 +1,4 @@
-"""Synthetic data: web-like graded lists, and rankings of them as examples."""
+"""Synthetic data: web-like graded lists."""
 
 from __future__ import annotations
 
@@ -179,35 +179,3 @@ class _Columns:
         if kind == "noise":
             return scale * np.exp(signal)
         return round(float(place))
-
-
-def make_rankings(queries: Queries, *, noise: float = 1.0, random_state: RandomState = 0) -> dict[str, np.ndarray]:
-    """Return the scores of three untrained rankers: random, noisy and perfect.
-
-    Parameters
-    ----------
-    queries : Queries
-    noise : float, default=1
-        Standard deviation of the noise added to the labels for ``"noisy"``.
-    random_state : int, Generator or None, default=0
-
-    Returns
-    -------
-    dict of str to ndarray of shape (n_docs,)
-        ``"random"`` scores are uniform, ``"perfect"`` ones are the labels, ``"noisy"`` ones the labels plus noise.
-
-    Examples
-    --------
-    >>> from plackett import Queries
-    >>> from plackett import datasets
-    >>> rankings = datasets.make_rankings(Queries([[0.1], [0.2]], y=[0, 1], qid=[7, 7]))
-    >>> list(rankings), rankings["perfect"]
-    (['random', 'noisy', 'perfect'], array([0., 1.]))
-    """
-    rng = np.random.default_rng(random_state)
-    labels = queries.labels
-    return {
-        "random": rng.random(labels.size),
-        "noisy": labels + noise * rng.standard_normal(labels.size),
-        "perfect": labels.copy(),
-    }
