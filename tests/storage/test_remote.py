@@ -118,6 +118,32 @@ def test_every_reader_takes_urls(reader, place, folder):
     assert repr(read(f"{place}/{name}")) == repr(read(str(folder / name)))
 
 
+@pytest.mark.parametrize("has_cluster", [False, True])
+def test_urls_are_parts_of_data(has_cluster, place, folder, request):
+    if has_cluster:
+        distributed = pytest.importorskip("distributed")
+        cluster = distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0", silence_logs=50
+        )
+        request.addfinalizer(cluster.close)
+        request.addfinalizer(distributed.Client(cluster).close)
+    data = pk.read_letor(folder / "lists.txt")
+    expected = pk.LinearRanker(loss="squared").fit([data])
+    for urls in ([f"{place}/lists.txt"], [f"{place}/parts/part-00000.parquet", f"{place}/parts/part-00001.parquet"]):
+        np.testing.assert_allclose(pk.LinearRanker(loss="squared").fit(urls).coef_, expected.coef_, atol=1e-8)
+    for url in (f"{place}/parts", f"{place}/parts/*.parquet", f"file://{folder}/parts", f"{place}/lists.txt"):
+        np.testing.assert_allclose(pk.LinearRanker(loss="squared").fit(url).coef_, expected.coef_, atol=1e-8)
+        values = pk.evaluate([url], ranker=expected, metrics="ndcg").values
+        np.testing.assert_array_equal(values, pk.evaluate(data, ranker=expected, metrics="ndcg").values)
+    scores = f"{place}/scores-{has_cluster}"
+    files = pk.evaluation.write_scores(expected, [f"{place}/parts"], scores)
+    assert files == [f"{scores}/part-00000.parquet", f"{scores}/part-00001.parquet"]
+    assert pk.read_parquet(files[0], label=None, features=["score"]).n_docs == 2
+    with pytest.raises(DataFormatError, match=rf"^{place}/judged.qrels, line 1") as caught:
+        pk.LinearRanker().fit([f"{place}/judged.qrels"])
+    assert caught.value.path == f"{place}/judged.qrels"
+
+
 def test_what_is_written_comes_back(place, folder):
     data = pk.read_letor(folder / "lists.txt")
     pk.write_letor(data, f"{place}/new/again.txt.gz")

@@ -17,8 +17,8 @@ from plackett.data.parquet.table import ParquetTable, opened
 from plackett.data.queries import Queries
 from plackett.data.tables.judged_rows import JudgedRows
 from plackett.storage.file_names import files_of, is_parquet
-from plackett.storage.opening import is_stream
-from plackett.storage.remote import local_files
+from plackett.storage.opening import first_bytes, is_stream
+from plackett.storage.remote import is_remote, local_files, shown
 from plackett.validation import check_positive_int
 
 
@@ -29,7 +29,7 @@ class Source:
     Attributes
     ----------
     path : str
-        Absolute, since the loading process may have another working directory.
+        Absolute, since the loading process may have another working directory; or a URL, which that process copies.
     row_groups : (first, last) or None
         Row groups of a Parquet file, ``last`` exclusive; None is the whole file.
     options : tuple of (name, value)
@@ -48,12 +48,11 @@ class Source:
 
     def __str__(self) -> str:
         if self.row_groups is None:
-            return self.path
+            return shown(self.path)
         first, last = self.row_groups
         return f"{self.path}, row groups {first} to {last - 1}"
 
 
-@local_files
 def sources(paths: Any, *, pieces: int | None = None, **options: Any) -> list[Source]:
     """Return sources for all files that ``paths`` matches, in order.
 
@@ -63,12 +62,12 @@ def sources(paths: Any, *, pieces: int | None = None, **options: Any) -> list[So
         LETOR text (plain or compressed) or Parquet, distinguished by their first bytes; each file once.
     pieces : int, default=None
         Minimum number of sources, as far as the row groups of Parquet files allow; None makes one per file. Files are
-        cut between row groups, but never within a query.
+        cut between row groups, but never within a query; those of URLs are not cut.
     **options
         Arguments of ``read_parquet`` (``label``, ``qid``, ``docid``, ``features``) or of ``read_letor``
         (``n_features``, ``first_index``, ...).
     """
-    files = [os.path.abspath(file) for file in files_of(paths)]
+    files = [file if is_remote(file) else os.path.abspath(file) for file in files_of(paths)]
     twice = [file for file, count in Counter(files).items() if count > 1]
     if twice:
         raise ValueError(f"{twice[0]} is given twice; each file must be given once.")
@@ -79,7 +78,8 @@ def sources(paths: Any, *, pieces: int | None = None, **options: Any) -> list[So
         )
     reader = _reader_of(files)
     kept = _checked(reader, options)
-    if pieces is None or check_positive_int(pieces, "pieces") <= len(files) or reader is read_letor:
+    is_whole = reader is read_letor or any(map(is_remote, files))
+    if pieces is None or check_positive_int(pieces, "pieces") <= len(files) or is_whole:
         return [Source(file, None, kept) for file in files]
     return [Source(file, groups, kept) for file, groups in _cut(files, pieces, options)]
 
@@ -110,7 +110,7 @@ def read_queries(paths: Any, **options: Any) -> Queries:
 def _reader_of(files: list[str]) -> Callable[..., Queries]:
     are_parquet = [is_parquet(file) for file in files]
     for file, is_one in zip(files, are_parquet, strict=True):
-        if not is_one and file.endswith(".parquet") and (any(are_parquet) or not os.path.getsize(file)):
+        if not is_one and file.endswith(".parquet") and (any(are_parquet) or not first_bytes(file, 1)):
             with opened(file):  # raises an error that names the problem
                 pass
     if any(are_parquet) and not all(are_parquet):

@@ -23,6 +23,7 @@ from plackett.distributed.cluster import (
 )
 from plackett.distributed.local import DelayedPart, LocalPartitions
 from plackett.storage.file_names import files_of, is_parquet
+from plackett.storage.remote import is_remote
 
 BYTES_PER_PART = 1 << 26  # of a Parquet file read in this process
 
@@ -103,10 +104,8 @@ def parts_of(
         parts = [DelayedPart(loading.from_queries, (one, f"partition {number}")) for number, one in enumerate(items)]
         return PartitionedInput(parts, require_client("A fit to Delayed objects or futures") if n_dask else None)
     client = active_client()
-    return PartitionedInput(
-        [DelayedPart(loading.load_source, (source,)) for source in _sources(items, y, qid, client, needs_labels)],
-        client,
-    )
+    files = _sources(items, y, qid, client, needs_labels)
+    return PartitionedInput([DelayedPart(loading.load_source, (source.path, source)) for source in files], client)
 
 
 def _refuse_columns(y: Any, qid: Any, what: str) -> None:
@@ -128,7 +127,7 @@ def _sources(items: list, y: Any, qid: Any, client: Any, needs_labels: bool) -> 
         return made
     files = files_of(items)
     if client is None:
-        n_parts = -(-sum(map(os.path.getsize, files)) // BYTES_PER_PART)
+        n_parts = -(-sum(0 if is_remote(file) else os.path.getsize(file) for file in files) // BYTES_PER_PART)
     else:
         n_parts = sum(client.nthreads().values())
     if not needs_labels and y is None and is_parquet(files[0]) and not has_column(files[0], "label"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from typing import Any
 
@@ -14,6 +15,7 @@ from plackett.exceptions import DataFormatError
 from plackett.storage import mapped
 from plackett.storage.file_names import is_parquet
 from plackett.storage.opening import open_bytes
+from plackett.storage.remote import local_files
 from plackett.validation import check_csr, check_finite, check_numbers, is_sparse
 
 
@@ -69,24 +71,25 @@ def n_bytes(queries: Queries) -> int:
     return own + mapped.n_bytes(queries.X)
 
 
-def load_source(source: Source) -> LoadedPart:
+@local_files
+def load_source(path: str, source: Source) -> LoadedPart:
     """Load a file or a part of it. Empty files, which parallel writers often leave, give an empty part."""
-    is_text = not is_parquet(source.path)
-    if not is_text and not _has_rows(source):
+    is_text = not is_parquet(path)
+    if not is_text and not _has_rows(path, source.row_groups):
         return LoadedPart(_no_queries(), None, str(source))
     try:
-        queries = source.load()
+        queries = dataclasses.replace(source, path=path).load()
     except DataFormatError:
-        if is_text and os.path.isfile(source.path) and not _has_lines(source.path):
+        if is_text and os.path.isfile(path) and not _has_lines(path):
             return LoadedPart(_no_queries(), None, str(source))
         raise
     return from_queries(queries, str(source), may_widen=is_text)
 
 
-def _has_rows(source: Source) -> bool:
+def _has_rows(path: str, row_groups: tuple[int, int] | None) -> bool:
     """Return whether a Parquet file has rows."""
-    with opened(source.path) as file:
-        groups = range(file.num_row_groups) if source.row_groups is None else range(*source.row_groups)
+    with opened(path) as file:
+        groups = range(file.num_row_groups) if row_groups is None else range(*row_groups)
         return any(file.metadata.row_group(group).num_rows for group in groups)
 
 

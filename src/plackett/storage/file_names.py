@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from plackett.storage.compression import COMPRESSED
 from plackett.storage.opening import first_bytes
+from plackett.storage.remote import is_remote, urls_of
 
 _MAGIC = b"PAR1"
 
@@ -30,7 +31,7 @@ def files_of(paths: Any) -> list[str]:
     begin with "." or "_" are skipped: programs use them for unfinished files and metadata.
     """
     if isinstance(paths, (str, os.PathLike)):
-        return _files_of_one(os.fspath(paths))
+        return urls_of(paths) if isinstance(paths, str) and is_remote(paths) else _files_of_one(os.fspath(paths))
     if not isinstance(paths, Sequence) or isinstance(paths, (bytes, bytearray)):
         raise TypeError(f"paths is a {type(paths).__name__}; expected a path, a folder, a pattern or a list of paths.")
     if not paths:

@@ -12,7 +12,7 @@ from typing import IO, Any, BinaryIO
 
 from plackett.storage.atomic import draft_of, publish
 from plackett.storage.compression import BLOCK, compressed, decompressed
-from plackett.storage.remote import COPIES, copy_of_pipe, is_remote, uploaded
+from plackett.storage.remote import COPIES, copy_of_pipe, head_of, is_remote, uploaded
 
 
 def name_of(source: object) -> str:
@@ -73,6 +73,8 @@ def rereadable(source: Any) -> Any:
 
 def first_bytes(source: str | os.PathLike, n: int) -> bytes:
     """Return the first ``n`` bytes of a regular file, without decompression; those of anything else are empty."""
+    if is_remote(source):
+        return head_of(str(source), n)
     if not os.path.isfile(source):
         return b""
     with open(source, "rb") as file:

@@ -70,6 +70,22 @@ def local_files(reader: Callable[_Arguments, _Result]) -> Callable[_Arguments, _
     return wrapped
 
 
+def urls_of(url: str) -> list[str]:
+    """Return the URLs of the files that a URL means: those of a pattern, the Parquet files of a folder, or itself."""
+    place, paths = _matched(url)
+    with _naming(url):
+        if not _is_web(url) and place.files.isdir(place.path):
+            paths = [path for path in sorted(place.files.find(place.path)) if path.endswith(".parquet")]
+        return [url] if paths == [place.path] else [place.files.unstrip_protocol(path) for path in paths]
+
+
+def head_of(url: str, n: int) -> bytes:
+    """Return the first bytes of the file of a URL."""
+    place = _place(url)
+    with _naming(url):
+        return place.files.cat_file(place.path, end=n)
+
+
 def copy_of_pipe(source: str | os.PathLike, name: str) -> str:
     """Return the path of a copy of standard input, a pipe or a device."""
     path = os.path.join(tempfile.mkdtemp(dir=_temporary_folder()), "pipe")
@@ -96,17 +112,27 @@ def _local(value: Any, copies: dict[str, str]) -> Any:
         return [path for one in found for path in (one if isinstance(one, list) else [one])]
     if not is_remote(value):
         return value
-    place = _place(value)
+    place, paths = _matched(value)
     with _naming(value):
-        is_web = str(value).startswith("http")
-        paths = (
-            sorted(place.files.glob(place.path)) if not is_web and re.search(r"[*?\[]", place.path) else [place.path]
-        )
-        if not paths:
-            raise FileNotFoundError(errno.ENOENT, "no file matches", shown(value))
-        found = [_copy(place.files, path, is_web=is_web) for path in paths]
+        found = [_copy(place.files, path, is_web=_is_web(value)) for path in paths]
     copies |= dict.fromkeys(found, shown(value)) if len(found) == 1 else zip(found, paths, strict=True)
     return found[0] if len(found) == 1 else found
+
+
+def _is_web(source: Any) -> bool:
+    return str(source).startswith("http")
+
+
+def _matched(source: Any) -> tuple[_Place, list[str]]:
+    """Return the file system of a URL, and the paths that it matches if it is a pattern, else its own."""
+    place = _place(source)
+    if _is_web(source) or not re.search(r"[*?\[]", place.path):
+        return place, [place.path]
+    with _naming(source):
+        found = sorted(place.files.glob(place.path))
+    if not found:
+        raise FileNotFoundError(errno.ENOENT, "no file matches", shown(source))
+    return place, found
 
 
 def _copy(files: Any, path: str, *, is_web: bool) -> str:

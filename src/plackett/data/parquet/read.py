@@ -91,6 +91,7 @@ def rows_of(files: list[str], row_groups: tuple[int, int] | None, **columns: Any
     return rows
 
 
+@local_files
 def has_column(path: str, name: str) -> bool:
     """Return whether a Parquet file has a column of this name."""
     with opened(path) as file:
