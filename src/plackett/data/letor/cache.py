@@ -15,10 +15,9 @@ import numpy as np
 
 from plackett import _native
 from plackett.data.cache import CacheDraft, CacheFile, NotCachedError
-from plackett.data.letor.parse import Options, ParsedRows, id_runs, parse_into
+from plackett.data.letor.parse import Options, ParsedRows, parse_into
 from plackett.data.letor.text import Chunk
 from plackett.data.queries import Queries
-from plackett.data.text_column import TextColumn
 from plackett.exceptions import DataWarning, warn
 from plackett.storage.mapped import BLOCK_BYTES
 
@@ -107,13 +106,9 @@ class _Rows:
                 self._draft.append_dense(X)
 
     def _append_columns(self, part: ParsedRows) -> None:
-        ids: Any
-        if part.id_texts is None:
-            starts, ids = id_runs(part.qid)
-        else:
-            starts, ids = np.array([row for row, _ in part.id_texts]), [text for _, text in part.id_texts]
-        comments = TextColumn(part.comments, np.append(0, part.comment_ends)) if self._options.comments else None
-        self._draft.append_columns(ids, np.diff(np.append(starts, part.n_rows)), part.labels, None, comments)
+        starts, ids = part.runs()
+        comments = part.notes() if self._options.comments else None
+        self._draft.append_columns(ids, np.diff(starts, append=part.n_rows), part.labels, None, comments)
 
 
 def _dense_blocks(pairs: tuple, width: int, missing: float) -> Iterator[np.ndarray]:

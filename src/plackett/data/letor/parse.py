@@ -68,10 +68,21 @@ class ParsedRows(NamedTuple):
     width: int
     labels: np.ndarray
     qid: np.ndarray
-    id_texts: list[tuple[int, str]] | None  # first row of each run of equal ids, and the id; None: all are numbers
+    id_texts: tuple[np.ndarray, list[str]] | None  # as ``runs`` returns them; None: all are numbers
     comments: np.ndarray
     comment_ends: np.ndarray
     pairs: tuple[np.ndarray, np.ndarray, np.ndarray] | None
+
+    def runs(self) -> tuple[np.ndarray, Any]:
+        """Return the first row of each run of equal ids, and its id: numbers, or texts if one is not a number."""
+        if self.id_texts is not None:
+            return self.id_texts
+        starts = np.flatnonzero(np.append(True, self.qid[1:] != self.qid[:-1]))[: self.qid.size]
+        return starts, self.qid[starts]
+
+    def notes(self) -> TextColumn:
+        """Return the comments."""
+        return TextColumn(self.comments, np.append(0, self.comment_ends))
 
 
 class _TooWide(Exception):
@@ -162,7 +173,7 @@ def _parse(chunk: Chunk, options: Options, X: np.ndarray | None) -> ParsedRows:
     if report[PROBLEM] == INDEX_TOO_LARGE and is_dense and end_index < widest:
         raise _TooWide
     n_rows, n_pairs = int(report[ROWS]), int(report[PAIRS])
-    problems = [] if report[PROBLEM] == FINE else [_error(chunk, options, report)]
+    problems = [] if report[PROBLEM] == FINE else [_error(chunk, options, *report[[PROBLEM, PLACE, DETAIL]].tolist())]
     for row, column, start, stop in hard[: report[N_HARD]].tolist():
         if row >= n_rows:
             break  # in the row that is wrong
@@ -194,40 +205,29 @@ def _parse(chunk: Chunk, options: Options, X: np.ndarray | None) -> ParsedRows:
 
 def _smallest_overflow(dtype: np.dtype) -> float:
     """Return the smallest number that rounds to infinity: half a step above the largest finite one."""
-    if dtype == np.float64:
-        return math.inf
-    largest = float(np.finfo(dtype).max)
-    return largest + (largest - float(np.nextafter(np.float32(largest), np.float32(0)))) / 2
+    return math.inf if dtype == np.float64 else 2.0**128 - 2.0**103
 
 
 def _hard_number(chunk: Chunk, options: Options, start: int, stop: int, problems: list, *, is_label: bool) -> float:
     """Return a number that the kernel does not parse: very long, very small or very large."""
     number = float(chunk.text[start:stop].tobytes())
-    limit = math.inf if is_label else _smallest_overflow(options.dtype)
-    if abs(number) >= limit:
-        report = np.zeros(9, dtype=np.int64)
-        report[PROBLEM] = LABEL_NOT_FINITE if is_label else OVERFLOW
-        report[PLACE] = start
-        problems.append(_error(chunk, options, report))
+    if abs(number) >= (math.inf if is_label else _smallest_overflow(options.dtype)):
+        problems.append(_error(chunk, options, LABEL_NOT_FINITE if is_label else OVERFLOW, start))
     return number
 
 
-def _id_texts(chunk: Chunk, qid: np.ndarray, qid_span: np.ndarray, problems: list) -> list[tuple[int, str]]:
+def _id_texts(chunk: Chunk, qid: np.ndarray, qid_span: np.ndarray, problems: list) -> tuple[np.ndarray, list[str]]:
     starts = np.empty(qid.size, dtype=np.int64)
     starts = starts[: _native.data.id_runs(chunk.text, qid, qid_span, starts)]
     texts = []
-    for row in starts.tolist():
-        start, stop = qid_span[row].tolist()
-        if stop == 0:
-            texts.append((row, str(int(qid[row]))))
-            continue
+    for number, (start, stop) in zip(qid[starts].tolist(), qid_span[starts].tolist(), strict=True):
         try:
-            texts.append((row, chunk.text[start:stop].tobytes().decode("utf-8")))
+            texts.append(chunk.text[start:stop].tobytes().decode("utf-8") if stop else str(number))
         except UnicodeDecodeError:
             line, found = _line_at(chunk, start)
             problems.append(DataFormatError(chunk.name, line, f'the query id in "{_quote(found)}" is not UTF-8.'))
             break
-    return texts
+    return starts, texts
 
 
 def _line_at(chunk: Chunk, place: int) -> tuple[int, bytes]:
@@ -245,31 +245,26 @@ def _quote(text: bytes) -> str:
     return shown if len(shown) <= _LONGEST_QUOTE else shown[: _LONGEST_QUOTE - 3] + "..."
 
 
-def _error(chunk: Chunk, options: Options, report: np.ndarray) -> DataFormatError:
-    code, place = int(report[PROBLEM]), int(report[PLACE])
+def _error(chunk: Chunk, options: Options, problem: int, place: int, detail: int = 0) -> DataFormatError:
     line, text = _line_at(chunk, place)
     token = chunk.text[place : place + 4 * _LONGEST_QUOTE].tobytes().split(b"\n")[0].replace(b"\t", b" ").split(b" ")[0]
-    found, token_shown = _quote(text), _quote(token.removesuffix(b"\r"))
-    first = options.first_index
-    message = f'expected "label qid:ID index:value ...", found "{found}".'
-    if code == LABEL_NOT_FINITE:
-        message = f'the label is "{token_shown}"; labels must be finite numbers.'
-    elif code == BAD_PAIR:
-        message = f'expected index:value, found "{token_shown}" in "{found}".'
-    elif code == INDEX_TOO_SMALL:
-        hint = "If this file counts from 0, pass first_index=0 (on the command line, --zero-based)."
-        message = f'found "{token_shown}", but indices start from 1. {hint}'
-    elif code == INDEX_TOO_LARGE and options.n_features is not None:
-        allowed = f"indices {first} to {options.n_features - 1 + first}"
-        message = f'found "{token_shown}", but n_features={options.n_features} allows {allowed}.'
-    elif code == INDEX_TOO_LARGE:
-        message = f'found "{token_shown}", but indices end at {MOST_COLUMNS - 1 + first}.'
-    elif code == TWICE:
-        message = f'index {int(report[DETAIL]) + first} occurs twice in "{found}".'
-    elif code == OVERFLOW:
-        hint = " Pass dtype=numpy.float64." if options.dtype == np.float32 else ""
-        message = f"the value {token_shown} does not fit into {options.dtype}.{hint}"
-    return DataFormatError(chunk.name, line, message)
+    found, shown = _quote(text), _quote(token.removesuffix(b"\r"))
+    first, n_columns = options.first_index, options.n_features
+    allowed = f"indices end at {MOST_COLUMNS - 1 + first}"
+    if n_columns is not None:
+        allowed = f"n_features={n_columns} allows indices {first} to {n_columns - 1 + first}"
+    hint = " Pass dtype=numpy.float64." if options.dtype == np.float32 else ""
+    from_zero = "If this file counts from 0, pass first_index=0 (on the command line, --zero-based)."
+    messages = {
+        LABEL_NOT_FINITE: f'the label is "{shown}"; labels must be finite numbers.',
+        BAD_PAIR: f'expected index:value, found "{shown}" in "{found}".',
+        INDEX_TOO_SMALL: f'found "{shown}", but indices start from 1. {from_zero}',
+        INDEX_TOO_LARGE: f'found "{shown}", but {allowed}.',
+        TWICE: f'index {detail + first} occurs twice in "{found}".',
+        OVERFLOW: f"the value {shown} does not fit into {options.dtype}.{hint}",
+    }
+    general = f'expected "label qid:ID index:value ...", found "{found}".'
+    return DataFormatError(chunk.name, line, messages.get(problem, general))
 
 
 class _Table:
@@ -385,7 +380,9 @@ class _Table:
 
 def _as_queries(parts: list[ParsedRows], X, options: Options) -> Queries:
     labels = np.concatenate([part.labels for part in parts]) if parts else np.empty(0)
-    comments: Any = _comments(parts, X.shape[0]) if options.comments else None
+    comments: Any = None
+    if any(part.comments.size for part in parts):
+        comments = TextColumn.concat([part.notes() for part in parts])
     if all(part.id_texts is None for part in parts):
         qid = np.concatenate([part.qid for part in parts]) if parts else np.empty(0, dtype=np.int64)
         return Queries(X, labels, qid, comments=comments, first_index=options.first_index)
@@ -395,34 +392,12 @@ def _as_queries(parts: list[ParsedRows], X, options: Options) -> Queries:
     return queries
 
 
-def id_runs(qid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first row of each run of equal ids, and its id."""
-    starts = np.flatnonzero(np.append(True, qid[1:] != qid[:-1]))[: qid.size]
-    return starts, qid[starts]
-
-
 def _text_ids(parts: list[ParsedRows]) -> tuple[np.ndarray, list[str]]:
     """Return one code per row and the text of each code, if at least one id is not a number."""
     places: dict[str, int] = {}
     codes = []
     for part in parts:
-        runs = part.id_texts
-        if runs is None:
-            runs = [(row, str(key)) for row, key in zip(*map(np.ndarray.tolist, id_runs(part.qid)), strict=True)]
-        numbers = [places.setdefault(text, len(places)) for _, text in runs]
-        lengths = np.diff([row for row, _ in runs] + [part.n_rows])
-        codes.append(np.repeat(np.array(numbers, dtype=np.int64), lengths))
+        starts, ids = part.runs()
+        numbers = np.array([places.setdefault(str(key), len(places)) for key in ids], dtype=np.int64)
+        codes.append(np.repeat(numbers, np.diff(starts, append=part.n_rows)))
     return np.concatenate(codes), list(places)
-
-
-def _comments(parts: list[ParsedRows], n_docs: int) -> TextColumn | None:
-    buffer = np.concatenate([part.comments for part in parts]) if parts else np.empty(0, dtype=np.uint8)
-    if not buffer.size:
-        return None
-    bounds = np.zeros(n_docs + 1, dtype=np.int64)
-    start = shift = 0
-    for part in parts:
-        bounds[start + 1 : start + 1 + part.n_rows] = part.comment_ends + shift
-        start += part.n_rows
-        shift += part.comments.size
-    return TextColumn(buffer, bounds)
