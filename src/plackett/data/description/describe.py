@@ -144,7 +144,7 @@ def describe(queries: Queries, *, relevant_from: float, with_findings: bool = Tr
     n_nan, n_infinite = int(statistics.n_missing.sum()), int(statistics.n_infinite.sum())
     n_nonzero = np.count_nonzero(X.data if is_sparse(X) else X) - n_nan
     constant, query_level = _constant_columns(queries, statistics)
-    fingerprints = _fingerprints(X, axis=0)
+    has_docids = queries.document_ids is not None or queries.comments is not None
     counts = _label_counts(queries, relevant_from)
     return Description(
         n_queries=queries.n_queries,
@@ -162,11 +162,11 @@ def describe(queries: Queries, *, relevant_from: float, with_findings: bool = Tr
         n_single_document=int((lengths == 1).sum()),
         constant_columns=constant,
         query_level_columns=query_level,
-        duplicate_columns=_equal_columns(fingerprints, constant) if queries.n_docs else [],
+        duplicate_columns=_equal_columns(X, constant) if queries.n_docs else [],
         feature_names=queries.feature_names,
         first_index=queries.first_index,
-        n_duplicate_rows=_sum_over_queries(queries, _repeated_rows) if queries.n_features else 0,
-        n_duplicate_docids=_sum_over_queries(queries, _repeated_docids) if _has_docids(queries) else None,
+        n_duplicate_rows=_repeats(queries, lambda part: _fingerprints(part.X, axis=1)) if queries.n_features else 0,
+        n_duplicate_docids=_repeats(queries, lambda part: part.docid) if has_docids else None,
         findings=findings(given, statistics, constant, counts["n_single_level"]) if with_findings else [],
         **counts,
     )
@@ -228,36 +228,15 @@ def _constant_columns(queries: Queries, statistics: ColumnStatistics) -> tuple[l
 
 def constant_within(queries: Queries) -> np.ndarray:
     """Return which columns have one value in each query; NaN counts as a value."""
-    if is_sparse(queries.X):
-        return _constant_within_sparse(queries)
     within = np.ones(queries.n_features, dtype=bool)
+    if is_sparse(queries.X):
+        first_of_query = np.repeat(queries.indptr[:-1], np.diff(queries.indptr))
+        within[(queries.X[first_of_query] != queries.X).indices] = False
+        return within
     for block in _row_blocks(queries.X):
         query_of = np.searchsorted(queries.indptr, np.arange(block.start, block.stop), side="right") - 1
         rows, first = queries.X[block], queries.X[queries.indptr[query_of]]
         within &= ((rows == first) | (np.isnan(rows) & np.isnan(first))).all(axis=0)
-    return within
-
-
-def _constant_within_sparse(queries: Queries) -> np.ndarray:
-    """As ``constant_within``, from the stored values alone."""
-    X, lengths = queries.X, np.diff(queries.indptr)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()  # parts of one value
-    is_stored = X.data != 0
-    columns, values = X.indices[is_stored].astype(np.int64), X.data[is_stored]
-    row_of = np.repeat(np.arange(queries.n_docs), np.diff(X.indptr))[is_stored]
-    query_of = np.repeat(np.arange(queries.n_queries), lengths)[row_of]
-    within = np.ones(queries.n_features, dtype=bool)
-    cells = query_of * queries.n_features + columns  # one per query and column
-    order = np.argsort(cells, kind="stable")
-    starts = np.flatnonzero(np.diff(cells[order], prepend=-1))
-    if starts.size:
-        counts = np.diff(starts, append=order.size)
-        is_same = np.minimum.reduceat(values[order], starts) == np.maximum.reduceat(values[order], starts)
-        cell = cells[order][starts]
-        is_constant = is_same & (counts == lengths[cell // queries.n_features])
-        within[(cell % queries.n_features)[~is_constant]] = False
     return within
 
 
@@ -297,47 +276,31 @@ def _keys(n: int, rng: np.random.Generator) -> np.ndarray:
     return rng.integers(1, 2**63, size=n, dtype=np.uint64) * 2 + 1
 
 
-def _equal_columns(fingerprints: np.ndarray, left_out: list[int]) -> list[tuple[int, int]]:
-    """Return pairs (earlier, later) of equal columns, without the constant ones."""
-    is_kept = np.ones(fingerprints.size, dtype=bool)
-    is_kept[left_out] = False
-    columns = np.flatnonzero(is_kept)
-    _, first, kind = np.unique(fingerprints[columns], return_index=True, return_inverse=True)
-    earlier = columns[first[kind.reshape(-1)]]
-    later = columns[earlier != columns]
-    return list(zip(earlier[earlier != columns].tolist(), later.tolist(), strict=True))
+def _equal_columns(X, left_out: list[int]) -> list[tuple[int, int]]:
+    """Return pairs (earlier, later) of equal columns, without those left out."""
+    keys = dict(enumerate(_fingerprints(X, axis=0).tolist()))
+    for column in left_out:
+        del keys[column]
+    first: dict[int, int] = {}
+    return [(first[key], column) for column, key in keys.items() if first.setdefault(key, column) != column]
 
 
-def _sum_over_queries(queries: Queries, count: Callable[[Queries], int]) -> int:
-    """Sum ``count`` over blocks of queries."""
-    blocks = query_blocks(queries.indptr, DOCS_PER_BLOCK)
-    return sum(count(queries[first:last]) for first, last in blocks)
-
-
-def _repeated_rows(queries: Queries) -> int:
-    return _repeats(_fingerprints(queries.X, axis=1), queries)
-
-
-def _repeated_docids(queries: Queries) -> int:
-    return 0 if queries.docid is None else _repeats(queries.docid, queries)
-
-
-def _has_docids(queries: Queries) -> bool:
-    return queries.document_ids is not None or queries.comments is not None
-
-
-def _repeats(values: np.ndarray, queries: Queries) -> int:
-    """Count rows whose value occurred earlier in their query."""
-    if not queries.n_docs:
-        return 0
-    if values.dtype.kind == "O":  # ids of several types cannot be sorted
-        values = np.array([str(value) for value in values.tolist()])
-    _, codes = np.unique(values, return_inverse=True)
-    query_of = np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr))
-    pairs = query_of * (int(codes.max()) + 1) + codes.reshape(-1)
-    if values.dtype.kind == "U":
-        pairs = pairs[values != ""]  # rows without a name are not duplicates
-    return int(pairs.size - np.unique(pairs).size)
+def _repeats(queries: Queries, values_of: Callable[[Queries], np.ndarray | None]) -> int:
+    """Count rows whose value occurred earlier in their query, in blocks of queries."""
+    n_repeats = 0
+    for block in query_blocks(queries.indptr, DOCS_PER_BLOCK):
+        part = queries[slice(*block)]
+        values = values_of(part)
+        if values is None or not part.n_docs:
+            continue
+        if values.dtype.kind == "O":  # ids of several types cannot be sorted
+            values = np.array([str(value) for value in values.tolist()])
+        _, codes = np.unique(values, return_inverse=True)
+        pairs = part.query_of_row * (int(codes.max()) + 1) + codes.reshape(-1)
+        if values.dtype.kind == "U":
+            pairs = pairs[values != ""]  # rows without a name are not duplicates
+        n_repeats += pairs.size - np.unique(pairs).size
+    return n_repeats
 
 
 def _as_text(label: float) -> str:

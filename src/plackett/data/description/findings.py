@@ -248,13 +248,10 @@ def _about_labels(queries: Queries, n_single_level: int | None) -> Iterator[Find
 def _about_order(queries: Queries) -> Iterator[Finding]:
     if queries.y is None or not queries.n_docs:
         return
-    labels = queries.grouped.labels
-    starts = np.zeros(labels.size, dtype=bool)
-    starts[queries.grouped.indptr[:-1][np.diff(queries.grouped.indptr) > 0]] = True
-    rises = np.append(False, labels[1:] > labels[:-1]) & ~starts
-    falls = np.append(False, labels[1:] < labels[:-1]) & ~starts
-    query_of = np.repeat(np.arange(queries.n_queries), np.diff(queries.grouped.indptr))
-    n_rises, n_falls = (np.bincount(query_of[one], minlength=queries.n_queries) for one in (rises, falls))
+    grouped, query_of = queries.grouped, queries.grouped.query_of_row
+    before, after, is_next = grouped.labels[:-1], grouped.labels[1:], query_of[1:] == query_of[:-1]
+    steps = (after > before) & is_next, (after < before) & is_next
+    n_rises, n_falls = (np.bincount(query_of[1:][one], minlength=queries.n_queries) for one in steps)
     has_levels = (n_rises + n_falls) > 0
     for counts, how in ((n_rises, "best first"), (n_falls, "best last")):
         share = float((counts[has_levels] == 0).mean()) if has_levels.sum() > 1 else 0.0

@@ -86,7 +86,7 @@ def read_qrels(source: str | os.PathLike | IO, *, subtopics: bool = False) -> Qr
     hint = "" if is_beir else " If the second column is a subtopic, read the file with subtopics=True."
     _check_repeats_in_file(qid, docid, lines, name, "judged", hint)
     iteration = np.full(labels.size, "0") if is_beir else as_text(numbers[1])
-    return Qrels._of_checked(as_text(qid), as_text(docid), labels, iteration)
+    return Qrels._of_checked(as_text(qid), as_text(docid), labels, iteration, None)
 
 
 @local_files
@@ -190,7 +190,7 @@ def write_trec_run(run: Run, target: str | os.PathLike | IO, *, tag: str | None 
 def _rows_of_subtopics(qrels: Qrels, subtopics: Subtopics) -> Qrels:
     rows = np.repeat(np.arange(len(qrels)), np.diff(subtopics.indptr))
     names = subtopics.names[subtopics.codes]
-    return Qrels._of_checked(qrels.qid[rows], qrels.docid[rows], subtopics.labels, names)
+    return Qrels._of_checked(qrels.qid[rows], qrels.docid[rows], subtopics.labels, names, None)
 
 
 def _check_repeats_in_file(

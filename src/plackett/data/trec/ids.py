@@ -1,25 +1,63 @@
-"""Text ids of queries and documents, and rows that repeat one."""
+"""Text ids of queries and documents, and rows of both."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from plackett.data.grouping import Groups, is_missing
+from plackett.data.grouping import Groups, group_rows, is_missing
 from plackett.data.text_table import as_words
 from plackett.validation import plain
 
 
+class RowsOfQueries:
+    """Rows of a query and a document each, their ids as text: what ``Qrels`` and ``Run`` have in common."""
+
+    qid: np.ndarray
+    docid: np.ndarray
+    _columns: ClassVar[tuple[str, ...]]
+
+    def _set_ids(self, qid: object, docid: object, verb: str) -> None:
+        self.qid, self.docid = as_text_ids(qid, "qid"), as_text_ids(docid, "docid")
+        check_length(self.docid, "docid", self.qid.size)
+        repeat = find_repeat(self.groups, self.docid)
+        if repeat is not None:
+            query, document = str(self.qid[repeat[1]]), str(self.docid[repeat[1]])
+            raise ValueError(f"query {query!r} {verb} document {document!r} twice: rows {repeat[0]} and {repeat[1]}.")
+
+    @classmethod
+    def _of_checked(cls, *columns: Any) -> Self:
+        """Return rows of the columns ``_columns``."""
+        rows = cls.__new__(cls)
+        vars(rows).update(zip(cls._columns, columns, strict=True))
+        return rows
+
+    @cached_property
+    def groups(self) -> Groups:
+        """The rows by query, queries in order of first appearance."""
+        return group_rows(self.qid, self.qid.size)
+
+    def of_queries(self, ids: Sequence[str] | np.ndarray) -> Self:
+        """Return the rows of these queries, in the same order."""
+        rows, columns = np.isin(self.qid, ids), [getattr(self, name) for name in self._columns]
+        return self._of_checked(*(one if one is None or isinstance(one, str) else one[rows] for one in columns))
+
+    def _by_query(self, values: np.ndarray) -> dict[str, dict[str, Any]]:
+        rows = grouped_rows(self.groups)
+        docs, numbers, bounds = self.docid[rows].tolist(), values[rows].tolist(), pairwise(self.groups.indptr.tolist())
+        parts = zip(self.groups.ids.tolist(), bounds, strict=True)
+        return {qid: dict(zip(docs[first:last], numbers[first:last], strict=True)) for qid, (first, last) in parts}
+
+    def __len__(self) -> int:
+        return self.qid.size
+
+
 def grouped_rows(groups: Groups) -> np.ndarray:
     return np.arange(groups.indptr[-1]) if groups.order is None else groups.order
-
-
-def check_ids(qid: object, docid: object) -> tuple[np.ndarray, np.ndarray]:
-    queries, docs = as_text_ids(qid, "qid"), as_text_ids(docid, "docid")
-    check_length(docs, "docid", queries.size)
-    return queries, docs
 
 
 def check_length(values: np.ndarray, name: str, n_rows: int) -> None:
@@ -51,13 +89,6 @@ def rows_of_dict(queries: Mapping[str, Mapping[str, float]]) -> tuple[list, list
     return qid, docid, [value for docs in queries.values() for value in docs.values()]
 
 
-def dict_of_rows(groups: Groups, docid: np.ndarray, values: np.ndarray) -> dict:
-    rows = grouped_rows(groups)
-    docs, numbers, bounds = docid[rows].tolist(), values[rows].tolist(), groups.indptr.tolist()
-    parts = zip(groups.ids.tolist(), bounds[:-1], bounds[1:], strict=True)
-    return {qid: dict(zip(docs[start:stop], numbers[start:stop], strict=True)) for qid, start, stop in parts}
-
-
 def find_repeat(groups: Groups, docid: np.ndarray) -> tuple[int, int] | None:
     """Return the first two rows of a query with the same document, or None."""
     rows = grouped_rows(groups)
@@ -71,16 +102,3 @@ def find_repeat(groups: Groups, docid: np.ndarray) -> tuple[int, int] | None:
                 return int(rows[seen[docs[place]]]), int(rows[place])
             seen[docs[place]] = place
     return None
-
-
-def check_repeats(groups: Groups, docid: np.ndarray, verb: str) -> None:
-    repeat = find_repeat(groups, docid)
-    if repeat is not None:
-        earlier, later = repeat
-        query = _query_of_row(groups, later)
-        raise ValueError(f"query {query!r} {verb} document {str(docid[later])!r} twice: rows {earlier} and {later}.")
-
-
-def _query_of_row(groups: Groups, row: int) -> str:
-    place = row if groups.order is None else int(np.flatnonzero(groups.order == row)[0])
-    return str(groups.ids[np.searchsorted(groups.indptr, place, side="right") - 1])

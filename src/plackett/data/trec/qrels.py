@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Mapping
 
 import numpy as np
 
-from plackett.data.grouping import Groups, distinct_rows, group_rows
+from plackett.data.grouping import distinct_rows
 from plackett.data.queries import Queries
 from plackett.data.subtopics import Subtopics, as_subtopics
-from plackett.data.trec.ids import as_text_ids, check_ids, check_length, check_repeats, dict_of_rows, rows_of_dict
+from plackett.data.trec.ids import RowsOfQueries, as_text_ids, check_length, rows_of_dict
 from plackett.validation import check_labels, count_of
 
 
-class Qrels:
+class Qrels(RowsOfQueries):
     """Judgements: one row per judged document of a query. Ids are text, as in the files.
 
     Parameters
@@ -39,28 +38,22 @@ class Qrels:
     {'301': {'d7': 1, 'd2': 0}, '302': {'d7': 2}}
     """
 
+    _columns = ("qid", "docid", "labels", "iteration", "subtopics")
+
     def __init__(
         self, qid: object, docid: object, labels: object, iteration: object = None, *, subtopics: object = None
     ):
-        self.qid, self.docid = check_ids(qid, docid)
+        self._set_ids(qid, docid, "judges")
         self.labels = check_labels(labels, name="labels")
         check_length(self.labels, "labels", self.qid.size)
         self.iteration = np.full(self.qid.size, "0") if iteration is None else as_text_ids(iteration, "iteration")
         check_length(self.iteration, "iteration", self.qid.size)
         self.subtopics = None if subtopics is None else as_subtopics(subtopics, self.qid.size)
-        check_repeats(self.groups, self.docid, "judges")
 
     @classmethod
     def from_dict(cls, judgements: Mapping[str, Mapping[str, float]]) -> Qrels:
         """Return judgements from ``{qid: {docid: label}}``, the form of pytrec_eval and ranx."""
         return cls(*rows_of_dict(judgements))
-
-    @classmethod
-    def _of_checked(cls, qid, docid, labels, iteration, subtopics=None) -> Qrels:
-        qrels = cls.__new__(cls)
-        qrels.qid, qrels.docid, qrels.labels, qrels.iteration = qid, docid, labels, iteration
-        qrels.subtopics = subtopics
-        return qrels
 
     @classmethod
     def from_subtopics(cls, qid: object, subtopic: object, docid: object, labels: object) -> Qrels:
@@ -74,9 +67,9 @@ class Qrels:
         >>> qrels.to_dict()
         {'1': {'d7': 2, 'd2': 0}}
         """
-        queries, docs = check_ids(qid, docid)
+        queries, docs = as_text_ids(qid, "qid"), as_text_ids(docid, "docid")
         topics, values = as_text_ids(subtopic, "subtopic"), check_labels(labels, name="labels")
-        for column, name in ((topics, "subtopic"), (values, "labels")):
+        for column, name in ((docs, "docid"), (topics, "subtopic"), (values, "labels")):
             check_length(column, name, queries.size)
         first, rows = distinct_rows(queries, docs)
         _, row_of_entry = distinct_rows(rows, topics)
@@ -97,11 +90,6 @@ class Qrels:
         qid, docid = as_text_ids(queries.qid, "qid"), as_text_ids(queries.docid, "docid")
         return cls._of_checked(qid, docid, queries.labels, np.full(qid.size, "0"), queries.subtopics)
 
-    @cached_property
-    def groups(self) -> Groups:
-        """The rows by query, queries in order of first appearance."""
-        return group_rows(self.qid, self.qid.size)
-
     @property
     def judged(self) -> np.ndarray:
         """Whether each row is judged: a negative label means in the pool, but not judged, as in trec_eval."""
@@ -120,19 +108,10 @@ class Qrels:
         """
         return self._of_checked(self.qid, self.docid, np.ceil(self.labels - 0.5) + 0.0, self.iteration, self.subtopics)
 
-    def of_queries(self, ids: Sequence[str] | np.ndarray) -> Qrels:
-        """Return the judgements of these queries, in the same order."""
-        rows = np.isin(self.qid, ids)
-        subtopics = None if self.subtopics is None else self.subtopics[rows]
-        return self._of_checked(self.qid[rows], self.docid[rows], self.labels[rows], self.iteration[rows], subtopics)
-
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return ``{qid: {docid: label}}``; the labels are ints if all of them are whole, as pytrec_eval needs them."""
         is_whole = bool((self.labels == np.floor(self.labels)).all()) and bool((np.abs(self.labels) < 2**53).all())
-        return dict_of_rows(self.groups, self.docid, self.labels.astype(np.int64) if is_whole else self.labels)
-
-    def __len__(self) -> int:
-        return self.qid.size
+        return self._by_query(self.labels.astype(np.int64) if is_whole else self.labels)
 
     def __repr__(self) -> str:
         parts = [count_of(self.groups.ids.size, "query", "queries"), count_of(len(self), "judgement")]

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Mapping
 from operator import itemgetter
 
 import numpy as np
 
-from plackett.data.grouping import Groups, group_rows, ranked_rows
+from plackett.data.grouping import ranked_rows
 from plackett.data.peek import LISTS, lists_html
 from plackett.data.queries import Queries
-from plackett.data.trec.ids import (
-    as_text_ids,
-    check_ids,
-    check_length,
-    check_repeats,
-    dict_of_rows,
-    grouped_rows,
-    rows_of_dict,
-)
+from plackett.data.trec.ids import RowsOfQueries, as_text_ids, check_length, grouped_rows, rows_of_dict
 from plackett.validation import check_scores, count_of
 
 DEFAULT_TAG = "plackett"
 
 
-class Run:
+class Run(RowsOfQueries):
     """The results of a system: one row per retrieved document of a query. Ids are text, as in the files.
 
     Parameters
@@ -50,12 +41,13 @@ class Run:
     array([2, 1, 1])
     """
 
+    _columns = ("qid", "docid", "scores", "rank", "tag")
+
     def __init__(self, qid: object, docid: object, scores: object, rank: object = None, tag: str | None = None):
-        self.qid, self.docid = check_ids(qid, docid)
+        self._set_ids(qid, docid, "retrieves")
         self.scores = check_scores(scores).astype(np.float64, copy=False)
         check_length(self.scores, "scores", self.qid.size)
         self.tag = DEFAULT_TAG if tag is None else str(tag)
-        check_repeats(self.groups, self.docid, "retrieves")
         self.rank = self._ranks() if rank is None else _as_ranks(rank)
         check_length(self.rank, "rank", self.qid.size)
 
@@ -96,17 +88,6 @@ class Run:
             raise ValueError("two query ids are different but the same as text, such as 7 and '7'. Rename one of them.")
         return cls(names[query_of], as_text_ids(docid, "docid")[order], checked[order], rank, tag)
 
-    @classmethod
-    def _of_checked(cls, qid, docid, scores, rank, tag) -> Run:
-        run = cls.__new__(cls)
-        run.qid, run.docid, run.scores, run.rank, run.tag = qid, docid, scores, rank, tag
-        return run
-
-    @cached_property
-    def groups(self) -> Groups:
-        """The rows by query, queries in order of first appearance."""
-        return group_rows(self.qid, self.qid.size)
-
     def _ranks(self) -> np.ndarray:
         rows = grouped_rows(self.groups)
         lengths = np.diff(self.groups.indptr)
@@ -115,17 +96,9 @@ class Run:
         rank[by_score] = np.arange(self.qid.size) - np.repeat(self.groups.indptr[:-1], lengths) + 1
         return rank
 
-    def of_queries(self, ids: Sequence[str] | np.ndarray) -> Run:
-        """Return the results for these queries, in the same order."""
-        rows = np.isin(self.qid, ids)
-        return self._of_checked(self.qid[rows], self.docid[rows], self.scores[rows], self.rank[rows], self.tag)
-
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return ``{qid: {docid: score}}``, the form of pytrec_eval and ranx."""
-        return dict_of_rows(self.groups, self.docid, self.scores)
-
-    def __len__(self) -> int:
-        return self.qid.size
+        return self._by_query(self.scores)
 
     def __repr__(self) -> str:
         queries = count_of(self.groups.ids.size, "query", "queries")
