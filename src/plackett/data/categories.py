@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from plackett.data.text_column import as_str_array
-from plackett.storage.mapped import BLOCK_BYTES, RowSpill, folder_of, is_large
+from plackett.storage.mapped import BLOCK_BYTES, folder_of, is_large, spilled
 from plackett.validation import count_of, feature_number, is_sparse
 
 Categories = dict[int, np.ndarray]
@@ -144,10 +144,9 @@ def recode(X: Any, given: Categories, known: Categories) -> Any:
         return _recode_sparse(X, changes)
     if not is_large(X):
         return _recode_rows(X, changes)
-    spill, step = RowSpill(folder_of(X)), max(1, BLOCK_BYTES // max(1, X.shape[1] * X.itemsize))
-    for start in range(0, X.shape[0], step):
-        spill.append(_recode_rows(X[start : start + step], changes))
-    return spill.finish()
+    step = max(1, BLOCK_BYTES // max(1, X.shape[1] * X.itemsize))
+    blocks = (_recode_rows(X[start : start + step], changes) for start in range(0, X.shape[0], step))
+    return spilled(blocks, folder_of(X))
 
 
 def _recode_rows(X: np.ndarray, changes: dict[int, np.ndarray]) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from plackett._threads import query_blocks
 from plackett.data.queries import Queries
-from plackett.storage.mapped import BLOCK_BYTES, RowSpill, folder_of, is_large, n_bytes
+from plackett.storage.mapped import BLOCK_BYTES, folder_of, is_large, n_bytes, spilled
 
 
 def blocks_of(queries: Queries) -> list[tuple[int, int]]:
@@ -25,10 +25,8 @@ def rows_from(queries: Queries, compute: Callable[[Queries], Any]) -> Any:
     """
     if not is_large(queries.X):
         return compute(queries)
-    spill = RowSpill(folder_of(queries.X))
-    for first, last in blocks_of(queries):
-        spill.append(compute(queries[first:last]))
-    return spill.finish()
+    blocks = (compute(queries[first:last]) for first, last in blocks_of(queries))
+    return spilled(blocks, folder_of(queries.X))
 
 
 def values_from(queries: Queries, compute: Callable[[Queries], np.ndarray]) -> np.ndarray:

@@ -12,7 +12,7 @@ import mmap
 import os
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -109,37 +109,29 @@ def _close(file: Any) -> None:
         file.close()
 
 
-class RowSpill:
-    """Rows of a dense or sparse X, or of a vector, appended block by block."""
-
-    def __init__(self, folder: str | None = None):
-        self._folder = folder
-        self._shape: tuple[int, ...] = (0,)
-        self._parts: list[Spill] = []
-        self._kind: Any = None
-        self._ends: list[np.ndarray] = []
-
-    def append(self, block: Any) -> None:
-        self._shape = (self._shape[0] + block.shape[0], *block.shape[1:])
+def spilled(blocks: Iterable[Any], folder: str | None) -> Any:
+    """Return the rows of all blocks, of a dense or sparse X or of a vector, mapped from a file in this folder."""
+    parts: list[Spill] = []
+    lengths: list[np.ndarray] = []
+    n_rows = 0
+    for block in blocks:
         arrays = [block.data, block.indices] if is_sparse(block) else [block]
-        if not self._parts:
-            self._kind = type(block) if is_sparse(block) else None
-            self._parts = [Spill(array.dtype, self._folder) for array in arrays]
-        for part, array in zip(self._parts, arrays, strict=True):
+        parts = parts or [Spill(array.dtype, folder) for array in arrays]
+        for part, array in zip(parts, arrays, strict=True):
             part.append(array)
-        if self._kind is not None:
-            self._ends.append(np.diff(block.indptr))
-
-    def finish(self) -> Any:
-        if self._kind is None:
-            return self._parts[0].finish(self._shape)
-        indptr = np.append(0, np.cumsum(np.concatenate(self._ends), dtype=np.int64))
-        if indptr[-1] <= np.iinfo(np.int32).max:
-            indptr = indptr.astype(np.int32)  # scipy would copy the indices to make the dtypes equal
-        data, indices = (part.finish((int(indptr[-1]),)) for part in self._parts)
-        X = self._kind((data, indices, indptr), shape=self._shape, copy=False)
-        X.has_sorted_indices = X.has_canonical_format = True
-        return X
+        n_rows += block.shape[0]
+        if is_sparse(block):
+            lengths.append(np.diff(block.indptr))
+    shape = (n_rows, *block.shape[1:])
+    if not lengths:
+        return parts[0].finish(shape)
+    indptr = np.append(0, np.cumsum(np.concatenate(lengths), dtype=np.int64))
+    if indptr[-1] <= np.iinfo(np.int32).max:
+        indptr = indptr.astype(np.int32)  # scipy would copy the indices to make the dtypes equal
+    data, indices = (part.finish((int(indptr[-1]),)) for part in parts)
+    X = type(block)((data, indices, indptr), shape=shape, copy=False)
+    X.has_sorted_indices = X.has_canonical_format = True
+    return X
 
 
 def folder_of(X: Any) -> str | None:
@@ -159,11 +151,8 @@ def take_rows(X: Any, rows: np.ndarray) -> Any:
     width = n_bytes(X) // max(1, X.shape[0])
     if rows.size * width <= SPILL_ABOVE or not is_mapped(X):
         return X[rows]
-    spill = RowSpill(folder_of(X))
     step = max(1, BLOCK_BYTES // max(1, width))
-    for start in range(0, rows.size, step):
-        spill.append(X[rows[start : start + step]])
-    return spill.finish()
+    return spilled((X[rows[start : start + step]] for start in range(0, rows.size, step)), folder_of(X))
 
 
 def stack_rows(parts: list) -> Any:
@@ -175,15 +164,17 @@ def stack_rows(parts: list) -> Any:
 
             return sparse.vstack(parts, format="csr")
         return np.concatenate(parts)
-    spill = RowSpill(next(folder for folder in map(folder_of, parts) if folder is not None))
     all_sparse = all(map(is_sparse, parts))
     dtype = np.result_type(*(part.dtype for part in parts))
-    for part in parts:
-        step = max(1, BLOCK_BYTES // max(1, n_bytes(part) // max(1, part.shape[0])))
-        for start in range(0, part.shape[0], step):
-            block = part[start : start + step].astype(dtype, copy=False)
-            spill.append(block if is_sparse(block) == all_sparse else block.toarray())
-    return spill.finish()
+
+    def blocks() -> Iterator[Any]:
+        for part in parts:
+            step = max(1, BLOCK_BYTES // max(1, n_bytes(part) // max(1, part.shape[0])))
+            for start in range(0, part.shape[0], step):
+                block = part[start : start + step].astype(dtype, copy=False)
+                yield block if is_sparse(block) == all_sparse else block.toarray()
+
+    return spilled(blocks(), next(folder for folder in map(folder_of, parts) if folder is not None))
 
 
 def take_bytes(buffer: np.ndarray, blocks: Iterable[np.ndarray], size: int) -> np.ndarray:
@@ -194,10 +185,7 @@ def take_bytes(buffer: np.ndarray, blocks: Iterable[np.ndarray], size: int) -> n
             chosen[filled : filled + places.size] = buffer[places]
             filled += places.size
         return chosen
-    spill = Spill(np.uint8, folder_of(buffer))
-    for places in blocks:
-        spill.append(buffer[places])
-    return spill.finish((size,))
+    return spilled((buffer[places] for places in blocks), folder_of(buffer))
 
 
 # --- Sending arrays to other processes --------------------------------------------------------------------------------

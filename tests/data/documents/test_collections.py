@@ -135,7 +135,7 @@ def test_what_is_not_in_the_format_is_pointed_at(tmp_path):
     with pytest.raises(DataFormatError, match=r'ADI.ALL.gz, line 1: expected ".I number" .* found \'some text\''):
         read_smart("adi", tmp_path)
     write_adi(tmp_path, ".I 1\n.W\ntext\n", judgements="1 1 0 0\n1 two 0 0\n")
-    with pytest.raises(DataFormatError, match=r"ADI\.REL, line 2: expected a whole number, found 'two'"):
+    with pytest.raises(DataFormatError, match=r'ADI\.REL, line 2: expected a whole number as document, found "two"'):
         read_smart("adi", tmp_path)
     write_adi(tmp_path, "\n")
     with pytest.raises(DataFormatError, match="no record was found"):

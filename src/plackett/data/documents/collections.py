@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from plackett.data.text_table import as_numbers, read_words
 from plackett.data.trec.qrels import Qrels
 from plackett.exceptions import DataFormatError, DatasetNotFoundError
 from plackett.storage.file_names import find_file
@@ -184,7 +185,6 @@ def read_smart(name: str, folder: str | PathLike, *, minus_one: float | None = 4
     queries = _read_records(found[1])
     if layout.has_grades:
         queries = [(str(place), texts) for place, (_, texts) in enumerate(queries, 1)]
-    judged = _judgements(found[2], layout, minus_one)
     place = {number: row for row, (number, _) in enumerate(documents)}
     query_fields = _columns(queries)
     return TextCollection(
@@ -193,24 +193,30 @@ def read_smart(name: str, folder: str | PathLike, *, minus_one: float | None = 4
         _columns(documents),
         dict(zip([number for number, _ in queries], query_fields.pop("body"), strict=True)),
         query_fields,
-        Qrels(*zip(*judged, strict=True)) if judged else Qrels([], [], []),
+        _judgements(found[2], layout, minus_one),
         {kind: _link_rows(weights, place) for kind, weights in _links(found[0], documents, layout.links).items()},
     )
 
 
-def _judgements(path: Path, layout: _Layout, minus_one: float | None) -> list[tuple[str, str, float]]:
-    judged: list[tuple[str, str, float]] = []
-    for line, words in _read_words(path, at_least=3 if layout.has_grades else 2):
-        label: float | None = 1.0  # "query document 0 0.000": only relevant pairs are listed
-        if layout.has_grades:
-            code = _whole_number(path, line, words[2])
-            if code != -1 and not 1 <= code <= 5:
-                raise DataFormatError(str(path), line, f"expected a relevance code 1..5 or -1, found {words[2]!r}.")
-            label = minus_one if code == -1 else 5.0 - code
-        if label is not None:
-            query, document = (str(_whole_number(path, line, word)) for word in words[:2])
-            judged.append((query, document, label))
-    return judged
+def _judgements(path: Path, layout: _Layout, minus_one: float | None) -> Qrels:
+    named = ("query", "document", "code")[: 3 if layout.has_grades else 2]
+    with open_bytes(path) as file:
+        lines, words = read_words(
+            file, range(len(named)), len(named), name=str(path), expected=" ".join(named), more=True
+        )
+    numbers = [
+        as_numbers(column, np.int64, lines, name=str(path), what=what)
+        for column, what in zip(words, named, strict=True)
+    ]
+    labels = np.ones(lines.size)  # "query document 0 0.000": only relevant pairs are listed
+    if layout.has_grades:
+        codes = numbers[2]
+        for row in np.flatnonzero((codes != -1) & ((codes < 1) | (codes > 5)))[:1]:
+            message = f"expected a relevance code 1..5 or -1, found {str(codes[row])!r}."
+            raise DataFormatError(str(path), int(lines[row]), message)
+        labels = np.where(codes == -1, np.nan if minus_one is None else minus_one, 5.0 - codes)
+    is_judged = ~np.isnan(labels)
+    return Qrels(numbers[0][is_judged], numbers[1][is_judged], labels[is_judged])
 
 
 def _links(path: Path, documents, name: str) -> dict[str, dict[tuple[str, str], int]]:
@@ -287,22 +293,6 @@ def _link_lines(path: Path, records) -> Iterator[tuple[str, str, int]]:
 def _link_rows(weights: dict[tuple[str, str], int], place: dict[str, int]) -> np.ndarray:
     rows = [(place[one], place[other], weight) for (one, other), weight in weights.items()]
     return np.array(sorted(rows), dtype=np.int64).reshape(-1, 3)
-
-
-def _read_words(path: Path, *, at_least: int) -> Iterator[tuple[int, list[str]]]:
-    for number, line in enumerate(_read_lines(path), 1):
-        words = line.split()
-        if words and len(words) < at_least:
-            raise DataFormatError(str(path), number, f"expected at least {at_least} columns, found {line.strip()!r}.")
-        if words:
-            yield number, words
-
-
-def _whole_number(path: Path, line: int, word: str) -> int:
-    try:
-        return int(word)
-    except ValueError:
-        raise DataFormatError(str(path), line, f"expected a whole number, found {word!r}.") from None
 
 
 def _read_lines(path: Path) -> list[str]:

@@ -27,28 +27,25 @@ from plackett.data.trec.qrels import Qrels
 from plackett.validation import check_positive_int
 
 # modules without side effects on import: no windows, no tests, no debugger, nothing deprecated
-MODULES = (
-    *("abc", "argparse", "array", "ast", "asyncio", "base64", "bdb", "binascii", "bisect", "bz2", "calendar", "cmath"),
-    *("cmd", "code", "codecs", "codeop", "collections", "collections.abc", "colorsys", "compileall"),
-    *("concurrent.futures", "configparser", "contextlib", "contextvars", "copy", "copyreg", "csv", "ctypes"),
-    *("dataclasses", "datetime", "decimal", "difflib", "dis", "email", "email.message", "email.parser"),
-    *("email.policy", "enum", "errno", "faulthandler", "filecmp", "fileinput", "fnmatch", "fractions", "ftplib"),
-    *("functools", "gc", "getopt", "getpass", "gettext", "glob", "graphlib", "gzip", "hashlib", "heapq", "hmac"),
-    *("html", "html.parser", "http", "http.client", "http.cookies", "http.server", "imaplib", "importlib"),
-    *("importlib.metadata", "importlib.resources", "importlib.util", "inspect", "io", "ipaddress", "itertools"),
-    *("json", "json.decoder", "json.encoder", "keyword", "linecache", "locale", "logging", "logging.config"),
-    *("logging.handlers", "lzma", "mailbox", "marshal", "math", "mimetypes", "mmap", "modulefinder"),
-    *("multiprocessing", "multiprocessing.pool", "multiprocessing.shared_memory", "netrc", "numbers", "operator"),
-    *("optparse", "os", "os.path", "pathlib", "pickle", "pickletools", "pkgutil", "platform", "plistlib"),
-    *("poplib", "pprint", "profile", "pstats", "py_compile", "pyclbr", "pydoc", "queue", "quopri", "random", "re"),
-    *("reprlib", "runpy", "sched", "secrets", "select", "selectors", "shelve", "shlex", "shutil", "signal", "smtplib"),
-    *("socket", "socketserver", "sqlite3", "ssl", "stat", "statistics", "string", "stringprep", "struct"),
-    *("subprocess", "symtable", "sys", "sysconfig", "tabnanny", "tarfile", "tempfile", "textwrap", "threading"),
-    *("time", "timeit", "token", "tokenize", "trace", "traceback", "tracemalloc", "types", "typing", "unicodedata"),
-    *("unittest", "unittest.mock", "urllib.error", "urllib.parse", "urllib.request", "urllib.response"),
-    *("urllib.robotparser", "uuid", "venv", "warnings", "wave", "weakref", "webbrowser", "wsgiref", "xml.dom"),
-    *("xml.dom.minidom", "xml.etree.ElementTree", "xml.parsers.expat", "xml.sax", "xmlrpc.client", "zipapp"),
-    *("zipfile", "zipimport", "zlib", "zoneinfo"),
+MODULES = re.findall(
+    r"\S+",
+    """
+    abc argparse array ast asyncio base64 bdb binascii bisect bz2 calendar cmath cmd code codecs codeop collections
+    collections.abc colorsys compileall concurrent.futures configparser contextlib contextvars copy copyreg csv ctypes
+    dataclasses datetime decimal difflib dis email email.message email.parser email.policy enum errno faulthandler
+    filecmp fileinput fnmatch fractions ftplib functools gc getopt getpass gettext glob graphlib gzip hashlib heapq hmac
+    html html.parser http http.client http.cookies http.server imaplib importlib importlib.metadata importlib.resources
+    importlib.util inspect io ipaddress itertools json json.decoder json.encoder keyword linecache locale logging
+    logging.config logging.handlers lzma mailbox marshal math mimetypes mmap modulefinder multiprocessing
+    multiprocessing.pool multiprocessing.shared_memory netrc numbers operator optparse os os.path pathlib pickle
+    pickletools pkgutil platform plistlib poplib pprint profile pstats py_compile pyclbr pydoc queue quopri random re
+    reprlib runpy sched secrets select selectors shelve shlex shutil signal smtplib socket socketserver sqlite3 ssl stat
+    statistics string stringprep struct subprocess symtable sys sysconfig tabnanny tarfile tempfile textwrap threading
+    time timeit token tokenize trace traceback tracemalloc types typing unicodedata unittest unittest.mock urllib.error
+    urllib.parse urllib.request urllib.response urllib.robotparser uuid venv warnings wave weakref webbrowser wsgiref
+    xml.dom xml.dom.minidom xml.etree.ElementTree xml.parsers.expat xml.sax xmlrpc.client zipapp zipfile zipimport zlib
+    zoneinfo
+    """,
 )
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
