@@ -134,7 +134,7 @@ def _objective(client: Any, n_parts: int, n_docs: int) -> PartitionedObjective:
     partitions: Any = LocalPartitions(parts) if client is None else ClusterPartitions(client, parts)
     loss = get_loss("listmle")
     plan = partition.Plan(loss, False, N_FEATURES, None, n_docs / LIST_LENGTH)
-    partitions.replace(range(n_parts), partition.partition_of, plan)
+    partitions.replace(partition.partition_of, plan)
     shape = {"n_features": N_FEATURES, "n_queries": n_docs // LIST_LENGTH, "has_intercept": False}
     return PartitionedObjective(loss, partitions, L2(1e-3), **shape)
 

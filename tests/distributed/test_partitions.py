@@ -15,7 +15,7 @@ from plackett.data.sources import sources
 from plackett.distributed import local, partition
 from plackett.distributed.loading import from_arrays, from_queries
 from plackett.distributed.local import DelayedPart, LocalPartitions
-from plackett.distributed.metadata import ids_of_keys, metadata_of, shared_keys
+from plackett.distributed.metadata import check_whole_queries, metadata_of
 from plackett.distributed.objective import PartitionedObjective
 from plackett.distributed.partition import Plan, partition_of
 from plackett.distributed.tree_sum import add_up, leaf, root, together
@@ -45,7 +45,8 @@ def partitioned(loss, parts, l2=0.1, weights=None):
     delayed = [DelayedPart(from_queries, (part, str(place))) for place, part in enumerate(parts)]
     partitions, has_intercept = LocalPartitions(delayed), not loss.ignores_shifts
     plan = Plan(loss, has_intercept, DATA.n_features, None, float(DATA.n_queries))
-    partitions.replace([place for place, part in enumerate(parts) if part.n_docs], partition_of, plan)
+    partitions.keep([place for place, part in enumerate(parts) if part.n_docs])
+    partitions.replace(partition_of, plan)
     penalty = L2(l2, n_free=int(has_intercept))
     return PartitionedObjective(
         loss, partitions, penalty, n_features=DATA.n_features, n_queries=DATA.n_queries, has_intercept=has_intercept
@@ -278,16 +279,22 @@ def test_a_query_in_two_partitions_is_named():
     ],
 )
 def test_ids_that_are_equal_are_found_whatever_their_type(one, other):
-    pieces = [from_arrays(np.zeros((2, 1)), [1, 0], qid, None, "p") for qid in (one, other)]
-    shared = shared_keys([metadata_of(piece) for piece in pieces])
-    assert (shared.first, shared.second) == (0, 1)
-    assert ids_of_keys(pieces[0], shared.keys) == ids_of_keys(pieces[1], shared.keys)
+    with pytest.raises(ValueError, match=r"^query \S.* has rows in part 0 and in part 1\. All rows of a query must"):
+        check_ids_of(one, other)
 
 
 def test_different_ids_are_not_taken_for_equal():
-    pieces = [from_arrays(np.zeros((2, 1)), [1, 0], qid, None, "p") for qid in ([1, 2], ["1", "2"], [-1, 1.5])]
-    pieces.append(from_arrays(np.zeros((2, 1)), [1, 0], np.array([7, 2**64 - 1], dtype=np.uint64), None, "p"))
-    assert shared_keys([metadata_of(piece) for piece in pieces]) is None
+    check_ids_of([1, 2], ["1", "2"], [-1, 1.5], np.array([7, 2**64 - 1], dtype=np.uint64))
+
+
+def check_ids_of(*ids):
+    """Check parts with these query ids for queries in two of them."""
+    parts = [
+        DelayedPart(from_arrays, (np.zeros((2, 1)), [1, 0], qid, None, f"part {number}"))
+        for number, qid in enumerate(ids)
+    ]
+    partitions = LocalPartitions(parts)
+    check_whole_queries(partitions.map(metadata_of), partitions)
 
 
 def test_a_partition_with_other_columns_is_named():

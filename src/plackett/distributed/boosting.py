@@ -146,11 +146,11 @@ class ClusterTrees:
 
     def has_splits(self) -> bool:
         """Return whether a column has more than one bin."""
-        return any(self._resilient(_has_splits).values())
+        return any(self._resilient("has_splits").values())
 
     def grow(self) -> Round:
         """Grow a tree on all workers."""
-        rounds = list(self._resilient(_grow).values())
+        rounds = list(self._resilient("grow").values())
         self._slowest = max(self._slowest or 0.0, *(one.seconds for one in rounds))
         self._n_failures = 0
         tree = next((one.tree for one in rounds if one.tree), None)
@@ -165,14 +165,14 @@ class ClusterTrees:
 
     def value_after(self, n_trees: int) -> float:
         """Return the loss summed over all queries, at the scores of these trees."""
-        return sum(self._resilient(_value_after, n_trees).values())
+        return sum(self._resilient("value_after", n_trees).values())
 
     def close(self) -> None:
         """Free the memory of the workers."""
         with contextlib.suppress(ConnectionError):
             self._leave()
 
-    def _resilient(self, work: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+    def _resilient(self, work: str, *arguments: Any) -> dict[str, Any]:
         """Return the answers of all workers; when some are lost, start again from the trees so far."""
         while True:
             try:
@@ -202,16 +202,15 @@ class ClusterTrees:
             )
             for worker in self._workers
         }  # fmt: skip
-        n_bytes = max(self._ask(_prepare, seats).values())
+        n_bytes = max(self._ask("prepare", seats).values())
         self._parts.copies.clear()
         if n_bytes and not self.n_restarts:
             LOG.info("the bins are found from %d of %d rows, %.1f MB to each of %d workers",
                      self._plan.n_sampled, self._plan.n_docs, n_bytes / 1e6, len(self._workers))  # fmt: skip
-        machines = self._ask(_machine, dict.fromkeys(self._workers, ()))
-        is_first = {worker: place == 0 for place, worker in enumerate(self._workers)}
-        self._ask(_link, {worker: (list(machines.values()), machines[worker], is_first[worker]) for worker in machines})
+        machines = self._ask("machine", dict.fromkeys(self._workers, ()))
+        self._ask("link", {worker: (list(machines.values()), own) for worker, own in machines.items()})
 
-    def _ask(self, work: Callable[..., Any], arguments: Mapping[str, tuple], **limit: float) -> dict[str, Any]:
+    def _ask(self, work: str, arguments: Mapping[str, tuple], **limit: float) -> dict[str, Any]:
         """Return the answer of each worker; raise the error of one, or a ``LostError``."""
         answers, silent = self._client.sync(self._answers, work, arguments, **limit)
         failed = [answer for answer in answers.values() if isinstance(answer, Exception)]
@@ -223,7 +222,7 @@ class ClusterTrees:
         return {worker: answers[worker] for worker in arguments}
 
     async def _answers(
-        self, work: Callable[..., Any], arguments: Mapping[str, tuple], deadline: float = np.inf
+        self, work: str, arguments: Mapping[str, tuple], deadline: float = np.inf
     ) -> tuple[dict[str, Any], list[str]]:
         """Return the answers, and the workers that are silent.
 
@@ -237,9 +236,9 @@ class ClusterTrees:
         started = time.monotonic()
         seen, deadline = dict.fromkeys(arguments, started), started + deadline
         limit = max(self._silence, ROUNDS_OF_SILENCE * (self._slowest or 0.0))
-        if work is not _grow:  # packages may have to be imported, and rows to be read from disk
+        if work != "grow":  # packages may have to be imported, and rows to be read from disk
             limit *= TIMES_TO_START
-        if self._slowest is not None and work is _grow:
+        if self._slowest is not None and work == "grow":
             deadline = min(deadline, started + limit)
         answers: dict[str, Any] = {}
         pings: dict[str, Any] = {}
@@ -297,7 +296,7 @@ class ClusterTrees:
         """Close the network on all workers; restart those that do not get out of it."""
         workers, self._workers = self._workers, []
         try:
-            self._ask(_close, dict.fromkeys(workers, ()), deadline=GRACE_SECONDS)
+            self._ask("close", dict.fromkeys(workers, ()), deadline=GRACE_SECONDS)
         except LostError as lost:
             self._restart(lost.silent)
 
@@ -328,68 +327,116 @@ def _is_loss(error: Exception) -> bool:
 # --- On the workers ---------------------------------------------------------------------------------------------------
 
 
-class _Seat:
-    """What a worker holds of a fit: the thread to which LightGBM's network belongs, the trees, validation queries."""
-
-    def __init__(self) -> None:
-        self.thread = ThreadPoolExecutor(1, "plackett-trees")
-        self.growth: Growth | None = None
-        self.held: dict[int, tuple[Any, int]] = {}  # what measures the queries of each part, and their rows
-        self.is_first = False
-
-
-_seats: dict[tuple[str, str], _Seat] = {}  # by worker, since several may be in one process, and by fit
-
-
 async def _is_there() -> bool:
     return True
 
 
-async def _in_thread(*, dask_worker: Any, fit: str, work: Callable[..., Any], arguments: tuple) -> Any:
-    """Return ``work(worker, seat, *arguments)``, computed in the thread of the fit."""
+async def _in_thread(*, dask_worker: Any, fit: str, work: str, arguments: tuple) -> Any:
+    """Return what the seat of a fit at this worker answers, in the thread of the fit."""
     key = dask_worker.address, fit
-    if work not in (_prepare, _close) and key not in _seats:
+    if work not in ("prepare", "close") and key not in _seats:
         raise GoneError("it was restarted")
-    for other in [held for held in _seats if work is _prepare and held[0] == key[0] and held != key]:
+    for other in [held for held in _seats if work == "prepare" and held[0] == key[0] and held != key]:
         _seats.pop(other).thread.shutdown(wait=False)  # of a client that was killed
-    seat = _seats.setdefault(key, _Seat())
-    answer = await asyncio.get_running_loop().run_in_executor(seat.thread, _done, work, dask_worker, seat, arguments)
-    if work is _close:
+    seat = _seats.setdefault(key, _Seat(dask_worker))
+    answer = await asyncio.get_running_loop().run_in_executor(seat.thread, _done, getattr(seat, work), arguments)
+    if work == "close":
         del _seats[key]
         seat.thread.shutdown(wait=False)
     return answer
 
 
-def _done(work: Callable[..., Any], worker: Any, seat: _Seat, arguments: tuple) -> Any:
-    """Return ``work(worker, seat, *arguments)``; an error of LightGBM's network becomes a ``ConnectionError``."""
+def _done(work: Callable[..., Any], arguments: tuple) -> Any:
+    """Return ``work(*arguments)``; an error of LightGBM's network becomes a ``ConnectionError``."""
     lightgbm: Any = import_optional("lightgbm", extra="trees", needed_for="Growing trees on a cluster")
     try:
-        return work(worker, seat, *arguments)
+        return work(*arguments)
     except lightgbm.basic.LightGBMError as error:
         if NETWORK.search(str(error)):
             raise ConnectionError(f"LightGBM: {error}") from None
         raise
 
 
-def _prepare(
-    worker: Any, seat: _Seat, keys: list[str], held: Mapping[int, str], sample: str | None, plan: TreePlan,
-    trees: Sequence[str],
-) -> int:  # fmt: skip
-    """Find the bins, without the network: an error here stops no other worker. Return the bytes of the sample."""
-    try:
-        parts, own = [worker.data[key] for key in keys], {number: worker.data[key] for number, key in held.items()}
-        rows = None if sample is None else worker.data[sample]
-    except KeyError as error:
-        raise GoneError(f"{error} was moved") from None
-    params = plan.params | {"num_threads": worker.state.nthreads}
-    seat.growth = Growth(
-        _rows(parts, plan, trees), params, plan.loss, categories=plan.categories,
-        held=_rows(list(own.values()), plan, trees) if own else None,
-        sample=rows, n_before=len(trees),
-    )  # fmt: skip
-    assert plan.watch is not None or not own
-    seat.held = {number: (plan.watch(part.queries), part.queries.n_docs) for number, part in own.items()}  # type: ignore[misc]
-    return 0 if rows is None else mapped.n_bytes(rows)
+class _Seat:
+    """What a worker holds of a fit: the thread to which LightGBM's network belongs, the trees, validation queries.
+
+    The client asks for its methods by name.
+    """
+
+    def __init__(self, worker: Any) -> None:
+        self._worker, self.thread = worker, ThreadPoolExecutor(1, "plackett-trees")
+        self._growth: Any = None  # a Growth, from ``prepare`` to ``close``
+        self._held: dict[int, tuple[Any, int]] = {}  # what measures the queries of each part, and their rows
+        self._is_first = False
+
+    def prepare(
+        self, keys: list[str], held: Mapping[int, str], sample: str | None, plan: TreePlan, trees: Sequence[str]
+    ) -> int:
+        """Find the bins, without the network: an error here stops no other worker. Return the bytes of the sample."""
+        data = self._worker.data
+        try:
+            parts, own = [data[key] for key in keys], {number: data[key] for number, key in held.items()}
+            rows = None if sample is None else data[sample]
+        except KeyError as error:
+            raise GoneError(f"{error} was moved") from None
+        params = plan.params | {"num_threads": self._worker.state.nthreads}
+        self._growth = Growth(
+            _rows(parts, plan, trees), params, plan.loss, categories=plan.categories,
+            held=_rows(list(own.values()), plan, trees) if own else None,
+            sample=rows, n_before=len(trees),
+        )  # fmt: skip
+        assert plan.watch is not None or not own
+        self._held = {number: (plan.watch(part.queries), part.queries.n_docs) for number, part in own.items()}  # type: ignore[misc]
+        return 0 if rows is None else mapped.n_bytes(rows)
+
+    def machine(self) -> str:
+        """Return an address for LightGBM: the IP of this worker, and a free port."""
+        with importing:
+            from distributed.comm import get_address_host
+
+        address = self._worker.address
+        host = "127.0.0.1" if address.startswith("inproc:") else get_address_host(address)
+        try:
+            host = socket.gethostbyname(host)
+        except OSError:
+            raise ValueError(f"the Dask worker {address} has no IPv4 address, which LightGBM needs.") from None
+        with socket.socket() as found:
+            found.bind(("", 0))
+            return f"{host}:{found.getsockname()[1]}"
+
+    def link(self, machines: list[str], own: str) -> None:
+        self._is_first = own == machines[0]
+        network = {} if len(machines) == 1 else {
+            "tree_learner": "data", "num_machines": len(machines), "machines": ",".join(machines),
+            "local_listen_port": int(own.rpartition(":")[2]),
+        }  # fmt: skip
+        self._growth.link(**network)
+
+    def has_splits(self) -> bool:
+        return self._growth.has_splits
+
+    def grow(self) -> Round:
+        started = time.monotonic()
+        has_split = self._growth.grow()
+        values: dict[int, np.ndarray] = {}
+        if has_split and self._held:
+            scores, row = self._growth.held_scores(), 0
+            for number, (measure, n_docs) in self._held.items():
+                values[number] = measure.values(scores[row : row + n_docs])
+                row += n_docs
+        tree = self._growth.last_tree() if has_split and self._is_first else None
+        return Round(tree, self._growth.value, values, time.monotonic() - started)
+
+    def value_after(self, n_trees: int) -> float:
+        return self._growth.value_after(n_trees)
+
+    def close(self) -> None:
+        if self._growth is not None:
+            self._growth.close()
+        self._growth = None
+
+
+_seats: dict[tuple[str, str], _Seat] = {}  # by worker, since several may be in one process, and by fit
 
 
 def _rows(parts: Sequence[LoadedPart], plan: TreePlan, trees: Sequence[str]) -> Rows:
@@ -404,63 +451,6 @@ def _rows(parts: Sequence[LoadedPart], plan: TreePlan, trees: Sequence[str]) -> 
         weights = np.concatenate([part.weights for part in parts]) / plan.mean_weight
     start = np.concatenate([scores_of_trees(trees, one.X, plan.intercept) for one in queries])
     return Rows([one.X for one in queries], lists, weights, start if trees or plan.intercept else None)
-
-
-def _machine(worker: Any, seat: _Seat) -> str:
-    """Return an address for LightGBM: the IP of this worker, and a free port."""
-    with importing:
-        from distributed.comm import get_address_host
-
-    host = "127.0.0.1" if worker.address.startswith("inproc:") else get_address_host(worker.address)
-    try:
-        host = socket.gethostbyname(host)
-    except OSError:
-        raise ValueError(f"the Dask worker {worker.address} has no IPv4 address, which LightGBM needs.") from None
-    with socket.socket() as found:
-        found.bind(("", 0))
-        return f"{host}:{found.getsockname()[1]}"
-
-
-def _link(worker: Any, seat: _Seat, machines: list[str], own: str, is_first: bool) -> None:
-    seat.is_first = is_first
-    network = {} if len(machines) == 1 else {
-        "tree_learner": "data", "num_machines": len(machines), "machines": ",".join(machines),
-        "local_listen_port": int(own.rpartition(":")[2]),
-    }  # fmt: skip
-    _growth(seat).link(**network)
-
-
-def _growth(seat: _Seat) -> Growth:
-    if seat.growth is None:
-        raise GoneError("it was restarted")
-    return seat.growth
-
-
-def _has_splits(worker: Any, seat: _Seat) -> bool:
-    return _growth(seat).has_splits
-
-
-def _grow(worker: Any, seat: _Seat) -> Round:
-    growth, started = _growth(seat), time.monotonic()
-    has_split = growth.grow()
-    values: dict[int, np.ndarray] = {}
-    if has_split and seat.held:
-        scores, row = growth.held_scores(), 0
-        for number, (measure, n_docs) in seat.held.items():
-            values[number] = measure.values(scores[row : row + n_docs])
-            row += n_docs
-    tree = growth.last_tree() if has_split and seat.is_first else None
-    return Round(tree, growth.value, values, time.monotonic() - started)
-
-
-def _value_after(worker: Any, seat: _Seat, n_trees: int) -> float:
-    return _growth(seat).value_after(n_trees)
-
-
-def _close(worker: Any, seat: _Seat) -> None:
-    if seat.growth is not None:
-        seat.growth.close()
-    seat.growth = None
 
 
 # --- Parts ------------------------------------------------------------------------------------------------------------

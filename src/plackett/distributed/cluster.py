@@ -127,21 +127,21 @@ class ClusterPartitions:
         answers = self.client.map(_alone, self._parts, work=work, arguments=arguments, pure=False)
         return self._gather(answers)
 
-    def apply(self, place: int, work: Callable[..., Any], *arguments: Any) -> Any:
-        """Return ``work(part, *arguments)`` of one part."""
-        return self._gather([self.client.submit(_alone, self._parts[place], work, arguments, pure=False)])[0]
+    def keep(self, places: Sequence[int]) -> None:
+        """Drop all parts but those at these positions."""
+        self._made, self._parts = ([held[place] for place in places] for held in (self._made, self._parts))
 
-    def replace(self, places: Sequence[int], work: Callable[..., Any], *arguments: Any) -> None:
-        """Replace the parts at these positions by ``work(part, *arguments)`` and drop the others."""
-        self._changes.append((places, work, arguments))
-        self._change(places, work, arguments)
+    def replace(self, work: Callable[..., Any], *arguments: Any) -> None:
+        """Replace each part by ``work(part, *arguments)``."""
+        self._changes.append((work, arguments))
+        self._change(work, arguments)
 
-    def _change(self, places: Sequence[int], work: Callable[..., Any], arguments: tuple) -> None:
+    def _change(self, work: Callable[..., Any], arguments: tuple) -> None:
         self._generation += 1
         given = self.client.submit(_identity, arguments, pure=False)
         changed = [
-            self.client.submit(_alone, self._parts[place], work, given, key=self._key(number))
-            for number, place in enumerate(places)
+            self.client.submit(_alone, part, work, given, key=self._key(number))
+            for number, part in enumerate(self._parts)
         ]
         self._wait(changed)
         self._parts = changed  # Dask keeps the graph of the previous ones, and can recompute them
@@ -318,15 +318,10 @@ def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".:")
 
 
-def on_parts(
-    client: Any, parts: Sequence[DelayedPart], work: Callable[..., Any], numbers: Sequence[tuple], arguments: tuple
-) -> list:
-    """Return ``work(part, *number, *arguments)`` of each part, computed on the workers; no part stays in memory."""
+def on_parts(client: Any, parts: Sequence[DelayedPart], work: Callable[..., Any], arguments: tuple) -> list:
+    """Return ``work(part, number, *arguments)`` of each part, computed on the workers; no part stays in memory."""
     given = client.submit(_identity, arguments, pure=False)
-    tasks = [
-        DelayedPart(_made, (part.make, work, number, given, *part.arguments))
-        for part, number in zip(parts, numbers, strict=True)
-    ]
+    tasks = [DelayedPart(_made, (part.make, work, number, given, *part.arguments)) for number, part in enumerate(parts)]
     return ClusterPartitions(client, tasks).map(_identity)
 
 
@@ -357,8 +352,8 @@ def _alone(part: Any, work: Callable[..., Any], arguments: tuple) -> Any:
         return work(part, *arguments)
 
 
-def _made(make: Callable[..., Any], work: Callable[..., Any], number: tuple, given: tuple, *arguments: Any) -> Any:
-    return _alone(make(*arguments), work, (*number, *given))
+def _made(make: Callable[..., Any], work: Callable[..., Any], number: int, given: tuple, *arguments: Any) -> Any:
+    return _alone(make(*arguments), work, (number, *given))
 
 
 def _numbered(part: Any, number: int, work: Callable[..., Any], arguments: tuple) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from plackett.data.column_statistics import ColumnStatistics
@@ -23,14 +22,6 @@ def check_imputer(rule: Any, indicator: bool) -> MissingValues:
 def statistics_of(part: LoadedPart, n_features: int) -> ColumnStatistics:
     """Return the statistics of the columns of a part."""
     return ColumnStatistics.of(part.rows(n_features))
-
-
-def fitted(
-    imputer: MissingValues, statistics: Sequence[ColumnStatistics], n_features: int, n_queries: int
-) -> MissingValues:
-    """Return the imputer fitted to all rows."""
-    imputer.fit_statistics(ColumnStatistics.merged(statistics), n_features, n_queries)
-    return imputer
 
 
 def filled(part: LoadedPart, imputer: MissingValues) -> LoadedPart:

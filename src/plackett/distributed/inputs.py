@@ -35,15 +35,11 @@ class PartitionedInput(NamedTuple):
     client: Any  # None loads them in this process
     has_frames: bool = False
 
-    def map(self, work: Callable[..., Any], *arguments: Any, numbered: bool = False) -> list:
-        """Return ``work(part, *arguments)`` of each part, or of part and number; no part stays in memory."""
-        numbers = [(number,) if numbered else () for number in range(len(self.parts))]
-        if self.client is None:
-            return [
-                work(part.make(*part.arguments), *number, *arguments)
-                for part, number in zip(self.parts, numbers, strict=True)
-            ]
-        return on_parts(self.client, self.parts, work, numbers, arguments)
+    def map(self, work: Callable[..., Any], *arguments: Any) -> list:
+        """Return ``work(part, number, *arguments)`` of each part; no part stays in memory."""
+        if self.client is not None:
+            return on_parts(self.client, self.parts, work, arguments)
+        return [work(part.make(*part.arguments), number, *arguments) for number, part in enumerate(self.parts)]
 
     def load(self) -> LocalPartitions | ClusterPartitions:
         """Load the parts."""

@@ -37,9 +37,12 @@ class LocalPartitions:
             part.queries = self._settled(part.queries)
             self._parts.append(part)
 
-    def replace(self, places: Sequence[int], work: Callable[..., Any], *arguments: Any) -> None:
-        """Replace the parts at these positions by ``work(part, *arguments)`` and drop the others."""
+    def keep(self, places: Sequence[int]) -> None:
+        """Drop all parts but those at these positions."""
         self._parts = [self._parts[place] for place in places]
+
+    def replace(self, work: Callable[..., Any], *arguments: Any) -> None:
+        """Replace each part by ``work(part, *arguments)``."""
         for place, part in enumerate(self._parts):
             before = part.queries.X
             changed = work(part, *arguments)
@@ -50,10 +53,6 @@ class LocalPartitions:
     def map(self, work: Callable[..., Any], *arguments: Any) -> list:
         """Return ``work(part, *arguments)`` of each part."""
         return [work(part, *arguments) for part in self._parts]
-
-    def apply(self, place: int, work: Callable[..., Any], *arguments: Any) -> Any:
-        """Return ``work(part, *arguments)`` of one part."""
-        return work(self._parts[place], *arguments)
 
     def sum(self, work: Callable[..., np.ndarray], *arguments: Any) -> np.ndarray:
         """Return the sum of ``work(part, *arguments)`` over all parts."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -120,47 +121,33 @@ def _difference(one: PartMetadata, other: PartMetadata) -> str:
 # --- Queries in two partitions ----------------------------------------------------------------------------------------
 
 
-class Shared(NamedTuple):
-    """Query keys that occur in two parts, and the indices of the parts."""
-
-    first: int
-    second: int
-    keys: np.ndarray
-
-
-def shared_keys(metadata: Sequence[PartMetadata]) -> Shared | None:
-    """Return the first two parts with keys in common, or None."""
-    sizes = [one.keys.size for one in metadata]
-    keys = np.concatenate([one.keys for one in metadata])
-    parts = np.repeat(np.arange(len(metadata)), sizes)
-    order = np.argsort(keys, kind="stable")
-    is_twice = np.flatnonzero(keys[order][1:] == keys[order][:-1])
-    if not is_twice.size:
-        return None
-    firsts, seconds = parts[order[is_twice]], parts[order[is_twice + 1]]
-    place = np.lexsort((seconds, firsts))[0]
-    first, second = int(firsts[place]), int(seconds[place])
-    is_theirs = (firsts == first) & (seconds == second)
-    return Shared(first, second, keys[order][is_twice[is_theirs]])
-
-
-def torn(query: Any, first: str, second: str, more: int = 0) -> str:
-    """Return the error of a query with rows in two partitions."""
-    others = f" (and {more:,} more)" if more else ""
-    return (
-        f"query {query!r}{others} has rows in {first} and in {second}. All rows of a query must be in one partition. "
-        "plackett.write_parquet does this; in Dask, use frame.set_index or frame.shuffle by the query id."
-    )
+def check_whole_queries(metadata: Sequence[PartMetadata], partitions: Any) -> None:
+    """Reject a query with rows in two partitions: its loss is not a sum over them."""
+    keys, counts = np.unique(np.concatenate([one.keys for one in metadata]), return_counts=True)
+    if (counts > 1).any():  # different ids may have the same hash
+        ids = partitions.map(ids_of_keys, keys[counts > 1])
+        check_ids((one.name, own) for one, own in zip(metadata, ids, strict=True))
 
 
 def check_ids(ids: Iterable[tuple[str, Iterable[Any]]]) -> None:
     """Raise for a query in two partitions, from their names and the ids of their queries."""
-    seen: dict[Any, str] = {}
-    for name, own in ids:
+    owners: dict[Any, int] = {}
+    shared = defaultdict[tuple[int, int], list](list)
+    names = []
+    for number, (name, own) in enumerate(ids):
+        names.append(name)
         for one in map(plain, own):
-            if one in seen:
-                raise ValueError(torn(one, seen[one], name))
-            seen[one] = name
+            if (owner := owners.setdefault(one, number)) != number:
+                shared[owner, number].append(one)
+    if shared:
+        first, second = min(shared)
+        query, *others = shared[first, second]
+        more = f" (and {len(others):,} more)" if others else ""
+        raise ValueError(
+            f"query {query!r}{more} has rows in {names[first]} and in {names[second]}. All rows of a query must be in "
+            "one partition. plackett.write_parquet does this; in Dask, use frame.set_index or frame.shuffle by the "
+            "query id."
+        )
 
 
 def ids_of_keys(part: LoadedPart, keys: np.ndarray) -> list[Any]:

@@ -39,12 +39,10 @@ def learns(normalizer: Any) -> bool:
 
 
 def fitted_to(part: LoadedPart, normalizer: Any, n_features: int) -> Any:
-    """Return a copy of the transformer fitted to the rows of one part; None without rows."""
+    """Return a copy of the transformer fitted to the rows of one part."""
     with importing:
         from sklearn.base import clone
 
-    if not part.queries.n_docs:
-        return None
     rows = part.rows(n_features)
     reject_densifying(normalizer, rows)
     return clone(normalizer).fit(rows)

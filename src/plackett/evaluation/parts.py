@@ -32,7 +32,7 @@ def measured_parts(X: Any, ranker: Any, qid: Any, label: Any, evaluate: Callable
     return evaluations
 
 
-def _measured(part: LoadedPart, ranker: Any, evaluate: Callable[..., Any]) -> tuple[str, Any]:
+def _measured(part: LoadedPart, _: int, ranker: Any, evaluate: Callable[..., Any]) -> tuple[str, Any]:
     if not part.queries.n_docs:
         return part.name, None
     queries = _as_in_fit(part, ranker)
@@ -77,7 +77,7 @@ def write_scores(ranker: Any, X: Any, folder: Any, *, qid: Any = None, label: An
         if os.listdir(folder):
             raise FileExistsError(f"{folder} is not empty; write_scores needs a new or empty folder.")
     given = parts_of(X, label, qid, takes_categories=True, needs_labels=False)
-    found = given.map(_written, ranker, str(folder), numbered=True)
+    found = given.map(_written, ranker, str(folder))
     if ranker.depends_on_list:
         check_ids([(name, ids.tolist()) for name, ids, file in found if file is not None])
     return [file for _, _, file in found if file is not None]

@@ -15,10 +15,8 @@ from plackett.distributed.metadata import (
     PartMetadata,
     check_categories,
     check_columns,
-    ids_of_keys,
+    check_whole_queries,
     metadata_of,
-    shared_keys,
-    torn,
 )
 from plackett.exceptions import NothingToLearnWarning, warn
 from plackett.losses.base import Loss
@@ -26,10 +24,9 @@ from plackett.validation import feature_number
 
 
 class CheckedParts(NamedTuple):
-    """Loaded parts and their metadata; ``places`` and ``metadata`` leave out parts without rows."""
+    """Loaded parts that have rows, and their metadata."""
 
     partitions: Any  # LocalPartitions or ClusterPartitions
-    places: list[int]
     metadata: list[PartMetadata]
     n_features: int
     total_weight: float
@@ -43,12 +40,7 @@ class CheckedParts(NamedTuple):
 def checked_parts(ranker: Any, given: PartitionedInput, loss: Loss | None) -> CheckedParts:
     """Load parts, check them, and set the attributes about columns and queries that a local fit sets."""
     partitions = given.load()
-    found: list[PartMetadata] = partitions.map(metadata_of)
-    places = [place for place, one in enumerate(found) if one.n_docs]
-    if not places:
-        raise ValueError("there are no rows in any partition.")
-    check_whole_queries(found, partitions)
-    metadata = [found[place] for place in places]
+    metadata = with_rows(partitions, "in any partition")
     n_features, names = check_columns(metadata)
     categories = check_categories(metadata)
     if categories and not ranker.takes_categories:
@@ -63,19 +55,19 @@ def checked_parts(ranker: Any, given: PartitionedInput, loss: Loss | None) -> Ch
     _remember_columns(ranker, n_features, names, metadata[0].first_index, is_frame=given.has_frames)
     ranker.n_queries_, ranker.categories_ = sum(part.n_queries for part in metadata), categories
     _warn_of_labels(metadata, loss)
-    return CheckedParts(partitions, places, metadata, n_features, total_weight, categories)
+    return CheckedParts(partitions, metadata, n_features, total_weight, categories)
 
 
-def check_whole_queries(metadata: list[PartMetadata], partitions: Any) -> None:
-    """Reject a query with rows in two partitions: its loss is not a sum over them."""
-    shared = shared_keys(metadata)
-    if shared is None:
-        return
-    ids = [partitions.apply(place, ids_of_keys, shared.keys) for place in (shared.first, shared.second)]
-    common = [key for key in ids[0] if key in ids[1]]
-    if common:  # else two ids have the same hash
-        first, second = (metadata[place].name for place in (shared.first, shared.second))
-        raise ValueError(torn(common[0], first, second, len(common) - 1))
+def with_rows(partitions: Any, where: str) -> list[PartMetadata]:
+    """Drop parts without rows, and return the metadata of the others, in which queries must be whole."""
+    found: list[PartMetadata] = partitions.map(metadata_of)
+    places = [place for place, one in enumerate(found) if one.n_docs]
+    if not places:
+        raise ValueError(f"there are no rows {where}.")
+    partitions.keep(places)
+    metadata = [found[place] for place in places]
+    check_whole_queries(metadata, partitions)
+    return metadata
 
 
 def _warn_of_labels(metadata: list[PartMetadata], loss: Loss | None) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from plackett.data.column_statistics import ColumnStatistics
 from plackett.data.preprocessing.scaling import QueryNormalizer
 from plackett.distributed.imputers import check_imputer, filled, statistics_of
-from plackett.distributed.imputers import fitted as fitted_imputer
 from plackett.distributed.inputs import PartitionedInput
 from plackett.distributed.metadata import PartMetadata
 from plackett.distributed.normalizers import check_normalizer, fitted_to, learns, merged
@@ -30,21 +30,20 @@ def prepare_parts(ranker: LinearRanker, parts: PartitionedInput) -> PartitionedO
     imputer = check_imputer(ranker.missing, bool(ranker.missing_indicator)) if fills_missing(ranker) else None
     normalizer = check_normalizer(ranker.normalize)
     checked = checked_parts(ranker, parts, loss)
-    partitions, places, n_features = checked.partitions, checked.places, checked.n_features
+    partitions, n_features = checked.partitions, checked.n_features
     _check_missing(checked.metadata, imputer)
     if imputer is not None:
-        statistics = partitions.map(statistics_of, n_features)
-        known = [statistics[place] for place in places]
-        ranker.imputer_ = fitted_imputer(imputer, known, n_features, ranker.n_queries_)
-        partitions.replace(places, filled, imputer)
-        places, n_features = list(range(len(places))), imputer.n_columns_out_
+        statistics = ColumnStatistics.merged(partitions.map(statistics_of, n_features))
+        imputer.fit_statistics(statistics, n_features, ranker.n_queries_)
+        ranker.imputer_, n_features = imputer, imputer.n_columns_out_
+        partitions.replace(filled, imputer)
     fitted = partitions.map(fitted_to, normalizer, n_features) if learns(normalizer) else []
-    ranker.normalizer_ = merged(normalizer, [one for one in fitted if one is not None], n_features)
+    ranker.normalizer_ = merged(normalizer, fitted, n_features)
     if isinstance(ranker.normalizer_, QueryNormalizer):
         ranker.normalizer_.n_queries_ = ranker.n_queries_
     has_intercept = not loss.ignores_shifts
     plan = Plan(loss, has_intercept, n_features, ranker.normalizer_, checked.total_weight, is_penalised=ranker.l2 > 0)
-    partitions.replace(places, partition_of, plan)
+    partitions.replace(partition_of, plan)
     penalty = L2(0.0 if loss.is_scale_free else ranker.l2, n_free=int(has_intercept))
     return PartitionedObjective(
         loss, partitions, penalty, n_features=n_features, n_queries=ranker.n_queries_, has_intercept=has_intercept

@@ -15,12 +15,12 @@ from plackett.distributed.cluster import ClusterPartitions
 from plackett.distributed.inputs import PartitionedInput
 from plackett.distributed.loading import LoadedPart
 from plackett.distributed.local import DelayedPart
-from plackett.distributed.metadata import check_columns, metadata_of
+from plackett.distributed.metadata import check_columns
 from plackett.losses import get_loss
 from plackett.metrics.judged_lists import mean_of_counted
 from plackett.metrics.measure import Measure
 from plackett.rankers.monitor import FitMonitor, ValidationSet
-from plackett.rankers.partitioned import CheckedParts, check_whole_queries
+from plackett.rankers.partitioned import CheckedParts, with_rows
 from plackett.rankers.trees.base import NO_SPLIT, whole_labels
 
 if TYPE_CHECKING:
@@ -59,18 +59,13 @@ def load_held(training: CheckedParts, validation: Queries | PartitionedInput) ->
         edges = np.linspace(0, validation.n_queries, min(len(client.nthreads()), validation.n_queries) + 1).astype(int)
         pieces = [validation[first:last] for first, last in itertools.pairwise(edges)]
         parts = [DelayedPart(loading.from_queries, (piece, "eval_set")) for piece in pieces]
-        places, held = list(range(len(parts))), ClusterPartitions(client, parts)
+        held = ClusterPartitions(client, parts)
     else:
         held = ClusterPartitions(client, validation.parts)
-        metadata = held.map(metadata_of)
-        places = [place for place, one in enumerate(metadata) if one.n_docs]
-        if not places:
-            raise ValueError("there are no rows in any partition of eval_set.")
-        check_whole_queries(metadata, held)
-        n_features, _ = check_columns([*training.metadata, *(metadata[place] for place in places)])
+        n_features, _ = check_columns([*training.metadata, *with_rows(held, "in any partition of eval_set")])
         if n_features > training.n_features:
             raise ValueError(f"eval_set has {n_features:,} features but X has {training.n_features:,}.")
-    held.replace(places, trimmed, training.n_features, training.categories, True)
+    held.replace(trimmed, training.n_features, training.categories, True)
     return held
 
 
@@ -88,7 +83,7 @@ def learn_from_parts(ranker: TreeRanker, training: CheckedParts, monitor: FitMon
         params = {"feature_pre_filter": False} | params
     # several machines estimate the rows of a leaf from curvatures; LightGBM fails for a leaf with an estimate of 0
     params["min_data_in_leaf"] = max(1, params["min_data_in_leaf"])
-    partitions.replace(training.places, trimmed, training.n_features, training.categories)
+    partitions.replace(trimmed, training.n_features, training.categories)
     held: Any = monitor.validation
     plan = TreePlan(
         params, loss, ranker.intercept_, training.total_weight / n_queries, tuple(training.categories or ()), n_docs,
