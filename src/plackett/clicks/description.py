@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plackett._tables import Column, Table, aligned, notebook_html
+from plackett._threads import query_blocks
 from plackett.validation import count_of
 
 if TYPE_CHECKING:
@@ -177,7 +178,7 @@ def describe(log: ClickLog) -> ClickDescription:
     ranks_of_pair = np.zeros(log.n_pairs, dtype=np.uint64)
     shown_of_pair, clicks_of_pair = np.zeros(log.n_pairs, dtype=np.int64), np.zeros(log.n_pairs, dtype=np.int64)
     clicks_of_session = np.zeros(len(log), dtype=np.int64)
-    for first, last in _blocks(log.indptr):
+    for first, last in query_blocks(log.indptr, ROWS_AT_ONCE):
         rows = slice(log.indptr[first], log.indptr[last])
         rank = log[first:last].rank.astype(np.int64)
         pair, click = log.pair[rows], log.click[rows]
@@ -223,12 +224,6 @@ def describe(log: ClickLog) -> ClickDescription:
     }
     description = ClickDescription(**values)
     return ClickDescription(**values, findings=_findings(description, shared))
-
-
-def _blocks(indptr: np.ndarray) -> list[tuple[int, int]]:
-    wanted = np.arange(0, indptr[-1] + ROWS_AT_ONCE, ROWS_AT_ONCE)
-    bounds = np.unique(np.append(np.searchsorted(indptr, wanted).clip(0, indptr.size - 1), [0, indptr.size - 1]))
-    return [(int(first), int(last)) for first, last in pairwise(bounds)]
 
 
 def _share(flags: np.ndarray) -> float:

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plackett._lazy import importing
-from plackett.clicks.correction.features import labelled_queries
 from plackett.clicks.log import ClickLog
 from plackett.clicks.pairs import Pairs, RowsOfPairs
-from plackett.data.queries import Queries
 from plackett.data.text_column import as_str_array
 from plackett.data.trec.qrels import Qrels
 from plackett.exceptions import DataWarning, ParameterError, warn
@@ -73,6 +71,8 @@ class Judgements(RowsOfPairs):
     """
 
     _columns = ("query", "docid", "grade", "value", "low", "high", "impressions", "evidence")
+    _label = "grade"
+    _advice = "Use model.judgements(log.with_features(...)), or pass features."
 
     pairs: Pairs
     grade: np.ndarray
@@ -104,37 +104,6 @@ class Judgements(RowsOfPairs):
         if encode:
             query, docid = (as_str_array([_encoded(name) for name in names.tolist()]) for names in (query, docid))
         return Qrels(query, docid, self.grade)
-
-    def to_queries(self, features: Any = None, feature_names: Sequence[str] | None = None) -> Queries:
-        """Return the graded documents with features, to train rankers on.
-
-        Parameters
-        ----------
-        features : Queries, or array-like of shape (n_rows, n_features), default=None
-            Queries that hold the pairs, found by query and document as text (documents without names by their row); or
-            a row for each judgement. None uses the features of the log that was given to ``judgements``.
-        feature_names : sequence of str, default=None
-            Names of the columns of an array.
-
-        Returns
-        -------
-        Queries
-            Without the pairs that have no features.
-
-        Raises
-        ------
-        ValueError
-            If there are no features.
-        """
-        if isinstance(features, Queries):
-            return labelled_queries(self.pairs, self.grade.astype(np.float64), features)
-        if features is None:
-            if self.features is None:
-                raise ValueError(
-                    "the pairs have no features. Use model.judgements(log.with_features(...)), or pass features."
-                )
-            features, feature_names = self.features, self.feature_names if feature_names is None else feature_names
-        return Queries(features, self.grade, self.query, docid=self.docid, feature_names=feature_names)
 
     def to_dict(self) -> dict[str, Any]:
         """Return a summary for JSON: sizes, cut points, pairs of each grade, and pairs left out by reason."""

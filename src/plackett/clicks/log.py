@@ -372,10 +372,6 @@ class ClickLog:
             Whether sessions are drawn, or queries with all their sessions.
         random_state : int, default=0
 
-        Returns
-        -------
-        tuple of two ClickLog
-
         Examples
         --------
         >>> import plackett as pk
@@ -477,12 +473,7 @@ class ClickLog:
         return open_log(path, is_trusted=True)
 
     def describe(self) -> ClickDescription:
-        """Return sizes, click rates by rank, and what can be learned from the log.
-
-        Returns
-        -------
-        ClickDescription
-            Its text is that of ``plackett clicks info``.
+        """Return what ``plackett clicks info`` shows: sizes, click rates by rank, and what can be learned from the log.
 
         Examples
         --------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -10,7 +9,6 @@ import numpy as np
 
 from plackett.clicks.correction.diagnosis import CorrectionDiagnosis, diagnose
 from plackett.clicks.correction.estimates import Estimates
-from plackett.clicks.correction.features import labelled_queries
 from plackett.clicks.pairs import Pairs, RowsOfPairs, code_names, match_names
 from plackett.clicks.propensities.counts import Counts
 from plackett.clicks.propensities.propensities import Propensities
@@ -71,6 +69,9 @@ class CorrectedLabels(RowsOfPairs):
     """
 
     _columns = ("query", "docid", "relevance", "variance", "impressions", "clicks")
+    _label = "relevance"
+    _are_estimates = True
+    _advice = "Pass Queries that hold them, or use a log with features: log.with_features(...)."
 
     pairs: Pairs
     relevance: np.ndarray
@@ -90,51 +91,6 @@ class CorrectedLabels(RowsOfPairs):
     def __len__(self) -> int:
         return self.relevance.size
 
-    def to_queries(self, features: Any = None, feature_names: Sequence[str] | None = None) -> Queries:
-        """Return the shown documents with their features and R as labels, to train rankers on.
-
-        ``has_estimated_labels`` of the result is True: rankers accept only losses that are linear in the labels.
-
-        Parameters
-        ----------
-        features : Queries, or array-like of shape (n_rows, n_features), default=None
-            Queries that hold the pairs, found by query and document as text (documents without names by their row); or
-            a row for each estimate. None uses the features that ``corrected_labels`` was given, or those of the log.
-        feature_names : sequence of str, default=None
-            Names of the columns of an array.
-
-        Returns
-        -------
-        Queries
-            Without the pairs that have no features.
-
-        Raises
-        ------
-        ValueError
-            If there are no features.
-
-        Examples
-        --------
-        >>> import plackett as pk
-        >>> lists = pk.Queries([[0.2], [0.9]], qid=["shoe", "shoe"], docid=["a", "b"])
-        >>> log = pk.clicks.ClickLog.from_arrays(["shoe"], ["b", "a"], [1, 0], indptr=[0, 2])
-        >>> pk.clicks.corrected_labels(log, [1.0, 0.5]).to_queries(lists)
-        Queries(1 query, 2 documents, 1 feature, labels 0..1)
-        """
-        source = self.source if features is None else features
-        if isinstance(source, Queries):
-            return labelled_queries(
-                self.pairs, self.relevance, source, warns=source is not self.source, has_estimated_labels=True
-            )
-        rows, names = (self.features, self.feature_names) if features is None else (features, feature_names)
-        if rows is None:
-            raise ValueError(
-                "the pairs have no features. Pass Queries that hold them, or use a log with features: "
-                "log.with_features(...)."
-            )
-        queries = Queries(rows, self.relevance, self.query, docid=self.docid, feature_names=names)
-        return queries.replace(y=self.relevance.copy(), has_estimated_labels=True)
-
     def sample_weight(self, queries: Queries) -> np.ndarray:
         """Return the number of sessions of each query, for ``fit(queries, sample_weight=...)``.
 
@@ -142,10 +98,6 @@ class CorrectedLabels(RowsOfPairs):
         ----------
         queries : Queries
             Those of ``to_queries``, or some of them.
-
-        Returns
-        -------
-        ndarray of shape (n_queries,)
 
         Examples
         --------

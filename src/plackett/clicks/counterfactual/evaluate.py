@@ -116,10 +116,6 @@ def evaluate_from_clicks(
     level : float, default=0.95
     random_state : int, default=0
 
-    Returns
-    -------
-    ClickEvaluation, or ClickEvaluations for a dict
-
     Raises
     ------
     ValueError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Self
 
 import numpy as np
@@ -25,8 +25,6 @@ from plackett.validation import check_number, check_positive_int, check_seed
 if TYPE_CHECKING:
     from plackett.clicks.judgements import Judgements
 
-Filler = Callable[[int, int, bool, np.ndarray], None]  # first session, last session, is_conditional, probabilities
-Drawer = Callable[[int, int, np.random.Generator, np.ndarray], None]  # first session, last session, draws, clicks
 FIRST_CHANCE = 0.5
 for _home, _names in {"cells": "GCTR RCTR DCTR PBM UBM", "chain": "CM DCM CCM DBN SDBN"}.items():
     for _name in _names.split():
@@ -88,6 +86,9 @@ class ClickModel(Parameters, ABC):
     name: ClassVar[str]
     has_attractiveness: ClassVar[bool] = True
     takes_counts: ClassVar[bool] = False  # whether it learns from counts by pair and rank alone
+    chances_kernel: ClassVar[Any]
+    clicks_kernel: ClassVar[Any]
+    n_draws: ClassVar[tuple[int, ...]] = ()  # of a row in a simulation; one
 
     attractiveness_: np.ndarray
     evidence_: np.ndarray
@@ -100,16 +101,11 @@ class ClickModel(Parameters, ABC):
     # --- Fit ---------------------------------------------------------------------------------------------------------
 
     def fit(self, log: ClickLog) -> Self:
-        """Fit the model to a log.
+        """Fit the model to a log, and return the model.
 
         Parameters
         ----------
         log : ClickLog
-
-        Returns
-        -------
-        ClickModel
-            The model itself.
 
         Warns
         -----
@@ -168,12 +164,12 @@ class ClickModel(Parameters, ABC):
         """Improve the parameters; set ``evidence_``, the clicks and skips that each attractiveness is worth."""
 
     @abstractmethod
-    def _filler(self, log: ClickLog) -> Filler:
-        """Return a function that writes the click probabilities of some sessions of a log."""
+    def _user(self, log: ClickLog) -> tuple:
+        """Return what the kernels of click probabilities and of simulations need to know about users of a log."""
 
-    @abstractmethod
-    def _drawer(self, log: ClickLog) -> Drawer:
-        """Return a function that draws the clicks in some sessions of a log."""
+    def _fill(self, log: ClickLog, user: tuple, first: int, last: int, is_conditional: bool, out: np.ndarray) -> None:
+        """Write the click probabilities of some sessions."""
+        type(self).chances_kernel(log.indptr, log.pair, log.click, first, last, *user, is_conditional, out)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "n_sessions_"):
@@ -196,10 +192,6 @@ class ClickModel(Parameters, ABC):
         ----------
         log : ClickLog
             Its pairs are found by their names. One that the model was not fitted on has the mean of the prior.
-
-        Returns
-        -------
-        ndarray of shape (n_pairs,)
 
         Warns
         -----
@@ -359,10 +351,6 @@ class ClickModel(Parameters, ABC):
         ----------
         log : ClickLog
             Its clicks are not used.
-
-        Returns
-        -------
-        ndarray of shape (n_shown,)
         """
         return self._chances(log, is_conditional=False)
 
@@ -372,27 +360,24 @@ class ClickModel(Parameters, ABC):
         Parameters
         ----------
         log : ClickLog
-
-        Returns
-        -------
-        ndarray of shape (n_shown,)
         """
         return self._chances(log, is_conditional=True)
 
     def _chances(self, log: ClickLog, *, is_conditional: bool) -> np.ndarray:
-        fill, chances = self._filler(log), np.empty(log.n_shown)
+        user, chances = self._user(log), np.empty(log.n_shown)
         map_blocks(
-            lambda first, last, rows: fill(first, last, is_conditional, chances[rows]), list(session_blocks(log))
+            lambda first, last, rows: self._fill(log, user, first, last, is_conditional, chances[rows]),
+            list(session_blocks(log)),
         )
         return np.clip(chances, LEAST, 1 - LEAST, out=chances)
 
     def _logarithms(self, log: ClickLog, *, is_conditional: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return, by rank, the sum of the logarithms of the probabilities of what happened, and the number of rows."""
-        fill, longest = self._filler(log), log.longest
+        user, longest = self._user(log), log.longest
 
         def work(first: int, last: int, rows: slice) -> np.ndarray:
             chances, sums = np.empty(rows.stop - rows.start), np.zeros((2, longest))
-            fill(first, last, is_conditional, chances)
+            self._fill(log, user, first, last, is_conditional, chances)
             _native.clicks.add_logarithms(log.indptr, log.click, first, last, chances, *sums)
             return sums
 
@@ -431,10 +416,6 @@ class ClickModel(Parameters, ABC):
         log : ClickLog
         conditional : bool, default=False
             Whether probabilities are conditional on the clicks above.
-
-        Returns
-        -------
-        ndarray of shape (longest,)
         """
         sums, counts = self._logarithms(log, is_conditional=conditional)
         return np.exp(-sums / counts)
@@ -449,11 +430,12 @@ class ClickModel(Parameters, ABC):
         random_state : int, default=0
         """
         blocks, click = list(session_blocks(log)), np.empty(log.n_shown, dtype=bool)
-        draw = self._drawer(log)
+        user = self._user(log)
         seeds = np.random.SeedSequence(check_seed(random_state)).spawn(len(blocks))
 
         def work(first: int, last: int, rows: slice, seed: np.random.SeedSequence) -> None:
-            draw(first, last, np.random.Generator(np.random.Philox(seed)), click[rows])
+            draws = np.random.Generator(np.random.Philox(seed)).random((rows.stop - rows.start, *self.n_draws))
+            type(self).clicks_kernel(log.indptr, log.pair, first, last, *user, draws, click[rows])
 
         map_blocks(work, [(*block, seed) for block, seed in zip(blocks, seeds, strict=True)])
         return log.with_clicks(click)

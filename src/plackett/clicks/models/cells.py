@@ -11,8 +11,8 @@ from plackett._threads import map_blocks
 from plackett.clicks.description import RANKS, connected_ranks, shared_pairs, unconnected
 from plackett.clicks.log import ClickLog
 from plackett.clicks.models.ascent import LEAST, ascend
-from plackett.clicks.models.base import FIRST_CHANCE, ClickModel, Drawer, Filler
-from plackett.clicks.models.collapse import Cells, count_cells
+from plackett.clicks.models.base import FIRST_CHANCE, ClickModel
+from plackett.clicks.models.collapse import Cells, count_cells, summed
 from plackett.clicks.models.marginal import maximise
 from plackett.clicks.models.priors import Prior
 from plackett.exceptions import DataWarning, warn
@@ -38,6 +38,8 @@ class CellModel(ClickModel):
 
     by_last_click: ClassVar[bool] = False
     takes_counts: ClassVar[bool] = True
+    chances_kernel = _kernels.cells_chances
+    clicks_kernel = _kernels.cells_simulate
 
     def _collapse(self, log: ClickLog) -> list[Cells]:
         return count_cells(log, by_last_click=self.by_last_click)
@@ -49,27 +51,9 @@ class CellModel(ClickModel):
     def _pair_values(self, log: ClickLog) -> np.ndarray:
         return self.attractiveness_of(log)
 
-    def _filler(self, log: ClickLog) -> Filler:
+    def _user(self, log: ClickLog) -> tuple:
         self._check_fitted()
-        values, chances, n_ranks = self._pair_values(log), self._cell_chances(), self.n_ranks_
-
-        def fill(first: int, last: int, is_conditional: bool, out: np.ndarray) -> None:
-            sessions = log.indptr, log.pair, log.click, first, last
-            _kernels.cells_chances(*sessions, values, chances, n_ranks, self.by_last_click, is_conditional, out)
-
-        return fill
-
-    def _drawer(self, log: ClickLog) -> Drawer:
-        self._check_fitted()
-        values, chances, n_ranks = self._pair_values(log), self._cell_chances(), self.n_ranks_
-
-        def draw(first: int, last: int, rng: np.random.Generator, click: np.ndarray) -> None:
-            sessions = log.indptr, log.pair, first, last
-            _kernels.cells_simulate(
-                *sessions, values, chances, n_ranks, self.by_last_click, rng.random(click.size), click
-            )
-
-        return draw
+        return self._pair_values(log), self._cell_chances(), self.n_ranks_, self.by_last_click
 
 
 def counts_by_pair(blocks: list[Cells], n_pairs: int) -> np.ndarray:
@@ -325,11 +309,7 @@ class _Examination(CellModel):
             looks, own = np.zeros(chances.size), block.pairs
             return _kernels.cells_pass(*block[1:], chances, yes[own], no[own], moves, attraction[own], looks), looks
 
-        value, looks = 0.0, np.zeros(chances.size)
-        for part_value, part_looks in map_blocks(work, [(block,) for block in blocks]):
-            value += part_value
-            looks += part_looks
-        return value, looks
+        return summed(work, blocks)
 
     def _n_coupled(self) -> int:
         """Return the number of free examination probabilities if their information is computed, else 0."""

@@ -11,14 +11,14 @@ from plackett._threads import map_blocks, query_blocks
 from plackett._warnings import without
 from plackett.clicks.log import ClickLog
 from plackett.clicks.models.ascent import ascend
-from plackett.clicks.models.base import FIRST_CHANCE, ClickModel, Drawer, Filler
+from plackett.clicks.models.base import FIRST_CHANCE, ClickModel
 from plackett.clicks.models.cells import (
     evidence_of,
     log_prior,
     mean_with_prior,
     set_rates,
 )
-from plackett.clicks.models.collapse import Cells, Lists, count_cells, count_lists, session_blocks
+from plackett.clicks.models.collapse import Cells, Lists, count_cells, count_lists, session_blocks, summed
 from plackett.clicks.models.priors import Prior, fitted_posterior
 from plackett.exceptions import DataWarning, warn
 from plackett.validation import count_of
@@ -32,6 +32,9 @@ class ChainModel(ClickModel):
     """Base class of models with a probability to continue after a skip, and one after a click."""
 
     by_rank: ClassVar[bool] = False  # whether the probability after a click depends on the rank, not on the pair
+    chances_kernel = _kernels.chain_chances
+    clicks_kernel = _kernels.chain_simulate
+    n_draws = (2,)
 
     def _after_skip(self) -> float:
         """Return the probability to continue after a skip."""
@@ -41,26 +44,9 @@ class ChainModel(ClickModel):
         """Return the probability to continue after a click, by pair or by rank."""
         raise NotImplementedError
 
-    def _filler(self, log: ClickLog) -> Filler:
+    def _user(self, log: ClickLog) -> tuple:
         attraction = self.attractiveness_of(log)
-        look_on, after_skip = self._after_click(log, attraction), self._after_skip()
-
-        def fill(first: int, last: int, is_conditional: bool, out: np.ndarray) -> None:
-            sessions = log.indptr, log.pair, log.click, first, last
-            _kernels.chain_chances(*sessions, attraction, look_on, self.by_rank, after_skip, is_conditional, out)
-
-        return fill
-
-    def _drawer(self, log: ClickLog) -> Drawer:
-        attraction = self.attractiveness_of(log)
-        look_on, after_skip = self._after_click(log, attraction), self._after_skip()
-
-        def draw(first: int, last: int, rng: np.random.Generator, click: np.ndarray) -> None:
-            sessions = log.indptr, log.pair, first, last
-            draws = rng.random((click.size, 2))
-            _kernels.chain_simulate(*sessions, attraction, look_on, self.by_rank, after_skip, draws, click)
-
-        return draw
+        return attraction, self._after_click(log, attraction), self.by_rank, self._after_skip()
 
 
 class CM(ChainModel):
@@ -205,11 +191,7 @@ class TailModel(ChainModel):
             value = type(self).pass_kernel(*block[1:-1], *parts, attraction[own], satisfaction[own], totals)
             return value, totals
 
-        value, totals = 0.0, np.zeros((shared.size, 2))
-        for part_value, part_totals in map_blocks(work, [(block,) for block in blocks]):
-            value += part_value
-            totals += part_totals
-        return value, totals
+        return summed(work, blocks)
 
     def _looks_below(self, blocks: list[Lists]) -> tuple[np.ndarray, np.ndarray]:
         """Return the expected examinations of each pair below the last click, and the sum of squared probabilities."""

@@ -123,6 +123,15 @@ def _by_query(log: ClickLog, work: Callable[..., Any]) -> list[Any]:
     return map_blocks(work, blocks)
 
 
+def summed(work: Callable[[Any], tuple[float, np.ndarray]], blocks: list[Any]) -> tuple[float, np.ndarray]:
+    """Return the sums of the values and the arrays that ``work`` returns for each block, in their order."""
+    value = 0.0
+    total: Any = 0.0
+    for part, parts in map_blocks(work, [(block,) for block in blocks]):
+        value, total = value + part, total + parts
+    return value, total
+
+
 def session_blocks(log: ClickLog) -> Iterator[tuple[int, int, slice]]:
     """Return blocks of sessions ``first`` to ``last``, with their rows."""
     for first, last in query_blocks(log.indptr, ROWS_PER_BLOCK):

@@ -88,13 +88,7 @@ class ClickComparison:
         return max(self.models, key=self.log_likelihood.__getitem__)
 
     def to_table(self) -> Table:
-        """Return a table with a row for each model, those with the highest log-likelihood first.
-
-        Returns
-        -------
-        Table
-            Both measures with their intervals.
-        """
+        """Return both measures of each model with their intervals, those with the highest log-likelihood first."""
         columns = [Column("model", "text")]
         for name in MEASURES:
             columns += [Column(name), Column("low"), Column("high")]

@@ -12,9 +12,8 @@ import numpy as np
 
 from plackett import _native
 from plackett._lazy import importing
-from plackett._threads import map_blocks
 from plackett.clicks.models.ascent import LEAST
-from plackett.clicks.models.collapse import Cells
+from plackett.clicks.models.collapse import Cells, summed
 from plackett.clicks.models.priors import Prior
 
 N_NODES = 16  # of the quadrature over an attractiveness; as in _native/clicks/models/cells.hpp
@@ -110,8 +109,4 @@ def _expect(
         parts = chances, yes[own], no[own], nodes, log_weights, attraction[own], log_yes[own], log_no[own], looks
         return _kernels.cells_marginal_pass(*block[1:], *parts), looks
 
-    value, looks = 0.0, np.zeros(chances.size)
-    for part_value, part_looks in map_blocks(work, [(block,) for block in blocks]):
-        value += part_value
-        looks += part_looks
-    return value, looks, log_yes, log_no
+    return *summed(work, blocks), log_yes, log_no

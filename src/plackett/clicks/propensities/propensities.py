@@ -90,7 +90,7 @@ class Propensities:
         )
 
     def plot(self, *, ax: Any = None, label: str | None = None) -> Any:
-        """Plot the propensity of each rank with its interval.
+        """Plot the propensity of each rank with its interval, and return the Axes.
 
         Parameters
         ----------
@@ -98,10 +98,6 @@ class Propensities:
             None makes a new figure. Several propensities may share one.
         label : str, default=None
             Name in the legend; None uses the method.
-
-        Returns
-        -------
-        matplotlib Axes
         """
         ax = axes_of(ax, needed_for="Propensities.plot")
         ranks = np.arange(1, len(self) + 1)

@@ -44,22 +44,22 @@ class Column:
 
 
 class Names:
-    """Tables of names; codes are in the order of appearance until ``finish``."""
+    """Tables of names, whose codes are in the order of appearance."""
 
     def __init__(self) -> None:
         self.session, self.query, self.doc = NameTable(), NameTable(), NameTable()
         self.ranker, self.client = NameTable(), NameTable()
 
-    def finish(self) -> SortedNames:
-        """Return the names and their order, and empty the tables."""
-        columns = []
-        for name in ("session", "query", "doc", "ranker", "client"):
-            found, place = getattr(self, name).finish()
-            columns.append(Column(found, np.append(place, np.int32(-1))))
+    def finish(self) -> dict[str, Column]:
+        """Return sorted names, which do not depend on the order of the lines, and empty the tables."""
+        columns = {}
+        for name, table in list(vars(self).items()):
+            found, place = table.finish()
+            columns[name] = Column(found, np.append(place, np.int32(-1)))
             if name != "session":
                 _warn_of_encoding(found, name)
             setattr(self, name, NameTable())
-        return SortedNames(*columns)
+        return columns
 
 
 def _warn_of_encoding(names: TextColumn, what: str) -> None:
@@ -77,22 +77,6 @@ def _warn_of_encoding(names: TextColumn, what: str) -> None:
                 DataWarning,
             )
             return
-
-
-@dataclass
-class SortedNames:
-    """Names whose codes are positions in their order, so that they do not depend on the order of the lines."""
-
-    session: Column
-    query: Column
-    doc: Column
-    ranker: Column
-    client: Column
-
-    def is_bot(self) -> np.ndarray:
-        """Return for each client whether its name says that it is a bot."""
-        names = self.client.names.tolist()
-        return np.fromiter(map(bool, map(BOT_NAMES.search, names)), bool, len(names))
 
 
 # --- Lists ------------------------------------------------------------------------------------------------------------
@@ -342,8 +326,9 @@ def cut_lists(lists: Lists, limits: Limits, cleaning: Cleaning) -> Lists:
     return replace(lists, rank=None)
 
 
-def without_bots(lists: Lists, is_bot_name: np.ndarray, limits: Limits, cleaning: Cleaning) -> Lists:
-    """Return the lists without those of bots; ``is_bot_name`` tells for each client whether its name says so."""
+def without_bots(lists: Lists, clients: TextColumn, limits: Limits, cleaning: Cleaning) -> Lists:
+    """Return the lists without those of clients whose name says that they are bots, or who have too many sessions."""
+    is_bot_name = np.fromiter(map(bool, map(BOT_NAMES.search, clients.tolist())), bool, len(clients))
     is_bot = np.zeros(len(lists), dtype=bool)
     if lists.client is not None and is_bot_name.size:
         is_known = lists.client >= 0
@@ -370,28 +355,28 @@ def normalized(query: str) -> str:
 # --- The log ----------------------------------------------------------------------------------------------------------
 
 
-def cleaned_log(lists: Lists, names: SortedNames, limits: Limits, cleaning: Cleaning) -> ClickLog:
+def cleaned_log(lists: Lists, names: dict[str, Column], limits: Limits, cleaning: Cleaning) -> ClickLog:
     """Return the log of lists, sorted by the names of their sessions, time and query."""
     lists = cut_lists(lists, limits, cleaning)
-    lists = without_bots(lists, names.is_bot(), limits, cleaning)
+    lists = without_bots(lists, names["client"].names, limits, cleaning)
     keys = (lists.query, lists.session) if lists.times is None else (lists.query, lists.times, lists.session)
     order = np.lexsort(keys)
     if not (order[1:] > order[:-1]).all():
         lists = lists.take(order)
     lists = _without_copies(lists, cleaning)
-    table = PairTable(len(names.doc.names))
+    table = PairTable(len(names["doc"].names))
     code = table.add(np.repeat(lists.query, np.diff(lists.indptr)), lists.doc)
-    pairs, place = table.finish(names.query.names, names.doc.names)
+    pairs, place = table.finish(names["query"].names, names["doc"].names)
     used = pairs.subset(np.arange(len(pairs)))  # without the names of dropped sessions
     query_place = np.zeros(len(pairs.queries), dtype=np.int32)
     query_place[pairs.pair_query] = used.pair_query
     has_rankers = lists.ranker is not None and len(lists) > 0 and bool((lists.ranker >= 0).all())
     has_times = lists.times is not None and len(lists) > 0 and bool(np.isfinite(lists.times).all())
-    ids: TextColumn | None = names.session.names
-    if not len(names.session.names):
+    ids: TextColumn | None = names["session"].names
+    if not len(names["session"].names):
         ids = None
-    elif not np.array_equal(lists.session, np.arange(len(names.session.names))):
-        ids = names.session.names[lists.session]
+    elif not np.array_equal(lists.session, np.arange(len(names["session"].names))):
+        ids = names["session"].names[lists.session]
     return ClickLog(
         lists.indptr,
         place[code],
@@ -401,7 +386,7 @@ def cleaned_log(lists: Lists, names: SortedNames, limits: Limits, cleaning: Clea
         session_ids=ids,
         times=lists.times if has_times else None,
         ranker=lists.ranker if has_rankers else None,
-        rankers=names.ranker.names if has_rankers else None,
+        rankers=names["ranker"].names if has_rankers else None,
         is_random=lists.is_random if len(lists) else None,
         propensity=lists.propensity if len(lists) else None,
         cleaning=cleaning,

@@ -8,8 +8,10 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 from plackett.clicks.log import ClickLog
@@ -120,13 +122,12 @@ def read_clicks(
     parts = ubi_sources(source) if events is None else ([source], [events])
     with ExitStack() as stack:
         if parts is None:
-            opened_source = _opened(source, stack)
-            present, blocks = _table(opened_source, _shown(source))
-            if docid is None and _is_ubi(set(present)):
-                parts = _both_in_one(source, opened_source)
+            table = _opened(source, stack)
+            if docid is None and _is_ubi(set(table.columns)):
+                parts = _both_in_one(source, table.is_text)
         if parts is None:
-            found = find_columns(present, columns, _shown(source))
-            log = read_rows(blocks(list(dict.fromkeys(found.values()))), found, limits, cleaning)
+            found = find_columns(table.columns, columns, _shown(source))
+            log = read_rows(table.fields(list(dict.fromkeys(found.values())), None), found, limits, cleaning)
         else:
             queries, actions = _ubi_reader(parts[0], stack), _ubi_reader(parts[1], stack)
             log, has_events = read_ubi(queries, actions, ubi, ranker=ranker, limits=limits, cleaning=cleaning)
@@ -162,20 +163,44 @@ def _magic(source: Any) -> bytes:
     return first_bytes(source, len(MAGIC))
 
 
-class _Parquet(NamedTuple):
-    path: str
+class _Source(NamedTuple):
+    """The columns of a source of rows, and a function that yields fields and the items of a list in blocks."""
+
+    columns: list[str]
+    fields: Reader
+    is_text: bool = False
 
 
-def _opened(source: Any, stack: ExitStack) -> Any:
-    """Return an Arrow table, the path of a Parquet file, or lines."""
+def _opened(source: Any, stack: ExitStack, *, is_ubi: bool = False) -> _Source:
+    """Open a source; ``is_ubi``: one of which it is known that it holds queries or events of UBI."""
+    name = _shown(source)
     if _is_frame(source):
-        return _as_arrow(source)
+        table = _as_arrow(source)
+        return _Source(table.column_names, lambda *names: arrow_fields(table.to_batches(_ROWS_PER_BATCH), *names))
     if _magic(source).startswith(b"PAR1"):
-        return _Parquet(os.fspath(source))
+        path = os.fspath(source)
+        with opened(path) as file:
+            columns = list(file.schema_arrow.names)
+        return _Source(columns, partial(_parquet_fields, path, columns))
     file = stack.enter_context(open_bytes(source))
     head = file.read(BLOCK).removeprefix(UTF8_MARK)
-    _check_head(head, _shown(source))
-    return Lines(head, file)
+    _check_head(head, name)
+    lines, (header, _, rest) = Lines(head, file), head.partition(b"\n")
+    if not is_ubi and not head.strip():
+        raise DataFormatError(name, None, "the file is empty.")
+    # of UBI, the first line may be damaged, or a list begins
+    if head.lstrip()[:1] in (b"{", b"") or (is_ubi and b"query_id" not in header and b'"query_id"' in head):
+        return _Source(_json_keys(head), partial(json_fields, lines), is_text=True)
+    if is_ubi and b"query_id" not in header:
+        raise DataFormatError(name, 1, f"expected JSON lines, or a header with query_id, found {header[:80]!r}.")
+    columns, delimiter = _header(header, name)
+
+    def fields(names: Sequence[str], list_name: str | None = None) -> Iterator[Fields]:
+        present = [one for one in [*names, list_name] if one in columns]
+        for block in delimited_fields(Lines(rest, file), delimiter, columns, present):
+            yield block.with_missing(names).with_lists(list_name)
+
+    return _Source(columns, fields, is_text=True)
 
 
 def _check_head(head: bytes, name: str) -> None:
@@ -191,29 +216,6 @@ def _check_head(head: bytes, name: str) -> None:
         raise DataFormatError(name, 1, f"this is one JSON document; write one record per line, {advice}.")
 
 
-def _first_lines(lines: Lines) -> list[bytes]:
-    return lines.head.split(b"\n", _EXAMINED)[:_EXAMINED]
-
-
-# --- Tables -----------------------------------------------------------------------------------------------------------
-
-
-def _table(source: Any, name: str) -> tuple[list[str], Callable[[list[str]], Iterator[Fields]]]:
-    """Return the columns of a table, and a function that yields some of them in blocks."""
-    if isinstance(source, _Parquet):
-        with opened(source.path) as file:
-            return list(file.schema_arrow.names), lambda names: _parquet_fields(source.path, names, None)
-    if not isinstance(source, Lines):
-        return list(source.column_names), lambda names: arrow_fields(source.to_batches(_ROWS_PER_BATCH), names)
-    if not source.head.strip():
-        raise DataFormatError(name, None, "the file is empty.")
-    if source.head.lstrip().startswith(b"{"):
-        return _json_keys(_first_lines(source)), lambda names: json_fields(source, names)
-    header, _, rest = source.head.partition(b"\n")
-    columns, delimiter = _header(header, name)
-    return columns, lambda names: delimited_fields(source._replace(head=rest), delimiter, columns, names)
-
-
 def _as_arrow(frame: Any) -> Any:
     table = as_arrow(frame)
     mixed = [field for field in table.schema if OBJECTS in (field.metadata or ())]
@@ -224,19 +226,19 @@ def _as_arrow(frame: Any) -> Any:
     return table
 
 
-def _parquet_fields(path: str, names: Sequence[str], list_name: str | None) -> Iterator[Fields]:
-    tops = {name.partition(".")[0] for name in [*names, *([list_name] if list_name else [])]}
-    with opened(path) as file:
-        present = set(file.schema_arrow.names)
-        wanted = sorted((tops | set(names)) & present)
-    with opened(path, wanted) as file:
-        yield from arrow_fields(file.iter_batches(_ROWS_PER_BATCH, columns=wanted), names, list_name)
+def _parquet_fields(
+    path: str, columns: list[str], names: Sequence[str], list_name: str | None = None
+) -> Iterator[Fields]:
+    wanted = {*names, *(name.partition(".")[0] for name in [*names, list_name or ""])}
+    present = sorted(wanted.intersection(columns))
+    with opened(path, present) as file:
+        yield from arrow_fields(file.iter_batches(_ROWS_PER_BATCH, columns=present), names, list_name)
 
 
-def _json_keys(lines: list[bytes]) -> list[str]:
-    """Return the keys of those lines that are JSON objects."""
+def _json_keys(head: bytes) -> list[str]:
+    """Return the keys of those of the first lines that are JSON objects."""
     keys: dict[str, None] = {}
-    for line in lines:
+    for line in head.split(b"\n", _EXAMINED)[:_EXAMINED]:
         try:
             found = json.loads(line)
         except (ValueError, RecursionError):
@@ -270,41 +272,16 @@ def _is_ubi(keys: set[str]) -> bool:
     return HITS in keys or (has_records and keys.isdisjoint(USUAL["docid"]))
 
 
-def _both_in_one(source: Any, opened_source: Any) -> tuple[list[Any], list[Any]]:
+def _both_in_one(source: Any, is_text: bool) -> tuple[list[Any], list[Any]]:
     """Return the sources of queries and events that are in one file, which is read twice."""
-    if not isinstance(opened_source, Lines) or not isinstance(source, (str, os.PathLike)) or not os.path.isfile(source):
+    if not is_text or not isinstance(source, (str, os.PathLike)) or not os.path.isfile(source):
         raise ValueError(_NO_EVENTS.format(_shown(source)))
     return [source], [source]
 
 
 def _ubi_reader(sources: Sequence[Any], stack: ExitStack) -> Reader:
-    opened_sources = [(_opened(source, stack), _shown(source)) for source in sources]
-
-    def read(names: Sequence[str], list_name: str | None) -> Iterator[Fields]:
-        for source, name in opened_sources:
-            if isinstance(source, _Parquet):
-                yield from _parquet_fields(source.path, names, list_name)
-            elif not isinstance(source, Lines):
-                yield from arrow_fields(source.to_batches(_ROWS_PER_BATCH), names, list_name)
-            elif source.head.lstrip()[:1] in (b"{", b""):
-                yield from json_fields(source, names, list_name)
-            else:
-                yield from _ubi_csv(source, name, names, list_name)
-
-    return read
-
-
-def _ubi_csv(source: Lines, name: str, names: Sequence[str], list_name: str | None) -> Iterator[Fields]:
-    header, _, rest = source.head.partition(b"\n")
-    if b"query_id" not in header:
-        if b'"query_id"' in source.head:  # the first line is damaged, or a list begins
-            yield from json_fields(source, names, list_name)
-            return
-        raise DataFormatError(name, 1, f"expected JSON lines, or a header with query_id, found {header[:80]!r}.")
-    columns, delimiter = _header(header, name)
-    present = [one for one in [*names, list_name] if one in columns]
-    for block in delimited_fields(source._replace(head=rest), delimiter, columns, present):
-        yield block.with_missing(names).with_lists(list_name)
+    readers = [_opened(source, stack, is_ubi=True).fields for source in sources]
+    return lambda *names: chain.from_iterable(read(*names) for read in readers)
 
 
 def _check_clicks(log: ClickLog) -> None:

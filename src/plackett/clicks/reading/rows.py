@@ -75,8 +75,8 @@ def read_rows(blocks: Iterable[Fields], columns: Mapping[str, str], limits: Limi
     runs, rows = of_runs.join(), of_rows.join()
     for name in ("session", "query", "ranker", "client"):
         if name in runs:
-            runs[name] = getattr(names, name).place[runs[name]]
-    rows["doc"] = names.doc.place[rows["doc"]]
+            runs[name] = names[name].place[runs[name]]
+    rows["doc"] = names["doc"].place[rows["doc"]]
     if "session" not in columns:
         runs = _runs_of_lists(runs, rows["rank"] if "rank" in columns else None)
     return cleaned_log(lists_of_rows(Rows(**runs, **rows), cleaning), names, limits, cleaning)

@@ -15,11 +15,11 @@ from plackett.clicks.reading.fields import Columns, Fields, SpelledTable
 from plackett.clicks.reading.lists import (
     LONGEST,
     ClickEvents,
+    Column,
     Limits,
     Lists,
     Names,
     Rows,
-    SortedNames,
     apply_clicks,
     cleaned_log,
     find_clicks,
@@ -200,23 +200,29 @@ def _warn_of_actions(actions: NameTable, counts: np.ndarray, clicks: Sequence[st
 # --- Lists ------------------------------------------------------------------------------------------------------------
 
 
-def _lists(shown: dict[str, np.ndarray], acted: dict[str, np.ndarray], names: SortedNames, cleaning: Cleaning) -> Lists:
+def _lists(
+    shown: dict[str, np.ndarray], acted: dict[str, np.ndarray], names: dict[str, Column], cleaning: Cleaning
+) -> Lists:
     lists = Lists(
-        names.session.place[shown["session"]],
-        names.query.place[shown["query"]],
+        names["session"].place[shown["session"]],
+        names["query"].place[shown["query"]],
         np.append(0, np.cumsum(shown["lengths"], dtype=np.int64)),
-        names.doc.place[shown["doc"]],
+        names["doc"].place[shown["doc"]],
         np.zeros(shown["doc"].size, dtype=bool),
         times=shown["times"],
-        ranker=names.ranker.place[shown["ranker"]] if "ranker" in shown else None,
-        client=names.client.place[shown["client"]],
+        ranker=names["ranker"].place[shown["ranker"]] if "ranker" in shown else None,
+        client=names["client"].place[shown["client"]],
     )
     lists = merge_repeats(lists, lists.session, cleaning)
-    session, doc, is_click = names.session.place[acted["session"]], names.doc.place[acted["doc"]], acted["is_click"]
+    session, doc, is_click = (
+        names["session"].place[acted["session"]],
+        names["doc"].place[acted["doc"]],
+        acted["is_click"],
+    )
     seen = ClickEvents(session[~is_click], doc[~is_click], acted["ordinal"][~is_click])
     clicked = ClickEvents(session[is_click], doc[is_click], acted["ordinal"][is_click])
     lists = _with_impressions(lists, seen, cleaning)
-    place = np.full(len(names.session.names), -1, dtype=np.int32)
+    place = np.full(len(names["session"].names), -1, dtype=np.int32)
     place[lists.session] = np.arange(len(lists), dtype=np.int32)
     clicked.place = place[clicked.place]
     apply_clicks(lists, *find_clicks(lists, clicked, first_ordinal(lists, clicked, cleaning)), cleaning)
