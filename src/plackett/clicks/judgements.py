@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plackett._lazy import importing
+from plackett.clicks.correction.features import RowsOfPairs
 from plackett.clicks.log import ClickLog
-from plackett.clicks.pairs import Pairs, RowsOfPairs
+from plackett.clicks.pairs import Pairs
 from plackett.data.text_column import as_str_array
 from plackett.data.trec.qrels import Qrels
 from plackett.exceptions import DataWarning, ParameterError, warn

@@ -1,15 +1,21 @@
-"""Features of pairs: rows of judged lists found by the names of query and document."""
+"""Features of pairs, found by the names of query and document, and results with a row for each pair."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any, ClassVar
+
 import numpy as np
 
-from plackett.clicks.pairs import Pairs, code_names, coded_pairs
+from plackett._optional import import_optional
+from plackett._tables import Column, Table, csv_text, notebook_html
+from plackett.clicks.pairs import PEEKED, Pairs, code_names, coded_pairs
 from plackett.data.queries import Queries
 from plackett.data.text_column import as_str_array
 from plackett.exceptions import DataWarning, warn
 from plackett.storage.mapped import take_rows
-from plackett.validation import count_of, is_sparse
+from plackett.validation import count_of, is_sparse, plain
 
 
 def rows_of_pairs(pairs: Pairs, queries: Queries) -> np.ndarray:
@@ -100,3 +106,89 @@ def _nothing_found(pairs: Pairs, known: Pairs, is_numbered: bool) -> str:
         f"no shown pair of the log is in the features: the log has query {qid!r} with document {docid!r}, the features "
         f"query {own_qid!r} with document {own_docid!r}; {names}."
     )
+
+
+# --- Results ----------------------------------------------------------------------------------------------------------
+
+
+class RowsOfPairs:
+    """A result with a row for each of its ``pairs``, in their order."""
+
+    _columns: ClassVar[tuple[str, ...]]
+    _label: ClassVar[str]  # the attribute that becomes the labels
+    _are_estimates: ClassVar[bool] = False
+    _advice: ClassVar[str]  # for rows without features
+    pairs: Pairs
+    features: np.ndarray | None
+    feature_names: list[str] | None
+    source: Queries | None = None
+
+    @property
+    def query(self) -> np.ndarray:
+        """Name of the query of each row."""
+        return as_str_array(list(self.pairs.queries))[self.pairs.pair_query]
+
+    @property
+    def docid(self) -> np.ndarray:
+        """Name of the document of each row."""
+        return as_str_array(list(self.pairs.docids))[self.pairs.pair_doc]
+
+    def to_queries(self, features: Any = None, feature_names: Sequence[str] | None = None) -> Queries:
+        """Return the documents with features, labelled by the grades or the estimates, to train rankers on.
+
+        Pairs without features are left out. ``has_estimated_labels`` of the result is True for estimates: rankers then
+        accept only losses that are linear in the labels.
+
+        Parameters
+        ----------
+        features : Queries, or array-like of shape (n_rows, n_features), default=None
+            Queries that hold the pairs, found by query and document as text (documents without names by their row); or
+            a row for each of these rows. None uses the features that are known: those of the log that was given to
+            ``judgements``; of ``corrected_labels``, those that it was given, or those of its log.
+        feature_names : sequence of str, default=None
+            Names of the columns of an array.
+
+        Raises
+        ------
+        ValueError
+            If there are no features.
+
+        Examples
+        --------
+        >>> import plackett as pk
+        >>> lists = pk.Queries([[0.2], [0.9]], qid=["shoe", "shoe"], docid=["a", "b"])
+        >>> log = pk.clicks.ClickLog.from_arrays(["shoe"], ["b", "a"], [1, 0], indptr=[0, 2])
+        >>> pk.clicks.corrected_labels(log, [1.0, 0.5]).to_queries(lists)
+        Queries(1 query, 2 documents, 1 feature, labels 0..1)
+        """
+        labels = getattr(self, self._label)
+        rows = self.source if features is None else features
+        if isinstance(rows, Queries):
+            return labelled_queries(
+                self.pairs, labels.astype(np.float64), rows,
+                warns=rows is not self.source, has_estimated_labels=self._are_estimates,
+            )  # fmt: skip
+        if rows is None:
+            if self.features is None:
+                raise ValueError(f"the pairs have no features. {self._advice}")
+            rows, feature_names = self.features, self.feature_names if feature_names is None else feature_names
+        queries = Queries(rows, labels, self.query, docid=self.docid, feature_names=feature_names)
+        return queries.replace(y=labels.copy(), has_estimated_labels=True) if self._are_estimates else queries
+
+    def _repr_html_(self) -> str:
+        rows = islice(zip(*(getattr(self, name) for name in self._columns), strict=True), PEEKED)
+        columns = [
+            Column(name, "text" if name in ("query", "docid") else "number", digits=None) for name in self._columns
+        ]
+        cells = [[f"{value:,}" if isinstance(value, np.integer) else plain(value) for value in row] for row in rows]
+        table = Table(columns, cells)
+        return notebook_html(table, [repr(self)], [f"up to {PEEKED} rows"])
+
+    def to_frame(self):
+        """Return a pandas DataFrame with the columns of ``to_csv``."""
+        pandas = import_optional("pandas", extra=None, needed_for=f"{type(self).__name__}.to_frame")
+        return pandas.DataFrame({name: getattr(self, name) for name in self._columns})
+
+    def to_csv(self) -> str:
+        """Return CSV with the names of query and document, and the arrays with a value for each row."""
+        return csv_text(self._columns, zip(*(getattr(self, name).tolist() for name in self._columns), strict=True))

@@ -9,7 +9,8 @@ import numpy as np
 
 from plackett.clicks.correction.diagnosis import CorrectionDiagnosis, diagnose
 from plackett.clicks.correction.estimates import Estimates
-from plackett.clicks.pairs import Pairs, RowsOfPairs, code_names, match_names
+from plackett.clicks.correction.features import RowsOfPairs
+from plackett.clicks.pairs import Pairs, code_names, match_names
 from plackett.clicks.propensities.counts import Counts
 from plackett.clicks.propensities.propensities import Propensities
 from plackett.data.queries import Queries
