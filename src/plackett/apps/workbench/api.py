@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Depends, Path, Request, Response
 from fastapi.responses import StreamingResponse
-from fastapi.routing import APIRoute
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import BaseModel, Field
 
 from plackett.apps.access.errors import RequestError
 from plackett.apps.workbench.middleware import Credentials
@@ -39,27 +36,6 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 
 
-class Route(APIRoute):
-    """A route whose handler serialises its response in its own thread, so that the event loop only passes bytes on."""
-
-    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any):
-        status = options.get("status_code") or 200
-        super().__init__(path, _serialised(endpoint, status), **options)
-
-
-def _serialised(handler: Callable[..., Any], status: int) -> Callable[..., Any]:
-    returned = get_type_hints(handler)["return"]
-    if inspect.isclass(returned) and issubclass(returned, Response):
-        return handler
-    adapter = TypeAdapter(returned)
-
-    @functools.wraps(handler)
-    def answer(*args: Any, **values: Any) -> Response:
-        return Response(adapter.dump_json(handler(*args, **values)), status, media_type="application/json")
-
-    return answer
-
-
 async def _workbench(request: Request) -> Any:
     return request.app.state.workbench
 
@@ -75,7 +51,7 @@ PathId = Annotated[int, Path(ge=1, le=MAX_ID)]
 
 def new_router(subject: str) -> APIRouter:
     """Return a router of the API for the routes of one subject."""
-    return APIRouter(prefix=PREFIX, responses=RESPONSES, tags=[subject], route_class=Route)
+    return APIRouter(prefix=PREFIX, responses=RESPONSES, tags=[subject])
 
 
 def missing(message: str, hint: str | None = None) -> RequestError:

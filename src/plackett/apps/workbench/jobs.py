@@ -22,8 +22,8 @@ from plackett.apps.workbench.values import PageRequest
 if TYPE_CHECKING:
     from plackett.apps.workbench.store import Store
 
-Progress = Callable[[float, str], None]
-Work = Callable[[int, Progress, threading.Event], dict[str, Any]]
+Report = Callable[[float, str], None]
+Work = Callable[[int, Report], dict[str, Any]]
 State = Literal["queued", "running", "interrupted", "done", "failed", "cancelled"]
 LOG = logging.getLogger("plackett.apps.workbench")
 UNFINISHED = ("queued", "running", "interrupted")  # a worker may still report for an interrupted job
@@ -60,7 +60,7 @@ class Jobs:
 
 
 class Cancelled(Exception):
-    """A job was cancelled; nothing was saved."""
+    """A job was cancelled; nothing is saved. A job raises it where it reports its progress."""
 
 
 class JobRunner:
@@ -77,7 +77,7 @@ class JobRunner:
         self._interrupt()
 
     def start(self, kind: str, settings: dict[str, Any], work: Work) -> Job:
-        """Start ``work(job_id, progress, cancel)`` in a thread; what it returns becomes the job's result."""
+        """Start ``work(job_id, report)`` in a thread; what it returns becomes the job's result."""
         with self._lock:
             if self._is_closing:
                 raise RequestError(503, "closing", "the workbench is shutting down.", "Restart it, and try again.")
@@ -148,7 +148,7 @@ class JobRunner:
     def _run(self, job_id: int, work: Work, cancel: threading.Event) -> None:
         try:
             self.update(job_id)
-            result = work(job_id, self._progress(job_id, cancel), cancel)
+            result = work(job_id, self._report(job_id, cancel))
             self.update(job_id, "done", progress=1.0, message="Done", result=result)
         except Cancelled:
             if not self._is_closing:
@@ -163,8 +163,8 @@ class JobRunner:
             with self._lock:
                 self._running.pop(job_id, None)
 
-    def _progress(self, job_id: int, cancel: threading.Event) -> Progress:
-        """Return a callable that stores progress at intervals, and stops the job if it was cancelled elsewhere."""
+    def _report(self, job_id: int, cancel: threading.Event) -> Report:
+        """Return a callable that stores progress at intervals, and ends a job that was cancelled, here or elsewhere."""
         last = -REPORT_INTERVAL
 
         def report(share: float, message: str) -> None:
@@ -172,8 +172,10 @@ class JobRunner:
             now = time.monotonic()
             if now - last >= REPORT_INTERVAL:
                 last = now
-                if not self.update(job_id, progress=min(max(share, 0.0), 1.0), message=message):
+                if not self.update(job_id, progress=share, message=message):
                     cancel.set()
+            if cancel.is_set():
+                raise Cancelled
 
         return report
 

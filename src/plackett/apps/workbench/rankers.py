@@ -28,7 +28,7 @@ from plackett.apps.workbench.api import (
     new_router,
 )
 from plackett.apps.workbench.collections.base import Collection
-from plackett.apps.workbench.jobs import Job, Progress
+from plackett.apps.workbench.jobs import Job, Report
 from plackett.apps.workbench.values import Base, Id, Name, RequestModel
 
 if TYPE_CHECKING:
@@ -237,11 +237,10 @@ def train(bench: Bench, caller: Caller, request: TrainRequest) -> Job:
             raise ValueError(found.error)
         return found.ranking
 
-    def work(job_id: int, progress: Progress, cancel: threading.Event) -> dict[str, Any]:
+    def work(job_id: int, report: Report) -> dict[str, Any]:
         from plackett.apps.workbench import training  # imports the learning modules
 
-        how: dict[str, Any] = {"base": base, "base_ranking": base_ranking, "progress": progress, "cancel": cancel}
-        trained = training.train(bench.collection, by_query, **how)
+        trained = training.train(bench.collection, by_query, base=base, base_ranking=base_ranking, report=report)
         name = bench.rankers.save(request.name or f"trained-{job_id}", trained, source)
         return {"ranker_name": name, **trained.summary, "source": source}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,16 +14,9 @@ from fastapi import Query
 
 from plackett.apps.workbench import query_sets, tables
 from plackett.apps.workbench.api import Bench, Caller, PathId, invalid, missing, new_router
-from plackett.apps.workbench.jobs import Cancelled, Job, Progress
+from plackett.apps.workbench.jobs import Job, Report
 from plackett.apps.workbench.rankings import chosen_rankers
-from plackett.apps.workbench.runs import (
-    BoardRequest,
-    Ranking,
-    compare_rankings,
-    parse_measures,
-    total_of,
-    values_of,
-)
+from plackett.apps.workbench.runs import BoardRequest, Ranking, compare_rankings, parse_measures, total_of, values_of
 from plackett.apps.workbench.values import MAX_SNAPSHOTS, Id, Name
 from plackett.validation import count_of
 
@@ -84,18 +76,16 @@ def freeze(bench: Bench, caller: Caller, request: SnapshotRequest) -> Job:
     if len(snapshots(bench).snapshots) >= MAX_SNAPSHOTS:
         raise invalid(f"there are {MAX_SNAPSHOTS:,} snapshots, which is the limit. Delete one first.")
 
-    def work(job_id: int, progress: Progress, cancel: threading.Event) -> dict[str, Any]:
+    def work(job_id: int, report: Report) -> dict[str, Any]:
         lists: dict[str, dict[str, Ranking]] = {name: {} for name in names}
         for number, query in enumerate(queries, 1):
-            if cancel.is_set():
-                raise Cancelled("the snapshot was cancelled.")
-            progress(0.9 * number / len(queries), f"Ranking query {number} of {len(queries)}")
+            report(0.9 * number / len(queries), f"Ranking query {number} of {len(queries)}")
             for name in names:
                 found = bench.rankings.now(name, query)
                 if found.error is not None:
                     raise ValueError(f"{query!r} cannot be ranked: {found.error} Leave the query or the ranker out.")
                 lists[name][query] = found.ranking
-        progress(0.9, "Measuring")
+        report(0.9, "Measuring")
         of_query, measure = {query: labels.of(query) for query in queries}, str(measures[0])
         compared = compare_rankings(of_query, lists, measures, request.convention) if any(of_query.values()) else None
         summary = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -14,7 +13,7 @@ import numpy as np
 from sklearn.base import clone
 
 from plackett.apps.workbench.collections.base import CANDIDATES, Collection
-from plackett.apps.workbench.jobs import Cancelled, Progress
+from plackett.apps.workbench.jobs import Report
 from plackett.apps.workbench.refining import labels_of_pairs
 from plackett.apps.workbench.runs import UNJUDGED, Ranking, compare_rankings, share_judged, shares_in_words
 from plackett.apps.workbench.store import Judged
@@ -40,13 +39,12 @@ class TooFewJudgements(ValueError):
 
 
 class Trained(NamedTuple):
-    """A trained ranker with its model file, and its comparison with the base ranker as a JSON object.
+    """The model file of a trained ranker, and its comparison with the base ranker as a JSON object.
 
     ``folds`` are the model files of the rankers that were each trained without some of the queries; ``fold_of`` has the
     number of its fold, from 1, of each query that was trained on.
     """
 
-    ranker: Ranker
     data: bytes
     summary: dict[str, Any]
     folds: list[bytes]
@@ -71,10 +69,7 @@ def train(
     *,
     base: str = "",
     base_ranking: Callable[[str], Ranking] | None = None,
-    ranker: Ranker | None = None,
-    metrics: tuple[str, ...] = METRICS,
-    progress: Progress | None = None,
-    cancel: threading.Event | None = None,
+    report: Report = lambda share, message: None,
 ) -> Trained:
     """Train a ranker on judgements by query, and compare it with ``base`` on queries that it was not trained on.
 
@@ -83,24 +78,17 @@ def train(
     (``labels_of_pairs``), or else 0: documents without a judgement count as not relevant. Lists with a single label
     have no order to learn and are skipped.
 
-    Both rankers are measured on all queries with a grade by ``compare_rankings``, as on the scoreboard. Without
-    ``ranker``, a linear one is trained on scaled columns, with a penalty that is tuned on validation queries if there
-    are enough. ``TooFewJudgements`` and, once ``cancel`` is set, ``Cancelled`` are raised.
+    Both rankers are measured on all queries with a grade by ``compare_rankings``, as on the scoreboard. The ranker is
+    linear, on scaled columns, with a penalty that is tuned on validation queries if there are enough.
+    ``TooFewJudgements`` is raised, and what ``report`` raises to end the training.
     """
     start = time.perf_counter()
-
-    def report(share: float, message: str) -> None:
-        if cancel is not None and cancel.is_set():
-            raise Cancelled("the training was cancelled.")
-        if progress is not None:
-            progress(share, message)
-
     report(0.0, "Reading the judgements")
     lists = _training_lists(collection, by_query, report)
     n_queries = lists.queries.n_queries
     n_folds = min(N_FOLDS, n_queries)
-    is_tuned = ranker is None and n_queries >= MIN_QUERIES_TO_TUNE
-    model = LinearRanker("listmle", l2=PENALTIES[1], normalize="zscore") if ranker is None else ranker
+    is_tuned = n_queries >= MIN_QUERIES_TO_TUNE
+    model = LinearRanker("listmle", l2=PENALTIES[1], normalize="zscore")
     folds, chosen = [], []
     fold_of: dict[str, int] = {}
     for number, fold in enumerate(QueryKFold(n_folds, validation=is_tuned).folds(lists.queries), 1):
@@ -124,7 +112,7 @@ def train(
 
     base = base or collection.base_rankers()[0]
     rankers = {"base": base_ranking or partial(ranking_of, collection, base=base), "trained": trained_ranking}
-    compared, n_measured, shares = _compared(by_query, rankers, metrics, report)
+    compared, n_measured, shares = _compared(by_query, rankers, report)
     summary = {
         "base": base,
         "n_queries": n_queries,
@@ -134,14 +122,14 @@ def train(
         "n_measured": n_measured,
         "metrics": compared,
         "judged": shares,
-        "features": _strongest_features(model, collection.feature_names),
+        "features": _strongest_features(model.coef_, collection.feature_names),
         "notes": _notes(
             collection, lists, n_measured, {base: shares.get("base"), "the trained ranker": shares.get("trained")}
         ),
         "seconds": round(time.perf_counter() - start, 3),
     }
     report(1.0, "Done")
-    return Trained(model, _saved(model), summary, [_saved(one) for one in folds], fold_of)
+    return Trained(_saved(model), summary, [_saved(one) for one in folds], fold_of)
 
 
 def ranking_of(collection: Collection, query: str, base: str, ranker: Ranker | None = None) -> Ranking:
@@ -156,7 +144,7 @@ def _saved(ranker: Ranker) -> bytes:
     return buffer.getvalue()
 
 
-def _training_lists(collection: Collection, by_query: Mapping[str, Judged], report: Progress) -> _Lists:
+def _training_lists(collection: Collection, by_query: Mapping[str, Judged], report: Report) -> _Lists:
     """Return the lists in which documents have different labels."""
     parts, n_inferred, n_relevant, n_outside = [], 0, 0, 0
     for number, (query, judged) in enumerate(by_query.items(), 1):
@@ -185,10 +173,7 @@ def _training_lists(collection: Collection, by_query: Mapping[str, Judged], repo
 
 
 def _compared(
-    by_query: Mapping[str, Judged],
-    rankers: Mapping[str, Callable[[str], Ranking]],
-    metrics: tuple[str, ...],
-    report: Progress,
+    by_query: Mapping[str, Judged], rankers: Mapping[str, Callable[[str], Ranking]], report: Report
 ) -> tuple[dict[str, dict[str, float | None]], int, dict[str, float | None]]:
     """Return means and differences by measure, the number of queries, and the judged share of each first ten.
 
@@ -208,7 +193,7 @@ def _compared(
     if not labels:
         return {}, 0, {}
     report(0.95, "Measuring")
-    compared_runs = compare_rankings(labels, rankings, metrics)
+    compared_runs = compare_rankings(labels, rankings, METRICS)
     means, compared = compared_runs.mean(), {}
     for metric in compared_runs.metrics:
         (difference,) = compared_runs.differences(metric, against="base")
@@ -223,10 +208,7 @@ def _compared(
     return compared, len(labels), {name: share_judged(labels, of) for name, of in rankings.items()}
 
 
-def _strongest_features(ranker: Any, names: list[str]) -> list[list[Any]]:
-    coef = getattr(ranker, "coef_", None)
-    if not isinstance(coef, np.ndarray) or coef.shape != (len(names),):
-        return []
+def _strongest_features(coef: np.ndarray, names: list[str]) -> list[list[Any]]:
     order = np.argsort(-np.abs(coef), kind="stable")[:FEATURES_SHOWN]
     return [[names[column], float(coef[column])] for column in order.tolist() if coef[column]]
 
