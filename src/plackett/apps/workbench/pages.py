@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 from urllib.parse import unquote, urlencode
 
 import numpy as np
@@ -215,79 +215,50 @@ def features_page(request: Request, bench: Bench, q: str = "", base: str = "") -
 
 
 @router.get("/scoreboard")
-def scoreboard_page(
-    request: Request,
-    bench: Bench,
-    caller: Caller,
-    set_id: int = 0,
-    ranker: Annotated[list[str] | None, Query()] = None,
-    measure: str = "ndcg@10",
-    convention: str = "standard",
-    judgements: str = "",
-    order: str = "worst",
-    by: str = "",
-) -> Response:
+def scoreboard_page(request: Request, bench: Bench, caller: Caller, set_id: int = 0) -> Response:
     """Return the scoreboard of a query set, by default of the newest one."""
-    sets = query_sets.query_sets(bench).sets
-    wanted: dict[str, Any] = {
-        "set_id": set_id or (sets[0].id if sets else 0),
-        "ranker": ranker or [],
-        "measure": measure.strip(),
-        "convention": convention,
-        "judgements": judgements,
-        "order": order,
-        "by": by,
-    }
+    about = _board_values(bench, set_id)
+    wanted = _wanted(request, ScoreboardRequest, set_id=about["set_id"])
     board, problem = None, None
-    if sets:
+    if about["sets"]:
         try:
             board = scoreboard.scoreboard(bench, caller, _checked(ScoreboardRequest, wanted))
         except RequestError as error:
             problem = error
-    chosen = [one.name for one in board.rankers] if board else wanted["ranker"]
 
     def sort_url(order: str, by: str) -> str:
-        values = {**wanted, "order": order, "by": by}
-        return "/scoreboard?" + urlencode({name: value for name, value in values.items() if value}, doseq=True)
+        return "/scoreboard?" + _query_string({**wanted, "order": order, "by": by})
 
+    compare_url = ""
+    shown = wanted
+    if board is not None:
+        shown = {**wanted, "ranker": [one.name for one in board.rankers], "judgements": board.judgements}
+        about["measures"] = sorted({*about["measures"], board.measure})
+        panel = list(dict.fromkeys([wanted["measure"], "ndcg@10", "p@10", "mrr"]))[:3]
+        compared = {"side": [f"now/{name}" for name in shown["ranker"]], "measures": ",".join(panel)}
+        how = {name: wanted[name] for name in ("set_id", "convention", "judgements")}
+        compare_url = "/compare?" + _query_string({**compared, **how})
     return render_page(
         request,
         "scoreboard.html",
         problem,
         here="scoreboard",
         board=board,
-        wanted={**wanted, "ranker": chosen, "judgements": board.judgements if board else judgements},
+        wanted=shown,
         history=history_chart([one.means for one in board.history]) if board and len(board.history) > 1 else None,
-        measures=sorted({*_measures(), *USUAL, board.measure if board else "ndcg@10"}),
         query_sources=get_args(QuerySource),
         orders=get_args(Order),
-        compare_url=_compare_url(chosen, wanted) if board else "",
+        compare_url=compare_url,
         sort_url=sort_url,
-        sources=bench.labels.choices(),
-        **_board_values(bench),
+        **about,
     )
 
 
 @router.get("/compare")
-def compare_page(
-    request: Request,
-    bench: Bench,
-    caller: Caller,
-    side: Annotated[list[str] | None, Query()] = None,
-    measures: str = "ndcg@10,p@10,mrr",
-    convention: str = "standard",
-    judgements: str = "",
-    set_id: int = 0,
-) -> Response:
+def compare_page(request: Request, bench: Bench, caller: Caller, set_id: int = 0) -> Response:
     """Return a comparison of rankers and snapshots over all queries."""
-    about = _board_values(bench)
-    wanted: dict[str, Any] = {
-        "side": [one for one in side or [] if one],
-        "measures": measures.strip(),
-        "convention": convention,
-        "judgements": judgements,
-        "set_id": set_id or (about["sets"][0].id if about["sets"] else None),
-    }
+    about = _board_values(bench, set_id)
+    wanted = _wanted(request, ComparisonRequest, set_id=about["set_id"] or None)
     found, problem, ends = None, None, []
     if len(wanted["side"]) > 1:
         try:
@@ -295,18 +266,18 @@ def compare_page(
             ends = [abs(end) for pair in found.pairs for end in (pair.low, pair.high) if end is not None]
         except RequestError as error:
             problem = error
-    frozen = [(FROZEN, "as frozen in the newest snapshot")] if about["snapshots"] else []
+    if about["snapshots"]:
+        about["sources"].append((FROZEN, "as frozen in the newest snapshot"))
+    names = _names(found) if found else {}
     return render_page(
         request,
         "compare.html",
         problem,
         here="compare",
         found=found,
-        wanted={**wanted, "judgements": found.judgements if found else judgements},
-        names=_names(found) if found else {},
-        measures=_measures(),
-        sources=[*bench.labels.choices(), *frozen],
-        payload=json.dumps(_payload(found), allow_nan=False) if found and found.is_complete else "",
+        wanted={**wanted, "judgements": found.judgements} if found else wanted,
+        names=names,
+        payload=json.dumps(_payload(found, names), allow_nan=False) if found and found.is_complete else "",
         rows=found.queries[:PLAIN_ROWS] if found else [],
         reach=max(ends, default=0) or 1,
         **about,
@@ -367,22 +338,37 @@ def _checked(model: type[Wanted], values: dict[str, Any]) -> Wanted:
 # the scoreboard and comparisons
 
 
-def _board_values(bench: Bench) -> dict[str, Any]:
+def _board_values(bench: Bench, set_id: int) -> dict[str, Any]:
+    """Return the choices of both pages; measures are those with one value per query or for all."""
+    sets = query_sets.query_sets(bench).sets
+    kinds = [kind for kind in KINDS.values() if not kind.needs_subtopics and not kind.is_own]
     return {
-        "sets": query_sets.query_sets(bench).sets,
+        "sets": sets,
+        "set_id": set_id or (sets[0].id if sets else 0),
         "snapshots": snapshots.snapshots(bench).snapshots,
         "rankers": bench.rankings.names(),
         "conventions": {name: one.summary for name, one in CONVENTIONS.items()},
+        "measures": sorted({*USUAL, *(kind.name if kind.cutoff == "none" else f"{kind.name}@10" for kind in kinds)}),
+        "sources": bench.labels.choices(),
     }
 
 
-def _measures() -> list[str]:
-    """Return every measure with one value per query or for all, at 10 where it has a cut-off."""
-    kinds = [kind for kind in KINDS.values() if not kind.needs_subtopics and not kind.is_own]
-    return [kind.name if kind.cutoff == "none" else f"{kind.name}@10" for kind in kinds]
+def _wanted(request: Request, model: type[BaseModel], **values: Any) -> dict[str, Any]:
+    """Return the values of a page's address for a request of the API, which are checked later, with its defaults."""
+    sent = request.query_params
+    for name, field in model.model_fields.items():
+        if get_origin(field.annotation) is list:
+            values[name] = [one for one in sent.getlist(name) if one]
+        elif name not in values:
+            values[name] = sent.get(name, field.default).strip()
+    return values
 
 
-def _payload(found: ComparisonResponse) -> dict[str, Any]:
+def _query_string(values: dict[str, Any]) -> str:
+    return urlencode({name: value for name, value in values.items() if value}, doseq=True)
+
+
+def _payload(found: ComparisonResponse, names: dict[str, str]) -> dict[str, Any]:
     """Return the payload of the shared components: the first measure of every query, and the pairs by it."""
     values = np.array([[np.nan if one is None else one for one in row.values] for row in found.queries])
     first = [pair for pair in found.pairs if pair.measure == found.measures[0]]
@@ -391,7 +377,7 @@ def _payload(found: ComparisonResponse) -> dict[str, Any]:
     rows = found.queries
     return comparison_payload(
         metric=found.measures[0],
-        rankers=list(_names(found).values()),
+        rankers=list(names.values()),
         queries=[
             {"name": "query", "kind": "text", "values": [row.query for row in rows]},
             {"name": "judged", "kind": "number", "digits": 0, "values": [row.n_judged for row in rows]},
@@ -421,10 +407,3 @@ def _names(found: ComparisonResponse) -> dict[str, str]:
         ranker = side.partition("/")[2]
         answer[side] = ranker_name(ranker) + name[len(ranker) :]
     return answer
-
-
-def _compare_url(rankers: list[str], wanted: dict[str, Any]) -> str:
-    pairs = [("side", f"now/{name}") for name in rankers]
-    others = [(name, wanted[name]) for name in ("set_id", "convention", "judgements") if wanted[name]]
-    panel = list(dict.fromkeys([wanted["measure"], "ndcg@10", "p@10", "mrr"]))[:3]
-    return "/compare?" + urlencode([*pairs, *others, ("measures", ",".join(panel))])
