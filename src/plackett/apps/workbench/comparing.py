@@ -6,7 +6,6 @@ import hashlib
 import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -189,16 +188,18 @@ class Side(NamedTuple):
 class Measured(NamedTuple):
     """Rankers on the queries of a set: labels, rankings and comparison of the sides, and the values of a `Board`.
 
-    ``found`` is None while rankings are missing, and without a judged query. Queries that a side cannot rank have no
-    ranking there, and are left out for all sides.
+    ``judged`` has the judged shares of the sides, and ``values`` those of every query by the first measure. ``found``
+    is None while rankings are missing, and without a judged query. Queries that a side cannot rank have no ranking
+    there, and are left out for all sides.
     """
 
     queries: list[str]
     labels: dict[str, dict[str, float]]
     known: list[dict[str, Found]]
     rankings: list[dict[str, Ranking]]
+    judged: list[float | None]
     found: Comparison | None
-    values: dict[str, list[float]]
+    values: dict[str, list[float | None]]
     board: dict[str, Any]
 
 
@@ -208,16 +209,13 @@ def comparison(bench: Bench, caller: Caller, request: Annotated[ComparisonReques
     compared = sides(bench, request.side)
     measures = parse_measures(request.measures, request.convention)
     shown = measured(bench, caller.user, compared, request, measures)
-    none = [math.nan] * len(compared)
-    rows = [
-        ComparedQuery(
-            query=query,
-            values=[finite(value) for value in shown.values.get(query, none)],
-            n_judged=len(shown.labels[query]),
-            n_new=_n_new(shown.rankings[0].get(query), shown.rankings[-1].get(query)),
+    rows = []
+    for query in shown.queries:
+        first, last = (
+            of[query].docid[:FIRST] if query in of else None for of in (shown.rankings[0], shown.rankings[-1])
         )
-        for query in shown.queries
-    ]
+        n_new = None if first is None or last is None else len(set(last) - set(first))
+        rows.append(ComparedQuery(query, shown.values[query], len(shown.labels[query]), n_new))
     changed = sorted((one for one in rows if one.n_new), key=lambda one: -(one.n_new or 0))
     return ComparisonResponse(
         sides=[side.text for side in compared],
@@ -225,7 +223,7 @@ def comparison(bench: Bench, caller: Caller, request: Annotated[ComparisonReques
         measures=[str(one) for one in measures],
         **shown.board,
         unexplained=[_unexplained(bench, side) for side in compared],
-        judged=[share_judged(shown.labels, of) for of in shown.rankings],
+        judged=shown.judged,
         pairs=_pairs(shown.found, compared) if shown.found else [],
         queries=rows,
         changed_most=[one.query for one in changed[:MAX_CHANGED]],
@@ -242,15 +240,15 @@ def compared_lists(bench: Bench, caller: Caller, request: Annotated[ComparedList
     if request.q not in queries:
         raise missing(f"the comparison has no query {request.q!r}.")
     _, labels, _ = _frozen_or_current(bench, caller.user, request.judgements, compared, [request.q])
-    own = labels[request.q]
-    found = [_lists(bench, side, [request.q], wait=True)[request.q] for side in compared]
-    for one in found:
-        if one.error is not None:
-            raise invalid(one.error)
-    rankings = [one.ranking for one in found]
-    shown = list(dict.fromkeys(docid for ranking in rankings for docid in ranking.docid[:FIRST]))
-    places = [{docid: place for place, docid in enumerate(ranking.docid, 1)} for ranking in rankings]
-    number = {docid: place for place, docid in enumerate(shown)}
+    own, number, lists, places = labels[request.q], dict[str, int](), [], []
+    for side in compared:
+        ranking, error, _ = _lists(bench, side, [request.q], wait=True)[request.q]
+        if error is not None:
+            raise invalid(error)
+        reasons = {} if side.snapshot is not None else bench.rankings.reasons(side.ranker, request.q, FIRST)
+        first = zip(ranking.docid[:FIRST], ranking.scores[:FIRST], strict=True)
+        lists.append([(number.setdefault(one, len(number)), score, reasons.get(one, ())) for one, score in first])
+        places.append({docid: place for place, docid in enumerate(ranking.docid, 1)})
     documents = [
         {
             "name": docid,
@@ -259,15 +257,9 @@ def compared_lists(bench: Bench, caller: Caller, request: Annotated[ComparedList
             "level": int(min(max(own.get(docid, 0.0), 0.0), 4.0)),
             "places": [of.get(docid) for of in places],
         }
-        for docid in shown
+        for docid in number
     ]
-    lists = []
-    for side, ranking in zip(compared, rankings, strict=True):
-        reasons = {} if side.snapshot is not None else bench.rankings.reasons(side.ranker, request.q, FIRST)
-        pairs = zip(ranking.docid[:FIRST], ranking.scores[:FIRST], strict=True)
-        lists.append([(number[docid], score, reasons.get(docid, ())) for docid, score in pairs])
-    lengths = [len(ranking.docid) for ranking in rankings]
-    return ComparedLists(**list_payload(documents, lists), lengths=lengths)
+    return ComparedLists(**list_payload(documents, lists), lengths=[len(of) for of in places])
 
 
 def measured(
@@ -305,6 +297,9 @@ def measured(
         if isinstance(found, RequestError):
             raise found
     n_ready, n_needed = n_ready + sum(one is not None for one in further), n_needed + len(further)
+    shares = [share_judged(labels, of) for of in rankings]
+    open_words, is_uneven = shares_in_words({side.name: share for side, share in zip(compared, shares, strict=True)})
+    first = {(query, docid) for of in rankings for query, one in of.items() for docid in one.docid[:FIRST]}
     board = {
         "convention": request.convention,
         "higher_is_better": measures[0].higher_is_better,
@@ -314,17 +309,23 @@ def measured(
         "n_needed": n_needed,
         "is_complete": n_ready == n_needed,
         "sentence": " ".join(found.headline()) if found and len(compared) > 1 else "",
-        "pool": _pool(compared, request.set_id, labels, rankings),
+        "pool": Pool(
+            queue=f"{POOL}{request.set_id or 0}/{'/'.join(quote(side.text, safe='') for side in compared)}",
+            n_documents=sum(docid not in labels[query] for query, docid in first),
+            is_uneven=is_uneven,
+            words=open_words,
+        ),
         "notes": [
             f"Measured on {words}. {UNJUDGED}",
             *left_out,
             *(note for side, of in zip(compared, errors, strict=True) for note in failures_note(side.name, of)),
-            *_on_labels(compared, queries, labels, rankings),
-            *_on_training(bench, compared, queries),
+            *_notes(bench, compared, labels, rankings),
         ],
     }
-    values = values_of(found, judged, found.metrics[0]) if found else {}
-    return Measured(queries, labels, known, list(rankings), found, values, board)
+    values = dict.fromkeys(queries, [math.nan] * len(compared))
+    values |= values_of(found, judged, found.metrics[0]) if found else {}
+    shown = {query: list(map(finite, values[query])) for query in queries}
+    return Measured(queries, labels, known, list(rankings), shares, found, shown, board)
 
 
 def sides(bench: Bench, texts: Sequence[str], least: int = 2) -> list[Side]:
@@ -408,31 +409,25 @@ def _version(bench: Bench, side: Side, known: Mapping[str, Found]) -> Hashable:
     return bench.rankings.key(side.ranker), tuple(one.time for one in known.values())
 
 
-def _on_training(bench: Bench, compared: Sequence[Side], queries: Sequence[str]) -> list[str]:
-    n_seen = bench.rankers.n_trained_on(queries)
-    seen = (side for side in compared if side.snapshot is None and side.ranker in n_seen)
-    return [f"{side.name}: {TRAINED_NOTE.format(n=n_seen[side.ranker])}" for side in seen]
-
-
 def _unexplained(bench: Bench, side: Side) -> str | None:
     if side.snapshot is not None:
         return "A snapshot has no explanations; compare the ranker as it is now to see them."
     return None if bench.rankings.can_explain(side.ranker) else "This ranker cannot explain its scores by features."
 
 
-def _on_labels(
+def _notes(
+    bench: Bench,
     compared: Sequence[Side],
-    queries: Sequence[str],
     labels: Mapping[str, Mapping[str, float]],
     rankings: Sequence[Mapping[str, Ranking]],
 ) -> list[str]:
-    """Return notes on queries without judgements, and on relevant documents that the lists do not have."""
+    """Return notes on queries without judgements, on relevant documents that the lists do not have, and on training."""
     notes = []
-    if n_open := sum(not labels[query] for query in queries):
+    if n_open := sum(not of for of in labels.values()):
         notes.append(
             f"{count_of(n_open, 'query has', 'queries have')} no judgement and no value; the means leave them out."
         )
-    relevant = {query: {docid for docid, one in labels[query].items() if one >= RELEVANT_FROM} for query in queries}
+    relevant = {query: {docid for docid, one in of.items() if one >= RELEVANT_FROM} for query, of in labels.items()}
     parts = []
     for side, of in zip(compared, rankings, strict=True):
         n_outside = sum(len(relevant[query].difference(one.docid)) for query, one in of.items())
@@ -441,22 +436,9 @@ def _on_labels(
     if parts:
         first = f"the first {FROZEN_DEPTH}"
         notes.append(f"Relevant documents that are not among {first}, and count as not found: {', '.join(parts)}.")
-    return notes
-
-
-def _pool(
-    compared: Sequence[Side],
-    set_id: int | None,
-    labels: Mapping[str, Mapping[str, float]],
-    rankings: Sequence[Mapping[str, Ranking]],
-) -> Pool:
-    """Return the queue of the documents that are not judged among the first ten of the sides, and words on them."""
-    first = {(query, docid) for of in rankings for query, one in of.items() for docid in one.docid[:FIRST]}
-    n_open = sum(docid not in labels[query] for query, docid in first)
-    shares = {side.name: share_judged(labels, of) for side, of in zip(compared, rankings, strict=True)}
-    words, is_uneven = shares_in_words(shares)
-    queue = f"{POOL}{set_id or 0}/{'/'.join(quote(side.text, safe='') for side in compared)}"
-    return Pool(queue=queue, n_documents=n_open, is_uneven=is_uneven, words=words)
+    n_seen = bench.rankers.n_trained_on(list(labels))
+    seen = (side for side in compared if side.snapshot is None and side.ranker in n_seen)
+    return [*notes, *(f"{side.name}: {TRAINED_NOTE.format(n=n_seen[side.ranker])}" for side in seen)]
 
 
 def _mixed(query: str, documents: set[str]) -> list[str]:
@@ -466,20 +448,17 @@ def _mixed(query: str, documents: set[str]) -> list[str]:
 
 def _pairs(found: Comparison, compared: Sequence[Side]) -> list[Pair]:
     """Return the differences of all pairs, B minus A, with a correction over the pairs of each measure."""
-    answer = []
-    by_pair = {(pair.a, pair.b, pair.metric): pair for metric in found.metrics for pair in found.differences(metric)}
-    means = found.mean()
-    for a, b in combinations(compared, 2):
-        for metric in found.metrics:
-            pair = by_pair[a.name, b.name, metric].reversed()
+    answer, means, text = [], found.mean(), {side.name: side.text for side in compared}
+    for pairs in zip(*map(found.differences, found.metrics), strict=True):
+        for pair in (one.reversed() for one in pairs):
             answer.append(
                 Pair(
-                    a=a.text,
-                    b=b.text,
-                    measure=metric,
-                    higher_is_better=found.is_higher_better(metric),
-                    mean_a=finite(means[a.name][metric]),
-                    mean_b=finite(means[b.name][metric]),
+                    a=text[pair.b],
+                    b=text[pair.a],
+                    measure=pair.metric,
+                    higher_is_better=found.is_higher_better(pair.metric),
+                    mean_a=finite(means[pair.b][pair.metric]),
+                    mean_b=finite(means[pair.a][pair.metric]),
                     difference=finite(pair.mean),
                     low=finite(pair.low),
                     high=finite(pair.high),
@@ -491,9 +470,3 @@ def _pairs(found: Comparison, compared: Sequence[Side]) -> list[Pair]:
                 )
             )
     return answer
-
-
-def _n_new(first: Ranking | None, last: Ranking | None) -> int | None:
-    if first is None or last is None:
-        return None
-    return len(set(last.docid[:FIRST]) - set(first.docid[:FIRST]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlencode
 
 import jinja2
@@ -99,14 +99,12 @@ def difference(value: float | None) -> str:
     return "–" if value is None else f"{value:+.4f}".replace("-", "−")
 
 
-Point = tuple[float, float]
-Box = tuple[float, float, float, float]  # left, top, right and bottom
-
-
 def points(
     values: Sequence[float | None], low: float, high: float, box: tuple[float, float, float, float]
-) -> list[Point]:
+) -> list[tuple[float, float]]:
     """Return values as points from the left of a box to its right, without those that are missing.
+
+    The box is its left, top, right and bottom.
 
     Examples
     --------
@@ -119,7 +117,7 @@ def points(
     return [(round(left + width * number, 1), round(top + height * (high - value), 1)) for number, value in known]
 
 
-def sparkline(values: Sequence[float | None]) -> list[Point]:
+def sparkline(values: Sequence[float | None]) -> list[tuple[float, float]]:
     """Return the points of a small line from the oldest value to the newest; none for fewer than two values.
 
     It starts at 0 and ends at 1, or at the largest value above 1, so that the lines of a column can be compared.
@@ -128,31 +126,20 @@ def sparkline(values: Sequence[float | None]) -> list[Point]:
     return points(values, min(0.0, *known), max(1.0, *known), (1, 1, 55, 15)) if len(known) > 1 else []
 
 
-class HistoryChart(NamedTuple):
-    """Means over time: the points of each ranker, ``ticks`` as (value, y), and the edges of the lines."""
-
-    lines: list[list[Point]]
-    ticks: list[tuple[str, float]]
-    left: float
-    right: float
-
-
-def history_chart(means: Sequence[Sequence[float | None]]) -> HistoryChart:
-    """Return the chart of at least two points in time, each with one mean per ranker.
+def history_chart(means: Sequence[Sequence[float | None]]) -> dict[str, list[Any]]:
+    """Return a chart of at least two points in time: the points of each mean, and ticks as (value, y).
 
     Examples
     --------
-    >>> history_chart([[0.0], [1.0]]).lines
+    >>> history_chart([[0.0], [1.0]])["lines"]
     [[(40.0, 130.0), (314.0, 8.0)]]
     """
     known = [value for point in means for value in point if value is not None]
     low, high = min(known, default=0.0), max(known, default=1.0)
-    margin = 0.1 * (high - low) or 0.1
-    low, high = (low, high) if (low, high) == (0.0, 1.0) else (low - margin, high + margin)
-    box = (40, 8, 314, 130)
-    lines = [points(of, low, high, box) for of in zip(*means, strict=True)]
+    margin = 0.0 if (low, high) == (0.0, 1.0) else 0.1 * (high - low) or 0.1
+    low, high, box = low - margin, high + margin, (40, 8, 314, 130)
     ticks = [(f"{value:.2f}", points([value, None], low, high, box)[0][1]) for value in (high, (low + high) / 2, low)]
-    return HistoryChart(lines, ticks, box[0], box[2])
+    return {"lines": [points(of, low, high, box) for of in zip(*means, strict=True)], "ticks": ticks}
 
 
 def _environment() -> jinja2.Environment:
@@ -163,21 +150,10 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for function in (
-        plain,
-        short,
-        signed,
-        fixed,
-        ranker_name,
-        verdict,
-        p_value,
-        step,
-        difference,
-    ):
-        environment.filters[function.__name__] = function
-    environment.filters["when"], environment.filters["count_of"] = when, count_of
-    environment.globals["document_url"] = document_url
+    filters = (plain, short, signed, fixed, ranker_name, verdict, p_value, step, difference, when, count_of)
+    environment.filters |= {function.__name__: function for function in filters}
     environment.globals |= {"limits": values, "significant": SIGNIFICANT, "sparkline": sparkline}
+    environment.globals["document_url"] = document_url
     return environment
 
 

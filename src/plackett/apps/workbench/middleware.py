@@ -15,16 +15,14 @@ import re
 import secrets
 from hashlib import sha256
 from typing import NamedTuple
-from urllib.parse import parse_qsl, quote, unquote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
-from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from plackett.apps.access.errors import RequestError
-from plackett.apps.access.guard import SAFE_METHODS, RequestGuard, Sender, check_origin
-from plackett.apps.workbench.settings import Settings
+from plackett.apps.access.guard import API, SAFE_METHODS, RequestGuard, Sender, check_origin
 from plackett.apps.workbench.values import MAX_NAME
 
 CSRF_COOKIE, USER_COOKIE, TOKEN_COOKIE = "plackett_csrf", "plackett_user", "plackett_token"
@@ -65,8 +63,6 @@ class Credentials(NamedTuple):
 class SafetyMiddleware(RequestGuard):
     """The checks above in front of an application; ``Settings`` has the limits."""
 
-    settings: Settings
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
@@ -75,58 +71,50 @@ class SafetyMiddleware(RequestGuard):
         request = Request(scope)
         csrf = request.cookies.get(CSRF_COOKIE, "")
         is_new = not _CSRF.fullmatch(csrf)
-        credentials = Credentials(
-            DEFAULT_USER, secrets.token_urlsafe(32) if is_new else csrf, self.has_token(request.headers)
-        )
-        scope.setdefault("state", {})["credentials"] = credentials
+        csrf = secrets.token_urlsafe(32) if is_new else csrf
+        request.state.credentials = Credentials(DEFAULT_USER, csrf, self.has_token(request.headers))
         caching = "no-cache" if scope["path"].startswith("/static/") else "no-store"
-        cookie = f"{CSRF_COOKIE}={credentials.csrf}; HttpOnly; Max-Age={YEAR}; Path=/; SameSite=Strict"
+        cookie = f"{CSRF_COOKIE}={csrf}; HttpOnly; Max-Age={YEAR}; Path=/; SameSite=Strict"
         sender = Sender(send, {**HEADERS, "Cache-Control": caching}, cookie if is_new else None)
         await self.answer(request, receive, sender)
 
     def check(self, request: Request) -> Response | None:
         """Refuse requests without the token, and writes from other pages; return a redirect to store the token."""
-        scope, headers, cookies = request.scope, request.headers, request.cookies
-        credentials: Credentials = scope["state"]["credentials"]
-        redirect = self._check_token(scope, cookies, credentials)
+        credentials: Credentials = request.state.credentials
+        redirect = None if credentials.is_bearer else self._check_token(request)
         if redirect is not None:
             return redirect
-        scope["state"]["credentials"] = credentials._replace(user=_user(headers, cookies))
-        if scope["method"] not in SAFE_METHODS and not credentials.is_bearer:  # browsers never add a bearer token
-            is_new = cookies.get(CSRF_COOKIE) != credentials.csrf
-            self._check_write(scope, headers, None if is_new else credentials.csrf)
+        request.state.credentials = credentials._replace(user=_user(request))
+        if request.method not in SAFE_METHODS and not credentials.is_bearer:  # browsers never add a bearer token
+            _check_write(request, credentials.csrf)
         return None
 
-    # access
-
-    def _check_token(self, scope: Scope, cookies: dict[str, str], credentials: Credentials) -> Response | None:
+    def _check_token(self, request: Request) -> Response | None:
         """Refuse requests without the token; return a redirect that moves a token in the URL into a cookie."""
-        token = self.settings.token
-        if token is None or credentials.is_bearer or scope["path"] == HEALTH:
+        token, path, query = self.settings.token, request.scope["path"], request.query_params
+        if token is None or path == HEALTH:
             return None
         cookie = hmac.new(token.encode(), b"plackett cookie", sha256).hexdigest()
-        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        tokens = [value for name, value in query if name == "token"]
-        if tokens and scope["method"] == "GET" and not scope["path"].startswith("/api/") and self.is_token(tokens[0]):
-            rest = urlencode([(name, value) for name, value in query if name != "token"])
-            path = "/" + quote(scope["path"].lstrip("/"))  # one slash: two would name another server
-            response = Response(status_code=303, headers={"Location": path + (f"?{rest}" if rest else "")})
+        tokens = query.getlist("token")
+        if tokens and request.method == "GET" and not path.startswith(API) and self.is_token(tokens[0]):
+            rest = urlencode([(name, value) for name, value in query.multi_items() if name != "token"])
+            address = "/" + quote(path.lstrip("/"))  # one slash: two would name another server
+            response = Response(status_code=303, headers={"Location": address + (f"?{rest}" if rest else "")})
             # lax, so that links from other sites open pages; writes have further checks
             response.set_cookie(TOKEN_COOKIE, cookie, max_age=YEAR, httponly=True, samesite="lax", path="/")
             return response
-        if hmac.compare_digest(cookies.get(TOKEN_COOKIE, "").encode(), cookie.encode()):
+        if hmac.compare_digest(request.cookies.get(TOKEN_COOKIE, "").encode(), cookie.encode()):
             return None
         hint = "Open the address that the server printed, with its ?token=, or send Authorization: Bearer TOKEN."
         raise RequestError(401, "token", "this server requires its token.", hint)
 
-    def _check_write(self, scope: Scope, headers: Headers, cookie: str | None) -> None:
-        check_origin(headers)
-        if scope["path"] in WITHOUT_CSRF:
-            return
-        sent = headers.get(CSRF_HEADER, "")
-        if cookie is None or not hmac.compare_digest(sent.encode("latin-1", "replace"), cookie.encode()):
-            hint = "Reload the page; programs get one from GET /api/v1/session, or send Authorization: Bearer TOKEN."
-            raise RequestError(403, "csrf", "the CSRF token is missing or wrong.", hint)
+
+def _check_write(request: Request, csrf: str) -> None:
+    check_origin(request.headers)
+    sent = request.headers.get(CSRF_HEADER, "").encode("latin-1", "replace")
+    if request.scope["path"] not in WITHOUT_CSRF and not hmac.compare_digest(sent, csrf.encode()):
+        hint = "Reload the page; programs get one from GET /api/v1/session, or send Authorization: Bearer TOKEN."
+        raise RequestError(403, "csrf", "the CSRF token is missing or wrong.", hint)
 
 
 def set_user_cookie(response: Response, user: str) -> None:
@@ -144,14 +132,13 @@ def clean_user_name(text: str) -> str:
     return name
 
 
-def _user(headers: Headers, cookies: dict[str, str]) -> str:
+def _user(request: Request) -> str:
     """Return the name in the header, or else in the cookie; an invalid cookie is ignored."""
+    named = request.headers.get(USER_HEADER)
     try:
-        for text in (headers.get(USER_HEADER), cookies.get(USER_COOKIE)):
-            name = clean_user_name(unquote(text or "", errors="replace"))
-            if name:
-                return name
+        names = (clean_user_name(unquote(text or "")) for text in (named, request.cookies.get(USER_COOKIE)))
+        return next(filter(None, names), DEFAULT_USER)
     except RequestError:
-        if headers.get(USER_HEADER):
+        if named:
             raise
-    return DEFAULT_USER
+        return DEFAULT_USER

@@ -128,15 +128,8 @@ class Total(NamedTuple):
     judged: float | None
 
 
-def total_of(
-    found: Comparison | None,
-    name: str,
-    measure: str,
-    labels: Mapping[str, Mapping[str, float]],
-    rankings: Mapping[str, Ranking],
-) -> Total:
-    """Return the total of a ranker; without a comparison only its judged share."""
-    judged = share_judged(labels, rankings)
+def total_of(found: Comparison | None, name: str, measure: str, judged: float | None) -> Total:
+    """Return the total of a ranker with its judged share; without a comparison only that."""
     if found is None:
         return Total(None, None, None, 0, judged)
     table = found.tables[name]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from fastapi import Query
 from pydantic import Field
@@ -17,7 +17,7 @@ from plackett.apps.workbench.comparing import NOW, Board, Measured, measured, si
 from plackett.apps.workbench.query_sets import QuerySet
 from plackett.apps.workbench.rankers import TRAINED_NOTE
 from plackett.apps.workbench.rankings import chosen_rankers
-from plackett.apps.workbench.runs import BoardRequest, finite, parse_measures, total_of
+from plackett.apps.workbench.runs import BoardRequest, parse_measures, total_of
 from plackett.apps.workbench.snapshots import Snapshot, known_values, snapshots
 from plackett.apps.workbench.values import FIRST, FROZEN_DEPTH, MAX_BASE
 from plackett.metrics.conventions import CONVENTIONS
@@ -114,17 +114,20 @@ def scoreboard(bench: Bench, caller: Caller, request: Annotated[ScoreboardReques
     trends = {one.id: known_values(bench, one, measure, request.convention) for one in earlier}
     shown = measured(bench, caller.user, compared, request, [measure], trends.values())
     n_seen, trained = bench.rankers.n_trained_on(queries), {one.name for one in bench.rankers.all()}
-    marks = _marks(shown, names)
+    marks = dict.fromkeys(names, "")
+    if shown.found is not None and len(names) > 1:
+        marks = {name: "worse" if mark else "" for name, mark in shown.found.marks().items()}  # than the best
+        marks[shown.found.best()] = "best"
     totals = [
         RankerTotal(
             name=name,
-            **total_of(shown.found, name, str(measure), shown.labels, rankings)._asdict(),
+            **total_of(shown.found, name, str(measure), judged)._asdict(),
             n_ready=len(known),
             is_trained=name in trained,
             note=TRAINED_NOTE.format(n=n_seen[name]) if name in n_seen else None,
             mark=marks[name],
         )
-        for name, known, rankings in zip(names, shown.known, shown.rankings, strict=True)
+        for name, known, judged in zip(names, shown.known, shown.judged, strict=True)
     ]
     notes = shown.board["notes"]
     notes.append(f"Convention {request.convention}: {CONVENTIONS[request.convention].summary}.")
@@ -149,29 +152,20 @@ def _measure(request: ScoreboardRequest) -> Measure:
     return measures[0]
 
 
-def _marks(shown: Measured, names: Sequence[str]) -> dict[str, Any]:
-    """Return by ranker "best", "significantly worse than the best", or "" for what cannot be told apart from it."""
-    marks = dict.fromkeys(names, "")
-    if shown.found is None or len(names) < 2:
-        return marks
-    worse = {name: "worse" if mark else "" for name, mark in shown.found.marks().items()}  # than the best
-    return {**worse, shown.found.best(): "best"}
-
-
 def _rows(
     shown: Measured,
     names: Sequence[str],
     earlier: Sequence[Snapshot],
     trends: Mapping[int, Mapping[str, Mapping[str, float]] | None],
 ) -> list[QueryRow]:
-    none, rows = [math.nan] * len(names), []
+    rows = []
     for query in shown.queries:
         first = [of[query].docid[:FIRST] if query in of else None for of in shown.rankings]
         label = shown.labels[query]
         rows.append(
             QueryRow(
                 query=query,
-                values=[finite(value) for value in shown.values.get(query, none)],
+                values=shown.values[query],
                 judged=[None if one is None else sum(docid in label for docid in one) for one in first],
                 shown=[None if one is None else len(one) for one in first],
                 trends=[

@@ -16,7 +16,15 @@ from plackett.apps.workbench import query_sets, tables
 from plackett.apps.workbench.api import Bench, Caller, PathId, invalid, missing, new_router
 from plackett.apps.workbench.jobs import Job, Report
 from plackett.apps.workbench.rankings import chosen_rankers
-from plackett.apps.workbench.runs import BoardRequest, Ranking, compare_rankings, parse_measures, total_of, values_of
+from plackett.apps.workbench.runs import (
+    BoardRequest,
+    Ranking,
+    compare_rankings,
+    parse_measures,
+    share_judged,
+    total_of,
+    values_of,
+)
 from plackett.apps.workbench.values import MAX_SNAPSHOTS, Id, Name
 from plackett.validation import count_of
 
@@ -95,7 +103,10 @@ def freeze(bench: Bench, caller: Caller, request: SnapshotRequest) -> Job:
             "n_labels": sum(map(len, of_query.values())),
             "measure": measure,
             "convention": request.convention,
-            "means": {name: total_of(compared, name, measure, of_query, of)._asdict() for name, of in lists.items()},
+            "means": {
+                name: total_of(compared, name, measure, share_judged(of_query, of))._asdict()
+                for name, of in lists.items()
+            },
         }
         saved = save(bench.store, bench.key, request.name, names, of_query, lists, summary)
         words = f"{count_of(len(queries), 'query', 'queries')} × {count_of(len(names), 'ranker')}"

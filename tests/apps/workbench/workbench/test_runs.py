@@ -65,13 +65,13 @@ def test_err_depends_on_the_largest_label_of_all_queries():
 def test_the_total_counts_queries_with_a_value_and_the_judged_documents_of_the_first_ten():
     rankings, labels = made()
     found = compare_rankings(labels, {"bm25": rankings}, ["ndcg@10"])
-    total = total_of(found, "bm25", "ndcg@10", labels, rankings)
+    total = total_of(found, "bm25", "ndcg@10", share_judged(labels, rankings))
     values = measured(rankings, labels, "ndcg@10").values()
     judged = [docid in labels[query] for query, one in rankings.items() for docid in one.docid[:10]]
     assert (total.mean, total.n_counted) == (pytest.approx(math.fsum(values) / len(values)), len(values))
     assert total.judged == pytest.approx(sum(judged) / len(judged))
     assert total.low < total.mean < total.high
-    assert total_of(None, "bm25", "ndcg@10", labels, rankings) == (None, None, None, 0, total.judged)
+    assert total_of(None, "bm25", "ndcg@10", total.judged) == (None, None, None, 0, total.judged)
     assert share_judged({}, {}) is None
 
 
