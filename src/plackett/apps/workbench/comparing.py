@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -54,7 +55,8 @@ AT_ONCE = 800  # lists that are measured within a request
 router = new_router("scoreboard")
 
 # "now/bm25", or "12/bm25" for the ranker of a snapshot
-SideText = Annotated[str, StringConstraints(max_length=MAX_BASE + 20, pattern=r"^(now|[0-9]{1,18})/[^\x00]+$")]
+SIDE = r"^(now|[0-9]{1,18})/[^\x00]+$"
+SideText = Annotated[str, StringConstraints(max_length=MAX_BASE + 20, pattern=SIDE)]
 
 
 class ComparisonRequest(MeasuringRequest):
@@ -332,9 +334,9 @@ def sides(bench: Bench, texts: Sequence[str], least: int = 2) -> list[Side]:
     """Return the compared rankers of a request, each once."""
     found = []
     for text in dict.fromkeys(texts):
-        number, _, ranker = text.partition("/")
-        if number != NOW and not (number.isascii() and number.isdigit() and len(number) < 19):
+        if not re.match(SIDE, text):
             raise invalid(f"{text!r} is not now/RANKER or SNAPSHOT/RANKER.")
+        number, _, ranker = text.partition("/")
         of = None if number == NOW else snapshot(bench, int(number))
         if of is None:
             bench.rankings.key(ranker)

@@ -10,11 +10,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pydantic import Field, StringConstraints
 
-from plackett.apps.access.errors import RequestError, client_errors
+from plackett.apps.access.errors import client_errors
+from plackett.apps.workbench.api import invalid
 from plackett.apps.workbench.values import FIRST, MAX_BASE, MAX_BOARD_RANKERS, NO_NULL, Id, RequestModel
 from plackett.metrics.conventions import CONVENTIONS
 from plackett.metrics.measure import Measure
@@ -64,16 +65,15 @@ class BoardRequest(MeasuringRequest):
 def parse_measures(text: str, convention: str = "standard") -> list[Measure]:
     """Return the measures of a request, each once; raise a ``RequestError`` about what is wrong."""
     if convention not in CONVENTIONS:
-        known = ", ".join(CONVENTIONS)
-        raise RequestError(422, "invalid", f"convention={convention!r} is not known; choose one of {known}.")
+        raise invalid(f"convention={convention!r} is not known; choose one of {', '.join(CONVENTIONS)}.")
     with client_errors():  # measures are between commas outside of brackets
         found = {str(one): one for one in map(Measure.parse, filter(None, map(str.strip, _COMMA.split(text))))}
     if not 1 <= len(found) <= MAX_MEASURES:
-        raise RequestError(422, "invalid", f"a comparison has 1 to {MAX_MEASURES} measures, not {len(found)}.")
+        raise invalid(f"a comparison has 1 to {MAX_MEASURES} measures, not {len(found)}.")
     for one in found.values():
         if one.kind.needs_subtopics:
             message = f"{one.name} needs labels by subtopic, which the workbench does not have."
-            raise RequestError(422, "invalid", message, "Choose another measure, such as ndcg@10.")
+            raise invalid(message, "Choose another measure, such as ndcg@10.")
     return list(found.values())
 
 
@@ -118,31 +118,21 @@ def values_of(found: Comparison, labels: Mapping[str, Mapping[str, float]], meas
     return dict(zip(judged, map(list, zip(*columns, strict=True)), strict=True))
 
 
-class Total(NamedTuple):
-    """The mean over the queries that count, with its 95 % interval, and the judged share of the first ten places."""
-
-    mean: float | None
-    low: float | None
-    high: float | None
-    n_counted: int
-    judged: float | None
-
-
-def total_of(found: Comparison | None, name: str, measure: str, judged: float | None) -> Total:
-    """Return the total of a ranker with its judged share; without a comparison only that."""
-    if found is None:
-        return Total(None, None, None, 0, judged)
-    table = found.tables[name]
-    values = tuple(value for value in table[measure].tolist() if not math.isnan(value))
-    low, high = _interval(values) if len(values) > 1 else (None, None)
-    return Total(finite(table.mean()[measure]), low, high, len(values), judged)
+def total_of(found: Comparison | None, name: str, measure: str, judged: float | None) -> dict[str, Any]:
+    """Return the mean over the queries that count, its 95 % interval and their number, beside a judged share."""
+    values, mean, (low, high) = tuple[float, ...](), None, (None, None)
+    if found is not None:
+        table = found.tables[name]
+        values = tuple(value for value in table[measure].tolist() if not math.isnan(value))
+        mean, (low, high) = finite(table.mean()[measure]), _interval(values)
+    return {"mean": mean, "low": low, "high": high, "n_counted": len(values), "judged": judged}
 
 
 @lru_cache(maxsize=64)
-def _interval(values: tuple[float, ...]) -> tuple[float, float]:
+def _interval(values: tuple[float, ...]) -> tuple[float | None, float | None]:
     from plackett.evaluation.significance import bootstrap_interval
 
-    return bootstrap_interval(values)
+    return bootstrap_interval(values) if len(values) > 1 else (None, None)
 
 
 def share_judged(labels: Mapping[str, Mapping[str, float]], rankings: Mapping[str, Ranking]) -> float | None:

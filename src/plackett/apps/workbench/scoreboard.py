@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from fastapi import Query
 from pydantic import Field
@@ -21,9 +21,6 @@ from plackett.apps.workbench.runs import BoardRequest, parse_measures, total_of
 from plackett.apps.workbench.snapshots import Snapshot, known_values, snapshots
 from plackett.apps.workbench.values import FIRST, FROZEN_DEPTH, MAX_BASE
 from plackett.metrics.conventions import CONVENTIONS
-
-if TYPE_CHECKING:
-    from plackett.metrics.measure import Measure
 
 MAX_TREND = 10  # snapshots in a trend
 Order = Literal["worst", "best", "lost", "gained", "given"]
@@ -107,7 +104,10 @@ class ScoreboardResponse(Board):
 def scoreboard(bench: Bench, caller: Caller, request: Annotated[ScoreboardRequest, Query()]) -> ScoreboardResponse:
     """Return the measure of every query for several rankers. Repeat the request until ``is_complete``."""
     made, queries = query_sets.find(bench, request.set_id)
-    measure, names = _measure(request), chosen_rankers(bench, request.ranker)
+    measure, *others = parse_measures(request.measure, request.convention)
+    if others:
+        raise invalid("the scoreboard has one measure.", "Compare shows several.")
+    names = chosen_rankers(bench, request.ranker)
     compared = sides(bench, [f"{NOW}/{name}" for name in names], least=1)
     own = [one for one in snapshots(bench).snapshots if one.summary.get("set_id") == made.id]
     earlier = own[:MAX_TREND][::-1]
@@ -121,7 +121,7 @@ def scoreboard(bench: Bench, caller: Caller, request: Annotated[ScoreboardReques
     totals = [
         RankerTotal(
             name=name,
-            **total_of(shown.found, name, str(measure), judged)._asdict(),
+            **total_of(shown.found, name, str(measure), judged),
             n_ready=len(known),
             is_trained=name in trained,
             note=TRAINED_NOTE.format(n=n_seen[name]) if name in n_seen else None,
@@ -140,16 +140,12 @@ def scoreboard(bench: Bench, caller: Caller, request: Annotated[ScoreboardReques
         order=request.order,
         n_judged_queries=sum(map(bool, shown.labels.values())),
         rankers=totals,
-        rows=_sorted_rows(_rows(shown, names, earlier, trends), names, request, measure),
-        history=[_point(one, names, trends[one.id] or {}) for one in earlier],
+        rows=_sorted_rows(_rows(shown, names, earlier, trends), names, request, measure.higher_is_better),
+        history=[
+            HistoryPoint(one.id, one.name, one.created, [_mean((trends[one.id] or {}).get(name)) for name in names])
+            for one in earlier
+        ],
     )
-
-
-def _measure(request: ScoreboardRequest) -> Measure:
-    measures = parse_measures(request.measure, request.convention)
-    if len(measures) > 1:
-        raise invalid("the scoreboard has one measure.", "Compare shows several.")
-    return measures[0]
 
 
 def _rows(
@@ -178,19 +174,18 @@ def _rows(
     return rows
 
 
-def _point(snapshot: Snapshot, names: Sequence[str], values: Mapping[str, Mapping[str, float]]) -> HistoryPoint:
-    means = [math.fsum(of.values()) / len(of) if (of := values.get(name)) else None for name in names]
-    return HistoryPoint(snapshot_id=snapshot.id, name=snapshot.name, created=snapshot.created, means=means)
+def _mean(values: Mapping[str, float] | None) -> float | None:
+    return math.fsum(values.values()) / len(values) if values else None
 
 
 def _sorted_rows(
-    rows: list[QueryRow], names: Sequence[str], request: ScoreboardRequest, measure: Measure
+    rows: list[QueryRow], names: Sequence[str], request: ScoreboardRequest, higher_is_better: bool
 ) -> list[QueryRow]:
     """Return the rows with the worst of a ranker first, or by its difference to the first one; without values last."""
     if request.order == "given":
         return rows
     place = names.index(request.by) if request.by in names else len(names) - 1 if request.order in BY_DIFFERENCE else 0
-    sign = 1.0 if measure.higher_is_better == (request.order in ("worst", "lost")) else -1.0
+    sign = 1.0 if higher_is_better == (request.order in ("worst", "lost")) else -1.0
 
     def key(row: QueryRow) -> tuple[bool, float]:
         value, first = row.values[place], row.values[0]

@@ -104,8 +104,7 @@ def freeze(bench: Bench, caller: Caller, request: SnapshotRequest) -> Job:
             "measure": measure,
             "convention": request.convention,
             "means": {
-                name: total_of(compared, name, measure, share_judged(of_query, of))._asdict()
-                for name, of in lists.items()
+                name: total_of(compared, name, measure, share_judged(of_query, of)) for name, of in lists.items()
             },
         }
         saved = save(bench.store, bench.key, request.name, names, of_query, lists, summary)

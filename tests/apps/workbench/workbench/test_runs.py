@@ -68,10 +68,11 @@ def test_the_total_counts_queries_with_a_value_and_the_judged_documents_of_the_f
     total = total_of(found, "bm25", "ndcg@10", share_judged(labels, rankings))
     values = measured(rankings, labels, "ndcg@10").values()
     judged = [docid in labels[query] for query, one in rankings.items() for docid in one.docid[:10]]
-    assert (total.mean, total.n_counted) == (pytest.approx(math.fsum(values) / len(values)), len(values))
-    assert total.judged == pytest.approx(sum(judged) / len(judged))
-    assert total.low < total.mean < total.high
-    assert total_of(None, "bm25", "ndcg@10", total.judged) == (None, None, None, 0, total.judged)
+    assert (total["mean"], total["n_counted"]) == (pytest.approx(math.fsum(values) / len(values)), len(values))
+    assert total["judged"] == pytest.approx(sum(judged) / len(judged))
+    assert total["low"] < total["mean"] < total["high"]
+    nothing = {"mean": None, "low": None, "high": None, "n_counted": 0, "judged": total["judged"]}
+    assert total_of(None, "bm25", "ndcg@10", total["judged"]) == nothing
     assert share_judged({}, {}) is None
 
 
