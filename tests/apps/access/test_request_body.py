@@ -11,11 +11,10 @@ pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
 import uvicorn
-from starlette.requests import Request
 
 from plackett.apps.access import guard
 from plackett.apps.access.errors import RequestError
-from plackett.apps.access.guard import RequestGuard, Sender, read_body
+from plackett.apps.access.guard import RequestGuard, read_body
 from plackett.apps.access.server import open_port, server_config
 from plackett.apps.access.settings import ServerSettings
 
@@ -34,15 +33,6 @@ async def echo(scope, receive, send):
     headers = [(b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body})
-
-
-class Guard(RequestGuard):
-    """The checks of the size, time and number of requests, and no others."""
-
-    async def __call__(self, scope, receive, send):
-        if scope["type"] == "http":
-            scope["app"] = None
-            await self.answer(Request(scope), receive, Sender(send, {}))
 
 
 @contextlib.contextmanager
@@ -71,7 +61,7 @@ def answer_to(port, request):
 def test_unfinished_bodies_do_not_count_as_requests(monkeypatch):
     monkeypatch.setattr(guard, "MAX_REQUESTS", 8)
     monkeypatch.setattr(guard, "BODY_SECONDS", 2.0)
-    with served(Guard(echo, ServerSettings())) as port, contextlib.ExitStack() as stack:
+    with served(RequestGuard(echo, ServerSettings())) as port, contextlib.ExitStack() as stack:
         slow = [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30)) for _ in range(24)]
         for client in slow:
             client.sendall(POST % 1000 + b"x")

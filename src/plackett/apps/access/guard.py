@@ -43,11 +43,21 @@ _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\s/]+)(?::\d{1,5})?")
 
 
 class RequestGuard:
-    """Middleware with these checks; a subclass calls ``answer``, and checks in ``check`` who may do what."""
+    """Middleware with these checks; a subclass adds headers in ``respond``, and in ``check`` who may do what."""
 
     def __init__(self, app: ASGIApp, settings: ServerSettings):
         self.app, self.settings = app, settings
         self._running: set[asyncio.Task] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+        if scope["type"] == "http":
+            await self.respond(Request(scope), receive, send)
+
+    async def respond(self, request: Request, receive: Receive, send: Send) -> None:
+        """Respond to a request."""
+        await self.answer(request, receive, Sender(send, {}))
 
     def check(self, request: Request) -> Response | None:
         """Refuse a request by a `RequestError`; return a response instead of that of the application, or None."""

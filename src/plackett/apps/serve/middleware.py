@@ -11,7 +11,7 @@ import secrets
 import time
 
 from starlette.requests import Request
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Send
 
 from plackett.apps.access.errors import RequestError
 from plackett.apps.access.guard import SAFE_METHODS, RequestGuard, Sender, check_origin
@@ -35,16 +35,12 @@ class ServingMiddleware(RequestGuard):
         super().__init__(app, service.settings)
         self._service, self._paths = service, paths
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self.app(scope, receive, send)
-        if scope["type"] != "http":
-            return
-        request, start = Request(scope), time.perf_counter()
+    async def respond(self, request: Request, receive: Receive, send: Send) -> None:
+        """Respond to a request, count it, and log it."""
+        start, path = time.perf_counter(), request.scope["path"]
         given = request.headers.get(REQUEST_ID, "")
         request_id = given if _ID.fullmatch(given) else secrets.token_hex(8)
-        state = scope.setdefault("state", {})
-        state["request_id"], state["log"] = request_id, {}
+        request.state.request_id, request.state.log = request_id, {}
         status, end = 0, None
 
         async def watched(message: Message) -> None:
@@ -59,11 +55,10 @@ class ServingMiddleware(RequestGuard):
             await self.answer(request, receive, sender)
         finally:
             seconds = (end or time.perf_counter()) - start  # the shadow model scores after the response
-            path = scope["path"] if scope["path"] in self._paths else "other"
-            self._service.metrics.add_request(path, status, seconds)
-            if scope["path"] not in OPEN_PATHS:
-                fields = {"request_id": request_id, "method": scope["method"], "path": scope["path"][:200]}
-                log_event("request", **fields, status=status, ms=round(1000 * seconds, 3), **state["log"])
+            self._service.metrics.add_request(path if path in self._paths else "other", status, seconds)
+            if path not in OPEN_PATHS:
+                fields = {"request_id": request_id, "method": request.method, "path": path[:200]}
+                log_event("request", **fields, status=status, ms=round(1000 * seconds, 3), **request.state.log)
 
     def check(self, request: Request) -> None:
         """Refuse requests without the token, if there is one, and those from pages of other sites."""

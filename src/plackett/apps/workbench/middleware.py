@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote, urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Receive, Send
 
 from plackett.apps.access.errors import RequestError
 from plackett.apps.access.guard import API, SAFE_METHODS, RequestGuard, Sender, check_origin
@@ -63,17 +63,13 @@ class Credentials(NamedTuple):
 class SafetyMiddleware(RequestGuard):
     """The checks above in front of an application; ``Settings`` has the limits."""
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self.app(scope, receive, send)
-        if scope["type"] != "http":
-            return
-        request = Request(scope)
+    async def respond(self, request: Request, receive: Receive, send: Send) -> None:
+        """Respond to a request with its user and the CSRF token of its pages."""
         csrf = request.cookies.get(CSRF_COOKIE, "")
         is_new = not _CSRF.fullmatch(csrf)
         csrf = secrets.token_urlsafe(32) if is_new else csrf
         request.state.credentials = Credentials(DEFAULT_USER, csrf, self.has_token(request.headers))
-        caching = "no-cache" if scope["path"].startswith("/static/") else "no-store"
+        caching = "no-cache" if request.scope["path"].startswith("/static/") else "no-store"
         cookie = f"{CSRF_COOKIE}={csrf}; HttpOnly; Max-Age={YEAR}; Path=/; SameSite=Strict"
         sender = Sender(send, {**HEADERS, "Cache-Control": caching}, cookie if is_new else None)
         await self.answer(request, receive, sender)

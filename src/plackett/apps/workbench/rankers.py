@@ -170,7 +170,7 @@ class TrainedRankers:
     def check_free(self, name: str) -> None:
         """Raise a ``RequestError`` if a ranker has the name already."""
         if name in self._collection.base_rankers() or self._taken(name):
-            raise RequestError(409, "conflict", f"a ranker {name!r} already exists.", "Choose another name.")
+            raise _conflict(f"a ranker {name!r}")
 
     def save(self, name: str, trained: Trained, source: str) -> str:
         """Save a ranker that was trained on the judgements of ``source``; return its name, which is made unique."""
@@ -192,11 +192,10 @@ class TrainedRankers:
         with self._lock:
             known = self.find(name)
             if new_name != name and self._taken(new_name):
-                raise RequestError(409, "conflict", f"a ranker {new_name!r} already exists.", "Choose another name.")
+                raise _conflict(f"a ranker {new_name!r}")
             is_same = new_name == name and known.is_base
             if is_base and not is_same and new_name in self._collection.base_rankers():
-                message = f"a base ranker {new_name!r} already exists."
-                raise RequestError(409, "conflict", message, "Choose another name.")
+                raise _conflict(f"a base ranker {new_name!r}")
             was_base = name in self._collection.base_rankers() and known.is_base
             if is_base:
                 with client_errors():
@@ -217,6 +216,10 @@ class TrainedRankers:
                 connection.execute(sa.delete(RANKERS).where(RANKERS.c.name == name))
             if is_base and name in self._collection.base_rankers():
                 self._collection.remove_ranker(name)
+
+
+def _conflict(what: str) -> RequestError:
+    return RequestError(409, "conflict", f"{what} already exists.", "Choose another name.")
 
 
 @router.post("/train", status_code=202)

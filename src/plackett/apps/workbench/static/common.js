@@ -1,15 +1,8 @@
 // Code of every page: requests, messages, the user name, the colours, the help.
+import { make } from "./components/dom.js";
 
 export const $ = (selector, within = document) => within.querySelector(selector);
 export const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
-
-// An element with children; strings become text, never markup.
-export function make(name, attributes = {}, ...children) {
-  const element = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  element.append(...children);
-  return element;
-}
 
 // Text without control characters and bidirectional overrides, shortened if it is too long.
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
@@ -126,6 +119,14 @@ export async function pageAt(address) {
 export async function refresh(...selectors) {
   const page = await pageAt(location.href);
   for (const selector of selectors) $(selector).replaceWith(document.adoptNode($(selector, page)));
+}
+
+// Reloads parts of this page until the board on it is complete, whose lists are ranked in the background.
+export async function complete(...selectors) {
+  while ($("#board")?.dataset.complete === "false") {
+    await pause(700);
+    await refresh(...selectors);
+  }
 }
 
 export function remember(name, value) {  // for the server, which draws the first list

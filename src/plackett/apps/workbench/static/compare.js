@@ -1,8 +1,6 @@
 // The page of comparisons: the shared table, scatter and lists, with the lists from the server.
-import { $, calm, complain, get, inWords, pause } from "./common.js";
+import { $, calm, complain, complete, get, inWords } from "./common.js";
 import { mountComparison } from "./components/comparison.js";
-
-const EVERY = 700;  // polling interval in milliseconds
 
 // The compared sides are in the address of the page; empty values mean the defaults
 function wish() {
@@ -12,19 +10,10 @@ function wish() {
   return new URLSearchParams(kept);
 }
 
-async function wait() {
-  for (;;) {
-    await pause(EVERY);
-    const found = await get(`comparison?${wish()}`);
-    if (found.is_complete) break;
-    $("#ranking").value = found.n_ready;
-    $("#ranking-words").textContent = `Ranking: ${found.n_ready} of ${found.n_needed} lists`;
-  }
-  location.reload();
-}
-
-function show() {
+async function show() {
+  await complete("#board");
   const data = $("#comparison-data");
+  if (!data) return;
   const payload = JSON.parse(data.dataset.payload);
   const queries = payload.queries.map(([query]) => query);
   async function lists(row) {
@@ -48,5 +37,4 @@ function show() {
   }));
 }
 
-if ($("#waiting")) inWords(wait)();
-if ($("#comparison-data")) show();
+inWords(show)();

@@ -1,16 +1,8 @@
 // The scoreboard: ranking in the background, and the fields of a new query set.
-import { $, $$, inWords, pause, refresh } from "./common.js";
+import { $, $$, complete, inWords } from "./common.js";
 import "./forms.js";
 
-const EVERY = 700;  // polling interval in milliseconds
-
-// Shows the lists as they are ranked, and the whole board when all are
-const wait = inWords(async () => {
-  while ($("#board")?.dataset.complete === "false") {
-    await pause(EVERY);
-    await refresh("#board", "#history");
-  }
-});
+const wait = inWords(() => complete("#board", "#history"));
 
 // Fields that belong to another source are not shown, and not sent
 function showFields() {
