@@ -50,8 +50,7 @@ def workbench(
         raise click.BadParameter("--letor cannot be combined with a live engine; give SOURCE, or neither.")
     settings = _settings(server, grades)
     from plackett._progress import Progress, is_watched
-    from plackett.apps.access.server import address_of, open_port, serve
-    from plackett.apps.access.starting import starting
+    from plackett.apps.access.server import address_of, open_port, serve, starting
 
     with open_port(
         settings.host, settings.port

@@ -8,8 +8,7 @@ import pytest
 
 pytest.importorskip("uvicorn")
 
-from plackett.apps.access.server import open_port
-from plackett.apps.access.starting import starting
+from plackett.apps.access.server import open_port, starting
 
 
 @pytest.mark.parametrize(("method", "path", "body"), [("GET", "/?q=river", None), ("POST", "/api/v1/x", b"x" * 50_000)])

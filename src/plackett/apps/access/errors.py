@@ -12,9 +12,9 @@ class RequestError(Exception):
     """A request that cannot be fulfilled: its status, a word for programs, what is wrong, and what to do."""
 
     def __init__(self, status: int, code: str, message: str, hint: str | None = None):
-        super().__init__(message)
-        self.status, self.code, self.hint = status, code, hint
         self.message = message if len(message) <= MAX_LENGTH else message[:MAX_LENGTH] + "…"
+        super().__init__(self.message)
+        self.status, self.code, self.hint = status, code, hint
 
 
 @contextmanager

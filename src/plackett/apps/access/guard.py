@@ -43,7 +43,7 @@ _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\s/]+)(?::\d{1,5})?")
 
 
 class RequestGuard:
-    """Middleware with these checks; a subclass adds headers in ``respond``, and in ``check`` who may do what."""
+    """Middleware with these checks; a subclass adds headers in ``respond``, and checks in ``check`` who may do what."""
 
     def __init__(self, app: ASGIApp, settings: ServerSettings):
         self.app, self.settings = app, settings

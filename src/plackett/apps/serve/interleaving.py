@@ -40,25 +40,25 @@ class Mixer:
         if "@" in (request.model or "") or ranked.model.spec.key != self._settings.rankers[0]:
             return ranked
         if not request.ids or request.query is None:
-            return self._skip(ranked, "no ids or query")
-        if request.explain or not request.user:
-            return self._skip(ranked, "explain" if request.explain else "no user")
-        try:
-            return self._mixed(ranked, request.ids)
-        except (RequestError, ValueError) as error:  # such as a value that only the other model refuses
-            message = error.message if isinstance(error, RequestError) else str(error)
-            log_event("not interleaved", logging.WARNING, error=message)
-            return self._skip(ranked, "failed")
+            reason = "no ids or query"
+        elif request.explain or not request.user:
+            reason = "explain" if request.explain else "no user"
+        else:
+            try:
+                return self._mixed(ranked, request.ids)
+            except (RequestError, ValueError) as error:  # such as a value that only the other model refuses
+                log_event("not interleaved", logging.WARNING, error=str(error))
+                reason = "failed"
+        self._metrics.interleaving_skipped.labels(reason).inc()
+        return ranked
 
     def _mixed(self, ranked: Ranked, ids: list[str]) -> Ranked:
         others = [self._table.get(key) for key in self._settings.rankers[1:]]
         models, orders = [ranked.model, *others], [ranked.order, *(rank_by(model, ranked) for model in others)]
         test, request = self._test(models), ranked.request
         depth = max(DEPTH, test.k)
-        lists = {
-            model.spec.key: [ids[row] for row in order[:depth].tolist()]
-            for model, order in zip(models, orders, strict=True)
-        }
+        tops = [[ids[row] for row in order[:depth].tolist()] for order in orders]
+        lists = dict(zip(self._settings.rankers, tops, strict=True))
         drawn = test.draw(lists, key=request.query, unit=request.user, k=request.k)
         row_of = {docid: row for row, docid in enumerate(ids)}
         rows = np.array([row_of[docid] for docid in drawn.documents], dtype=ranked.order.dtype)
@@ -82,10 +82,6 @@ class Mixer:
         method, k, rankers = self._settings.method, self._settings.k, list(self._settings.rankers)
         named = ", ".join(f"{model.spec.key} {model.short_checksum}" for model in models)
         return Interleaver(method, k=k, random_state=self._seed, rankers=rankers, test=f"{named}; {method}, k {k}")
-
-    def _skip(self, ranked: Ranked, reason: str) -> Ranked:
-        self._metrics.interleaving_skipped.labels(reason).inc()
-        return ranked
 
 
 def _team(credits: list[float], rankers: list[dict[str, str]]) -> str | None:

@@ -181,7 +181,6 @@ class Service:
             self.metrics.shadow.inc()
         except Exception as error:  # never reaches the client
             self.metrics.shadow_failures.inc()
-            message = error.message if isinstance(error, RequestError) else str(error)
-            log_event("shadow failed", logging.WARNING, request_id=request_id, error=message)
+            log_event("shadow failed", logging.WARNING, request_id=request_id, error=str(error))
         finally:
             self._pending.release()
