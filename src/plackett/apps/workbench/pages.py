@@ -401,9 +401,7 @@ def _payload(found: ComparisonResponse, names: dict[str, str]) -> dict[str, Any]
 
 
 def _names(found: ComparisonResponse) -> dict[str, str]:
-    """Return the displayed name of each side."""
-    answer = {}
-    for side, name in zip(found.sides, found.names, strict=True):
-        ranker = side.partition("/")[2]
-        answer[side] = ranker_name(ranker) + name[len(ranker) :]
-    return answer
+    """Return the displayed name of each side: that of the ranker, and the snapshot."""
+    rankers = [side.partition("/")[2] for side in found.sides]
+    names = [ranker_name(one) + name.removeprefix(one) for one, name in zip(rankers, found.names, strict=True)]
+    return dict(zip(found.sides, names, strict=True))

@@ -101,12 +101,12 @@ def compare_rankings(
     }
     runs = {}
     for name, of in rankings.items():
-        shown = {f"{place:06d}": of[query] for place, query in enumerate(judged) if of[query].docid}
-        runs[name] = {
-            query: {number[docid]: score for docid, score in zip(*ranking, strict=True)}
-            for query, ranking in shown.items()
+        run = {
+            f"{place:06d}": {number[docid]: score for docid, score in zip(*of[query], strict=True)}
+            for place, query in enumerate(judged)
+            if of[query].docid
         }
-        runs[name] = runs[name] or {"000000": {"nothing": 0.0}}  # a run cannot be empty
+        runs[name] = run or {"000000": {"nothing": 0.0}}  # a run cannot be empty
     with client_errors():
         return compare_runs(qrels, runs, metrics=list(measures), convention=convention, baseline="best")
 

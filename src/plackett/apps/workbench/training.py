@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -15,7 +14,7 @@ from sklearn.base import clone
 from plackett.apps.workbench.collections.base import CANDIDATES, Collection
 from plackett.apps.workbench.jobs import Report
 from plackett.apps.workbench.refining import labels_of_pairs
-from plackett.apps.workbench.runs import UNJUDGED, Ranking, compare_rankings, share_judged, shares_in_words
+from plackett.apps.workbench.runs import UNJUDGED, Ranking, compare_rankings, finite, share_judged, shares_in_words
 from plackett.apps.workbench.store import Judged
 from plackett.apps.workbench.values import FROZEN_DEPTH, RELEVANT_FROM
 from plackett.data.queries import Queries
@@ -112,20 +111,17 @@ def train(
 
     base = base or collection.base_rankers()[0]
     rankers = {"base": base_ranking or partial(ranking_of, collection, base=base), "trained": trained_ranking}
-    compared, n_measured, shares = _compared(by_query, rankers, report)
+    measured = _measured(by_query, rankers, report)
+    strongest = np.argsort(-np.abs(model.coef_), kind="stable")[:FEATURES_SHOWN].tolist()
     summary = {
         "base": base,
         "n_queries": n_queries,
         "n_documents": lists.queries.n_docs,
         "n_from_preferences": lists.n_from_preferences,
         "n_folds": n_folds,
-        "n_measured": n_measured,
-        "metrics": compared,
-        "judged": shares,
-        "features": _strongest_features(model.coef_, collection.feature_names),
-        "notes": _notes(
-            collection, lists, n_measured, {base: shares.get("base"), "the trained ranker": shares.get("trained")}
-        ),
+        **measured,
+        "features": [[collection.feature_names[one], float(model.coef_[one])] for one in strongest if model.coef_[one]],
+        "notes": _notes(collection, lists, measured, base),
         "seconds": round(time.perf_counter() - start, 3),
     }
     report(1.0, "Done")
@@ -172,10 +168,10 @@ def _training_lists(collection: Collection, by_query: Mapping[str, Judged], repo
     return _Lists(Queries.concat(parts), n_inferred, n_relevant, n_outside)
 
 
-def _compared(
+def _measured(
     by_query: Mapping[str, Judged], rankers: Mapping[str, Callable[[str], Ranking]], report: Report
-) -> tuple[dict[str, dict[str, float | None]], int, dict[str, float | None]]:
-    """Return means and differences by measure, the number of queries, and the judged share of each first ten.
+) -> dict[str, Any]:
+    """Return the number of queries, means and differences by measure, and the judged share of each first ten.
 
     All are empty if no document has a grade.
     """
@@ -191,34 +187,28 @@ def _compared(
         for name, ranking in found.items():
             rankings[name][query] = ranking
     if not labels:
-        return {}, 0, {}
+        return {"n_measured": 0, "metrics": {}, "judged": {}}
     report(0.95, "Measuring")
-    compared_runs = compare_rankings(labels, rankings, METRICS)
-    means, compared = compared_runs.mean(), {}
-    for metric in compared_runs.metrics:
-        (difference,) = compared_runs.differences(metric, against="base")
-        values = {
-            **{name: means[name][metric] for name in rankers},
-            "difference": difference.mean,
-            "low": difference.low,
-            "high": difference.high,
-            "p_value": difference.p_random,
+    compared = compare_rankings(labels, rankings, METRICS)
+    means, metrics = compared.mean(), {}
+    for metric in compared.metrics:
+        (difference,) = compared.differences(metric, against="base")
+        metrics[metric] = {name: finite(means[name][metric]) for name in rankers} | {
+            "difference": finite(difference.mean),
+            "low": finite(difference.low),
+            "high": finite(difference.high),
+            "p_value": finite(difference.p_random),
         }
-        compared[metric] = {name: float(value) if math.isfinite(value) else None for name, value in values.items()}
-    return compared, len(labels), {name: share_judged(labels, of) for name, of in rankings.items()}
+    shares = {name: share_judged(labels, of) for name, of in rankings.items()}
+    return {"n_measured": len(labels), "metrics": metrics, "judged": shares}
 
 
-def _strongest_features(coef: np.ndarray, names: list[str]) -> list[list[Any]]:
-    order = np.argsort(-np.abs(coef), kind="stable")[:FEATURES_SHOWN]
-    return [[names[column], float(coef[column])] for column in order.tolist() if coef[column]]
-
-
-def _notes(collection: Collection, lists: _Lists, n_measured: int, judged: Mapping[str, float | None]) -> list[str]:
+def _notes(collection: Collection, lists: _Lists, measured: dict[str, Any], base: str) -> list[str]:
     notes = ["No document has a grade, so there is nothing to measure on."]
-    if n_measured:
-        n = count_of(n_measured, "query", "queries")
+    if measured["n_measured"]:
+        n, shares = count_of(measured["n_measured"], "query", "queries"), measured["judged"]
         notes = [f"Measured on {n}, each with a ranker that was trained without it. {UNJUDGED}"]
-        notes += filter(None, shares_in_words(judged)[:1])
+        notes += filter(None, shares_in_words({base: shares["base"], "the trained ranker": shares["trained"]})[:1])
     if lists.n_outside:
         notes.append(
             f"{lists.n_outside} of {lists.n_relevant} relevant documents are not among the first {CANDIDATES} of "
