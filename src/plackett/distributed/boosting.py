@@ -179,10 +179,8 @@ class ClusterTrees:
                 if not self._workers:
                     self._start()
                 return self._ask(work, dict.fromkeys(self._workers, arguments))
-            except GoneError as gone:
-                self._recover(LostError((), gone))
-            except LostError as lost:
-                self._recover(lost)
+            except (GoneError, LostError) as lost:
+                self._recover(lost if isinstance(lost, LostError) else LostError((), lost))
 
     def _start(self) -> None:
         owners = self._parts.owners()

@@ -85,7 +85,8 @@ def parts_of(
         if hasattr(X, "columns"):
             parts = _of_frame(X, y, qid, sample_weight, takes_categories=takes_categories)
             return PartitionedInput(parts, client, has_frames=True)
-        return PartitionedInput(_of_array(X, y, qid, sample_weight), client)
+        columns = {"label": y, "qid": qid, "weight": sample_weight}
+        return PartitionedInput(_side_by_side(partitions_of(X)[0], columns, X.chunks[0]), client)
     items = list(X) if isinstance(X, (list, tuple)) else [X]
     if sample_weight is not None:
         raise ValueError(
@@ -94,7 +95,9 @@ def parts_of(
         )
     n_dask = sum(has_graph(one) or is_future(one) for one in items)
     if n_dask or any(isinstance(one, Queries) for one in items):
-        _refuse_columns(y, qid, "Delayed objects and futures" if n_dask else "Queries")
+        if y is not None or qid is not None:
+            what = "Delayed objects and futures" if n_dask else "Queries"
+            raise ValueError(f"{what} already have labels and qid; pass neither y nor qid.")
         if 0 < n_dask < len(items):
             raise ValueError("X mixes Dask objects with other partitions. Pass one kind of partition.")
         parts = [DelayedPart(loading.from_queries, (one, f"partition {number}")) for number, one in enumerate(items)]
@@ -102,11 +105,6 @@ def parts_of(
     client = active_client()
     files = _sources(items, y, qid, client, needs_labels)
     return PartitionedInput([DelayedPart(loading.load_source, (source.path, source)) for source in files], client)
-
-
-def _refuse_columns(y: Any, qid: Any, what: str) -> None:
-    if y is not None or qid is not None:
-        raise ValueError(f"{what} already have labels and qid; pass neither y nor qid.")
 
 
 # --- Files ------------------------------------------------------------------------------------------------------------
@@ -146,20 +144,12 @@ def _of_frame(X: Any, y: Any, qid: Any, weight: Any, *, takes_categories: bool) 
         for name, dtype in X.dtypes.items()
         if named and getattr(dtype, "kind", "") in ("m", "M") and name not in named
     ]
-    are_named = all(value is None or isinstance(value, str) for value in roles.values())
-    if ids or times:
-        X = X.drop(columns=ids[1:] + times if are_named else ids + times)
+    if ids[1:] or times:
+        X = X.drop(columns=ids[1:] + times)
         warn_of_columns({}, left_out=ids[1:], times=times, remedy="Drop columns that are not features.")
-    _check_numbers(X, roles | {"docid": ids[0] if ids else None}, takes_categories=takes_categories)
-    if are_named:
-        roles["docid"] = ids[0] if ids else None
-        return [
-            DelayedPart(loading.from_frame, (frame, roles, f"partition {number}"))
-            for number, frame in enumerate(X.to_delayed())
-        ]
-    series = {role: X[value] if isinstance(value, str) else value for role, value in roles.items()}
-    frames = (X.drop(columns=named) if named else X).to_delayed()
-    return _side_by_side(frames, series, None)
+    roles["docid"] = ids[0] if ids else None
+    _check_numbers(X, roles, takes_categories=takes_categories)
+    return _side_by_side(X.to_delayed(), roles, None)
 
 
 def _check_columns(X: Any, named: Sequence[str]) -> None:
@@ -196,22 +186,19 @@ def partitions_of(X: Any) -> tuple[list, list]:
     return parts, list(X.chunks[0]) if hasattr(X, "chunks") else [np.nan] * len(parts)
 
 
-def _of_array(X: Any, y: Any, qid: Any, weight: Any) -> list[DelayedPart]:
-    return _side_by_side(partitions_of(X)[0], {"label": y, "qid": qid, "weight": weight}, X.chunks[0])
-
-
 def _side_by_side(rows: list, of_rows: dict[str, Any], chunks: Any) -> list[DelayedPart]:
-    """Return parts whose rows, labels, ids and weights are partitions of collections."""
+    """Return parts whose rows, labels, ids and weights are partitions of collections, or columns of the rows."""
+    docid = of_rows.pop("docid", None)
     columns = [_parts_of_column(values, role, len(rows), chunks) for role, values in of_rows.items()]
     return [
-        DelayedPart(loading.from_arrays, (X, *of_part, f"partition {number}"))
+        DelayedPart(loading.from_arrays, (X, *of_part, f"partition {number}", docid))
         for number, (X, *of_part) in enumerate(zip(rows, *columns, strict=True))
     ]
 
 
 def _parts_of_column(values: Any, role: str, n_parts: int, chunks: Any) -> list:
-    if values is None:
-        return [None] * n_parts
+    if values is None or (chunks is None and isinstance(values, str)):  # a column of a frame
+        return [values] * n_parts
     argument = {"label": "y", "qid": "qid", "weight": "sample_weight"}[role]
     if not _is_collection(values):
         raise ValueError(

@@ -106,18 +106,16 @@ def from_queries(queries: Any, name: str, *, may_widen: bool = False) -> LoadedP
     return _checked(queries, None, name, may_widen=may_widen)
 
 
-def from_frame(frame: Any, columns: dict[str, str | None], name: str) -> LoadedPart:
-    """Take label, query id and weight by column name; all other columns are features."""
-    missing = [column for column in columns.values() if column is not None and column not in frame.columns]
-    if missing:
-        raise ValueError(f"{name} has no column {missing[0]!r}; it has {', '.join(map(str, frame.columns[:12]))}.")
-    features = frame.drop(columns=[column for column in columns.values() if column is not None])
-    values = {role: None if column is None else frame[column] for role, column in columns.items()}
-    return from_arrays(features, values["label"], values["qid"], values["weight"], name, values.get("docid"))
-
-
 def from_arrays(X: Any, labels: Any, qid: Any, weight: Any, name: str, docid: Any = None) -> LoadedPart:
-    """Take rows, labels, query ids and optional weights, one entry per row each."""
+    """Take rows, labels, query ids and optional weights: one entry per row each, or the name of a column of X."""
+    named = [given for given in (labels, qid, weight, docid) if isinstance(given, str)]
+    missing = [column for column in named if column not in X.columns]
+    if missing:
+        raise ValueError(f"{name} has no column {missing[0]!r}; it has {', '.join(map(str, X.columns[:12]))}.")
+    labels, qid, weight, docid = (
+        X[given] if isinstance(given, str) else given for given in (labels, qid, weight, docid)
+    )
+    X = X.drop(columns=named) if named else X
     X, labels, weight = (_with_nan(given) for given in (X, labels, weight))
     labels, qid, weight, docid = (
         getattr(given, "to_numpy", lambda given=given: given)() for given in (labels, qid, weight, docid)

@@ -11,7 +11,6 @@ import numpy as np
 from plackett.distributed import partition
 from plackett.distributed.partition import Form
 from plackett.losses.base import Loss
-from plackett.losses.transforms import NotPositiveError
 from plackett.objective.objective import GapParts, LossTraits, gap_of
 from plackett.objective.penalties import L2
 from plackett.scorers.linear import LinearScorer
@@ -56,18 +55,12 @@ class PartitionedObjective(LossTraits):
         """Return the objective at ``coef`` and its gradient, in one pass over all partitions."""
         answer = self._sum("loss_value_and_gradient", coef)
         value, gradient = float(answer[0]), answer[1:]
-        if value == np.inf and not self._was_defined:
-            self._raise_if_undefined(coef)
+        if value == np.inf and not self._was_defined:  # at the start of a fit; later a solver takes a shorter step
+            self._partitions.map(partition.check_defined, self._form, coef)
         if value == np.inf:
             return value, np.zeros(self.size)
         self._was_defined = True
         return value + self.penalty.value(coef), gradient + self.penalty.gradient(coef)
-
-    def _raise_if_undefined(self, coef: np.ndarray) -> None:
-        """Raise at the start of a fit; later a solver takes a shorter step."""
-        for reason in self._partitions.map(partition.why_undefined, self._form, coef):
-            if reason is not None:
-                raise NotPositiveError(reason)
 
     def curvature_at(self, coef: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         """Return a function that multiplies the second derivative at ``coef`` by a vector."""

@@ -126,10 +126,6 @@ def evaluated(partition: Partition, form: Form, method: str, coef: np.ndarray, *
     return partition.share * (np.hstack(found) if isinstance(found, tuple) else found)
 
 
-def why_undefined(partition: Partition, form: Form, coef: np.ndarray) -> str | None:
-    """Return the reason why the loss is undefined at ``coef``, or None."""
-    try:
-        partition.objective(form).loss_value_and_gradient(coef)
-    except NotPositiveError as error:
-        return str(error)
-    return None
+def check_defined(partition: Partition, form: Form, coef: np.ndarray) -> None:
+    """Raise if the loss is undefined at ``coef``."""
+    partition.objective(form).loss_value_and_gradient(coef)

@@ -86,14 +86,13 @@ def _remember_columns(
     ranker: Any, n_features: int, names: list[str] | None, first_index: int | None, *, is_frame: bool
 ) -> None:
     """Set the attributes about columns, as a fit to a row of them does."""
-    row: Any = np.zeros((1, n_features))
+    row = np.zeros((1, n_features))
+    rows: Any = Queries.from_groups(
+        row, None, np.zeros(1, np.int64), np.array([0, 1]), feature_names=names, first_index=first_index
+    )
     if is_frame:
         with importing:
             from pandas import DataFrame
 
-        ranker._check_queries(DataFrame(row, columns=names), None, None, needs_labels=False, reset=True)
-        return
-    one = Queries.from_groups(
-        row, None, np.zeros(1, np.int64), np.array([0, 1]), feature_names=names, first_index=first_index
-    )
-    ranker._check_queries(one, None, None, needs_labels=False, reset=True)
+        rows = DataFrame(row, columns=names)
+    ranker._check_queries(rows, None, None, needs_labels=False, reset=True)

@@ -6,12 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 from plackett.data.column_statistics import ColumnStatistics
 from plackett.data.preprocessing.scaling import QueryNormalizer
-from plackett.distributed.imputers import check_imputer, filled, statistics_of
 from plackett.distributed.inputs import PartitionedInput
 from plackett.distributed.metadata import PartMetadata
-from plackett.distributed.normalizers import check_normalizer, fitted_to, learns, merged
 from plackett.distributed.objective import SGD_REFUSED, PartitionedObjective
 from plackett.distributed.partition import Plan, partition_of
+from plackett.distributed.preparation import (
+    check_imputer,
+    check_normalizer,
+    filled,
+    fitted_to,
+    learns,
+    merged,
+    statistics_of,
+)
 from plackett.losses import get_loss
 from plackett.losses.base import Loss
 from plackett.objective.penalties import L2

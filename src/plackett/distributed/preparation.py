@@ -1,4 +1,4 @@
-"""Fitting a normaliser over partitions: one per part, then merged."""
+"""Scaling and filling over partitions: statistics or transformers of each part, merged, then applied to every part."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from plackett._lazy import importing
+from plackett.data.column_statistics import ColumnStatistics
 from plackett.data.preprocessing.blocks import reject_densifying
+from plackett.data.preprocessing.missing import MERGEABLE, MissingValues, shown_rule
 from plackett.data.preprocessing.scaling import QueryNormalizer, get_normalizer
 from plackett.distributed.loading import LoadedPart
 
@@ -79,3 +81,29 @@ def _merged_moments(normalizer: Any, fitted: Sequence[Any]) -> Any:
     # a fit without weights counts rows; with weights, older versions of scikit-learn sum them as floats
     whole.n_samples_seen_ = np.asarray(fitted[0].n_samples_seen_).dtype.type(n_docs)
     return whole
+
+
+# --- Missing values ---------------------------------------------------------------------------------------------------
+
+
+def check_imputer(rule: Any, indicator: bool) -> MissingValues:
+    """Return an unfitted imputer; raise if its rule needs all rows in one process."""
+    if not isinstance(rule, str) or rule not in MERGEABLE:
+        raise ValueError(
+            f"missing={shown_rule(rule)} needs all rows in one process. Over partitions, choose "
+            f"{', '.join(map(repr, MERGEABLE[:-1]))} or {MERGEABLE[-1]!r}."
+        )
+    return MissingValues(rule, indicator)
+
+
+def statistics_of(part: LoadedPart, n_features: int) -> ColumnStatistics:
+    """Return the statistics of the columns of a part."""
+    return ColumnStatistics.of(part.rows(n_features))
+
+
+def filled(part: LoadedPart, imputer: MissingValues) -> LoadedPart:
+    """Return a part without missing values."""
+    queries = part.queries.replace(X=part.rows(imputer.n_features_in_))
+    X = imputer.transform_queries(queries, part.has_missing)
+    names = None if queries.feature_names is None else imputer.labels(queries.feature_names)
+    return LoadedPart(queries.replace(X=X, feature_names=names), part.weights, part.name, may_widen=False)
