@@ -56,7 +56,8 @@ def described(cls, entries=None):
 def _class_named(name, cls):
     """Return the class that the docstring of ``cls`` calls by its short name."""
     bases = {base.__name__: base for base in cls.__mro__}
-    return bases.get(name) or getattr(sys.modules[cls.__module__], name, None) or getattr(plackett, name)
+    found = bases.get(name) or getattr(sys.modules[cls.__module__], name, None)
+    return found or getattr(plackett, name, None) or getattr(plackett.clicks, name)
 
 
 def list_attributes(app, what, name, obj, options, lines):

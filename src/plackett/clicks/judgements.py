@@ -126,16 +126,9 @@ class Judgements(RowsOfPairs):
 
 
 def judge(
-    model: ClickModel,
-    log: ClickLog | None,
-    *,
-    by: str,
-    grades: int | Sequence[float],
-    min_impressions: int,
-    min_evidence: float,
-    level: float,
-    lower: bool,
-) -> Judgements:
+    model: ClickModel, log: ClickLog | None, by: str, grades: int | Sequence[float], min_impressions: int,
+    min_evidence: float, level: float, lower: bool,
+) -> Judgements:  # fmt: skip
     """Return the judgements of a fitted model; ``ClickModel.judgements`` documents the parameters."""
     check_choice(by, "by", BY)
     check_number(min_impressions, "min_impressions", least=0)

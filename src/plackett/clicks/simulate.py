@@ -144,13 +144,8 @@ class _Draws:
     """Sessions by their numbers."""
 
     def __init__(self, lists: _Lists, user: User, n_rankers: int, random_share: float, seed: int):
-        self.lists, self._user, self.n_rankers, self.random_share, self._seed = (
-            lists,
-            user,
-            n_rankers,
-            random_share,
-            seed,
-        )
+        self.lists, self._user, self._seed = lists, user, seed
+        self.n_rankers, self.random_share = n_rankers, random_share
         self._relevance = np.ascontiguousarray(user.relevance[lists.row_of_pair])
 
     def sessions(self, first: int, last: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -298,11 +298,7 @@ def _regression(log: ClickLog, regression: Any, counts: Counts, bias: Bias, seed
 
 
 def _by_logging(
-    log: ClickLog,
-    logging: LoggingPolicy | str | None,
-    metric: Metric,
-    estimator: str,
-    candidates: str | None,
+    log: ClickLog, logging: LoggingPolicy | str | None, metric: Metric, estimator: str, candidates: str | None
 ) -> Plan:
     policy = LoggingPolicy.shuffled() if logging == SHUFFLED else logging
     if policy is None and log.propensity is not None:

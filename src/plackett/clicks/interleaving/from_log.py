@@ -12,7 +12,7 @@ from typing import Any
 
 from plackett.clicks.interleaving.interleaver import Interleaver
 from plackett.clicks.interleaving.records import LogFold
-from plackett.clicks.reading.ubi_sources import ubi_sources
+from plackett.clicks.reading.ubi import ubi_sources
 from plackett.exceptions import DataWarning, warn
 from plackett.storage.compression import COMPRESSED
 from plackett.storage.opening import open_bytes, write_bytes

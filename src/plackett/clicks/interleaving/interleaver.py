@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from plackett.clicks.interleaving.draws import SeededDraws, digest
 from plackett.clicks.interleaving.fold import Fold
-from plackett.clicks.interleaving.method import Basis
+from plackett.clicks.interleaving.method import Basis, Draws, digest
 from plackett.clicks.interleaving.methods import get_method
 from plackett.clicks.interleaving.optimised import LARGEST_K, Optimised
 from plackett.clicks.interleaving.preference import Preference, preference_of
@@ -171,7 +170,7 @@ class Interleaver:
             parts.append(f"k {n_shown}")
         list_id = digest(self.random_state, parts)
         if is_contested:
-            shown, basis = self._method.draw(texts, n_shown, SeededDraws(int(list_id, 16)))
+            shown, basis = self._method.draw(texts, n_shown, Draws(int(list_id, 16)))
         else:
             shown, basis = max(tops, key=len), []
         return ShownList(list_id, [given[document] for document in shown], is_contested, basis)

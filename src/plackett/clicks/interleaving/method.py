@@ -1,15 +1,39 @@
-"""What all methods of interleaving have in common."""
+"""What all methods of interleaving have in common, and random choices that are a function of a seed and a request."""
 
 from __future__ import annotations
 
+import hashlib
+import random
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
-from plackett.clicks.interleaving.draws import Draws
-
+DIGEST = 16  # bytes
 Lists = Sequence[Sequence[str]]  # ranked documents of each ranker, without duplicates, not all empty
 Basis = list[list[float]]  # by shown document: the numbers that credit needs; plain, to be kept as JSON
+
+
+class Draws:
+    """All the randomness of a method, from a seed; tests replace it to enumerate every outcome."""
+
+    def __init__(self, seed: int):
+        self._random = random.Random(seed).random
+
+    def pick(self, n: int) -> int:
+        """Return a number below ``n``, all equally likely."""
+        return int(self._random() * n)
+
+    def weighted(self, weights: Sequence[float]) -> int:
+        """Return a place with probability proportional to its weight."""
+        left = self._random() * sum(weights)
+        last = 0
+        for place, weight in enumerate(weights):
+            if weight > 0:
+                last = place
+                left -= weight
+                if left < 0:
+                    return place
+        return last  # rounding
 
 
 class Method(ABC):
@@ -50,3 +74,11 @@ def fill(shown: list[str], documents: Sequence[str], k: int) -> None:
             return
         if document not in taken:
             shown.append(document)
+
+
+def digest(seed: int, parts: Iterable[str]) -> str:
+    """Return a name for a seed and some texts, which cannot be guessed without the seed."""
+    key = seed.to_bytes(max(1, (seed.bit_length() + 7) // 8), "big")
+    found = hashlib.blake2b(key=key[-64:], digest_size=DIGEST)
+    found.update("".join([f"{len(part)}:{part}" for part in parts]).encode("utf-8", "surrogatepass"))
+    return found.hexdigest()

@@ -9,13 +9,7 @@ from plackett.clicks.interleaving.probabilistic import Probabilistic
 from plackett.clicks.interleaving.team_draft import TeamDraft, TeamDraftMultileave
 from plackett.validation import check_choice
 
-KINDS: tuple[type[Method], ...] = (
-    TeamDraft,
-    Probabilistic,
-    Optimised,
-    TeamDraftMultileave,
-    PairwisePreference,
-)
+KINDS: tuple[type[Method], ...] = (TeamDraft, Probabilistic, Optimised, TeamDraftMultileave, PairwisePreference)
 METHODS = {kind.name: kind for kind in KINDS}
 
 

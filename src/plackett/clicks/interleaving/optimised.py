@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from plackett._lazy import importing
-from plackett.clicks.interleaving.draws import Draws
-from plackett.clicks.interleaving.method import AdditiveMethod, Basis, Lists
+from plackett.clicks.interleaving.method import AdditiveMethod, Basis, Draws, Lists
 from plackett.validation import check_choice
 
 CREDITS = ("linear", "inverse")

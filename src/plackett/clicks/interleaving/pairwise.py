@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plackett.clicks.interleaving.draws import Draws
-from plackett.clicks.interleaving.method import Basis, Lists, Method
+from plackett.clicks.interleaving.method import Basis, Draws, Lists, Method
 
 UNRANKED = float("inf")
 

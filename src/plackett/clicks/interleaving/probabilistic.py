@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from plackett.clicks.interleaving.draws import Draws
-from plackett.clicks.interleaving.method import AdditiveMethod, Basis, Lists, fill
+from plackett.clicks.interleaving.method import AdditiveMethod, Basis, Draws, Lists, fill
 
 DECAY = 3.0  # of the probability by rank, as in the paper
 

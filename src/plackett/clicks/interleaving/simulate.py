@@ -239,16 +239,7 @@ def simulate_interleaving(
 
 
 def simulated_clicks(user: User, shown: np.ndarray, draws: np.ndarray) -> np.ndarray:
-    """Return which places are clicked.
-
-    Parameters
-    ----------
-    user : User
-    shown : ndarray of shape (n_sessions, k)
-        Rows of documents, NO_DOCUMENT behind the end of a list.
-    draws : ndarray of shape (n_sessions, 2 * k)
-        Uniform random numbers.
-    """
+    """Return which of the documents of each session are clicked, by two uniform random numbers for each place."""
     clicked = np.zeros(shown.shape, dtype=bool)
     last = np.zeros(len(shown), dtype=np.int64)  # rank of the last click
     for place in range(shown.shape[1]):

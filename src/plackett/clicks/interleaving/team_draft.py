@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plackett.clicks.interleaving.draws import Draws
-from plackett.clicks.interleaving.method import AdditiveMethod, Basis, Lists, fill
+from plackett.clicks.interleaving.method import AdditiveMethod, Basis, Draws, Lists, fill
 
 
 class TeamDraftMultileave(AdditiveMethod):

@@ -37,24 +37,10 @@ def ascend(
     An accelerated step is kept only if the likelihood does not fall; else the EM step is taken, after which it cannot
     fall.
 
-    Parameters
-    ----------
-    step : callable
-        ``step(globals)`` improves the arrays of ``state`` in place, given the globals, and returns the likelihood and
-        the EM update of the globals.
-    start : ndarray
-        First globals.
-    state : sequence of ndarray
-        Parameters of the pairs, which ``step`` changes.
-    max_iter : int
-        Steps at most.
-    tol : float
-        Stop when an EM update moves no global by more than this,
-    least_gain : float
-        and the likelihood rises by less than this.
-    newton : callable, default=None
-        ``newton(globals, update, reach)`` returns the point to try, which is no further away than ``reach`` in
-        log-odds; None extrapolates.
+    ``step(globals)`` improves the arrays of ``state``, the parameters of the pairs, in place, and returns the
+    likelihood and the EM update of the globals. ``newton(globals, update, reach)`` returns the point to try, no further
+    away than ``reach`` in log-odds; None extrapolates. The ascent ends when an EM update moves no global by more than
+    ``tol`` and the likelihood rises by less than ``least_gain``.
     """
     here, history = start, []
     points: list[np.ndarray] = []

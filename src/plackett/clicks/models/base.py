@@ -314,12 +314,6 @@ class ClickModel(Parameters, ABC):
         lower : bool, default=False
             Whether the lower end of the interval is graded, with the same cut points: a high grade then needs evidence.
 
-        Returns
-        -------
-        Judgements
-            Query, docid, grade, value, low, high and impressions of each graded pair, with ``to_qrels``,
-            ``to_queries`` and ``to_frame``; ``left_out`` counts the others.
-
         Examples
         --------
         >>> import plackett as pk
@@ -331,16 +325,7 @@ class ClickModel(Parameters, ABC):
         with importing:
             from plackett.clicks.judgements import judge
 
-        return judge(
-            self,
-            log,
-            by=by,
-            grades=grades,
-            min_impressions=min_impressions,
-            min_evidence=min_evidence,
-            level=level,
-            lower=lower,
-        )
+        return judge(self, log, by, grades, min_impressions, min_evidence, level, lower)
 
     # --- Click probabilities ------------------------------------------------------------------------------------------
 

@@ -475,15 +475,12 @@ class UBM(_Examination):
 
     Attributes
     ----------
-    attractiveness_ : ndarray of shape (n_pairs,)
-        Probability of a click on each pair if it is examined, in the order of ``pairs``.
     examination_ : ndarray of shape (n_ranks, n_ranks)
         Examination probability of a rank (row ``rank - 1``) by the rank of the last click above (column, 0 for none);
         NaN for impossible combinations.
     examination_error_ : ndarray of shape (n_ranks, n_ranks)
         Standard errors of their log-odds; NaN for lists of more than 19 documents.
-    evidence_ : ndarray of shape (n_pairs, 2)
-        Information about each attractiveness, as equivalent numbers of clicks and skips.
+    attractiveness_, evidence_ : as in ``PBM``
     impressions_, n_sessions_, n_ranks_, prior_mean_, prior_strength_, feature_coef_ : as in ``ClickModel``
     feature_scale_, pair_arrays_, history_, n_iter_, converged_ : as in ``ClickModel``
 

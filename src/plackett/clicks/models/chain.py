@@ -12,12 +12,7 @@ from plackett._warnings import without
 from plackett.clicks.log import ClickLog
 from plackett.clicks.models.ascent import ascend
 from plackett.clicks.models.base import FIRST_CHANCE, ClickModel
-from plackett.clicks.models.cells import (
-    evidence_of,
-    log_prior,
-    mean_with_prior,
-    set_rates,
-)
+from plackett.clicks.models.cells import evidence_of, log_prior, mean_with_prior, set_rates
 from plackett.clicks.models.collapse import Cells, Lists, count_cells, count_lists, session_blocks, summed
 from plackett.clicks.models.priors import Prior, fitted_posterior
 from plackett.exceptions import DataWarning, warn
@@ -268,12 +263,9 @@ class DCM(TailModel):
 
     Attributes
     ----------
-    attractiveness_ : ndarray of shape (n_pairs,)
-        Probability of a click on each pair if it is examined, in the order of ``pairs``.
     continuation_ : ndarray of shape (n_ranks,)
         Probability to continue after a click at each rank.
-    evidence_ : ndarray of shape (n_pairs, 2)
-        Information about each attractiveness, as equivalent numbers of clicks and skips.
+    attractiveness_, evidence_ : as in ``PBM``
     impressions_, n_sessions_, n_ranks_, prior_mean_, prior_strength_, feature_coef_ : as in ``ClickModel``
     feature_scale_, pair_arrays_, history_, n_iter_, converged_ : as in ``ClickModel``
 
@@ -305,7 +297,7 @@ class DCM(TailModel):
 class CCM(TailModel):
     """Click chain model: the probability to continue after a click depends on the attractiveness of the document.
 
-    After a skip it is τ_1, after a click ``τ_2 (1 - α) + τ_3 α``.
+    After a skip it is τ_1, after a click ``τ_2 (1 - α) + τ_3 α``, where α is the attractiveness.
 
     Parameters
     ----------
@@ -314,12 +306,9 @@ class CCM(TailModel):
 
     Attributes
     ----------
-    attractiveness_ : ndarray of shape (n_pairs,)
-        Probability α of a click on each pair if it is examined, in the order of ``pairs``.
     continuation_ : ndarray of shape (3,)
         τ_1, τ_2 and τ_3.
-    evidence_ : ndarray of shape (n_pairs, 2)
-        Information about each attractiveness, as equivalent numbers of clicks and skips.
+    attractiveness_, evidence_ : as in ``PBM``
     impressions_, n_sessions_, n_ranks_, prior_mean_, prior_strength_, feature_coef_ : as in ``ClickModel``
     feature_scale_, pair_arrays_, history_, n_iter_, converged_ : as in ``ClickModel``
 
@@ -362,14 +351,11 @@ class DBN(TailModel):
 
     Attributes
     ----------
-    attractiveness_ : ndarray of shape (n_pairs,)
-        Probability of a click on each pair if it is examined, in the order of ``pairs``.
     satisfaction_ : ndarray of shape (n_pairs,)
         Probability σ that a click on the pair satisfies the user.
     continuation_ : float
         γ.
-    evidence_ : ndarray of shape (n_pairs, 2)
-        Information about each attractiveness, as equivalent numbers of clicks and skips.
+    attractiveness_, evidence_ : as in ``PBM``
     impressions_, n_sessions_, n_ranks_, prior_mean_, prior_strength_, feature_coef_ : as in ``ClickModel``
     feature_scale_, pair_arrays_, history_, n_iter_, converged_ : as in ``ClickModel``
 
@@ -408,12 +394,9 @@ class SDBN(TailModel):
 
     Attributes
     ----------
-    attractiveness_ : ndarray of shape (n_pairs,)
-        Probability of a click on each pair if it is examined, in the order of ``pairs``.
     satisfaction_ : ndarray of shape (n_pairs,)
         Probability that a click on the pair satisfies the user.
-    evidence_ : ndarray of shape (n_pairs, 2)
-        Information about each attractiveness, as equivalent numbers of clicks and skips.
+    attractiveness_, evidence_ : as in ``PBM``
     impressions_, n_sessions_, n_ranks_, prior_mean_, prior_strength_, feature_coef_ : as in ``ClickModel``
     feature_scale_, pair_arrays_, history_, n_iter_, converged_ : as in ``ClickModel``
 

@@ -41,19 +41,9 @@ def maximise(
 ) -> Marginal:
     """Maximise the marginal likelihood over the examination probabilities and the prior, which is changed; L-BFGS.
 
-    Parameters
-    ----------
-    blocks : list of Cells
-    looks : ndarray
-        First examination probabilities, without that of the first rank, which is 1.
-    shown : ndarray
-        Number of impressions in each cell, without the first.
-    attraction : ndarray of shape (n_pairs,)
-        Set to the modes of the posteriors.
-    prior : Prior
-        Its ``a`` and ``b`` are those of the examination probabilities.
-    n_sessions, max_iter, tol
-        The value is a mean over sessions; steps at most; largest slope at the end.
+    ``looks``, the probabilities to start from, and ``shown``, the impressions of each cell, leave out the first rank,
+    whose probability is 1. ``attraction`` is set to the modes of the posteriors. The value is a mean over sessions;
+    ``tol`` limits its slope at the end.
     """
     with importing:
         from scipy.optimize import minimize

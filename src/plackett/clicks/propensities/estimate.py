@@ -15,14 +15,7 @@ from plackett.clicks.log import ClickLog, CountedLog
 from plackett.clicks.models.ascent import LEAST
 from plackett.clicks.models.cells import PBM
 from plackett.clicks.propensities.counts import Counts, count_lengths, count_pairs, session_groups, shared_evidence
-from plackett.clicks.propensities.em import (
-    Start,
-    classifier_fit,
-    logistic_fit,
-    regression_em,
-    trust_em,
-    trust_gauge,
-)
+from plackett.clicks.propensities.em import Start, classifier_fit, logistic_fit, regression_em, trust_em, trust_gauge
 from plackett.clicks.propensities.harvesting import harvested, randomised, swapped
 from plackett.clicks.propensities.propensities import Propensities
 from plackett.exceptions import ConvergenceWarning, DataWarning, ParameterError, warn

@@ -19,10 +19,7 @@ RULES = {
     "invalid position": ("row", "skipped: not a whole number of at least the first position"),
     "missing click": ("row", "counted as not clicked"),
     "invalid click": ("row", "skipped: neither a number nor true or false; the list is cut where the row is missing"),
-    "invalid propensity": (
-        "row",
-        "skipped: not above 0 and at most 1; the list is cut where the row is missing",
-    ),
+    "invalid propensity": ("row", "skipped: not above 0 and at most 1; the list is cut where the row is missing"),
     "invalid time": ("row", "the time is ignored"),
     "repeated row": ("row", "merged; clicked if one of them is"),
     "gap in positions": ("list", "cut before the first missing position"),

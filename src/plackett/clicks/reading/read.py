@@ -16,18 +16,10 @@ from typing import Any, NamedTuple
 
 from plackett.clicks.log import ClickLog
 from plackett.clicks.reading.cleaning import Cleaning
-from plackett.clicks.reading.fields import (
-    BLOCK,
-    Fields,
-    Lines,
-    arrow_fields,
-    delimited_fields,
-    json_fields,
-)
+from plackett.clicks.reading.fields import BLOCK, Fields, Lines, arrow_fields, delimited_fields, json_fields
 from plackett.clicks.reading.lists import Limits
 from plackett.clicks.reading.rows import USUAL, find_columns, read_rows
-from plackett.clicks.reading.ubi import HITS, Reader, UbiNames, read_ubi
-from plackett.clicks.reading.ubi_sources import ubi_sources
+from plackett.clicks.reading.ubi import HITS, Reader, UbiNames, read_ubi, ubi_sources
 from plackett.data.parquet.table import opened
 from plackett.data.tables.arrow_table import OBJECTS, as_arrow, is_frame
 from plackett.data.text_table import UTF8_MARK

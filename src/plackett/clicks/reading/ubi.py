@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +35,7 @@ from plackett.clicks.reading.lists import (
 from plackett.data.text_column import TextColumn
 from plackett.exceptions import DataWarning, warn
 
+QUERIES, EVENTS = "ubi_queries", "ubi_events"  # names of files begin so
 HITS = "query_response_hit_ids"
 # in the order in which they are looked for; OpenSearch's generator of UBI data writes flat tables, and other paths
 TIMES = ("timestamp", "@timestamp")
@@ -72,6 +76,19 @@ class UbiNames:
         for name, words in vars(self).items():
             if isinstance(words, str):
                 raise TypeError(f"{name}={words!r}; a list is needed, such as {name}=[{words!r}].")
+
+
+def ubi_sources(source: Any) -> tuple[list[Path], list[Path]] | None:
+    """Return the files of queries and of events in a folder; None for other sources."""
+    if not isinstance(source, (str, os.PathLike)) or source == "-" or not Path(source).is_dir():
+        return None
+    found = []
+    for what in (QUERIES, EVENTS):
+        files = sorted(path for path in Path(source).iterdir() if path.name.startswith(what) and path.is_file())
+        if not files:
+            raise ValueError(f"{source} has no file {what}*; pass the two files instead.")
+        found.append(files)
+    return found[0], found[1]
 
 
 def read_ubi(
