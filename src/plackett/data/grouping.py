@@ -45,7 +45,8 @@ def group_rows(qid: Any, n_docs: int) -> Groups:
 
 def group_runs(keys: np.ndarray, lengths: np.ndarray) -> Groups:
     """Group rows that are given as runs of equal ids, with their lengths; adjacent runs may have the same id."""
-    is_new = np.append(True, keys[1:] != keys[:-1])
+    is_new = np.ones(keys.size, dtype=bool)
+    is_new[1:] = keys[1:] != keys[:-1]
     keys, lengths = keys[is_new], np.add.reduceat(lengths, np.flatnonzero(is_new))
     runs = group_rows(keys, keys.size)
     ends = np.append(0, np.cumsum(lengths))

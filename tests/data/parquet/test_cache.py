@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.data.parquet import cache as parquet_cache
+from plackett.data.parquet import read as parquet_read
 from plackett.data.parquet.read import read_parquet
 from plackett.data.parquet.write import write_parquet
 from plackett.data.sources import read_queries
@@ -29,13 +29,13 @@ def made(text_ids=False, **more):
 @pytest.fixture
 def builds(monkeypatch):
     """Counts how often a cache is built."""
-    calls, real = [], parquet_cache._build
+    calls, real = [], parquet_read._build
 
     def counted(*arguments):
         calls.append(arguments[0])
         return real(*arguments)
 
-    monkeypatch.setattr(parquet_cache, "_build", counted)
+    monkeypatch.setattr(parquet_read, "_build", counted)
     return calls
 
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from plackett._lazy import importing
+import numpy as np
+
+from plackett.data.cache import CacheFile, NotCachedError
 from plackett.data.parquet.table import ParquetTable, opened
 from plackett.data.queries import Queries
 from plackett.data.tables.judged_rows import JudgedRows
 from plackett.exceptions import DataFormatError
-from plackett.storage.file_names import files_of
+from plackett.storage.file_names import files_of, value_in_path
 from plackett.storage.remote import local_files
+from plackett.validation import check_labels
 
 
 @local_files
@@ -71,24 +77,66 @@ def read_parquet(
         "label": label, "qid": qid, "docid": docid, "features": features, "drop": drop, "categorical": categorical
     }  # fmt: skip
     if cache is False or cache is None:
-        return rows_of(files, row_groups, **columns).queries()
+        return _rows_of(files, row_groups, columns).queries()
     if row_groups is not None:
         raise ValueError("a cache holds whole files; pass either cache or row_groups.")
-    with importing:
-        from plackett.data.parquet.cache import read_mapped
+    file = CacheFile([Path(path) for path in files], _described(files, columns), None if cache is True else cache)
+    queries = file.load()
+    if queries is not None:
+        return queries
+    try:
+        _build(file, _rows_of(files, None, columns))
+    except NotCachedError as error:  # X may be too large for memory
+        if error.__cause__ is None:
+            raise RuntimeError(f"the cache could not be written ({error}).") from error
+        reason = f"the cache could not be written ({error}); choose a folder with enough space: cache=..."
+        raise OSError(getattr(error.__cause__, "errno", errno.EIO), reason, str(file.path)) from error
+    queries = file.load()
+    if queries is None:
+        raise OSError(errno.EIO, "the cache cannot be read back", str(file.path))
+    return queries
 
-    return read_mapped(files, None if cache is True else cache, lambda: rows_of(files, None, **columns), columns)
 
-
-def rows_of(files: list[str], row_groups: tuple[int, int] | None, **columns: Any) -> JudgedRows:
+def _rows_of(files: list[str], row_groups: tuple[int, int] | None, columns: dict[str, Any]) -> JudgedRows:
     """Return the rows of some files; an error if there are none."""
-    named = [columns.get(role) for role in ("label", "qid", "docid")] + list(columns.get("features") or ())
+    named = [columns[role] for role in ("label", "qid", "docid")] + list(columns["features"] or ())
     rows = JudgedRows(ParquetTable(files, row_groups, named=named), **columns)
     if not rows.n_rows:
         raise DataFormatError(rows.name, None, "no rows found.")
     if row_groups is None or row_groups[0] == 0:  # once for a file that is read in parts
         rows.warn_of_columns()
     return rows
+
+
+def _described(files: list[str], columns: dict[str, Any]) -> dict[str, str]:
+    """Return the options of the cache: the columns, and the query ids in the names of folders, which may be renamed."""
+    names = {name: value if value is None or isinstance(value, str) else list(value) for name, value in columns.items()}
+    label = str(names.pop("label"))  # "None": there are no labels
+    in_folders = [value_in_path(file, columns["qid"]) for file in files]
+    if any(value is not None for value in in_folders):
+        names["folders"] = in_folders
+    return {"format": "parquet", "label": label} | {name: json.dumps(value) for name, value in names.items()}
+
+
+def _build(cache: CacheFile, rows: JudgedRows) -> None:
+    """Write the cache a batch at a time: X is never completely in memory."""
+    if rows.id_kind == "other":
+        raise ValueError(f"{rows.name}: column {rows.qid!r} is neither text nor whole numbers.")
+    with cache.draft() as draft:
+        row = 0
+        for batch in rows.batches():
+            if batch.labels is not None:
+                row_numbers = np.arange(row, row + batch.labels.size)
+                name = f"{rows.name}: column {rows.label!r}"
+                check_labels(batch.labels, name=name, allow_nan=True, row_numbers=row_numbers)
+            if isinstance(batch.docid, list):
+                raise ValueError(f"{rows.name}: column {rows.docid!r} is neither text nor whole numbers.")
+            draft.append_dense(batch.X)
+            draft.append_columns(batch.run_ids, batch.run_lengths, batch.labels, batch.docid, None)
+            row += batch.X.shape[0]
+        remedy = "write_parquet(read_parquet(source), target)"
+        names = {"feature_names": rows.feature_names, "first_index": rows.first_index}
+        draft.finish(len(rows.features), remedy, rows.categories, **names)
 
 
 @local_files

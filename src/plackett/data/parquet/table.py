@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import mmap
 import os
 from collections import defaultdict
@@ -12,7 +13,7 @@ from typing import Any
 from plackett._optional import import_optional
 from plackett.data.parquet.checksums import Ending
 from plackett.data.parquet.sizes import check_pages, chunks_of
-from plackett.data.tables.arrow_table import Part, Table
+from plackett.data.tables.arrow_table import ROWS_AT_ONCE, Part, Table
 from plackett.exceptions import DataFormatError
 from plackett.storage.file_names import parquet_in_pipe, value_in_path
 from plackett.storage.opening import is_stream
@@ -32,8 +33,7 @@ class ParquetTable(Table):
         self, files: Sequence[str], row_groups: tuple[int, int] | None = None, *, named: Sequence[str | None] = ()
     ):
         self.name = files[0] + (f" and {len(files) - 1} more" if len(files) > 1 else "")
-        self._row_groups, self.n_rows = row_groups, 0
-        self.parts: list[Any] = []
+        self.parts, self._row_groups = [], row_groups
         self._n_rows_of: dict[str, int] = {}
         self._selected: list[str] = []
         self._checked: dict[str, set[str]] = defaultdict(set)  # columns of each file whose pages were checked
@@ -43,35 +43,48 @@ class ParquetTable(Table):
                 schema = file.schema_arrow
                 if not self.parts:
                     self._folders = _folders(files, [name for name in named if name and name not in schema.names])
-                self._n_rows_of[path] = _count_rows(path, file, row_groups)
-                self.n_rows += self._n_rows_of[path]
-            for name, values in self._folders.items():
-                schema = schema.append(_field(name, values[path])) if path in values else schema
-            self.parts.append(Part(path, schema))
+                self._n_rows_of[path] = _count_rows(path, file, self._groups_of(path, file))
+            import pyarrow
 
-    def select(self, columns: Sequence[str]) -> None:
-        """Announce the columns that will be read; too many rows for the size of the files are an error."""
-        self._selected = list(columns)
-        n_bytes = 8 * self.n_rows * len(columns)
+            for name, values in self._folders.items():
+                schema = schema.append(pyarrow.field(name, values[path].type)) if path in values else schema
+            self.parts.append(Part(path, schema))
+        self.n_rows = sum(self._n_rows_of.values())
+
+    def _groups_of(self, path: str, file: Any) -> range:
+        first, last = (0, file.num_row_groups) if self._row_groups is None else self._row_groups
+        if not 0 <= first <= last <= file.num_row_groups:
+            what = f"row groups {first} to {last - 1} do not exist"
+            raise ValueError(f"{path} has {file.num_row_groups} row groups; {what}.")
+        return range(first, last)
+
+    def select(self, columns: Sequence[str]) -> ParquetTable:
+        """Return the table of some columns; too many rows for the size of the files are an error."""
+        table = copy.copy(self)
+        table._selected, table._checked = list(dict.fromkeys(columns)), defaultdict(set)
+        n_bytes = 8 * self.n_rows * len(table._selected)
         size = sum(os.path.getsize(part.path) for part in self.parts)
         if n_bytes > max(MAX_BYTES, MAX_RATIO * size):
             found = f"{size:,} bytes declare {self.n_rows:,} rows, which would take {n_bytes:,} bytes in memory"
             raise DataFormatError(self.name, None, f"{found}. The file is rejected.")
+        return table
 
-    def batches(self, columns: Sequence[str], n_rows: int) -> Iterator[tuple[Part, int, Any]]:
+    def batches(self, columns: Sequence[str], n_rows: int = ROWS_AT_ONCE) -> Iterator[tuple[Part, int, Any]]:
+        import pyarrow
+
         for part in self.parts:
-            path = part.path
+            path, expected = part.path, self._n_rows_of[part.path]
             constant = {name: self._folders[name][path] for name in columns if path in self._folders.get(name, ())}
             names = [name for name in dict.fromkeys(columns) if name not in constant]
             with opened(path, {*names, *self._selected} - self._checked[path], self._row_groups) as file:
                 self._checked[path].update(names, self._selected)
-                first, last = (0, file.num_row_groups) if self._row_groups is None else self._row_groups
-                expected = self._n_rows_of[path]
-                row = start = _count_rows(path, file, (0, first)) if first else 0
-                groups = list(range(first, last))
+                groups = self._groups_of(path, file)
+                row = start = _count_rows(path, file, range(groups.start))
                 for batch in file.iter_batches(n_rows, row_groups=groups, columns=names):
+                    for name, value in constant.items():
+                        batch = batch.append_column(name, pyarrow.repeat(value, batch.num_rows))
                     if batch.num_rows:
-                        yield part, row, _with(batch, constant) if constant else batch
+                        yield part, row, batch
                     row += batch.num_rows
             if row - start != expected:
                 raise DataFormatError(path, None, f"the file declares {expected:,} rows but has {row - start:,}.")
@@ -84,50 +97,35 @@ def opened(path: str, columns: Collection[str] = (), row_groups: tuple[int, int]
     The pages of ``columns``, those that will be read, are checked first.
     """
     parquet = import_optional("pyarrow.parquet", extra="tables", needed_for="Reading Parquet")
+    import pyarrow
+
     if is_stream(path):  # opening a pipe would block
         raise parquet_in_pipe(path)
-    with _naming(path), open(path, "rb", buffering=0) as plain:
-        ending = Ending(path, plain)
-        file = parquet.ParquetFile(
-            path,
-            buffer_size=READ_BYTES,
-            pre_buffer=False,
-            page_checksum_verification=True,
-            thrift_string_size_limit=len(ending.footer),  # nothing in the footer is longer than the footer
-            thrift_container_size_limit=len(ending.footer),
-        )
-        try:
-            if columns:
-                _check_pages(ending, row_groups, columns)
-            yield file
-        finally:
-            file.close(force=True)
-
-
-@contextmanager
-def _naming(path: str) -> Iterator[None]:
-    """Turn errors of pyarrow into a DataFormatError that names the file."""
-    import pyarrow as arrow
-
     try:
-        yield
+        with open(path, "rb", buffering=0) as plain:
+            ending = Ending(path, plain)
+            with parquet.ParquetFile(
+                path,
+                buffer_size=READ_BYTES,
+                pre_buffer=False,
+                page_checksum_verification=True,
+                thrift_string_size_limit=len(ending.footer),  # nothing in the footer is longer than the footer
+                thrift_container_size_limit=len(ending.footer),
+            ) as file:
+                if columns:
+                    _check_pages(ending, row_groups, columns)
+                yield file
     except DataFormatError:
         raise
-    except (arrow.ArrowException, UnicodeError, OverflowError, OSError) as error:
+    except (pyarrow.ArrowException, UnicodeError, OverflowError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise DataFormatError(path, None, f"not a Parquet file, or a damaged one ({_first_line(error)}).") from error
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise DataFormatError(path, None, f"not a Parquet file, or a damaged one ({reason}).") from error
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-
-
-def _count_rows(path: str, file: Any, row_groups: tuple[int, int] | None) -> int:
-    first, last = (0, file.num_row_groups) if row_groups is None else row_groups
-    if not 0 <= first <= last <= file.num_row_groups:
-        raise ValueError(f"{path} has {file.num_row_groups} row groups; row groups {first} to {last - 1} do not exist.")
-    counts = [file.metadata.row_group(group).num_rows for group in range(first, last)]
+def _count_rows(path: str, file: Any, groups: range) -> int:
+    counts = [file.metadata.row_group(group).num_rows for group in groups]
     if min(counts, default=0) < 0:
         raise DataFormatError(path, None, f"a row group declares {min(counts)} rows.")
     return sum(counts)
@@ -158,7 +156,7 @@ def _folders(files: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, 
     for name in names:
         values = {path: value_in_path(path, name) for path in files}
         texts = {path: value for path, value in values.items() if value is not None and value != _NULL_FOLDER}
-        is_number = all(_is_plain_number(value) for value in texts.values())
+        is_number = all(map(_is_plain_number, texts.values()))
         if texts:
             found[name] = {path: pyarrow.scalar(int(text) if is_number else text) for path, text in texts.items()}
     return found
@@ -166,18 +164,3 @@ def _folders(files: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, 
 
 def _is_plain_number(text: str) -> bool:
     return text.isascii() and text.removeprefix("-").isdigit() and str(int(text)) == text and abs(int(text)) < 2**63
-
-
-def _field(name: str, value: Any) -> Any:
-    import pyarrow
-
-    return pyarrow.field(name, value.type)
-
-
-def _with(batch: Any, constant: dict[str, Any]) -> Any:
-    """Return the rows with columns that have the same value in all of them."""
-    import pyarrow
-
-    for name, value in constant.items():
-        batch = batch.append_column(name, pyarrow.repeat(value, batch.num_rows))
-    return batch

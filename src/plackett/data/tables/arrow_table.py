@@ -1,4 +1,4 @@
-"""Tables in memory as Arrow hands them over: frames of pandas, polars, pyarrow, DuckDB and others."""
+"""Tables as Arrow hands them over: frames of pandas, polars, pyarrow, DuckDB and others."""
 
 from __future__ import annotations
 
@@ -24,60 +24,44 @@ class Part(NamedTuple):
 
 
 class Table:
-    """Rows of one or several sources with named columns, read a batch at a time; ``name`` is for messages."""
+    """A frame with named columns, read a batch of rows at a time; ``name`` is for messages.
+
+    A lazy frame of polars is collected by ``select``. Tables of files have ``parts`` with paths.
+    """
 
     name = ""
     parts: list[Part]
     n_rows: int
 
+    def __init__(self, frame: Any, named: Sequence[str | None] = ()):
+        self._lazy = frame if is_lazy(frame) else None
+        self._table = as_arrow(frame if self._lazy is None else frame.head(0), named)
+        self.parts, self.n_rows = [Part("", self._table.schema)], self._table.num_rows
+
     @property
     def column_names(self) -> list[str]:
         return self.parts[0].schema.names
 
-    def select(self, columns: Sequence[str]) -> None:
-        """Announce the columns that will be read."""
-        raise NotImplementedError
+    def select(self, columns: Sequence[str]) -> Table:
+        """Return the table of some columns."""
+        table = self._table.select(columns) if self._lazy is None else as_arrow(self._lazy.select(columns))
+        return Table(table.unify_dictionaries())
 
-    def batches(self, columns: Sequence[str], n_rows: int) -> Iterator[tuple[Part, int, Any]]:
+    def batches(self, columns: Sequence[str], n_rows: int = ROWS_AT_ONCE) -> Iterator[tuple[Part, int, Any]]:
         """Yield the part, the number of the first row in it, and about ``n_rows`` rows of these columns."""
-        raise NotImplementedError
+        row = 0
+        for batch in self._table.select(dict.fromkeys(columns)).to_batches(max_chunksize=n_rows):
+            yield self.parts[0], row, batch
+            row += batch.num_rows
 
     def to_arrow(self, columns: Sequence[str]) -> Any:
         """Return some columns as a table of pyarrow."""
         import pyarrow as pa
 
-        batches = [pa.Table.from_batches([batch]) for _, _, batch in self.batches(columns, ROWS_AT_ONCE)]
-        empty = pa.schema([self.parts[0].schema.field(name) for name in columns]).empty_table()
+        table = self.select(list(dict.fromkeys(columns)))
+        batches = [pa.Table.from_batches([batch]) for _, _, batch in table.batches(columns)]
+        empty = pa.schema([table.parts[0].schema.field(name) for name in dict.fromkeys(columns)]).empty_table()
         return pa.concat_tables(batches or [empty], promote_options="permissive")
-
-
-class ArrowTable(Table):
-    """A table in memory. A lazy frame of polars is collected by ``select``."""
-
-    def __init__(self, frame: Any, named: Sequence[str | None] = ()):
-        self._lazy = frame if is_lazy(frame) else None
-        self._table = as_arrow(frame if self._lazy is None else frame.head(0), named)
-        self._selected: Any = None
-        self.parts = [Part("", self._table.schema)]
-
-    @property
-    def n_rows(self) -> int:  # type: ignore[override]
-        return self._table.num_rows
-
-    def select(self, columns: Sequence[str]) -> None:
-        if self._lazy is not None:
-            self._table, self._lazy = as_arrow(self._lazy.select(columns)), None
-        self._selected = self._table.select(columns).unify_dictionaries()
-
-    def batches(self, columns: Sequence[str], n_rows: int) -> Iterator[tuple[Part, int, Any]]:
-        row, names = 0, list(dict.fromkeys(columns))
-        if self._selected is not None and set(names) <= set(self._selected.column_names):
-            table = self._selected
-        else:
-            table = self._table if self._lazy is None else as_arrow(self._lazy.select(names))
-        for batch in table.select(names).to_batches(max_chunksize=n_rows):
-            yield self.parts[0], row, batch
-            row += batch.num_rows
 
 
 def is_frame(value: Any) -> bool:
@@ -99,11 +83,14 @@ def as_arrow(frame: Any, named: Sequence[str | None] = ()) -> Any:
     """Return a frame as a table of pyarrow with unique names; levels of a pandas index in ``named`` become columns."""
     pa = import_optional("pyarrow", extra="tables", needed_for="Reading a data frame")
     frame = frame.collect() if is_lazy(frame) else frame
-    frame = frame.to_arrow(frame.column_names) if isinstance(frame, Table) else frame
-    if isinstance(frame, pa.Table):
+    if isinstance(frame, Table):
+        table = frame.to_arrow(frame.column_names)
+    elif isinstance(frame, pa.Table):
         table = frame
     elif hasattr(frame, "reset_index"):
         table = _of_pandas(frame, named, pa)
+    elif hasattr(frame, "to_arrow"):  # polars
+        table = frame.to_arrow()
     elif hasattr(frame, "__arrow_c_stream__"):
         table = pa.table(frame)
     else:
@@ -111,31 +98,19 @@ def as_arrow(frame: Any, named: Sequence[str | None] = ()) -> Any:
             f"{type(frame).__module__.partition('.')[0]}'s {type(frame).__name__} cannot be read by Arrow. Convert it "
             "first: frame.to_arrow(), or frame.to_pandas()."
         )
-    for name in table.column_names:
-        if table.column_names.count(name) > 1:
-            count = table.column_names.count(name)
-            raise ValueError(f"the frame has the column {name!r} {count} times. Rename or drop all but one.")
-    for place, field in enumerate(table.schema):
-        is_coded = pa.types.is_dictionary(field.type)
-        if pa.types.is_string_view(field.type.value_type if is_coded else field.type):  # pyarrow lacks functions for it
-            table = table.set_column(place, field.with_type(_wider(field.type, pa)), _without_views(table[place], pa))
-    return table
+    twice = next((name for name in table.column_names if table.column_names.count(name) > 1), None)
+    if twice is not None:
+        count = table.column_names.count(twice)
+        raise ValueError(f"the frame has the column {twice!r} {count} times. Rename or drop all but one.")
+    fields = [field.with_type(_without_views(field.type, pa)) for field in table.schema]
+    return table if fields == list(table.schema) else table.cast(pa.schema(fields))
 
 
-def _wider(type_: Any, pa: Any) -> Any:
-    is_coded = pa.types.is_dictionary(type_)
-    return pa.dictionary(type_.index_type, pa.large_string(), type_.ordered) if is_coded else pa.large_string()
-
-
-def _without_views(column: Any, pa: Any) -> Any:
-    wider = _wider(column.type, pa)
-    if not pa.types.is_dictionary(column.type):
-        return column.cast(wider)
-    chunks = [
-        pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.large_string()), ordered=wider.ordered)
-        for chunk in column.chunks
-    ]
-    return pa.chunked_array(chunks, wider)
+def _without_views(type_: Any, pa: Any) -> Any:
+    """Return the type of text that pyarrow has functions for."""
+    if pa.types.is_dictionary(type_):
+        return pa.dictionary(type_.index_type, _without_views(type_.value_type, pa), type_.ordered)
+    return pa.large_string() if pa.types.is_string_view(type_) else type_
 
 
 def _of_pandas(frame: Any, named: Sequence[str | None], pa: Any) -> Any:

@@ -9,63 +9,61 @@ from typing import Any
 import numpy as np
 
 from plackett.data.categories import Categories, as_names
-from plackett.data.tables.arrow_table import ArrowTable, Part
+from plackett.data.tables.arrow_table import Table
 from plackett.data.tables.column_roles import warn_of_texts
-from plackett.data.tables.kinds import as_texts, kind_of, number_texts, side_by_side
+from plackett.data.tables.kinds import as_texts, kind_of, side_by_side
 from plackett.exceptions import DataFormatError
 
 METADATA = b"plackett"  # key of what write_parquet records in a file
 ENUM = b"_PL_ENUM_VALUES2"  # polars: the categories of this column have an order
-ROWS_AT_ONCE = 1 << 16
 KINDS_OF_TEXT = ("string", "str", "large_string", "dictionary", "category", "object", "cat", "enum")  # or of numbers
 
 
-class Coding:
-    """The names of the categories of some columns of a table, numbers or text, and codes for their values.
+def category_names(table: Table, columns: Sequence[str]) -> dict[str, np.ndarray]:
+    """Return the names of the categories of some columns, numbers or text.
 
     Names are those that ``write_parquet`` recorded, or in the order of a categorical column in memory, including unused
     ones; otherwise sorted.
     """
-
-    def __init__(self, table: Any, columns: Sequence[str]):
-        self._is_in_memory, self._fields = not table.name, table.parts[0].schema.field
-        prefix = f"{table.name}: " if table.name else ""
-        self.names: dict[str, np.ndarray] = {}
-        for name in columns:
-            recorded = [noted_in(part.schema).get("categories") for part in table.parts]
-            lists = [one.get(name) if isinstance(one, dict) else None for one in recorded]
-            is_list = type(lists[0]) is list and all(type(text) is str for text in lists[0])
-            if is_list and lists.count(lists[0]) == len(lists):
-                self.names[name] = as_names(lists[0], f"{prefix}column {name!r}")
-        found: dict[str, dict[str, None]] = {name: {} for name in columns if name not in self.names}
-        for _, _, batch in table.batches(list(found), ROWS_AT_ONCE) if found else ():
-            for name, texts in found.items():
-                column = batch.column(batch.schema.get_field_index(name))
-                values = _texts(column.dictionary) if self._has_order(name) else _texts(column).unique().drop_null()
-                texts.update(dict.fromkeys(values.to_pylist()))
+    if not columns:
+        return {}
+    recorded = [noted_in(part.schema).get("categories") for part in table.parts]
+    known: dict[str, list[str]] = {}
+    for name in columns:
+        lists = [own.get(name) if isinstance(own, dict) else None for own in recorded]
+        is_list = type(lists[0]) is list and all(type(text) is str for text in lists[0])
+        if is_list and lists.count(lists[0]) == len(lists):
+            known[name] = lists[0]
+    found: dict[str, dict[str, None]] = {name: {} for name in columns if name not in known}
+    ordered = [name for name in found if not table.name and _has_order(table.parts[0].schema.field(name))]
+    for _, _, batch in table.batches(list(found)) if found else ():
         for name, texts in found.items():
-            names = list(texts) if self._has_order(name) else sorted(texts)
-            self.names[name] = as_names(names, f"{prefix}column {name!r}")
+            column = batch.column(name)
+            values = as_texts(column.dictionary) if name in ordered else as_texts(column).unique().drop_null()
+            texts.update(dict.fromkeys(values.to_pylist()))
+    known |= {name: list(texts) if name in ordered else sorted(texts) for name, texts in found.items()}
+    prefix = f"{table.name}: " if table.name else ""
+    return {name: as_names(names, f"{prefix}column {name!r}") for name, names in known.items()}
 
-    def _has_order(self, name: str) -> bool:
-        """Return whether a column is categorical with an order of its own; that of a Categorical of polars has none."""
-        field = self._fields(name)
-        noted = field.metadata or {}
-        is_ordered = ENUM in noted or not any(key.startswith(b"_PL_") for key in noted)
-        return self._is_in_memory and str(field.type).startswith("dictionary") and is_ordered
 
-    def codes(self, part: Part, name: str, column: Any) -> np.ndarray:
-        """Return the codes of a column as floats, NaN where it is null."""
-        import pyarrow
-        import pyarrow.compute as compute
+def _has_order(field: Any) -> bool:
+    """Return whether a column is categorical with an order of its own; that of a Categorical of polars has none."""
+    noted = field.metadata or {}
+    is_ordered = ENUM in noted or not any(key.startswith(b"_PL_") for key in noted)
+    return str(field.type).startswith("dictionary") and is_ordered
 
-        texts = _texts(column)
-        known = pyarrow.array(self.names[name].tolist(), type=pyarrow.large_string())
-        found = compute.index_in(texts, value_set=known)
-        if found.null_count != texts.null_count:
-            reason = f"column {name!r} has texts that are not among its recorded categories."
-            raise DataFormatError(part.path or "the table", None, reason)
-        return found.cast("float64").to_numpy(zero_copy_only=False)
+
+def codes_of(column: Any, names: np.ndarray, name: str, path: str = "") -> np.ndarray:
+    """Return the codes of a column as floats, NaN where it is null."""
+    import pyarrow
+    import pyarrow.compute as compute
+
+    texts = as_texts(column)
+    found = compute.index_in(texts, value_set=pyarrow.array(names.tolist(), type=pyarrow.large_string()))
+    if found.null_count != texts.null_count:
+        reason = f"column {name!r} has texts that are not among its recorded categories."
+        raise DataFormatError(path or "the table", None, reason)
+    return found.cast("float64").to_numpy(zero_copy_only=False)
 
 
 def features_of(X: Any) -> tuple[Any, list[str] | None, Categories | None]:
@@ -90,7 +88,7 @@ def features_of(X: Any) -> tuple[Any, list[str] | None, Categories | None]:
     warn_of_texts({name: (own, known[name]) for name, own in codes.items()})
     dtype = rows.dtype if others and rows.dtype in (np.float32, object) else np.float64
     columns = {name: rows[:, place] for place, name in enumerate(names[other] for other in others)} | codes
-    answer = side_by_side([columns[name] for name in names], len(X), dtype)
+    answer = side_by_side([columns[name] for name in names], np.empty((len(X), len(names)), dtype))
     return answer, names, {names.index(name): own for name, own in known.items() if own.size}
 
 
@@ -100,14 +98,11 @@ def _columns_at(frame: Any, places: Sequence[int], names: Sequence[str]) -> Any:
 
 def _coded(frame: Any) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Return the codes of the columns of a frame that hold text or categories, and the names of these, by column."""
-    table = ArrowTable(frame)
+    table = Table(frame)
     texts = [field.name for field in table.parts[0].schema if kind_of(field.type) == "text"]
-    coding = Coding(table, texts)
-    codes: dict[str, list] = {name: [np.zeros(0)] for name in texts}
-    for part, _, batch in table.batches(texts, ROWS_AT_ONCE) if texts else ():
-        for name, column in zip(texts, batch.columns, strict=True):
-            codes[name].append(coding.codes(part, name, column))
-    return {name: np.concatenate(own) for name, own in codes.items()}, coding.names
+    known = category_names(table, texts)
+    rows = table.to_arrow(texts)
+    return {name: codes_of(rows[name], known[name], name) for name in texts}, known
 
 
 def noted_in(schema: Any) -> dict[str, Any]:
@@ -117,7 +112,3 @@ def noted_in(schema: Any) -> dict[str, Any]:
     except (ValueError, RecursionError):  # metadata of another program
         return {}
     return noted if isinstance(noted, dict) else {}
-
-
-def _texts(column: Any) -> Any:
-    return as_texts(column) if kind_of(column.type) == "text" else number_texts(column)

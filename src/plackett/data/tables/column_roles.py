@@ -167,11 +167,17 @@ def check_roles(roles: Mapping[str, str | None], drop: Sequence[str], categorica
             raise ValueError(f"drop and categorical name the same column, {name!r}.")
 
 
-def check_columns(names: Sequence[str], present: Sequence[str]) -> None:
-    """Raise if a column is missing."""
+def check_columns(names: Sequence[str], present: Sequence[str], path: str = "", label: str | None = None) -> None:
+    """Raise if a column is missing, or there are several of its name; ``label`` is the one for which None may help."""
+    where = f"{path} has" if path else "the table has"
     for name in names:
+        if present.count(name) > 1:
+            raise ValueError(f"{where} {present.count(name)} columns named {name!r}; it must have one.")
         if name not in present:
-            raise ValueError(f"there is no column {name!r}. {columns_in_words(name, present)}")
+            hint = columns_in_words(name, present)
+            if name == label:
+                hint += " For labels with another name, pass label=...; without labels, label=None."
+            raise ValueError(f"{f'{where} no' if path else 'there is no'} column {name!r}. {hint}")
 
 
 def near(wanted: str, present: Sequence[str]) -> list[str]:

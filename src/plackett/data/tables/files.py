@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from plackett._optional import import_optional
 from plackett.data.parquet.table import ParquetTable
 from plackett.data.queries import Queries
-from plackett.data.tables.arrow_table import ArrowTable, Table
+from plackett.data.tables.arrow_table import Table
 from plackett.data.tables.column_roles import DOCID, ID_NAMES
 from plackett.data.tables.frames import from_frame
 from plackett.data.tables.sqlite import is_database, read_sqlite
@@ -88,14 +88,14 @@ def read_columns(
     pa = import_optional("pyarrow", extra="tables", needed_for="read_table")
     only: Any = source if isinstance(source, (str, os.PathLike)) or len(source) != 1 else source[0]
     if is_database(only):
-        return ArrowTable(read_sqlite(only, sql, pa))
+        return Table(read_sqlite(only, sql, pa))
     if sql is not None:
         raise ValueError("sql was given, but the data are not an SQLite database (.db, .sqlite, .sqlite3).")
     paths = files_of(source)
     if all(map(is_parquet, paths)):
         found: Table = ParquetTable(paths, named=ids)
     else:
-        found = ArrowTable(_joined(paths, [_read(path, ids, pa) for path in paths], ids, pa))
+        found = Table(_joined(paths, [_read(path, ids, pa) for path in paths], ids, pa))
     if not found.n_rows:
         raise DataFormatError(paths[0], None, "no rows found.")
     return found

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from plackett.data.queries import Queries
-from plackett.data.tables.arrow_table import ArrowTable, Table, is_frame
+from plackett.data.tables.arrow_table import Table, is_frame
 from plackett.data.tables.column_roles import DOCID
 from plackett.data.tables.judged_rows import JudgedRows
 from plackett.data.tables.long_form import one_row_per_document
@@ -69,7 +69,7 @@ def from_frame(
     """
     if not is_frame(frame):
         raise TypeError(f"from_frame needs a data frame, not {type(frame).__name__}.")
-    table = frame if isinstance(frame, Table) else ArrowTable(frame, (label, qid, docid))
+    table = frame if isinstance(frame, Table) else Table(frame, (label, qid, docid))
     rows = JudgedRows(
         table if long is None else one_row_per_document(table, label, qid, docid, *long),
         label=label,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from plackett.data.grouping import as_objects
 from plackett.data.tables.arrow_table import OBJECTS
-from plackett.data.text_column import TextColumn
+from plackett.data.text_column import TextColumn, as_str_array
 
 LARGEST_FLOAT_ID = 2.0**53
 CACHED_BYTES = 1 << 18  # of a matrix, written column by column within the cache of the processor
@@ -52,22 +53,21 @@ def as_floats(column: Any) -> np.ndarray:
     return column.to_numpy(zero_copy_only=False)
 
 
-def side_by_side(columns: Sequence[np.ndarray], n_rows: int, dtype: Any) -> np.ndarray:
-    """Return vectors as the columns of a matrix."""
-    X = np.empty((n_rows, len(columns)), dtype=dtype)
+def side_by_side(columns: Sequence[np.ndarray], X: np.ndarray) -> np.ndarray:
+    """Return X with these vectors as its columns."""
     step = max(1, CACHED_BYTES // max(1, X.shape[1] * X.itemsize))
-    for start in range(0, n_rows, step):
+    for start in range(0, X.shape[0], step):
         for place, column in enumerate(columns):
             X[start : start + step, place] = column[start : start + step]
     return X
 
 
 def as_texts(column: Any) -> Any:
-    """Return a column of text or categories as one of large strings."""
+    """Return a column of text, categories or numbers as one of large strings."""
     import pyarrow.types as types
 
     if types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+        column = column.cast(column.type.value_type)
     return column.cast("large_string") if kind_of(column.type) == "text" else number_texts(column)
 
 
@@ -115,12 +115,6 @@ def ids_of(column: Any, name: str, where: str, row: int) -> Any:
     return column
 
 
-def are_whole(columns: Iterable[Any]) -> bool:
-    """Return whether all numbers of a column of floats, in pieces, are whole."""
-    values = (column.drop_null().to_numpy(zero_copy_only=False) for column in columns)
-    return all(np.array_equal(some, np.floor(some), equal_nan=True) for some in values)
-
-
 def whole_numbers(ids: Any, name: str, where: str) -> np.ndarray:
     """Return ids as integers, also where a column of floats holds them, as it does if values are missing."""
     numbers = ids.to_numpy(zero_copy_only=False)
@@ -137,12 +131,13 @@ def whole_numbers(ids: Any, name: str, where: str) -> np.ndarray:
 def runs_of(ids: Any, kind: str, name: str, where: str) -> tuple[np.ndarray | list, np.ndarray]:
     """Return the ids of the runs of equal ids, and the lengths of the runs."""
     if kind == "number":
-        codes = whole_numbers(ids, name, where)
-        known: Any = None
+        codes, known = whole_numbers(ids, name, where), None
     else:
         coded = ids.dictionary_encode()
         codes, known = coded.indices.to_numpy(zero_copy_only=False), coded.dictionary.to_pylist()
-    starts = np.concatenate([[0], np.flatnonzero(codes[1:] != codes[:-1]) + 1])
+    is_first = np.ones(codes.size, dtype=bool)
+    is_first[1:] = codes[1:] != codes[:-1]
+    starts = np.flatnonzero(is_first)
     lengths = np.diff(np.append(starts, codes.size))
     return codes[starts] if known is None else [known[code] for code in codes[starts].tolist()], lengths
 
@@ -156,3 +151,11 @@ def names_of(ids: Any, kind: str, name: str, where: str) -> np.ndarray | TextCol
     offsets = np.frombuffer(bounds, dtype=np.int64)[large.offset : large.offset + len(large) + 1]
     buffer = np.zeros(0, np.uint8) if content is None else np.frombuffer(content, dtype=np.uint8)
     return TextColumn(buffer[offsets[0] : offsets[-1]].copy(), offsets - offsets[0])
+
+
+def joined(parts: Sequence[Any], kind: str) -> np.ndarray:
+    """Return the ids of several batches as an array of whole numbers, texts, or Python objects."""
+    if kind == "number":
+        return np.concatenate([np.zeros(0, np.int64), *parts])
+    values = [value for part in parts for value in part]
+    return as_str_array(values) if kind == "text" else as_objects(values)

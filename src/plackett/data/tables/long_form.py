@@ -7,14 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett.data.grouping import distinct_rows
-from plackett.data.tables.arrow_table import ArrowTable, Part, Table
+from plackett.data.tables.arrow_table import Part, Table
 from plackett.data.tables.column_roles import check_columns, docid_column, has_no_labels
 from plackett.data.tables.kinds import as_floats, ids_of, in_words, is_number
 
 
-def one_row_per_document(
-    table: Table, label: str | None, qid: str, docid: str | None, name: str, value: str
-) -> ArrowTable:
+def one_row_per_document(table: Table, label: str | None, qid: str, docid: str | None, name: str, value: str) -> Table:
     """Return a table in wide form: one row per document, in order of first appearance, one column per feature.
 
     The columns of features are sorted by name, so that tables with rows in another order give the same columns.
@@ -59,7 +57,7 @@ def one_row_per_document(
     )
     columns = {key: rows.column(key).take(pyarrow.array(kept)) for key in keys}
     columns |= {str(features.names[place]): X[:, place] for place in places}  # numbers come before texts
-    return ArrowTable(pyarrow.table(columns))
+    return Table(pyarrow.table(columns))
 
 
 class _Coded(NamedTuple):
