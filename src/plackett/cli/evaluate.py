@@ -183,10 +183,9 @@ def _is_table(data: str, scores: list[str], named: Source) -> bool:
     """Return whether columns of a CSV, TSV, Arrow or Parquet file are needed."""
     from plackett.data.runs import is_run
     from plackett.data.tables.files import is_file_of_columns
-    from plackett.data.tables.sqlite import is_database
     from plackett.storage import file_names
 
-    if file_names.is_table(data) or is_database(data):
+    if file_names.is_table(data):
         return bool(named.columns()) or not (all(map(is_run, scores)) or is_run(data))
     return bool(named.columns() or not all(map(os.path.exists, scores))) and is_file_of_columns(data)
 

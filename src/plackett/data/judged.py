@@ -13,7 +13,6 @@ import numpy as np
 from plackett._lazy import importing
 from plackett.data.queries import Queries
 from plackett.data.tables.arrow_table import as_arrow, is_frame
-from plackett.data.tables.sqlite import is_database
 from plackett.storage.file_names import has_parquet, is_table
 from plackett.storage.remote import local_files
 from plackett.validation import check_index, is_sparse
@@ -71,7 +70,7 @@ def as_judged(data: Any, **columns: Unpack[Columns]) -> Queries:
     if is_frame(data):
         return from_frame(_with_arrays(data, given), **given)
     is_path = isinstance(data, (str, os.PathLike))
-    if is_table(data) or is_database(data) or (given and is_file_of_columns(data)):
+    if is_table(data) or (given and is_file_of_columns(data)):
         return read_table(data, **given)
     if not is_path and not isinstance(data, Queries):
         if not (isinstance(data, np.ndarray) or is_sparse(data)):

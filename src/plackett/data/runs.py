@@ -16,7 +16,7 @@ from plackett.data.trec.files import QRELS_LINE, RUN_LINE, read_qrels, read_trec
 from plackett.data.trec.qrels import Qrels
 from plackett.data.trec.run import Run
 from plackett.exceptions import DataFormatError
-from plackett.storage.file_names import is_parquet, is_table, table_ending
+from plackett.storage.file_names import ARROW, is_parquet, table_ending
 from plackett.storage.opening import name_of, open_bytes
 from plackett.storage.remote import local_files
 from plackett.validation import plain
@@ -159,7 +159,7 @@ def _ending(source: Any) -> str:
 
 
 def _is_arrow(source: Any) -> bool:
-    return _is_file(source) and (is_parquet(source) or (is_table(source) and _ending(source) not in TEXTS))
+    return _is_file(source) and (is_parquet(source) or _ending(source) in ARROW)
 
 
 def _columns_of(source: Any) -> tuple[Any, str]:

@@ -131,7 +131,7 @@ def _checked(reader: Callable[..., Queries], options: dict[str, Any]) -> tuple[t
 def _cut(files: list[str], pieces: int, options: dict[str, Any]) -> list[tuple[str, tuple[int, int]]]:
     """Return ``pieces`` ranges of row groups, or as many as possible: the largest is cut in two repeatedly."""
     qid = options.get("qid", "qid")
-    JudgedRows(ParquetTable(files[:1], named=[qid]), qid=qid, label=None, docid=None, features=[])  # checks the column
+    JudgedRows(ParquetTable(files[:1], named=[qid]), None, qid, None, features=[])  # checks the column
     bounds = [_whole_query_bounds(file, qid) for file in files]  # of each file, pairs (row group, rows before it)
     uncut = [(-rows[-1][1], place, 0, len(rows) - 1) for place, rows in enumerate(bounds)]  # by descending size
     heapq.heapify(uncut)

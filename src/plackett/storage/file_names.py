@@ -22,6 +22,7 @@ _MAGIC = b"PAR1"
 
 DELIMITED = {".csv": ",", ".tsv": "\t"}
 ARROW = (".arrow", ".feather", ".ipc")
+DATABASES = (".db", ".sqlite", ".sqlite3")
 
 
 def files_of(paths: Any) -> list[str]:
@@ -132,8 +133,10 @@ def _entry(folder: Path, name: str, *, folders: bool) -> Path | None:
 
 
 def is_table(path: object) -> bool:
-    """Return whether a path has the extension of a CSV, TSV or Arrow file."""
-    return isinstance(path, (str, os.PathLike)) and table_ending(path) in (*DELIMITED, *ARROW)
+    """Return whether a path has the extension of a CSV, TSV, Arrow or SQLite file."""
+    if not isinstance(path, (str, os.PathLike)):
+        return False
+    return table_ending(path) in (*DELIMITED, *ARROW) or os.fspath(path).lower().endswith(DATABASES)
 
 
 def table_ending(path: str | os.PathLike) -> str:

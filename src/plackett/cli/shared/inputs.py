@@ -10,7 +10,6 @@ import click
 
 from plackett.cli.shared.files import is_known_name
 from plackett.cli.shared.options import Source
-from plackett.data.tables.sqlite import is_database
 from plackett.exceptions import DataFormatError
 from plackett.storage.file_names import has_parquet, is_parquet, is_table
 from plackett.storage.opening import name_of, open_bytes, rereadable
@@ -52,7 +51,7 @@ def _load(names: list, source: Source, *, needs_labels: bool, features: list[str
         if isinstance(name, str) and os.path.isdir(name) and not has_parquet(name):
             raise _no_data_in(name)
     names = [rereadable(name) for name in names]
-    if any(map(_needs_table, names)) or source.drop or source.categorical or source.sql:
+    if any(map(is_table, names)) or source.drop or source.categorical or source.sql:
         return _load_table(names, source, needs_labels=needs_labels, features=features)
     if any(map(is_parquet_name, names)):
         return _load_parquet(names, source, needs_labels=needs_labels, features=features)
@@ -72,15 +71,11 @@ def _load(names: list, source: Source, *, needs_labels: bool, features: list[str
         raise
 
 
-def _needs_table(name: Any) -> bool:
-    return is_table(name) or is_database(name)
-
-
 def _load_table(names: list, source: Source, *, needs_labels: bool, features: list[str] | None) -> Queries:
     from plackett.data.tables.files import id_columns, read_columns
     from plackett.data.tables.frames import from_frame
 
-    other = [name for name in names if not (_needs_table(name) or is_parquet_name(name))]
+    other = [name for name in names if not (is_table(name) or is_parquet_name(name))]
     if other:
         raise click.BadParameter(
             f"{name_of(other[0])} is not a table (CSV, TSV, Arrow or Parquet), but the options require one."
@@ -117,7 +112,7 @@ def _load_parquet(names: list, source: Source, *, needs_labels: bool, features: 
 @local_files
 def are_tables(names: list[str]) -> bool:
     """Whether data have columns with names: CSV, TSV, Arrow or Parquet files, or a database."""
-    return not any(map(is_known_name, names)) and all(_needs_table(name) or is_parquet_name(name) for name in names)
+    return not any(map(is_known_name, names)) and all(is_table(name) or is_parquet_name(name) for name in names)
 
 
 def is_parquet_name(name: str) -> bool:

@@ -1,14 +1,16 @@
-"""Judged lists from tables: CSV, TSV, Arrow and Parquet files."""
+"""Judged lists from tables: CSV, TSV, Arrow, Parquet and SQLite files."""
 
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import io
 import os
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from plackett._optional import import_optional
 from plackett.data.parquet.table import ParquetTable
@@ -16,9 +18,8 @@ from plackett.data.queries import Queries
 from plackett.data.tables.arrow_table import Table
 from plackett.data.tables.column_roles import DOCID, ID_NAMES
 from plackett.data.tables.frames import from_frame
-from plackett.data.tables.sqlite import is_database, read_sqlite
 from plackett.exceptions import DataFormatError
-from plackett.storage.file_names import ARROW, DELIMITED, files_of, is_parquet, is_table, table_ending
+from plackett.storage.file_names import ARROW, DATABASES, DELIMITED, files_of, is_parquet, is_table, table_ending
 from plackett.storage.opening import open_bytes
 from plackett.storage.remote import local_files
 
@@ -70,14 +71,8 @@ def read_table(
     """
     return from_frame(
         read_columns(source, ids=id_columns(qid, docid), sql=sql),
-        label=label,
-        qid=qid,
-        docid=docid,
-        features=features,
-        drop=drop,
-        categorical=categorical,
-        long=long,
-    )
+        label=label, qid=qid, docid=docid, features=features, drop=drop, categorical=categorical, long=long,
+    )  # fmt: skip
 
 
 @local_files
@@ -87,34 +82,17 @@ def read_columns(
     """Return the table of some files; ``ids`` are columns in which "007" and "7" differ."""
     pa = import_optional("pyarrow", extra="tables", needed_for="read_table")
     only: Any = source if isinstance(source, (str, os.PathLike)) or len(source) != 1 else source[0]
-    if is_database(only):
-        return Table(read_sqlite(only, sql, pa))
+    if isinstance(only, (str, os.PathLike)) and os.fspath(only).lower().endswith(DATABASES):
+        return Table(_read_sqlite(os.fspath(only), sql, pa))
     if sql is not None:
         raise ValueError("sql was given, but the data are not an SQLite database (.db, .sqlite, .sqlite3).")
     paths = files_of(source)
     if all(map(is_parquet, paths)):
-        found: Table = ParquetTable(paths, named=ids)
+        table: Table = ParquetTable(paths, named=ids)
     else:
-        found = Table(_joined(paths, [_read(path, ids, pa) for path in paths], ids, pa))
-    if not found.n_rows:
+        table = Table(_joined(paths, [_read(path, ids, pa) for path in paths], ids, pa))
+    if not table.n_rows:
         raise DataFormatError(paths[0], None, "no rows found.")
-    return found
-
-
-def _joined(paths: list[str], tables: list[Any], ids: Sequence[str], pa: Any) -> Any:
-    """Return the rows of all files; ids in text are integers if all of them are."""
-    for path, table in zip(paths, tables, strict=True):
-        other = sorted(set(tables[0].column_names) ^ set(table.column_names))
-        if other:
-            has, lacks = (paths[0], path) if other[0] in tables[0].column_names else (path, paths[0])
-            raise DataFormatError(lacks, None, f"the column {other[0]!r} is missing; {has} has it.")
-    try:
-        table = tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")
-    except pa.ArrowException as error:
-        raise DataFormatError(paths[0], None, f"the files have columns of different types ({error}).") from error
-    if all(table_ending(path) in DELIMITED for path in paths):
-        for name in set(ids) & set(table.column_names):
-            table = table.set_column(table.column_names.index(name), name, _as_integers(table[name], pa))
     return table
 
 
@@ -125,9 +103,33 @@ def id_columns(qid: str | None = None, docid: str | None = None) -> list[str]:
 
 def is_file_of_columns(data: Any) -> bool:
     """Return whether data is the path of a CSV, TSV, Arrow, Parquet or SQLite file."""
-    if not isinstance(data, (str, os.PathLike)):
-        return False
-    return is_table(data) or is_database(data) or (os.path.isfile(data) and is_parquet(data))
+    return is_table(data) or (isinstance(data, (str, os.PathLike)) and os.path.isfile(data) and is_parquet(data))
+
+
+def _joined(paths: list[str], tables: list[Any], ids: Sequence[str], pa: Any) -> Any:
+    """Return the rows of all files; ids in text are integers if all of them are."""
+    for path, table in zip(paths, tables, strict=True):
+        other = sorted(set(tables[0].column_names) ^ set(table.column_names))
+        if other:
+            has, lacks = (paths[0], path) if other[0] in tables[0].column_names else (path, paths[0])
+            raise DataFormatError(lacks, None, f"the column {other[0]!r} is missing; {has} has it.")
+    try:
+        table = pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException as error:
+        raise DataFormatError(paths[0], None, f"the files have columns of different types ({error}).") from error
+    if all(table_ending(path) in DELIMITED for path in paths):
+        for name in set(ids) & set(table.column_names):
+            table = table.set_column(table.column_names.index(name), name, _as_integers(table[name], pa))
+    return table
+
+
+def _as_integers(column: Any, pa: Any) -> Any:
+    """Return ids as integers if these are written in the same way, without zeros in front or rounding; else as text."""
+    try:
+        numbers = column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return column
+    return numbers if numbers.cast(pa.string()).equals(column) else column
 
 
 def _read(path: str, ids: Sequence[str], pa: Any) -> Any:
@@ -148,74 +150,84 @@ def _read(path: str, ids: Sequence[str], pa: Any) -> Any:
     )
 
 
-class _Dialect(NamedTuple):
-    """How a text file is written."""
+def _read_delimited(path: str, usual: str, ids: Sequence[str], pa: Any) -> Any:
+    """Return the rows of a text file; ``usual`` is the delimiter of its extension."""
+    from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
-    encoding: str
-    delimiter: str
-    decimal_point: str
-    header: list[str]
-
-
-def _dialect_of(path: str, usual: str) -> _Dialect:
-    """Return how a file is written, by its first lines; ``usual`` is the delimiter of its extension."""
     with open_bytes(path) as file:
         start = file.read(BYTES_EXAMINED)
     encoding = "utf-16" if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
     text = start.decode(encoding, "replace").lstrip("\r\n")
-
-    def rows_by(delimiter: str) -> Iterator[list[str]]:
-        return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-
     # the usual one comes first: it wins if another gives as many fields
-    counts = {one: len(next(rows_by(one), [])) for one in (usual, *",;\t|")}
+    counts = {
+        mark: len(next(csv.reader(io.StringIO(text, newline=""), delimiter=mark), [])) for mark in usual + ",;\t|"
+    }
     delimiter = max(counts, key=counts.__getitem__)
-    rows = list(rows_by(delimiter))
-    values = [value for row in (rows[1:-1] if len(start) == BYTES_EXAMINED else rows[1:]) for value in row]
-    has_commas = any(re.fullmatch(r"[-+]?\d+,\d+", value) for value in values)
-    has_points = any(re.fullmatch(r"[-+]?\d*\.\d+", value) for value in values)
-    decimal = "," if delimiter != "," and has_commas and not has_points else "."
-    return _Dialect(encoding.removesuffix("-sig"), delimiter, decimal, rows[0] if rows else [])
-
-
-def _read_delimited(path: str, usual: str, ids: Sequence[str], pa: Any) -> Any:
-    from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
-
-    dialect = _dialect_of(path, usual)
-    names = [name.strip() for name in dialect.header]
+    header, *rows = [*csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)] or [[]]
+    names = [name.strip() for name in header]
     if names and all(re.fullmatch(r"[-+]?\d*\.?\d+", name) for name in names):
         raise DataFormatError(path, 1, f"expected the names of the columns, found numbers ({names[0]}, ...).")
     twice = next((name for name in names if name and names.count(name) > 1), None)
     if twice is not None:
         raise DataFormatError(path, 1, f"the column {twice!r} occurs {names.count(twice)} times. Rename all but one.")
+    values = [value for row in (rows[:-1] if len(start) == BYTES_EXAMINED else rows) for value in row]
+    has_commas = any(re.fullmatch(r"[-+]?\d+,\d+", value) for value in values)
+    has_points = any(re.fullmatch(r"[-+]?\d*\.\d+", value) for value in values)
     with open_bytes(path) as file:
         table = read_csv(
             file,
-            read_options=ReadOptions(encoding=dialect.encoding),
-            parse_options=ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
+            read_options=ReadOptions(encoding=encoding.removesuffix("-sig")),
+            parse_options=ParseOptions(delimiter=delimiter, newlines_in_values=True),
             convert_options=ConvertOptions(
                 null_values=list(NULLS),
                 strings_can_be_null=True,
-                decimal_point=dialect.decimal_point,
-                column_types={name: pa.string() for name in dialect.header if name.strip() in ids},
+                decimal_point="," if delimiter != "," and has_commas and not has_points else ".",
+                column_types={name: pa.string() for name in header if name.strip() in ids},
             ),
         )
     for field in table.schema:
         if pa.types.is_binary(field.type):
-            raise DataFormatError(
-                path, None, f"column {field.name!r} is not UTF-8. Convert the file: iconv -f latin1 -t utf-8 {path}"
-            )
-    blank = (place for place, name in enumerate(names) if not name)  # a name for each, to tell them apart
-    unnamed = {place: f"Unnamed: {place}" for place in blank}
-    return table.rename_columns([unnamed.get(place, name.strip()) for place, name in enumerate(table.column_names)])
+            advice = f"Convert the file: iconv -f latin1 -t utf-8 {path}"
+            raise DataFormatError(path, None, f"column {field.name!r} is not UTF-8. {advice}")
+    # columns without a name get one each, to tell them apart
+    found = enumerate(table.column_names)
+    return table.rename_columns([name.strip() or f"Unnamed: {place}" for place, name in found])
 
 
-def _as_integers(column: Any, pa: Any) -> Any:
-    """Return ids as integers if these are written in the same way, without zeros in front or rounding; else as text."""
-    from pyarrow import compute
+def _read_sqlite(path: str, query: str | None, pa: Any) -> Any:
+    """Return the rows of a query; without one, the only table of the database, which is opened for reading only."""
+    import sqlite3
 
-    try:
-        numbers = column.cast(pa.int64())
-    except pa.ArrowInvalid:
-        return column
-    return numbers if compute.all(compute.equal(numbers.cast(pa.string()), column)).as_py() else column
+    if not os.path.isfile(path):
+        raise FileNotFoundError(f"there is no file {path!r} (looked in {os.getcwd()}).")
+    with contextlib.closing(sqlite3.connect(f"{Path(path).resolve().as_uri()}?mode=ro", uri=True)) as database:
+        try:
+            cursor = database.execute(_select_only_table(database, path) if query is None else query)
+            if cursor.description is None:
+                raise ValueError(f"{query!r} returns no rows; expected a SELECT.")
+            names, rows = [name for name, *_ in cursor.description], cursor.fetchall()
+        except sqlite3.Error as error:
+            raise DataFormatError(path, None, f"SQLite error: {error}.") from error
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise DataFormatError(path, None, f"the query returns {twice!r} twice; name its columns with AS.")
+    if not rows:
+        raise DataFormatError(path, None, "no rows found.")
+    columns = {}
+    for name, values in zip(names, zip(*rows, strict=True), strict=True):
+        try:
+            columns[name] = pa.array(values)
+        except (pa.ArrowInvalid, pa.ArrowTypeError):  # values of several types, which SQLite allows, become text
+            columns[name] = pa.array([None if value is None else str(value) for value in values])
+    return pa.table(columns)
+
+
+def _select_only_table(database: Any, path: str) -> str:
+    found = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")]
+    tables = [name for name in found if not name.startswith("sqlite_")]
+    if len(tables) != 1:
+        listed = ", ".join(tables) or "none"
+        advice = "Choose rows with a query: SELECT ... FROM ..."
+        raise DataFormatError(path, None, f"expected one table, found {listed}. {advice}")
+    quoted = tables[0].replace('"', '""')
+    return f'SELECT * FROM "{quoted}"'

@@ -70,14 +70,7 @@ def from_frame(
     if not is_frame(frame):
         raise TypeError(f"from_frame needs a data frame, not {type(frame).__name__}.")
     table = frame if isinstance(frame, Table) else Table(frame, (label, qid, docid))
-    rows = JudgedRows(
-        table if long is None else one_row_per_document(table, label, qid, docid, *long),
-        label=label,
-        qid=qid,
-        docid=docid,
-        features=features,
-        drop=drop,
-        categorical=categorical,
-    )
+    table = table if long is None else one_row_per_document(table, label, qid, docid, *long)
+    rows = JudgedRows(table, label, qid, docid, features, drop, categorical)
     rows.warn_of_columns()
     return rows.queries()

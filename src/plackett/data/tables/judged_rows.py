@@ -13,7 +13,7 @@ from plackett.data.queries import Queries
 from plackett.data.tables import column_roles
 from plackett.data.tables.arrow_table import Part, Table
 from plackett.data.tables.coding import category_names, codes_of, noted_in
-from plackett.data.tables.column_roles import COLUMNS_LISTED, COMMENT, DOCID, ID_NAMES, ROWS_EXAMINED
+from plackett.data.tables.column_roles import COLUMNS_LISTED, COMMENT, ID_NAMES, ROWS_EXAMINED
 from plackett.data.tables.kinds import (
     as_floats,
     as_texts,
@@ -57,10 +57,9 @@ class JudgedRows:
     def __init__(
         self,
         table: Table,
-        *,
-        label: str | None = "label",
-        qid: str = "qid",
-        docid: str | None = DOCID,
+        label: str | None,
+        qid: str,
+        docid: str | None,
         features: Sequence[str] | None = None,
         drop: Sequence[str] | str = (),
         categorical: Sequence[str] | str = (),
