@@ -9,7 +9,8 @@ import json
 import os
 import shutil
 import tempfile
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -77,37 +78,30 @@ def write_parquet(
     if not isinstance(data, Queries):
         raise TypeError(f"data is a {type(data).__name__}; expected Queries, such as those of read_parquet.")
     rows_per_group = check_positive_int(rows_per_group, "rows_per_group")
-    layout = _Layout(label, qid, docid, rows_per_group, check_choice(compression, "compression", COMPRESSIONS))
+    check_choice(compression, "compression", COMPRESSIONS)
     _check_target(target, check_positive_int(partitions, "partitions"))
     if not data.n_docs:
         raise ValueError("the queries have no documents; there is nothing to write.")
     queries = data.grouped
     check_csr(queries.X)
-    parts = _groups_of_parts(queries.indptr, partitions, rows_per_group)
+    parts = [
+        (_as_table(queries[first:last], label, qid, docid) for first, last in groups)
+        for groups in _groups_of_parts(queries.indptr, partitions, rows_per_group)
+    ]
     try:
         if partitions == 1:
-            _write_file(target, queries, parts[0], layout)
+            _write_file(target, parts[0], compression, qid)
             return
         where = uploaded(target) if is_remote(target) else new_folder(os.path.abspath(os.fspath(target)))
         with where as folder:
             os.makedirs(folder, exist_ok=True)
-            for number, groups in enumerate(parts):
-                _write_file(os.path.join(folder, f"part-{number:05d}.parquet"), queries, groups, layout)
+            for number, tables in enumerate(parts):
+                _write_file(os.path.join(folder, f"part-{number:05d}.parquet"), tables, compression, qid)
     except OSError as error:
         if error.errno in (None, errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             reason = error.strerror or str(error)  # errors of numpy have no errno
             raise OSError(error.errno or errno.ENOSPC, f"could not be written ({reason})", name_of(target)) from error
         raise
-
-
-class _Layout(NamedTuple):
-    """The names of columns, the rows of a group, and the compression."""
-
-    label: str
-    qid: str
-    docid: str
-    rows_per_group: int
-    compression: str
 
 
 def _groups_of_parts(indptr: np.ndarray, partitions: int, rows_per_group: int) -> list[list[tuple[int, int]]]:
@@ -123,27 +117,22 @@ def _groups_of_parts(indptr: np.ndarray, partitions: int, rows_per_group: int) -
     return parts
 
 
-def _write_file(target: Any, queries: Queries, groups: list[tuple[int, int]], layout: _Layout) -> None:
-    """Write row groups to a file, and the checksums into it."""
+def _write_file(target: Any, tables: Iterator[Any], compression: str, qid: str) -> None:
+    """Write tables as row groups to a file, and the checksums into it."""
     parquet = import_optional("pyarrow.parquet", extra="tables", needed_for="write_parquet")
     is_path = isinstance(target, (str, os.PathLike)) and target != "-" and not is_remote(target)
     with write_bytes(target) as goal, contextlib.nullcontext(goal) if is_path else tempfile.TemporaryFile() as file:
-        tables = (_as_table(queries[first:last], layout) for first, last in groups)
-        first_table = next(tables)
-        ids = [name for name in (layout.qid, layout.docid) if name in first_table.column_names]
-        coded = [field.name for field in first_table.schema if str(field.type).startswith("dictionary")]
-        with (
-            parquet.ParquetWriter(
-                file,
-                first_table.schema,
-                compression=layout.compression,
-                use_dictionary=ids[:1] + coded,  # scores and counts seldom repeat, names never
-                write_statistics=ids[:1],
-                data_page_size=PAGE_BYTES,
-                write_page_checksum=True,
-            ) as writer
-        ):
-            for table in itertools.chain([first_table], tables):
+        first = next(tables)
+        coded = [field.name for field in first.schema if str(field.type).startswith("dictionary")]
+        how: dict[str, Any] = {
+            "compression": compression,
+            "use_dictionary": [qid, *coded],  # scores and counts seldom repeat, names never
+            "write_statistics": [qid],
+            "data_page_size": PAGE_BYTES,
+            "write_page_checksum": True,
+        }
+        with parquet.ParquetWriter(file, first.schema, **how) as writer:
+            for table in itertools.chain([first], tables):
                 writer.write_table(table, row_group_size=table.num_rows)
         add_checksums(file)
         if not is_path:
@@ -172,14 +161,14 @@ def _check_target(target: Any, partitions: int) -> None:
         raise ValueError(f"partitions={partitions} needs the name of a folder to write to.")
 
 
-def _as_table(queries: Queries, layout: _Layout) -> Any:
+def _as_table(queries: Queries, label: str, qid: str, docid: str) -> Any:
     pa = import_optional("pyarrow", extra="tables", needed_for="write_parquet")
     names = queries.feature_names or [name.replace(" ", "_") for name in queries.feature_labels]
-    columns = {layout.qid: _as_ids(queries.ids, "query", pa).take(pa.array(queries.query_of_row))}
+    columns = {qid: _as_ids(queries.ids, "query", pa).take(pa.array(queries.query_of_row))}
     if queries.docid is not None:
-        columns[layout.docid] = _as_ids(queries.docid, "document", pa)
+        columns[docid] = _as_ids(queries.docid, "document", pa)
     if queries.y is not None:
-        columns[layout.label] = pa.array(queries.y, from_pandas=True)  # not judged: null
+        columns[label] = pa.array(queries.y, from_pandas=True)  # not judged: null
     check_feature_names(names, columns, "write_parquet(..., qid=...).")
     X = queries.X.toarray() if is_sparse(queries.X) else queries.X
     known = queries.categories or {}
@@ -205,9 +194,9 @@ def _as_ids(ids: np.ndarray, what: str, pa: Any) -> Any:
             raise ValueError(f"a {what} id holds bytes that are not text: {error.object!r}.") from error
     other = next(text for text in texts if type(text) is not str)
     some = next((text for text in texts if type(text) is str), None)
-    if some is not None:
-        raise ValueError(
-            f"some {what} ids are text ({some!r}) and others are not ({other!r}), but a Parquet column "
-            "holds one type. Convert all of them to text."
-        )
-    raise ValueError(f"{what} ids must be whole numbers or text in Parquet, but one is {other!r}.")
+    if some is None:
+        raise ValueError(f"{what} ids must be whole numbers or text in Parquet, but one is {other!r}.")
+    raise ValueError(
+        f"some {what} ids are text ({some!r}) and others are not ({other!r}), but a Parquet column "
+        "holds one type. Convert all of them to text."
+    )
