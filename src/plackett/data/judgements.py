@@ -83,9 +83,13 @@ def read(source: str | os.PathLike | IO, format: str | None = None) -> Judgement
     DataFormatError, ValueError
         The file has an error.
     """
+    return parse(text_of(source), name_of(source), format)
+
+
+def text_of(source: str | os.PathLike | IO) -> str:
+    """Return the text of a file, with surrogate escapes for bytes that are not UTF-8."""
     with open_bytes(source) as file:
-        text = file.read().decode("utf-8", "surrogateescape").removeprefix("\ufeff")
-    return parse(text, name_of(source), format)
+        return file.read().decode("utf-8", "surrogateescape").removeprefix("\ufeff")
 
 
 def parse(text: str, name: str, format: str | None = None) -> JudgementFile:
@@ -125,8 +129,14 @@ def format_of(text: str) -> str:
     return "csv" if has_header or is_table else "qrels"
 
 
+def _of_rows(format: str, rows: Sequence[tuple], preferences: Sequence[Any] = (), n_unjudged: int = 0) -> JudgementFile:
+    """Return the judgements of rows: query, document, label."""
+    qid, docid, labels = ([row[place] for row in rows] for place in range(3))
+    return JudgementFile(format, qid, docid, labels, preferences, n_unjudged)
+
+
 def _read_letor(text: str, name: str) -> JudgementFile:
-    found, comments = [], []
+    found = []
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
@@ -136,10 +146,9 @@ def _read_letor(text: str, name: str) -> JudgementFile:
             raise DataFormatError(name, number, f'expected "label qid:ID index:value ... #docid", found {line[:60]!r}.')
         if not (row[4] or "").strip():
             raise DataFormatError(name, number, "a comment such as # docid = d7 must name the document.")
-        found.append((row[2], label))
-        comments.append(row[4])
-    docid = docids_of_comments(TextColumn.from_strings(comments)).tolist() if comments else []
-    return JudgementFile("letor", [qid for qid, _ in found], docid, [label for _, label in found])
+        found.append((row[2], row[4], label))
+    file = _of_rows("letor", found)
+    return file._replace(docid=docids_of_comments(TextColumn.from_strings(file.docid)).tolist())
 
 
 def _separator(line: str) -> str | None:
@@ -173,40 +182,37 @@ def csv_rows(
 
 
 def _read_csv(text: str, name: str) -> JudgementFile:
-    rows = csv_rows(text, name)
-    places = columns_of(rows[0][1])
+    lines = csv_rows(text, name)
+    places = columns_of(lines[0][1])
     if places is None:
         places = {"query": 0, "document": 1, "rating": 2}
     else:
-        rows = rows[1:]
-    answer = JudgementFile("csv", [], [], [])
-    for number, row in rows:
-        if len(row) <= max(places.values()):
-            raise DataFormatError(name, number, f"expected a query, a document and a rating, found {len(row)} fields.")
-        qid, docid, rating = (row[places[column]].strip() for column in COLUMNS)
+        lines = lines[1:]
+    rows = []
+    for number, fields in lines:
+        if len(fields) <= max(places.values()):
+            found = f"{len(fields)} fields"
+            raise DataFormatError(name, number, f"expected a query, a document and a rating, found {found}.")
+        qid, docid, rating = (fields[places[column]].strip() for column in COLUMNS)
         label = _number(rating)
-        if not rating:
-            answer = answer._replace(n_unjudged=answer.n_unjudged + 1)
-        elif label is None or not qid or not docid:
-            shown = ",".join(row)[:60]
-            raise DataFormatError(name, number, f"expected a query, a document and a rating, found {shown!r}.")
-        else:
-            answer.qid.append(qid)
-            answer.docid.append(docid)
-            answer.labels.append(label)
-    return answer
+        if rating and (label is None or not qid or not docid):
+            found = repr(",".join(fields)[:60])
+            raise DataFormatError(name, number, f"expected a query, a document and a rating, found {found}.")
+        rows.append((qid, docid, label))
+    judged = [row for row in rows if row[2] is not None]
+    return _of_rows("csv", judged, n_unjudged=len(rows) - len(judged))
 
 
-def columns_of(header: list[str]) -> dict[str, int] | None:
+def columns_of(header: Sequence[str]) -> dict[str, int] | None:
     """Return the places of query, document and rating by a header; None if the line is not a header."""
-    names = [re.sub(r"[\s_-]", "", name).lower() for name in header]
-    places = {}
-    for column, known in COLUMNS.items():
-        place = next((names.index(name) for name in known if name in names), None)
-        if place is None:
-            return None
-        places[column] = place
-    return places
+    found = {column: find_column(header, known) for column, known in COLUMNS.items()}
+    return None if None in found.values() else {column: header.index(name) for column, name in found.items()}
+
+
+def find_column(names: Iterable[str], known: Sequence[str]) -> Any:
+    """Return the first column with one of these names, in lower case without spaces, underscores and hyphens."""
+    spelled = {re.sub(r"[\s_-]", "", str(name)).lower(): name for name in names}
+    return next((spelled[name] for name in known if name in spelled), None)
 
 
 def _number(word: str) -> float | None:
@@ -235,11 +241,9 @@ def _read_json(text: str, name: str) -> JudgementFile:
     entries = list(_entries(sections, "judgements", name))
     judged = [(n, entry) for n, entry in entries if not _is_unjudged(entry)]
     rows = [_fields(entry, name, n, ("query", "docid", "grade")) for n, entry in judged]
-    pairs = [
-        _fields(entry, name, n, ("query", "docid", "other")) for n, entry in _entries(sections, "preferences", name)
-    ]
-    qid, docid, labels = ([row[place] for row in rows] for place in range(3))
-    return JudgementFile("json", qid, docid, labels, pairs, len(entries) - len(judged))
+    others = _entries(sections, "preferences", name)
+    pairs = [_fields(entry, name, n, ("query", "docid", "other")) for n, entry in others]
+    return _of_rows("json", rows, pairs, len(entries) - len(judged))
 
 
 def _of_opensearch(content: dict[str, Any], name: str) -> Iterable[dict[str, Any]]:
@@ -265,14 +269,11 @@ def json_of(text: str, name: str) -> Any:
     except RecursionError:
         raise DataFormatError(name, None, "the JSON is nested too deeply.") from None
     except ValueError as error:
-        return _json_lines(text, name, error)
-
-
-def _json_lines(text: str, name: str, error: ValueError) -> list[Any]:
+        reason = f"this is not JSON: {error}."
     try:
         return [json.loads(line) for line in text.splitlines() if line.strip()]
     except (ValueError, RecursionError):
-        raise DataFormatError(name, None, f"this is not JSON: {error}.") from None
+        raise DataFormatError(name, None, reason) from None
 
 
 def _entries(sections: dict[str, Any], section: str, name: str) -> Iterable[tuple[int, Any]]:

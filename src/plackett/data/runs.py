@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
 from plackett.data import judgements
+from plackett.data.judgements import find_column
 from plackett.data.tables.arrow_table import as_arrow, is_frame
 from plackett.data.tables.files import read_columns
 from plackett.data.trec.files import QRELS_LINE, RUN_LINE, read_qrels, read_trec_run
@@ -59,10 +59,9 @@ def as_qrels(source: Any, *, subtopics: bool = False) -> Qrels:
         raise TypeError(f"qrels is a {came}; a Qrels, a path or {{qid: {{docid: label}}}} is needed.")
     if is_path and subtopics:
         return read_qrels(source, subtopics=True)
-    if not is_frame(source) and not _is_arrow(source):
-        if _ending(source) not in TEXTS and _is_file(source):
-            with open_bytes(source) as file:
-                head = file.read(_HEAD).decode("utf-8", "replace")
+    if is_path and not _is_arrow(source):
+        if table_ending(source) not in TEXTS and os.path.isfile(source):
+            head = _head_of(source)
             if judgements.format_of(head) == "qrels":
                 _check_words(name_of(source), head, is_run=False)
                 return read_qrels(source)
@@ -74,7 +73,7 @@ def as_qrels(source: Any, *, subtopics: bool = False) -> Qrels:
             raise
     columns, name = _columns_of(source)
     query, document = _ids(columns, name)
-    rating = _find(columns, (*RATINGS, *SCORES))
+    rating = find_column(columns, (*RATINGS, *SCORES))
     if rating is None:
         _refuse(name, columns, "judgements", RATINGS)
     labels = np.array([np.nan if value is None else value for value in columns[rating]], dtype=np.float64)
@@ -116,16 +115,15 @@ def as_run(source: Any, name: str = "scores") -> Run:
             'also needs a name: {"name": run}.'
         )
     tag = None if is_path else name
-    if not is_frame(source) and not _is_arrow(source) and _ending(source) not in TEXTS:
-        if _is_file(source):
-            with open_bytes(source) as file:
-                _check_words(name_of(source), file.read(_HEAD).decode("utf-8", "replace"), is_run=True)
+    if is_path and not _is_arrow(source) and table_ending(source) not in TEXTS:
+        if os.path.isfile(source):
+            _check_words(name_of(source), _head_of(source), is_run=True)
         return read_trec_run(source)
     columns, name = _columns_of(source)
     if not isinstance(columns, dict):
         return Run.from_dict(dict(columns), tag=tag)
     query, document = _ids(columns, name)
-    score, position = _find(columns, SCORES), _find(columns, POSITIONS)
+    score, position = find_column(columns, SCORES), find_column(columns, POSITIONS)
     if score is None and position is None:
         _refuse(name, columns, "a run", (*SCORES, *POSITIONS))
     try:
@@ -137,29 +135,26 @@ def as_run(source: Any, name: str = "scores") -> Run:
 
 def is_run(source: str | os.PathLike) -> bool:
     """Return whether a file holds a run rather than judgements, by its first line or its columns."""
-    if not _is_file(source):
+    if not isinstance(source, (str, os.PathLike)) or not os.path.isfile(source):
         return False
-    if _is_arrow(source) or _ending(source) in TEXTS:
+    if _is_arrow(source) or table_ending(source) in TEXTS:
         try:
             columns, _ = _columns_of(source)
         except (ValueError, ModuleNotFoundError):
             return False
-        has_rating = _find(columns, RATINGS) is not None
-        return not has_rating and _find(columns, (*SCORES, *POSITIONS)) is not None
+        has_rating = find_column(columns, RATINGS) is not None
+        return not has_rating and find_column(columns, (*SCORES, *POSITIONS)) is not None
     with open_bytes(source) as file:
         return next((len(line.split()) for line in file if line.strip()), 0) == len(RUN_LINE.split())
 
 
-def _is_file(source: Any) -> bool:
-    return isinstance(source, (str, os.PathLike)) and os.path.isfile(source)
+def _head_of(source: str | os.PathLike) -> str:
+    with open_bytes(source) as file:
+        return file.read(_HEAD).decode("utf-8", "replace")
 
 
-def _ending(source: Any) -> str:
-    return table_ending(source) if isinstance(source, (str, os.PathLike)) else ""
-
-
-def _is_arrow(source: Any) -> bool:
-    return _is_file(source) and (is_parquet(source) or _ending(source) in ARROW)
+def _is_arrow(source: str | os.PathLike) -> bool:
+    return os.path.isfile(source) and (is_parquet(source) or table_ending(source) in ARROW)
 
 
 def _columns_of(source: Any) -> tuple[Any, str]:
@@ -168,10 +163,8 @@ def _columns_of(source: Any) -> tuple[Any, str]:
         table = as_arrow(source if is_frame(source) else read_columns(source))
         name = "the frame" if is_frame(source) else name_of(source)
         return {column: table[column].to_pylist() for column in table.column_names}, name
-    with open_bytes(source) as file:
-        text = file.read().decode("utf-8", "surrogateescape").removeprefix("\ufeff")
-    name = name_of(source)
-    if _ending(source) in (".csv", ".tsv"):
+    text, name = judgements.text_of(source), name_of(source)
+    if table_ending(source) in (".csv", ".tsv"):
         header, *rows = (row for _, row in judgements.csv_rows(text, name))
         if any(len(row) != len(header) for row in rows):
             line = next(n for n, row in enumerate(rows, 2) if len(row) != len(header))
@@ -187,14 +180,8 @@ def _columns_of(source: Any) -> tuple[Any, str]:
     return {key: [row.get(key) for row in content] for key in (content[0] if content else ())}, name
 
 
-def _find(columns: Iterable[str], known: Sequence[str]) -> str | None:
-    """Return the first column with one of these names, in lower case without spaces, underscores and hyphens."""
-    names = {re.sub(r"[\s_-]", "", str(name)).lower(): name for name in columns}
-    return next((names[one] for one in known if one in names), None)
-
-
 def _ids(columns: Mapping[str, list], name: str) -> tuple[list[str], list[str]]:
-    found = [_find(columns, judgements.COLUMNS[role]) for role in ("query", "document")]
+    found = [find_column(columns, judgements.COLUMNS[role]) for role in ("query", "document")]
     for role, column in zip(("query", "document"), found, strict=True):
         if column is None:
             _refuse(name, columns, f"a {role}", judgements.COLUMNS[role])
@@ -206,7 +193,7 @@ def _ids(columns: Mapping[str, list], name: str) -> tuple[list[str], list[str]]:
 def _refuse(name: str, columns: Iterable[str], what: str, known: Sequence[str]) -> NoReturn:
     """Raise for a table without a column; with a hint if judgements and a run seem to be swapped."""
     other = RATINGS if what == "a run" else POSITIONS if what == "judgements" else ()
-    hint = _SWAPPED if _find(columns, other) is not None else ""
+    hint = _SWAPPED if find_column(columns, other) is not None else ""
     listed = f"it has {', '.join(map(repr, columns))}; expected one called {', '.join(known[:4])}"
     raise DataFormatError(name, None, f"there is no column for {what}: {listed}.{hint}")
 
