@@ -418,8 +418,8 @@ class Queries:
             None if first.y is None else stack_rows([part.labels for part in parts]),
             ids,
             np.append(np.concatenate(starts), sum(part.n_docs for part in parts)).astype(np.int64),
-            docid=None if first.document_ids is None else _concat_names([part.document_ids for part in parts]),
-            comments=_concat_comments(parts),
+            docid=_concat([part.document_ids for part in parts]),
+            comments=_concat([part.comments for part in parts]),
             subtopics=None if first.subtopics is None else Subtopics.concat([part.subtopics for part in parts]),
             feature_names=first.feature_names,
             first_index=first.first_index if len({part.first_index for part in parts}) == 1 else None,
@@ -483,12 +483,22 @@ class Queries:
         >>> Queries(np.zeros((4, 1)), qid=[7, 7, 7, 7]).pin_judged([0.7, 0.9, 0.2, 0.4], [np.nan, 0, 1, np.nan])
         array([ 0.7, -0.8,  1.9,  0.4])
         """
-        with importing:
-            from plackett.data.pinning import pinned
-
         relevant_from = check_number(relevant_from, "relevant_from")
         labels = check_labels(labels, self.n_docs, name="labels", allow_nan=True)
-        return pinned(self, check_scores(scores, self.n_docs), labels, relevant_from)
+        answer = check_scores(scores, self.n_docs).astype(np.float64)
+        for place in range(self.n_queries):
+            own = self.rows_of(place)
+            lowest, highest = answer[own].min(), answer[own].max()
+            for is_moved, edge, sign in (
+                (labels[own] >= relevant_from, highest, 1.0),  # a NaN is neither
+                (labels[own] < relevant_from, lowest, -1.0),
+            ):
+                moved = own[is_moved]
+                # places from 0 by label, then by score; equal in both have the same place
+                pairs = np.column_stack([sign * labels[moved], sign * answer[moved]])
+                places = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
+                answer[moved] = edge + sign * max(1.0, 1e-9 * abs(edge)) * (1.0 + places)
+        return answer
 
     def to_frame(self, backend: str = "pandas", *, label: str = "label", qid: str = "qid", docid: str = "docid") -> Any:
         """Return a data frame with one row per document: query id, document name, label, comment, then the features.
@@ -655,15 +665,13 @@ def _slice_rows(X, rows: slice):
     return part
 
 
-def _concat_comments(parts: list[Queries]) -> TextColumn | None:
-    columns = [part.comments for part in parts if part.comments is not None]
-    return TextColumn.concat(columns) if columns else None
-
-
-def _concat_names(parts: list) -> np.ndarray | TextColumn:
-    if all(isinstance(part, TextColumn) for part in parts):
-        return TextColumn.concat(parts)
-    return np.concatenate([np.asarray(part) for part in parts])
+def _concat(columns: list) -> Any:
+    """Return the names or comments of all parts, or None if they have none."""
+    if columns[0] is None:
+        return None
+    if all(isinstance(column, TextColumn) for column in columns):
+        return TextColumn.concat(columns)
+    return np.concatenate([np.asarray(column) for column in columns])
 
 
 def _concat_ids(parts: list[np.ndarray]) -> np.ndarray:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from typing import IO, BinaryIO
 
 import numpy as np
@@ -61,23 +60,18 @@ def read_words(
 
 
 def _whole_lines(file: BinaryIO, name: str, head: bytes, n_lines_before: int) -> Iterator[bytes]:
-    begun: list[bytes] = []  # an incomplete line
-    for block in chain([(head or file.read(BLOCK)).removeprefix(UTF8_MARK)], iter(lambda: file.read(BLOCK), b"")):
-        if b"\0" in block:
-            line = n_lines_before + block.count(b"\n", 0, block.index(b"\0")) + 1
+    text = (head or file.read(BLOCK)).removeprefix(UTF8_MARK) + file.readline()
+    while text:
+        if b"\0" in text:
+            line = n_lines_before + text.count(b"\n", 0, text.index(b"\0")) + 1
             message = "the file contains zero bytes, so it is not plain text. Is it UTF-16 or binary?"
             raise DataFormatError(name, line, message)
-        cut = block.rfind(b"\n") + 1
-        if cut:
-            yield b"".join([*begun, block[:cut]])
-            begun = []
-            n_lines_before += block.count(b"\n")
-        begun.append(block[cut:])
-    rest = b"".join(begun)
-    if b"\r" in rest.rstrip():  # line ends of old Macintosh files
-        rest = rest.replace(b"\r", b"\n")
-    if rest:
-        yield rest
+        n_lines_before += text.count(b"\n")
+        last = text[text.rfind(b"\n") + 1 :]
+        if b"\r" in last.rstrip():  # line ends of old Macintosh files
+            text = text.removesuffix(last) + last.replace(b"\r", b"\n")
+        yield text
+        text = file.read(BLOCK) + file.readline()
 
 
 def quote(text: bytes) -> str:
