@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -279,12 +279,7 @@ def get_ranker(ranker: str | Ranker) -> Ranker:
     if isinstance(ranker, tuple(RANKERS.values())):
         return ranker  # type: ignore[return-value]
     check_choice(ranker, "ranker", tuple(RANKERS))
-    return _with_defaults(str(ranker))
-
-
-@cache
-def _with_defaults(name: str) -> Ranker:
-    return RANKERS[name]()
+    return RANKERS[str(ranker)]()
 
 
 def _check_share(value: object, name: str, *, above_zero: bool = False) -> None:

@@ -155,11 +155,7 @@ def read_text(
         if is_lenient:
             return content.decode(_declared(content) or encoding, "replace").removeprefix("\ufeff")
         line = content.count(b"\n", 0, error.start) + 1
-        raise _not_text(source, line, encoding, remedy) from None
-
-
-def _not_text(source: object, line: int, encoding: str, remedy: str) -> DataFormatError:
-    return DataFormatError(name_of(source), line, f"this is not {encoding.upper()} text. {remedy}")
+        raise DataFormatError(name_of(source), line, f"this is not {encoding.upper()} text. {remedy}") from None
 
 
 def _declared(content: bytes) -> str | None:

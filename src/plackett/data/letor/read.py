@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 
@@ -134,12 +135,8 @@ def _options(n_features, first_index, missing, null, dtype, sparse, comments):
 def _as_fill(value: object, name: str, dtype: np.dtype) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise ValueError(f"{name}={plain(value)!r}; it must be a number.")
-    try:
-        with np.errstate(over="ignore"):
-            rounded = float(dtype.type(value))
-            is_too_large = np.isinf(rounded) and not np.isinf(float(value))
-    except OverflowError:
-        is_too_large = True
-    if is_too_large:
-        raise ValueError(f"{name}={plain(value)!r} does not fit into {dtype}.")
-    return rounded
+    with np.errstate(over="ignore"), contextlib.suppress(OverflowError):
+        rounded = float(dtype.type(value))
+        if np.isfinite(rounded) or not np.isfinite(float(value)):
+            return rounded
+    raise ValueError(f"{name}={plain(value)!r} does not fit into {dtype}.")

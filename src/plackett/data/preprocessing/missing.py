@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from plackett import _native
 from plackett._lazy import importing
 from plackett._threads import map_blocks, query_blocks
+from plackett.data.categories import column_of
 from plackett.data.column_statistics import ColumnStatistics, column_medians
 from plackett.data.queries import Queries
 from plackett.data.query_blocks import rows_from
@@ -327,8 +328,7 @@ def missing_in_words(queries: Queries, besides: Any = ()) -> str | None:
     if not columns.size:
         return None
     X, n_values = queries.X, queries.n_docs * (queries.n_features - len(list(besides)))
-    column = int(columns[0])
-    first = [int(np.argmax(np.isnan(_column(X, int(one))))) for one in columns.tolist()]
+    first = [int(np.argmax(np.isnan(column_of(X, int(one))))) for one in columns.tolist()]
     row = min(first)
     column = int(columns[first.index(row)])
     row = row if queries.row_order is None else int(queries.row_order[row])
@@ -343,10 +343,6 @@ def missing_in_words(queries: Queries, besides: Any = ()) -> str | None:
         f"X has a NaN in row {row}, {named(column)}; {counts.sum() / n_values:.1%} of its values are missing, in "
         f"{columns.size} of {count_of(queries.n_features, 'column')}: {shares}{more}."
     )
-
-
-def _column(X: Any, column: int) -> np.ndarray:
-    return X[:, [column]].toarray().ravel() if is_sparse(X) else X[:, column]
 
 
 def shown_rule(rule: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Iterator
@@ -229,10 +230,5 @@ def _check_writable(qid: np.ndarray, docid: np.ndarray, **others: np.ndarray) ->
 
 def _write_lines(lines: Iterator[str], target: str | os.PathLike | IO) -> None:
     with write_bytes(target) as file:
-        pending: list[str] = []
-        for line in lines:
-            pending.append(line)
-            if len(pending) == ROWS_PER_WRITE:
-                file.write("".join(pending).encode("utf-8", "surrogateescape"))
-                pending = []
-        file.write("".join(pending).encode("utf-8", "surrogateescape"))
+        while rows := "".join(itertools.islice(lines, ROWS_PER_WRITE)):
+            file.write(rows.encode("utf-8", "surrogateescape"))
