@@ -16,6 +16,12 @@ COLUMNS_PER_BLOCK = 8
 BYTES_PER_PASS = 1 << 29  # of mapped rows
 
 
+def row_blocks(X: Any) -> list[slice]:
+    """Return ranges of rows with a bounded number of values."""
+    step = max(1, VALUES_PER_BLOCK // max(1, X.shape[1]))
+    return [slice(first, min(first + step, X.shape[0])) for first in range(0, X.shape[0], step)]
+
+
 class ColumnStatistics(NamedTuple):
     """Statistics of the columns of some rows; those of several parts can be merged.
 
@@ -35,8 +41,7 @@ class ColumnStatistics(NamedTuple):
         """Return the statistics of rows, the same whether they are in memory or mapped from a file."""
         if is_sparse(X):
             return cls._of_sparse(X)
-        step = max(1, VALUES_PER_BLOCK // max(1, X.shape[1]))
-        parts = map_blocks(cls._of_block, [(X[first : first + step],) for first in range(0, X.shape[0], step)])
+        parts = map_blocks(cls._of_block, [(X[rows],) for rows in row_blocks(X)])
         return cls.merged([cls._of_block(np.empty((0, X.shape[1]))), *parts])
 
     @classmethod

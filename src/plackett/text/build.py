@@ -17,8 +17,6 @@ from plackett.text.links import as_links
 from plackett.text.vectors import Embed, embedded
 from plackett.validation import check_choice
 
-_SUFFIXES = ("indptr", "docs", "tf")
-
 
 def build_index(
     documents: TextCollection | Mapping[str, Sequence[str]] | Sequence[str],
@@ -85,7 +83,29 @@ def build_index(
     analyser = Analyser() if analyser is None else analyser
     if not isinstance(analyser, Analyser):
         raise TypeError(f"analyser is {analyser!r}; pass an Analyser, such as Analyser(stemmer='english').")
-    arrays, n_docs = _arrays_of(texts, docid, analyser, positions, urls, store, progress)
+    columns, n_docs = _check_fields(texts)
+    names = _check_docid(docid, n_docs)
+    arrays: dict[str, np.ndarray] = {}
+    _store_column(arrays, "docid", names, names)
+    counts, terms, sequences = _count(columns, analyser, positions, progress)
+    arrays["terms"] = np.frombuffer("\n".join(terms).encode("utf-8"), dtype=np.uint8)
+    parts = {name: counts[place * n_docs : (place + 1) * n_docs].tocsc() for place, name in enumerate(columns)}
+    if len(parts) > 1:
+        parts[WHOLE] = sum(parts.values())
+    for name, part in parts.items():
+        part.sort_indices()
+        arrays[f"{name}.indptr"] = part.indptr.astype(np.int64, copy=False)
+        arrays[f"{name}.docs"] = part.indices.astype(np.int32, copy=False)
+        arrays[f"{name}.tf"] = part.data.astype(np.int32, copy=False)
+    if store:
+        for name, column in columns.items():
+            _store_column(arrays, name, column, names)
+    if sequences is not None:
+        numbers = {term: number for number, term in enumerate(terms)}
+        for place, name in enumerate(columns):
+            _store_sequences(arrays, name, sequences[place * n_docs : (place + 1) * n_docs], numbers)
+    if urls is not None:
+        _store_column(arrays, "urls", _check_texts("urls", urls, n_docs), names)
     if links is not None:
         arrays["links"] = as_links(links, n_docs)
     if embed is not None:
@@ -99,42 +119,6 @@ def _as_fields(documents: Any) -> Mapping[str, Sequence[str]]:
     if hasattr(documents, "columns"):  # a data frame, which may iterate over the names of its columns
         return {name: documents[name] for name in documents.columns}
     return {"body": documents}
-
-
-def _arrays_of(
-    texts: Mapping[str, Sequence[str]],
-    docid: Sequence[Any] | None,
-    analyser: Analyser,
-    positions: bool,
-    urls: Sequence[str] | None,
-    store: bool,
-    progress: Callable[[int, int], None] | None,
-) -> tuple[dict[str, np.ndarray], int]:
-    """Return the arrays of an index, and the number of its documents."""
-    columns, n_docs = _check_fields(texts)
-    names = _check_docid(docid, n_docs)
-    arrays: dict[str, np.ndarray] = {}
-    _store_column(arrays, "docid", names, names)
-    counts, terms, sequences = _count(columns, analyser, positions, progress)
-    arrays["terms"] = np.frombuffer("\n".join(terms).encode("utf-8"), dtype=np.uint8)
-    parts = {name: counts[place * n_docs : (place + 1) * n_docs].tocsc() for place, name in enumerate(columns)}
-    if len(parts) > 1:
-        parts[WHOLE] = sum(parts.values())
-    for name, part in parts.items():
-        part.sort_indices()
-        kinds = (np.int64, np.int32, np.int32)
-        for suffix, kind, values in zip(_SUFFIXES, kinds, (part.indptr, part.indices, part.data), strict=True):
-            arrays[f"{name}.{suffix}"] = values.astype(kind, copy=False)
-    if store:
-        for name, column in columns.items():
-            _store_column(arrays, name, column, names)
-    if sequences is not None:
-        numbers = {term: number for number, term in enumerate(terms)}
-        for place, name in enumerate(columns):
-            _store_sequences(arrays, name, sequences[place * n_docs : (place + 1) * n_docs], numbers)
-    if urls is not None:
-        _store_column(arrays, "urls", _check_texts("urls", urls, n_docs), names)
-    return arrays, n_docs
 
 
 def _count(

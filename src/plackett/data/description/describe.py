@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from plackett._tables import Column, Table, aligned, notebook_html
 from plackett._threads import query_blocks
-from plackett.data.column_statistics import ColumnStatistics
+from plackett.data.column_statistics import ColumnStatistics, row_blocks
 from plackett.data.description.findings import Finding, findings, summarize_columns
 from plackett.validation import check_csr, feature_label, is_sparse
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from plackett.data.queries import Queries
 
 LEVELS_SHOWN = 12
-VALUES_PER_BLOCK = 1 << 18
 DOCS_PER_BLOCK = 1 << 14
 
 
@@ -210,12 +209,6 @@ def _label_counts(queries: Queries, relevant_from: float) -> dict:
     }
 
 
-def _row_blocks(X) -> Iterator[slice]:
-    """Yield ranges of rows with a bounded number of values."""
-    step = max(1, VALUES_PER_BLOCK // max(1, X.shape[1]))
-    return (slice(start, min(start + step, X.shape[0])) for start in range(0, X.shape[0], step))
-
-
 def _constant_columns(queries: Queries, statistics: ColumnStatistics) -> tuple[list[int], list[int]]:
     """Return columns with one value everywhere, and those that vary only between queries."""
     if queries.n_docs == 0:
@@ -233,7 +226,7 @@ def constant_within(queries: Queries) -> np.ndarray:
         first_of_query = np.repeat(queries.indptr[:-1], np.diff(queries.indptr))
         within[(queries.X[first_of_query] != queries.X).indices] = False
         return within
-    for block in _row_blocks(queries.X):
+    for block in row_blocks(queries.X):
         query_of = np.searchsorted(queries.indptr, np.arange(block.start, block.stop), side="right") - 1
         rows, first = queries.X[block], queries.X[queries.indptr[query_of]]
         within &= ((rows == first) | (np.isnan(rows) & np.isnan(first))).all(axis=0)
@@ -262,7 +255,7 @@ def _fingerprints(X, axis: int) -> np.ndarray:
         np.add.at(answer, where, _mixed_bits(X.data) * keys[key_of])
         return answer
     keys = _keys(n_columns, rng)
-    for block in _row_blocks(X):
+    for block in row_blocks(X):
         bits = _mixed_bits(X[block])
         if axis == 0:
             answer += (bits * _keys(len(bits), rng)[:, None]).sum(axis=0, dtype=np.uint64)

@@ -7,6 +7,7 @@ its fields, and the lines below are the field's text. The files are latin-1.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -221,15 +222,14 @@ def _judgements(path: Path, layout: _Layout, minus_one: float | None) -> Qrels:
 
 def _links(path: Path, documents, name: str) -> dict[str, dict[tuple[str, str], int]]:
     """Return the weights of the links of each kind."""
+    lines = Counter(_link_lines(path, documents) if name else ())
     if name != "kinds":  # the middle column is the weight; the last line of most records is there twice
-        return {name: {(one, other): weight for one, other, weight in _link_lines(path, documents)}} if name else {}
+        return {name: {(one, other): weight for one, other, weight in lines}} if name else {}
     links: dict[str, dict] = {kind: {} for kind in CACM_LINKS.values()}
-    for one, other, code in _link_lines(path, documents):
+    for (one, other, code), times in lines.items():  # a line that occurs w times means weight w
         if code not in CACM_LINKS:
             raise DataFormatError(str(path), None, f"record {one}: link code {code} is unknown; expected 4, 5 or 6.")
-        weights = links[CACM_LINKS[code]]
-        weights[one, other] = weights.get((one, other), 0) + 1  # a line that occurs w times means weight w
-    links["citation"] = dict.fromkeys(links["citation"], 1)
+        links[CACM_LINKS[code]][one, other] = 1 if CACM_LINKS[code] == "citation" else times
     return links
 
 

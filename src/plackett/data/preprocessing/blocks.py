@@ -6,6 +6,7 @@ Transformers of scikit-learn learn block by block whether X is in memory or not,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,17 @@ _ADVICE = 'Use "maxabs", which only divides, or pass dense rows: X.toarray().'
 
 def fit_transform(normalizer: Any, queries: Queries) -> Any:
     """Fit a new normalizer to X, and return X scaled."""
+    return _scaled(_fit_transform, normalizer, queries)
+
+
+def transform(normalizer: Any, queries: Queries) -> Any:
+    """Return X scaled by a fitted normalizer; mapped from a file if X is."""
+    return _scaled(_transform, normalizer, queries)
+
+
+def _scaled(scale: Callable[[Any, Queries], Any], normalizer: Any, queries: Queries) -> Any:
     reject_densifying(normalizer, queries.X)
-    return _checked(normalizer, _fit_transform(normalizer, queries), queries.n_docs)
+    return usable_rows(scale(normalizer, queries), queries.n_docs, f"normalize={type(normalizer).__name__}")
 
 
 def _fit_transform(normalizer: Any, queries: Queries) -> Any:
@@ -45,12 +55,6 @@ def _fit_transform(normalizer: Any, queries: Queries) -> Any:
         normalizer.fit(X)
         return _transform(normalizer, queries)
     return normalizer.fit_transform(X)
-
-
-def transform(normalizer: Any, queries: Queries) -> Any:
-    """Return X scaled by a fitted normalizer; mapped from a file if X is."""
-    reject_densifying(normalizer, queries.X)
-    return _checked(normalizer, _transform(normalizer, queries), queries.n_docs)
 
 
 def _transform(normalizer: Any, queries: Queries) -> Any:
@@ -77,7 +81,7 @@ def reject_densifying(normalizer: Any, X: Any) -> None:
         )
 
 
-def _checked(normalizer: Any, X: Any, n_docs: int) -> Any:
+def usable_rows(X: Any, n_docs: int, setting: str) -> Any:
     """Return the result of a transformer as rows for kernels: finite floats or CSR, one row per document."""
     try:
         rows = as_rows(X)
@@ -85,7 +89,7 @@ def _checked(normalizer: Any, X: Any, n_docs: int) -> Any:
             raise ValueError(f"{n_docs:,} rows became {rows.shape[0]:,}; rankers need one per document.")
         check_finite(rows)
     except ValueError as error:
-        raise ValueError(f"normalize={type(normalizer).__name__} returned rows that cannot be used: {error}") from error
+        raise ValueError(f"{setting} returned rows that cannot be used: {error}") from error
     return rows if is_sparse(rows) else np.ascontiguousarray(rows)
 
 

@@ -13,7 +13,8 @@ from plackett import _native
 from plackett._lazy import importing
 from plackett._threads import map_blocks, query_blocks
 from plackett.data.categories import column_of
-from plackett.data.column_statistics import ColumnStatistics, column_medians
+from plackett.data.column_statistics import VALUES_PER_BLOCK, ColumnStatistics, column_medians, row_blocks
+from plackett.data.preprocessing.blocks import usable_rows
 from plackett.data.queries import Queries
 from plackett.data.query_blocks import rows_from
 from plackett.storage.models.array_checks import check_columns, check_vector
@@ -30,7 +31,6 @@ from plackett.validation import (
 
 RULES = ("zero", "mean", "median", "min", "query-median")
 MERGEABLE = ("zero", "mean", "min")  # learned from statistics that can be merged over parts of the data
-VALUES_PER_BLOCK = 1 << 18
 COLUMNS_NAMED = 5
 
 
@@ -208,14 +208,12 @@ class MissingValues(NamesOfColumns, TransformerMixin, BaseEstimator):
         fill, n = self.fill_.astype(X.dtype), X.shape[1]
         filled = np.empty((X.shape[0], self.n_columns_out_), dtype=X.dtype)
 
-        def work(first: int, last: int) -> None:
-            block = X[first:last]
-            is_missing = np.isnan(block)
-            filled[first:last, :n] = np.where(is_missing, fill, block)
-            if self.indicated_.size:
-                filled[first:last, n:] = is_missing[:, self.indicated_]
+        def work(rows: slice) -> None:
+            is_missing = np.isnan(X[rows])
+            filled[rows, :n] = np.where(is_missing, fill, X[rows])
+            filled[rows, n:] = is_missing[:, self.indicated_]
 
-        map_blocks(work, _row_blocks(X))
+        map_blocks(work, [(rows,) for rows in row_blocks(X)])
         return filled
 
     def _filled_sparse(self, queries: Queries) -> Any:
@@ -249,20 +247,7 @@ class MissingValues(NamesOfColumns, TransformerMixin, BaseEstimator):
         return sparse.hstack([filled, is_missing], format="csr", dtype=X.dtype)
 
     def _returned(self, rows: Any, n_docs: int) -> Any:
-        """Return the rows of a transformer, if they can be used."""
-        name = type(self.rule).__name__
-        rows = as_csr(rows) if is_sparse(rows) else np.ascontiguousarray(np.asarray(rows))
-        if rows.ndim != 2 or rows.shape[0] != n_docs or rows.dtype.kind not in "fiub":
-            raise ValueError(
-                f"missing={name} returned {rows.dtype} of shape {rows.shape}; expected {n_docs:,} rows of numbers."
-            )
-        if rows.dtype not in (np.float32, np.float64):
-            rows = rows.astype(np.float64)
-        try:
-            check_finite(rows)
-        except ValueError as error:
-            raise ValueError(f"missing={name} returned rows that cannot be used: {error}") from error
-        return rows
+        return usable_rows(rows, n_docs, f"missing={type(self.rule).__name__}")
 
     def _check(self, X: Any, qid: Any, *, reset: bool) -> Queries:
         checked = validate_data(
@@ -310,11 +295,6 @@ def fill_query_medians(X: np.ndarray, indptr: np.ndarray, fallback: np.ndarray) 
     blocks = query_blocks(indptr, max(1, VALUES_PER_BLOCK // max(1, X.shape[1])))
     map_blocks(lambda first, last: _native.data.fill_query_medians(X, indptr, first, last, fallback), blocks)
     return X
-
-
-def _row_blocks(X: np.ndarray) -> list[tuple[int, int]]:
-    step = max(1, VALUES_PER_BLOCK // max(1, X.shape[1]))
-    return [(first, min(first + step, X.shape[0])) for first in range(0, X.shape[0], step)]
 
 
 def missing_in_words(queries: Queries, besides: Any = ()) -> str | None:
