@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -85,14 +85,11 @@ class DatasetInfo:
 @functools.cache
 def catalogue() -> tuple[DatasetInfo, ...]:
     """Return all data sets, those with several versions once per version."""
-    return tuple(_read_catalogue())
-
-
-def _read_catalogue() -> Iterator[DatasetInfo]:
     import tomllib  # loaded where they are used, to keep start-up fast
     from importlib import resources
 
     tables = tomllib.loads(resources.files(__package__).joinpath("catalogue.toml").read_text(encoding="utf-8"))
+    found = []
     for name, own in tables["datasets"].items():
         shared = tables["families"].get(own.pop("family", None), {}) | own
         versions = shared.pop("versions", {"": {}})
@@ -105,7 +102,8 @@ def _read_catalogue() -> Iterator[DatasetInfo]:
                 fields["label_counts"] = MappingProxyType({int(label): count for label, count in counts})
             if fields["kind"] == "queries":
                 fields["parts"] = tuple(fields["files"])
-            yield DatasetInfo(name, version=version, versions=tuple(versions), **fields)
+            found.append(DatasetInfo(name, version=version, versions=tuple(versions), **fields))
+    return tuple(found)
 
 
 def _frozen(value: Any) -> Any:

@@ -11,8 +11,8 @@ import numpy as np
 from plackett._tables import Column, Table, aligned, notebook_html
 from plackett._threads import query_blocks
 from plackett.data.column_statistics import ColumnStatistics, row_blocks
-from plackett.data.description.findings import Finding, findings, summarize_columns
-from plackett.validation import check_csr, feature_label, is_sparse
+from plackett.data.description.findings import Finding, concordance, findings
+from plackett.validation import check_csr, count_of, feature_label, is_sparse
 
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
@@ -172,7 +172,7 @@ def describe(queries: Queries, *, relevant_from: float, with_findings: bool = Tr
 
 
 def columns_table(queries: Queries) -> Table:
-    """Return the table of ``Queries.describe_columns``."""
+    """Return the table of ``Queries.describe_columns``; the last column is the share of pairs of documents in order."""
     columns = [
         Column("column", "text"),
         Column("holds", "text"),
@@ -181,7 +181,16 @@ def columns_table(queries: Queries) -> Table:
         Column("most", digits=None),
         Column("ranks alone", digits=3),
     ]
-    return Table(columns, [list(one) for one in summarize_columns(queries)])
+    found, alone, known = ColumnStatistics.of(queries.X), concordance(queries), queries.categories or {}
+    has_values = found.minima <= found.maxima
+    low, high = (np.where(has_values, ends, np.nan) for ends in (found.minima, found.maxima))
+    rows = []
+    for column, name in enumerate(queries.feature_labels):
+        holds, ends = "numbers", [low[column], high[column], max(alone[column], 1.0 - alone[column])]
+        if column in known:
+            holds, ends = count_of(known[column].size, "category", "categories"), [np.nan] * 3
+        rows.append([name, holds, found.n_missing[column] / max(1, queries.n_docs), *ends])
+    return Table(columns, rows)
 
 
 def _label_counts(queries: Queries, relevant_from: float) -> dict:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -48,36 +48,6 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.text[:1].upper()}{self.text[1:]} {self.advice}"
-
-
-class ColumnSummary(NamedTuple):
-    """One column of X in numbers."""
-
-    name: str
-    holds: str  # "numbers", or "7 categories"
-    missing: float  # share of the rows
-    least: float
-    most: float
-    alone: float  # share of document pairs that it alone orders correctly, ascending or descending
-
-
-def summarize_columns(queries: Queries) -> list[ColumnSummary]:
-    """Return one summary per column of X."""
-    found, alone = ColumnStatistics.of(queries.X), concordance(queries)
-    has_values = found.minima <= found.maxima
-    low, high = (np.where(has_values, ends, np.nan) for ends in (found.minima, found.maxima))
-    known = queries.categories or {}
-    return [
-        ColumnSummary(
-            name,
-            count_of(known[column].size, "category", "categories") if column in known else "numbers",
-            found.n_missing[column] / max(1, queries.n_docs),
-            low[column] if column not in known else np.nan,
-            high[column] if column not in known else np.nan,
-            max(alone[column], 1.0 - alone[column]) if column not in known else np.nan,
-        )
-        for column, name in enumerate(queries.feature_labels)
-    ]
 
 
 def findings(

@@ -182,8 +182,12 @@ class MissingValues(NamesOfColumns, TransformerMixin, BaseEstimator):
     def fit_statistics(self, statistics: ColumnStatistics | None, n_features: int, n_queries: int) -> None:
         """Learn from statistics of the columns, as for ``"zero"``, ``"mean"`` and ``"min"``; None for zeros alone."""
         self.n_features_in_, self.n_queries_, self.transformer_ = n_features, n_queries, None
-        is_named = isinstance(self.rule, str) and self.rule in MERGEABLE
-        self.fill_ = np.zeros(n_features) if statistics is None or not is_named else fill_of(statistics, self.rule)
+        rule = self.rule if isinstance(self.rule, str) else ""
+        self.fill_ = np.zeros(n_features)
+        if statistics is not None and rule == "mean":
+            self.fill_ = statistics.sums / np.maximum(statistics.n_docs - statistics.n_missing, 1)
+        elif statistics is not None and rule == "min":
+            self.fill_ = np.where(np.isfinite(statistics.minima), statistics.minima, 0.0)
         is_indicated = np.zeros(n_features, bool) if statistics is None else statistics.n_missing > 0
         self.indicated_ = np.flatnonzero(is_indicated & self.indicator)
         self.n_columns_out_ = n_features + self.indicated_.size
@@ -281,13 +285,6 @@ class MissingValues(NamesOfColumns, TransformerMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def fill_of(statistics: ColumnStatistics, rule: str) -> np.ndarray:
-    """Return the numbers of ``"zero"``, ``"mean"`` or ``"min"``."""
-    if rule == "mean":
-        return statistics.sums / np.maximum(statistics.n_docs - statistics.n_missing, 1)
-    return np.where(np.isfinite(statistics.minima) & (rule == "min"), statistics.minima, 0.0)
 
 
 def fill_query_medians(X: np.ndarray, indptr: np.ndarray, fallback: np.ndarray) -> np.ndarray:
