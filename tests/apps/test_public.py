@@ -25,7 +25,6 @@ NOT_PUBLIC = {
     "plackett.text.features.FIELD_FEATURES",
     "plackett.text.index.is_index",
     "plackett.validation.check_finite",
-    "plackett.validation.check_scores",
     "plackett.validation.count_of",
     "plackett.validation.feature_labels",
 }

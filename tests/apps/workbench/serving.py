@@ -2,14 +2,19 @@
 
 import warnings
 from datetime import UTC, datetime
+from typing import NamedTuple
+
+import numpy as np
 
 from plackett.apps.workbench import tables
 from plackett.apps.workbench.app import create_app
+from plackett.apps.workbench.collections.base import Hits
 from plackett.apps.workbench.collections.text import TextCollection
 from plackett.apps.workbench.middleware import Credentials
 from plackett.apps.workbench.settings import Settings
-from plackett.apps.workbench.store import Judged
+from plackett.apps.workbench.store import Judged, JudgedList, ListState, Query, User
 from plackett.text import build_index
+from plackett.validation import feature_labels
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # which of two HTTP clients is used is of no interest here
@@ -66,6 +71,63 @@ def store_query_set(store, collection, name, queries):
 def caller(user):
     """Return the credentials of a user's requests."""
     return Credentials(user, "", True)
+
+
+class Judgement(NamedTuple):
+    """A grade of a user."""
+
+    user: str
+    query: str
+    docid: str
+    grade: float
+    time: datetime
+
+
+class Preference(NamedTuple):
+    """A preference of a user for ``docid``."""
+
+    user: str
+    query: str
+    docid: str
+    other: str
+    time: datetime
+
+
+def judgements_in(store, collection, user_id=None):
+    """Return the current grades of people, or of one user."""
+    return [
+        Judgement(one.user.name, one.query.text, docid, grade, time)
+        for one in store.of(collection, user_id)
+        for docid, (grade, time) in one.state.grades.items()
+    ]
+
+
+def preferences_in(store, collection):
+    """Return the current preferences of people."""
+    return [
+        Preference(one.user.name, one.query.text, *pair)
+        for one in store.of(collection)
+        for pair in one.state.pairs.values()
+    ]
+
+
+def judged_lists(judgements, preferences=()):
+    """Return the lists of users with these judgements."""
+    rows = [*judgements, *preferences]
+    number = {name: place for place, name in enumerate(dict.fromkeys(name for row in rows for name in row[:2]))}
+    answer = []
+    for user, query in dict.fromkeys(row[:2] for row in rows):
+        grades = {one.docid: (one.grade, one.time) for one in judgements if one[:2] == (user, query)}
+        pairs = {frozenset(one[2:4]): one[2:] for one in preferences if one[:2] == (user, query)}
+        owner, text = User(number[user], user, True, NOW), Query(number[query], "pages", query, "bm25", NOW)
+        answer.append(JudgedList(owner, text, ListState(grades, pairs, set(), True), (0, NOW)))
+    return answer
+
+
+def make_hits(docid, base_scores, X, names=None):
+    """Return a list in the order of its base scores; ties keep their order."""
+    X = np.asarray(X, dtype=float).reshape(len(docid), -1) if docid else np.zeros((0, 0))
+    return Hits(docid, np.array(base_scores, dtype=float), X, names or feature_labels(X.shape[1])).by_score()
 
 
 def by_query(judgements, preferences=()):

@@ -6,10 +6,10 @@ Modules that learn and measure are imported where they are used, because loading
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from plackett.apps.workbench.store import Judgement, Preference
+from plackett.apps.workbench.store import Judged, JudgedList
 from plackett.validation import count_of
 
 DISPUTES_SHOWN = 20
@@ -59,59 +59,73 @@ class Summary:
     words: str
 
 
-def summarise(judgements: Iterable[Judgement], preferences: Iterable[Preference] = (), n_changed: int = 0) -> Summary:
-    """Return counts, agreement and contradictions of current judgements; ``n_changed`` counts replaced grades.
+def summarise(lists: Iterable[JudgedList]) -> Summary:
+    """Return counts, agreement and contradictions of current judgements.
 
     ``agreement`` is about documents that several users judged: ``equal`` is the share of pairs of users with the same
     grade, ``alpha`` Krippendorff's alpha with squared differences, 1 for perfect agreement and 0 for chance.
-    ``contradictions`` are those of single users: ``changed`` grades, ``opposite`` preferences (or a preference for the
-    lower grade), and ``circles``, the cycles of preferences between three or more documents.
+    ``contradictions`` are those of single users: ``changed`` grades, without an undo, ``opposite`` judgements (a
+    preference for the lower grade), and ``circles``, the cycles of preferences between three or more documents.
     """
-    graded, preferred = list(judgements), list(preferences)
-    every: list[Judgement | Preference] = [*graded, *preferred]
-    users, queries = {one.user for one in every}, {one.query for one in every}
-    documents = {one.docid for one in every} | {one.other for one in preferred}
-    counts = Counter(f"{one.grade:g}" for one in graded)
-    n_judgements = count_of(len(graded), "judgement")
+    from plackett.apps.workbench.refining import feedback_of
+
+    judged = [one for one in lists if one.state.n_judgements]
+    states = [(one.query.id, one.state.judged) for one in judged]
+    users, queries = {one.user.id for one in judged}, {query for query, _ in states}
+    documents = {
+        docid for _, (labels, pairs) in states for docid in (*labels, *(one for pair in pairs for one in pair))
+    }
+    counts = Counter(f"{grade:g}" for _, (labels, _) in states for grade in labels.values())
+    n_graded, n_preferences = counts.total(), sum(len(pairs) for _, (_, pairs) in states)
     n_queries, n_users = count_of(len(queries), "query", "queries"), count_of(len(users), "user")
+    preferred = [own for _, own in states if own.pairs]
     return Summary(
         n_users=len(users),
         n_queries=len(queries),
         n_documents=len(documents),
-        n_judgements=len(graded),
-        n_preferences=len(preferred),
+        n_judgements=n_graded,
+        n_preferences=n_preferences,
         grades=dict(sorted(counts.items(), key=lambda item: float(item[0]))),
-        agreement=agreement_of(graded),
-        contradictions=Contradictions(n_changed, *_contradictions(graded, preferred)),
-        words=f"{n_judgements} and {count_of(len(preferred), 'preference')} on {n_queries} by {n_users}.",
+        agreement=agreement_of(judged),
+        contradictions=Contradictions(
+            changed=sum(len(one.state.changed) for one in judged),
+            opposite=sum(feedback_of(own).n_contradictory for own in preferred),
+            circles=sum(map(_n_cycles, preferred)),
+        ),
+        words=f"{count_of(n_graded, 'judgement')} and {count_of(n_preferences, 'preference')} on {n_queries} by "
+        f"{n_users}.",
     )
 
 
-def _grades_by_document(latest: list[Judgement]) -> dict[tuple[str, str], dict[str, float]]:
+def _grades_by_document(
+    lists: Iterable[JudgedList], spelled: Callable[[str], str] = str
+) -> dict[tuple[str, str], dict[str, float]]:
+    """Return grades by query, document and user."""
     by_document: dict[tuple[str, str], dict[str, float]] = {}
-    for one in latest:
-        by_document.setdefault((one.query, one.docid), {})[one.user] = one.grade
+    for one in lists:
+        for docid, (grade, _) in one.state.grades.items():
+            by_document.setdefault((spelled(one.query.text), docid), {})[one.user.name] = grade
     return by_document
 
 
-def disputes(latest: list[Judgement]) -> list[Dispute]:
+def disputes(lists: Iterable[JudgedList]) -> list[Dispute]:
     """Return the documents that users graded differently, the largest differences first."""
     found = [
         Dispute(query, docid, grades)
-        for (query, docid), grades in _grades_by_document(latest).items()
+        for (query, docid), grades in _grades_by_document(lists).items()
         if len(set(grades.values())) > 1
     ]
     found.sort(key=lambda one: (min(one.grades.values()) - max(one.grades.values()), one.query, one.docid))
     return found
 
 
-def agreement_of(latest: list[Judgement]) -> Agreement:
+def agreement_of(lists: list[JudgedList]) -> Agreement:
     """Return the agreement of users on the documents that several of them judged."""
     import numpy as np
 
     from plackett.evaluation.agreement import grade_agreement
 
-    by_document = _grades_by_document(latest)
+    by_document = _grades_by_document(lists)
     units = np.repeat(np.arange(len(by_document)), [len(grades) for grades in by_document.values()])
     found = grade_agreement(units, [grade for grades in by_document.values() for grade in grades.values()])
     return Agreement(
@@ -119,20 +133,20 @@ def agreement_of(latest: list[Judgement]) -> Agreement:
         n_pairs=found.n_pairs,
         equal=None if np.isnan(found.equal) else found.equal,
         alpha=None if np.isnan(found.alpha) else found.alpha,
-        disputed=disputes(latest)[:DISPUTES_SHOWN],
+        disputed=disputes(lists)[:DISPUTES_SHOWN],
     )
 
 
-def agreement_with_people(own: Iterable[Judgement], people: Iterable[Judgement]) -> str:
+def agreement_with_people(own: Iterable[JudgedList], people: Iterable[JudgedList]) -> str:
     """Return in words how an annotator agrees with people's mean grades, rounded halves down; empty without any."""
     import numpy as np
 
+    from plackett.clicks.reading.lists import normalized
     from plackett.evaluation.judges.kappa import kappa
 
-    # queries are also found in the spelling of logs: one case, single spaces
-    by_document = _grades_by_document([one._replace(query=_spelled(one.query)) for one in people])
-    grades = {pair: sum(found.values()) / len(found) for pair, found in by_document.items()}
-    pairs = {(_spelled(one.query), one.docid): one.grade for one in own}
+    # queries are also found in the spelling of logs
+    grades = {pair: sum(of.values()) / len(of) for pair, of in _grades_by_document(people, normalized).items()}
+    pairs = {pair: grade for pair, of in _grades_by_document(own, normalized).items() for grade in of.values()}
     shared = [(pair[0], grades[pair], grade) for pair, grade in pairs.items() if pair in grades]
     if not shared:
         return ""
@@ -148,37 +162,16 @@ def agreement_with_people(own: Iterable[Judgement], people: Iterable[Judgement])
     return f"{words}; by chance {100 * found.chance:.0f} %, kappa {found.value:.2f}{interval}"
 
 
-def _spelled(query: str) -> str:
-    return " ".join(query.split()).casefold()
-
-
-def _contradictions(graded: list[Judgement], preferred: list[Preference]) -> tuple[int, int]:
-    """Return the numbers of opposite pairs and of cycles, user by user."""
-    from plackett.data.feedback.feedback import Feedback
-
-    opposite = circles = 0
-    for user in dict.fromkeys(one.user for one in preferred):
-        own = [one for one in preferred if one.user == user and one.docid != one.other]
-        grades = [one for one in graded if one.user == user]
-        feedback = Feedback.from_pairs(
-            [one.query for one in own], [one.docid for one in own], [one.other for one in own]
-        ) + Feedback.from_judgements(
-            [one.query for one in grades], [one.docid for one in grades], [one.grade for one in grades]
-        )
-        opposite += feedback.n_contradictory
-        for query in dict.fromkeys(one.query for one in own):
-            circles += _n_cycles([(one.docid, one.other) for one in own if one.query == query])
-    return opposite, circles
-
-
-def _n_cycles(pairs: list[tuple[str, str]]) -> int:
+def _n_cycles(judged: Judged) -> int:
     """Return the number of strongly connected components of three or more documents."""
     import numpy as np
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    number = {docid: place for place, docid in enumerate(dict.fromkeys(docid for pair in pairs for docid in pair))}
-    better, worse = ([number[pair[side]] for pair in pairs] for side in (0, 1))
-    graph = coo_array((np.ones(len(pairs)), (better, worse)), shape=(len(number), len(number)))
+    number = {
+        docid: place for place, docid in enumerate(dict.fromkeys(docid for pair in judged.pairs for docid in pair))
+    }
+    better, worse = ([number[pair[side]] for pair in judged.pairs] for side in (0, 1))
+    graph = coo_array((np.ones(len(better)), (better, worse)), shape=(len(number), len(number)))
     groups = connected_components(graph.tocsr(), directed=True, connection="strong")[1]
     return int((np.bincount(groups) > 2).sum())

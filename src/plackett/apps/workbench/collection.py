@@ -199,7 +199,7 @@ def about(bench: Bench) -> About:
         bases=_bases(bench),
         store=store.location,
         users=[one.name for one in store.users()],
-        summary=summarise(store.judgements(bench.key), store.preferences(bench.key), store.n_changed(bench.key)),
+        summary=summarise(store.of(bench.key)),
     )
 
 
@@ -207,8 +207,7 @@ def about(bench: Bench) -> About:
 def annotators(bench: Bench) -> Annotators:
     """Return the imported annotators, which are not people."""
     key, store = bench.key, bench.store
-    people = list(store.judgements(key))
-    found = [(one, agreement_with_people(store.judgements(key, one.id), people)) for one in store.annotators(key)]
+    found = [(one, agreement_with_people(store.of(key, one.id), store.of(key))) for one in store.annotators(key)]
     return Annotators([Annotator(one.id, one.name, one.created, words) for one, words in found])
 
 

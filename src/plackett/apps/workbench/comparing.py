@@ -241,7 +241,7 @@ def compared_lists(bench: Bench, caller: Caller, request: Annotated[ComparedList
     queries, _ = _queries(bench, compared, request.set_id)
     if request.q not in queries:
         raise missing(f"the comparison has no query {request.q!r}.")
-    _, labels, _ = _frozen_or_current(bench, caller.user, request.judgements, compared, [request.q])
+    labels, _ = _frozen_or_current(bench, caller.user, request.judgements, compared, [request.q])
     own, number, lists, places = labels[request.q], dict[str, int](), [], []
     for side in compared:
         ranking, error, _ = _lists(bench, side, [request.q], wait=True)[request.q]
@@ -277,7 +277,7 @@ def measured(
     ``further`` has what else the board shows, None for what is missing.
     """
     queries, left_out = _queries(bench, compared, request.set_id)
-    keys, labels, words = _frozen_or_current(bench, user, request.judgements, compared, queries)
+    labels, words = _frozen_or_current(bench, user, request.judgements, compared, queries)
     known = [_lists(bench, side, queries) for side in compared]
     rankings, errors = zip(*map(ranked, known), strict=True)
     n_ready, n_needed = sum(map(len, known)), len(compared) * len(queries)
@@ -286,7 +286,8 @@ def measured(
     if n_ready == n_needed and any(judged.values()):
         of_sides = {side.name: of for side, of in zip(compared, rankings, strict=True)}
         versions = tuple(_version(bench, side, of) for side, of in zip(compared, known, strict=True))
-        key = (versions, tuple(keys), tuple(queries), tuple(map(str, measures)), request.convention)
+        of_labels = hash(tuple(frozenset(of.items()) for of in labels.values()))
+        key = (versions, of_labels, tuple(queries), tuple(map(str, measures)), request.convention)
 
         def compute() -> Comparison | RequestError:
             try:
@@ -383,17 +384,17 @@ def _queries(bench: Bench, compared: Sequence[Side], set_id: int | None) -> tupl
 
 def _frozen_or_current(
     bench: Bench, user: str, source: str, compared: Sequence[Side], queries: Sequence[str]
-) -> tuple[list[Hashable], dict[str, dict[str, float]], str]:
-    """Return the keys and the labels of queries, the same for all sides, and a description of their source."""
+) -> tuple[dict[str, dict[str, float]], str]:
+    """Return the labels of queries, the same for all sides, and a description of their source."""
     if source != FROZEN:
         labels = bench.labels.get(source, user)
-        return [labels.key(query) for query in queries], {query: labels.of(query) for query in queries}, labels.words
+        return {query: labels.of(query) for query in queries}, labels.words
     snapshots = [side.snapshot for side in compared if side.snapshot is not None]
     if not snapshots:
         raise invalid("no side is a snapshot, so there are no frozen judgements.")
     newest = max(snapshots, key=lambda one: one.id)
-    frozen, words = frozen_labels(bench, newest), f"the judgements frozen in {newest.name}"
-    return [(FROZEN, newest.id)], {query: frozen[query] for query in queries}, words
+    frozen = frozen_labels(bench, newest)
+    return {query: frozen[query] for query in queries}, f"the judgements frozen in {newest.name}"
 
 
 def _lists(bench: Bench, side: Side, queries: Sequence[str], *, wait: bool = False) -> dict[str, Found]:

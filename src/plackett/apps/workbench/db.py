@@ -142,6 +142,11 @@ class Database:
         with self.reading() as connection:
             return [record(*row) for row in connection.execute(wanted)]
 
+    def rows(self, wanted: sa.Select) -> list[sa.Row]:
+        """Return the rows of a statement."""
+        with self.reading() as connection:
+            return list(connection.execute(wanted))
+
     def value(self, wanted: sa.Select) -> Any:
         """Return the first column of the first row of a statement; None without a row."""
         with self.reading() as connection:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain, islice
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -19,7 +19,7 @@ import numpy as np
 from plackett.apps.workbench.api import ExportedFile
 from plackett.apps.workbench.collections.base import Collection
 from plackett.apps.workbench.refining import refined_scores
-from plackett.apps.workbench.store import Judged, Judgement, Preference
+from plackett.apps.workbench.store import Judged, JudgedList, ListState
 from plackett.data.letor.write import write_letor
 from plackett.data.queries import Queries
 from plackett.data.trec.files import write_qrels, write_trec_run
@@ -28,7 +28,6 @@ from plackett.data.trec.run import Run
 
 EXTENSIONS = {"json": "json", "qrels": "qrels", "letor": "letor.txt", "run": "run"}
 JSON_NAME, JSON_VERSION = "plackett judgements", 1
-JSON_BATCH = 500  # entries of a JSON file at a time
 _NOT_IN_ID = re.compile(r"[\s%#\x00-\x1f\x7f]")
 
 
@@ -61,31 +60,33 @@ def export_judgements(
     return ExportedFile(_file_name(collection, format), "text/plain; charset=utf-8", chain([first], parts))
 
 
-def export_json(
-    collection: Collection, judgements: Iterable[Judgement], preferences: Iterable[Preference] = ()
-) -> ExportedFile:
+def export_json(collection: Collection, lists: Sequence[JudgedList]) -> ExportedFile:
     """Return every judgement with its user and time as a JSON file."""
-    parts = _json(collection, judgements, preferences)
-    return ExportedFile(_file_name(collection, "json"), "application/json", parts)
+    return ExportedFile(_file_name(collection, "json"), "application/json", _json(collection, lists))
 
 
-def _json(collection: Collection, graded: Iterable[Judgement], preferred: Iterable[Preference]) -> Iterator[bytes]:
+def _json(collection: Collection, lists: Sequence[JudgedList]) -> Iterator[bytes]:
     """Yield a JSON object with one line per judgement."""
-    sections: dict[str, Iterable[Judgement | Preference]] = {"judgements": graded, "preferences": preferred}
     head = {"format": JSON_NAME, "version": JSON_VERSION, "collection": collection.name}
     yield _text(json.dumps(head, ensure_ascii=False)[:-1])
-    for section, records in sections.items():
-        yield from _json_section(section, ({**one._asdict(), "time": one.time.isoformat()} for one in records))
+    for section, rows_of in (("judgements", _graded), ("preferences", _preferred)):
+        between = f', "{section}": [\n'
+        for one in lists:
+            if rows := [{"user": one.user.name, "query": one.query.text, **row} for row in rows_of(one.state)]:
+                yield _text(between + ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows))
+                between = ",\n"
+        yield b"]" if between == ",\n" else _text(f', "{section}": []')
     yield b"}\n"
 
 
-def _json_section(section: str, entries: Iterator[dict[str, Any]]) -> Iterator[bytes]:
-    yield _text(f', "{section}": [')
-    between = "\n"
-    while block := list(islice(entries, JSON_BATCH)):
-        yield _text(between + ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in block))
-        between = ",\n"
-    yield b"]"
+def _graded(state: ListState) -> list[dict[str, Any]]:
+    grades = state.grades.items()
+    return [{"docid": docid, "grade": grade, "time": time.isoformat()} for docid, (grade, time) in grades]
+
+
+def _preferred(state: ListState) -> list[dict[str, Any]]:
+    pairs = state.pairs.values()
+    return [{"docid": docid, "other": other, "time": time.isoformat()} for docid, other, time in pairs]
 
 
 def _file_name(collection: Collection, format: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -10,8 +11,8 @@ from pydantic import Field, StringConstraints, model_validator
 
 from plackett.apps.access.errors import client_errors
 from plackett.apps.workbench.api import new_router
-from plackett.apps.workbench.collections.base import make_hits
-from plackett.apps.workbench.records import ReasonInWords
+from plackett.apps.workbench.collections.base import Hits
+from plackett.apps.workbench.records import Reason
 from plackett.apps.workbench.store import Judged
 from plackett.apps.workbench.values import (
     MAX_DOCS,
@@ -23,6 +24,7 @@ from plackett.apps.workbench.values import (
     Number,
     RequestModel,
 )
+from plackett.validation import feature_labels
 
 router = new_router("refine")
 
@@ -50,17 +52,32 @@ class RefineRequest(RequestModel):
     pin_judged: bool = Field(default=False, description="Whether graded documents are pinned first or last.")
 
     @model_validator(mode="after")
-    def _check_lengths(self):
-        n_docs = len(self.features)
-        widths = {len(row) for row in self.features}
-        if len(widths) > 1:
+    def _check(self):
+        n_docs, n_features = len(self.features), len(self.features[0])
+        if {len(row) for row in self.features} != {n_features}:
             raise ValueError("features must be one list of numbers for each document, all of the same length")
-        if n_docs * max(widths) > MAX_NUMBERS:
+        if n_docs * n_features > MAX_NUMBERS:
             raise ValueError(f"features must have {MAX_NUMBERS:,} numbers at most")
         for name, values in (("docids", self.docids), ("base_scores", self.base_scores)):
             if values is not None and len(values) != n_docs:
                 raise ValueError(f"features has {n_docs} rows but {name} has {len(values)} values")
+        if self.feature_names is not None and len(self.feature_names) != n_features:
+            raise ValueError(f"there are {len(self.feature_names)} feature names but {n_features} features")
+        known = set(self.names)
+        if len(known) < n_docs:
+            duplicate = next(docid for docid, n in Counter(self.names).items() if n > 1)
+            raise ValueError(f"the document {duplicate!r} is in the list twice")
+        for docid in (*self.judgements, *(one for pair in self.pairs for one in pair)):
+            if docid not in known:
+                raise ValueError(f"a judgement names {docid!r}, which is not among the documents")
+        if any(better == worse for better, worse in self.pairs):
+            raise ValueError("a document cannot be preferred to itself")
         return self
+
+    @property
+    def names(self) -> list[str]:
+        """The ids of the documents."""
+        return [str(row) for row in range(len(self.features))] if self.docids is None else self.docids
 
 
 @dataclass(frozen=True)
@@ -75,26 +92,20 @@ class RefinedOrder:
     rows: list[int]
     scores: list[float]
     moves: list[int]
-    why: list[list[ReasonInWords]]
+    why: list[list[Reason]]
     note: str | None
 
 
 @router.post("/refine")
 def refine_external(request: RefineRequest) -> RefinedOrder:
     """Return the refined order of a list in the request. Nothing is looked up or stored."""
-    from plackett.apps.workbench.refining import in_words, refine  # imports the learning modules
+    from plackett.apps.workbench.refining import refine  # imports the learning modules
 
-    names = [str(row) for row in range(len(request.features))] if request.docids is None else request.docids
-    row_of = {name: row for row, name in enumerate(names)}
+    X, scores = np.array(request.features, dtype=float), np.array(request.base_scores)
+    hits = Hits(request.names, scores, X, request.feature_names or feature_labels(X.shape[1])).by_score()
     with client_errors():
-        features = np.array(request.features, dtype=float)
-        hits = make_hits(names, np.array(request.base_scores), features, request.feature_names)
-        for named in (*request.judgements, *(docid for pair in request.pairs for docid in pair)):
-            if named not in row_of:
-                raise ValueError(f"a judgement names {named!r}, which is not among the documents.")
-        if any(better == worse for better, worse in request.pairs):
-            raise ValueError("a document cannot be preferred to itself.")
         refined = refine(hits, Judged(request.judgements, request.pairs), request.method, request.pin_judged)
+    row_of = {docid: row for row, docid in enumerate(request.names)}
     rows = [row_of[docid] for docid in hits.docid]  # of the request, in base order
     place = np.empty(len(rows), dtype=np.int64)
     place[rows] = np.arange(len(rows))
@@ -103,6 +114,6 @@ def refine_external(request: RefineRequest) -> RefinedOrder:
         rows=[rows[row] for row in refined.order],
         scores=refined.scores[place].tolist(),
         moves=refined.moves[place].tolist(),
-        why=[in_words(refined, row) for row in place.tolist()],
+        why=[refined.why[row] for row in place.tolist()],
         note=refined.note,
     )

@@ -65,8 +65,7 @@ def export(bench: Bench, caller: Caller, request: Annotated[ExportRequest, Query
         base = bench.collection.base_name(request.base)
         if request.format == "json":  # has the grade of every user
             whose = _whose(bench, caller.user if request.mine else None, request.annotator)[0]
-            graded, preferred = bench.store.judgements(bench.key, whose), bench.store.preferences(bench.key, whose)
-            return as_download(exporting.export_json(bench.collection, graded, preferred))
+            return as_download(exporting.export_json(bench.collection, list(bench.store.of(bench.key, whose))))
         by_query, _ = chosen_judgements(bench, caller.user if request.mine else None, request.annotator)
         how: dict[str, Any] = {"base": base, "method": request.method, "k": request.k}
         return as_download(exporting.export_judgements(request.format, bench.collection, by_query, **how))

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import NamedTuple
 
-from plackett.apps.access.errors import RequestError
 from plackett.apps.workbench import people
+from plackett.apps.workbench.api import invalid
 from plackett.apps.workbench.collections.base import Collection
-from plackett.apps.workbench.store import Judged, JudgedList, Store
+from plackett.apps.workbench.store import Judged, JudgedList, Lists, Store
 
 PEOPLE, MINE, COLLECTION, ANNOTATOR = "people", "mine", "labels", "annotator:"
 
 
 class Labels(NamedTuple):
-    """Labels of queries: ``of`` returns them by document, and ``key`` a value that changes when they do.
-
-    ``words`` say whose they are. Preferences are not labels.
-    """
+    """Labels of queries: ``of`` returns them by document. ``words`` say whose they are. Preferences are not labels."""
 
     words: str
     of: Callable[[str], dict[str, float]]
-    key: Callable[[str], Hashable]
 
 
 def settled_grades(store: Store, collection: str) -> dict[str, dict[str, float]]:
@@ -70,45 +67,29 @@ class LabelSources:
 
     def get(self, source: str, user: str) -> Labels:
         """Return the labels of a source; "" means the default one."""
-        source = source or self.default()
+        source, annotators = source or self.default(), self._annotators()
         if source == COLLECTION:
-            return Labels("the labels of the collection", self._collection.labels, lambda query: COLLECTION)
+            return Labels("the labels of the collection", self._collection.labels)
+        judged = self._store.lists(self._collection.key)
         if source == PEOPLE:
-            return self._pooled()
+            settled = settled_grades(self._store, self._collection.key)
+            return Labels("the mean grades of all people", partial(_mean_grades, judged, settled))
         if source == MINE:
-            return self._own(user, "your grades")
-        annotators = self._annotators()
+            return Labels("your grades", partial(_grades_of, judged, user))
         if source in annotators:
-            return self._own(annotators[source], f"the grades of {annotators[source]}")
-        hint = "Choose people, mine, labels or annotator:ID."
-        raise RequestError(422, "invalid", f"there are no judgements {source!r}.", hint)
+            return Labels(f"the grades of {annotators[source]}", partial(_grades_of, judged, annotators[source]))
+        raise invalid(f"there are no judgements {source!r}.", "Choose people, mine, labels or annotator:ID.")
 
-    def _pooled(self) -> Labels:
-        """Return the mean grades of people, unless one is settled."""
-        lists = self._store.lists(self._collection.key)
-        settled = settled_grades(self._store, self._collection.key)
 
-        def of(query: str) -> dict[str, float]:
-            people = (one for one in lists.get(query, ()) if one.user.is_person)
-            return pooled(people, settled.get(query, {})).labels
+def _mean_grades(judged: Lists, settled: Mapping[str, Mapping[str, float]], query: str) -> dict[str, float]:
+    """Return the mean grades of people, unless one is settled."""
+    own = (one for one in judged.get(query, ()) if one.user.is_person)
+    return pooled(own, settled.get(query, {})).labels
 
-        def key(query: str) -> Hashable:
-            marks = tuple(one.last for one in lists.get(query, ()) if one.user.is_person)
-            return PEOPLE, marks, frozenset(settled.get(query, {}).items())
 
-        return Labels("the mean grades of all people", of, key)
+def _grades_of(judged: Lists, user: str, query: str) -> dict[str, float]:
+    """Return the grades of one user or annotator."""
+    from plackett.clicks.reading.lists import normalized  # click logs have queries in one case
 
-    def _own(self, user: str, words: str) -> Labels:
-        """Return the grades of one user or annotator."""
-        from plackett.clicks.reading.lists import normalized  # click logs have queries in one case
-
-        lists = self._store.lists(self._collection.key)
-
-        def found(query: str) -> JudgedList | None:
-            own = (one for text in (query, normalized(query)) for one in lists.get(text, ()) if one.user.name == user)
-            return next((one for one in own if one.state.grades), None)
-
-        def of(query: str) -> dict[str, float]:
-            return one.state.judged.labels if (one := found(query)) else {}
-
-        return Labels(words, of, lambda query: (user, one.last if (one := found(query)) else None))
+    own = (one for text in (query, normalized(query)) for one in judged.get(text, ()) if one.user.name == user)
+    return next((one.state.judged.labels for one in own if one.state.grades), {})

@@ -221,8 +221,6 @@ def _result(
     judged: Judged,
     labels: dict[str, float],
 ) -> Result:
-    from plackett.apps.workbench.refining import in_words
-
     docid = hits.docid[row]
     title = bench.collection.document(docid).title
     return Result(
@@ -236,7 +234,7 @@ def _result(
         moved=int(refined.moves[row]),
         grade=judged.labels.get(docid),
         label=labels.get(docid),
-        why=in_words(refined, row),
+        why=refined.why[row],
         against=hits.docid[refined.against[row]] if refined.against and refined.against[row] >= 0 else None,
     )
 

@@ -18,7 +18,7 @@ from plackett.apps.workbench.comparing import FROZEN, ComparisonRequest, Compari
 from plackett.apps.workbench.filters import SIGNIFICANT, TEMPLATES, history_chart, ranker_name
 from plackett.apps.workbench.lists import DocumentRequest, ListOptions, MeasureRequest
 from plackett.apps.workbench.query_sets import QuerySource
-from plackett.apps.workbench.queues import QueueRequest, known_queue
+from plackett.apps.workbench.queues import QueueChoice, QueueRequest, known_queue
 from plackett.apps.workbench.scoreboard import Order, ScoreboardRequest
 from plackett.apps.workbench.values import MAX_ID, MAX_K, MAX_QUERY, METHODS, PageRequest
 from plackett.metrics.conventions import CONVENTIONS
@@ -148,7 +148,7 @@ def judging_page(
 ) -> Response:
     """Return one document of a queue to judge, without whose result it is."""
     base = base if base in bench.collection.base_rankers() else ""
-    task = queues.task(bench, caller.user, known_queue(queue), base, q, docid, after)
+    task = queues.task(bench, caller.user, QueueChoice(queue=known_queue(queue), base=base), q, docid, after)
 
     def address(**values: str) -> str:
         return "/judging?" + urlencode({"queue": task.queue, "base": task.base, **values})

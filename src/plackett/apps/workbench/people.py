@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, NamedTuple
@@ -15,7 +15,7 @@ from plackett.apps.access.errors import client_errors
 from plackett.apps.workbench import tables
 from plackett.apps.workbench.agreement import Agreement, agreement_of, disputes
 from plackett.apps.workbench.api import Bench, Caller, missing, new_router
-from plackett.apps.workbench.store import PAGE, Store, query_key
+from plackett.apps.workbench.store import Store, is_one_of
 from plackett.apps.workbench.values import (
     MAX_NEED,
     NO_NULL,
@@ -127,8 +127,8 @@ def save_notes(bench: Bench, caller: Caller, request: NotesUpdate) -> Notes:
 @router.get("/disagreements")
 def disagreements(bench: Bench, page: Annotated[PageRequest, Query()]) -> Disagreements:
     """Return documents that people graded differently, unsettled ones first, and the agreement of people."""
-    judgements = list(bench.store.judgements(bench.key))
-    settled, found = settlements(bench.store, bench.key), disputes(judgements)
+    judged = list(bench.store.of(bench.key))
+    settled, found = settlements(bench.store, bench.key), disputes(judged)
     found.sort(key=lambda one: (one.query, one.docid) in settled)  # stable: the largest stay first
     rows = []
     for one in found[page.offset : page.offset + page.limit]:
@@ -138,7 +138,7 @@ def disagreements(bench: Bench, page: Annotated[PageRequest, Query()]) -> Disagr
             Disagreement(one.query, one.docid, bench.collection.title(one.docid) or one.docid, one.grades, *ended)
         )
     n_open = sum((one.query, one.docid) not in settled for one in found)
-    return Disagreements(len(found), n_open, agreement_of(judgements), rows)
+    return Disagreements(len(found), n_open, agreement_of(judged), rows)
 
 
 @router.post("/settlements")
@@ -159,16 +159,7 @@ def settle(bench: Bench, caller: Caller, request: SettleRequest) -> Disagreement
 def needs(store: Store, collection: str, texts: Sequence[str]) -> dict[str, str]:
     """Return the needs of queries by their text; queries without one are left out."""
     wanted = sa.select(QUERIES.c.text, NEEDS.c.text).join(NEEDS, NEEDS.c.query_id == QUERIES.c.id)
-    return dict(by_query(store, wanted, collection, texts))
-
-
-def by_query(store: Store, wanted: sa.Select, collection: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield what a statement selects, a text and a value, for queries by their texts."""
-    keys = [query_key(collection, text) for text in dict.fromkeys(texts)]
-    with store.reading() as connection:
-        for first in range(0, len(keys), PAGE):
-            page = wanted.where(QUERIES.c.key.in_(keys[first : first + PAGE]))
-            yield from ((row[0], row[1]) for row in connection.execute(page))
+    return {row[0]: row[1] for row in store.rows(wanted.where(is_one_of(collection, texts)))}
 
 
 def settlements(store: Store, collection: str) -> dict[tuple[str, str], Settlement]:
@@ -176,10 +167,5 @@ def settlements(store: Store, collection: str) -> dict[tuple[str, str], Settleme
     of = SETTLEMENTS.c
     wanted = sa.select(QUERIES.c.text, of.docid, of.grade, USERS.c.name, of.time)
     wanted = wanted.join(SETTLEMENTS, of.query_id == QUERIES.c.id).join(USERS, USERS.c.id == of.user_id)
-    found: dict[tuple[str, str], Settlement] = {}
-    with store.reading() as connection:
-        for row in connection.execute(wanted.where(QUERIES.c.collection == collection).order_by(of.id)):
-            found.pop((row[0], row[1]), None)
-            if row[2] is not None:
-                found[row[0], row[1]] = Settlement(*row)
-    return found
+    last = {row[:2]: row for row in store.rows(wanted.where(QUERIES.c.collection == collection).order_by(of.id))}
+    return {pair: Settlement(*row) for pair, row in last.items() if row.grade is not None}

@@ -17,7 +17,7 @@ from plackett.apps.access.errors import RequestError, client_errors
 from plackett.apps.workbench import comparing, people, query_sets, tables
 from plackett.apps.workbench.api import Bench, Caller, invalid, missing, new_router
 from plackett.apps.workbench.comparing import POOL
-from plackett.apps.workbench.store import Store
+from plackett.apps.workbench.store import Store, is_one_of
 from plackett.apps.workbench.values import (
     FIRST,
     MAX_K,
@@ -164,37 +164,87 @@ def known_queue(text: str) -> str:
         return ""
 
 
+class UserQueue:
+    """A queue with the documents that are to be judged of its queries, and a user's progress on them.
+
+    ``graded`` has the user's grades by query. Documents of a query are searched when they are asked for.
+    """
+
+    def __init__(self, bench: Bench, user: str, choice: QueueChoice):
+        self._bench, self._depth = bench, choice.depth
+        self._found: dict[str, tuple[list[str], str | None]] = {}
+        self.name, self.texts = queries(bench, user, choice.queue)
+        if self.name.startswith(POOL):
+            pooled = comparing.pooled(bench, user, self.name)
+            self._found = {text: (docids, None) for text, docids in pooled.items()}
+        with client_errors():
+            self.base = bench.collection.base_name(choice.base)
+        self.graded = bench.store.graded(bench.key, self.texts, bench.user_id(user))
+        self.is_counted = len(self.texts) <= MAX_COUNTED
+
+    def found(self, text: str) -> tuple[list[str], str | None]:
+        """Return the documents of a query that are to be judged, and why there are none."""
+        if text not in self._found:
+            try:
+                with client_errors():
+                    hits = self._bench.collection.search(text, self.base, max(self._depth, 50))
+                self._found[text] = hits.docid[: self._depth], None
+            except (
+                RequestError
+            ) as error:  # such as a query that the base ranker cannot parse, or an engine that is down
+                self._found[text] = [], error.message
+        return self._found[text]
+
+    def docids(self, text: str) -> list[str]:
+        """Return the documents of a query that are to be judged."""
+        return self.found(text)[0]
+
+    def unjudged(self, text: str) -> list[str]:
+        """Return the documents of a query that this user has not judged yet."""
+        return [docid for docid in self.docids(text) if docid not in self.graded[text]]
+
+    def next(self, first: int) -> str:
+        """Return the next query with a document to judge from a place on, wrapping around; "" if there is none."""
+        n_tried = 0
+        for text in [*self.texts[first:], *self.texts[:first]]:
+            n_tried += bool(self.graded[text])
+            # of a long queue, only some of the queries with a judgement of this user are searched
+            is_tried = self.is_counted or not self.graded[text] or n_tried <= MAX_COUNTED
+            if is_tried and self.unjudged(text):
+                return text
+        return ""
+
+
 @router.get("/queue")
 def queue(bench: Bench, caller: Caller, request: Annotated[QueueRequest, Query()]) -> Queue:
     """Return queries to judge, with this user's progress on the first results of each."""
-    name, texts, base = _queue_of(bench, caller.user, request.queue, request.base)
-    shown = texts[request.offset : request.offset + request.limit]
-    graded = bench.store.graded(bench.key, shown, bench.user_id(caller.user))
-    documents = to_judge(bench, caller.user, name, shown, base, request.depth)
+    own = UserQueue(bench, caller.user, request)
+    shown = own.texts[request.offset : request.offset + request.limit]
     needs, assigned = people.needs(bench.store, bench.key, shown), assigned_users(bench.store, bench.key, shown)
     rows = []
     for text in shown:
-        first, problem = documents[text]
-        n_judged = sum(docid in graded[text] for docid in first)
-        rows.append(QueueRow(text, needs.get(text, ""), n_judged, len(first), assigned.get(text, []), problem))
-    words = {MINE: ASSIGNED, **dict(choices(bench, caller.user))}.get(name, "what the compared rankers show first")
-    return Queue(name, words, base, request.depth, len(texts), rows)
+        docids, problem = own.found(text)
+        n_judged = len(docids) - len(own.unjudged(text))
+        rows.append(QueueRow(text, needs.get(text, ""), n_judged, len(docids), assigned.get(text, []), problem))
+    words = {MINE: ASSIGNED, **dict(choices(bench, caller.user))}.get(own.name, "what the compared rankers show first")
+    return Queue(own.name, words, own.base, request.depth, len(own.texts), rows)
 
 
 @router.get("/queue/next")
 def next_query(bench: Bench, caller: Caller, request: Annotated[NextRequest, Query()]) -> Next:
     """Return the next query with a result that this user has not judged."""
-    name, texts, base = _queue_of(bench, caller.user, request.queue, request.base)
+    own = UserQueue(bench, caller.user, request)
+    texts = own.texts
     current = texts.index(request.after) if request.after in texts else -1
-    found = _progress(bench, caller.user, name, texts, base, request.depth, current + 1)
+    query = own.next(current + 1)
     return Next(
-        query=found.query or None,
-        place=texts.index(found.query) + 1 if found.query else 0,
+        query=query or None,
+        place=texts.index(query) + 1 if query else 0,
         total=len(texts),
         previous=texts[current - 1] if current > 0 else None,
         following=texts[current + 1] if 0 <= current < len(texts) - 1 else None,
         current=current + 1,
-        n_done=len(texts) - sum(map(bool, found.is_open.values())) if found.is_counted else None,
+        n_done=sum(not own.unjudged(text) for text in texts) if own.is_counted else None,
     )
 
 
@@ -247,95 +297,37 @@ def queries(bench: Bench, user: str, name: str) -> tuple[str, list[str]]:
     return name, query_sets.find(bench, int(name.removeprefix(SET)))[1]
 
 
-def to_judge(
-    bench: Bench, user: str, name: str, texts: Sequence[str], base: str, depth: int
-) -> dict[str, tuple[list[str], str | None]]:
-    """Return by query the documents that are to be judged in a queue, and why there are none."""
-    if name.startswith(POOL):
-        documents = comparing.pooled(bench, user, name)
-        return {text: (documents.get(text, []), None) for text in texts}
-    found: dict[str, tuple[list[str], str | None]] = {}
-    for text in texts:
-        try:
-            with client_errors():
-                found[text] = bench.collection.search(text, base, max(depth, 50)).docid[:depth], None
-        except RequestError as error:  # such as a query that the base ranker cannot parse, or an engine that is down
-            found[text] = [], error.message
-    return found
-
-
-class _Progress(NamedTuple):
-    """A user's grades by query, and the documents that are to be judged, and are not yet, of the queries looked at.
-
-    ``query`` is the first one with such documents; without ``is_counted`` the queue is too long to look at all.
-    """
-
-    graded: dict[str, dict[str, float]]
-    documents: dict[str, list[str]]
-    is_open: dict[str, list[str]]
-    query: str
-    is_counted: bool
-
-
-def _progress(bench: Bench, user: str, name: str, texts: Sequence[str], base: str, depth: int, first: int) -> _Progress:
-    """Return a user's progress on a queue, and its next query from a place on, wrapping around."""
-    order, is_counted = [*texts[first:], *texts[:first]], len(texts) <= MAX_COUNTED
-    graded = bench.store.graded(bench.key, texts, bench.user_id(user))
-    # in a long queue, queries without a judgement of this user need no search
-    tried = order if is_counted else [text for text in order if graded[text]][:MAX_COUNTED]
-    documents = {text: of for text, (of, _) in to_judge(bench, user, name, tried, base, depth).items()}
-    is_open = {text: [one for one in of if one not in graded[text]] for text, of in documents.items()}
-    for query in order:
-        if query not in documents and not graded[query]:
-            documents[query] = is_open[query] = to_judge(bench, user, name, [query], base, depth)[query][0]
-        if is_open.get(query):
-            return _Progress(graded, documents, is_open, query, is_counted)
-    return _Progress(graded, documents, is_open, "", is_counted)
-
-
-def _queue_of(bench: Bench, user: str, name: str, base: str) -> tuple[str, list[str], str]:
-    """Return the names and the queries of a queue, with the name of the base ranker."""
-    name, texts = queries(bench, user, name)
-    with client_errors():
-        return name, texts, bench.collection.base_name(base)
-
-
-def task(bench: Bench, user: str, name: str, base: str, query: str, docid: str, after: str) -> Task:
+def task(bench: Bench, user: str, choice: QueueChoice, query: str, docid: str, after: str) -> Task:
     """Return the document to judge: the given one, or the next one of a query, or of the queries after another."""
-    name, texts, base = _queue_of(bench, user, name, base)
-    first = texts.index(query) if query in texts else texts.index(after) + 1 if after in texts else 0
-    graded, documents, is_open, following, is_counted = _progress(bench, user, name, texts, base, FIRST, first)
-    if query in texts and query not in documents:
-        documents[query] = to_judge(bench, user, name, [query], base, FIRST)[query][0]
-    if docid in documents.get(query, ()):
-        found = docid
-    else:
-        query = following
-        found = is_open[query][0] if query else ""
-    own = documents.get(query, [])
-    place = own.index(found) if found else 0
-    later = [one for one in (*own[place + 1 :], *own[:place]) if one not in graded[query]]
+    own = UserQueue(bench, user, choice)
+    texts = own.texts
+    if query not in texts or docid not in own.docids(query):
+        query = own.next(texts.index(query) if query in texts else texts.index(after) + 1 if after in texts else 0)
+        docid = own.unjudged(query)[0] if query else ""
+    docids = own.docids(query) if query else []
+    place = docids.index(docid) if docid else 0
+    later = [one for one in (*docids[place + 1 :], *docids[:place]) if one not in own.graded[query]]
     pace = bench.store.pace(bench.user_id(user))
-    if is_counted:
-        n_open, n_all = (sum(map(len, of.values())) for of in (is_open, documents))
+    if own.is_counted:
+        n_all, n_open = (sum(len(of(text)) for text in texts) for of in (own.docids, own.unjudged))
     else:  # as if every query had as many documents
         n_all = FIRST * len(texts)
-        n_open = n_all - sum(min(len(of), FIRST) for of in graded.values())
+        n_open = n_all - sum(min(len(of), FIRST) for of in own.graded.values())
     return Task(
-        queue=name,
-        base=base,
+        queue=own.name,
+        base=own.base,
         query=query,
-        docid=found,
-        grade=graded[query].get(found) if query else None,
+        docid=docid,
+        grade=own.graded[query].get(docid) if query else None,
         place=place + 1,
-        n_docs=len(own),
+        n_docs=len(docids),
         query_place=texts.index(query) + 1 if query else 0,
         n_queries=len(texts),
         n_open=n_open,
         n_all=n_all,
         minutes=None if pace is None else math.ceil(n_open * pace / 60),
         next_docid=later[0] if later else "",
-        around=(own[place - 1] if place else "", own[place + 1] if place + 1 < len(own) else ""),
+        around=(docids[place - 1] if place else "", docids[place + 1] if place + 1 < len(docids) else ""),
     )
 
 
@@ -344,7 +336,7 @@ def assigned_users(store: Store, collection: str, texts: Sequence[str]) -> dict[
     wanted = sa.select(QUERIES.c.text, USERS.c.name).join(ASSIGNMENTS, ASSIGNMENTS.c.query_id == QUERIES.c.id)
     wanted = wanted.join(USERS, USERS.c.id == ASSIGNMENTS.c.user_id).order_by(USERS.c.id)
     found: dict[str, list[str]] = {}
-    for text, name in people.by_query(store, wanted, collection, texts):
+    for text, name in store.rows(wanted.where(is_one_of(collection, texts))):
         found.setdefault(text, []).append(name)
     return found
 
@@ -353,8 +345,7 @@ def assigned_queries(store: Store, collection: str, user_id: int | None) -> list
     """Return the queries of a user, in the order of their ids."""
     wanted = sa.select(QUERIES.c.text).join(ASSIGNMENTS, ASSIGNMENTS.c.query_id == QUERIES.c.id)
     own = (QUERIES.c.collection == collection) & (ASSIGNMENTS.c.user_id == user_id)
-    with store.reading() as connection:
-        return list(connection.execute(wanted.where(own).order_by(QUERIES.c.id)).scalars())
+    return [text for (text,) in store.rows(wanted.where(own).order_by(QUERIES.c.id))]
 
 
 def dealt(texts: Sequence[str], users: Sequence[int], per_query: int) -> dict[str, list[int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from plackett.apps.workbench.engines.settings import SCORE
 from plackett.text.features import FIELD_FEATURES
@@ -41,21 +42,22 @@ _CONDITION = re.compile(r"(.+) (>|≤|=) (\S+)", re.DOTALL)
 _FIELD = re.compile(f"({'|'.join(sorted(FIELD_FEATURES, key=len, reverse=True))})_(.+)", re.DOTALL)
 
 
-def reason_words(text: str, amount: float) -> str:
+@lru_cache(maxsize=4096)  # many documents of a list have the same reasons
+def reason_words(text: str, helps: bool) -> str:
     """Return a reason such as "covered_terms_title > 1" in words.
 
     Examples
     --------
-    >>> reason_words("covered_terms_title > 1", 0.3)
+    >>> reason_words("covered_terms_title > 1", True)
     "title matches more of the query's words"
-    >>> reason_words("price ≤ 20", -0.1)
+    >>> reason_words("price ≤ 20", False)
     'price is lower'
     """
     condition = _CONDITION.fullmatch(text)
     if condition is None:
         return text
     name, sign = condition[1], condition[2]
-    is_more = sign == ">" if sign != "=" else amount > 0  # "=" has no threshold: what helps counts as more
+    is_more = sign == ">" if sign != "=" else helps  # "=" has no threshold: what helps counts as more
     above, below = _phrases(name)
     return above if is_more else below
 

@@ -18,8 +18,11 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class ReasonInWords:
-    """A reason why a document moved: the condition on a feature, the same in words, and its share of the score."""
+class Reason:
+    """A reason why a document moved: the condition on a feature, the same in words, and its share of the score.
+
+    The share is relative to another document, or to the mean of the list.
+    """
 
     text: str
     words: str
@@ -44,7 +47,7 @@ class Result:
     moved: int
     grade: float | None
     label: float | None
-    why: list[ReasonInWords]
+    why: list[Reason]
     against: str | None
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from plackett.apps.workbench.collections.base import Hits
 from plackett.apps.workbench.reason_words import reason_words
-from plackett.apps.workbench.records import ReasonInWords
+from plackett.apps.workbench.records import Reason
 from plackett.apps.workbench.store import Judged
 from plackett.apps.workbench.values import RELEVANT_FROM
 from plackett.data.feedback.feedback import Feedback
@@ -21,18 +21,12 @@ from plackett.validation import count_of
 
 UNJUDGED_LABEL = 0.5  # label of documents without a grade if all grades agree; graded documents then have 0 or 1
 REASONS = 5  # per document
+QID = "list"  # the query of feedback on one list
 PINNED = "pinned by its judgement"
 NO_JUDGEMENTS = "Nothing is judged yet: this is the order of the base ranker."
 NO_GRADES = "Only graded documents are pinned first or last; preferences alone pin no document."
 DocKey = TypeVar("DocKey", bound=Hashable)
 _STUMP = re.compile(r"(.+) ([>≤]) (\S+)", re.DOTALL)
-
-
-class Reason(NamedTuple):
-    """A property of a document and its contribution to the score, relative to another document or the list's mean."""
-
-    text: str
-    amount: float
 
 
 class Refined(NamedTuple):
@@ -127,9 +121,13 @@ def reasons(refiner: Any, queries: Queries, base_score: np.ndarray, against: np.
     amounts -= np.where(against[:, None] >= 0, amounts[against], 0.0)
     order = np.argsort(-np.abs(amounts), axis=1, kind="stable")[:, :n].tolist()
     return [
-        [Reason(text_of(row, part), float(amounts[row, part])) for part in parts if amounts[row, part]]
+        [_reason(text_of(row, part), float(amounts[row, part])) for part in parts if amounts[row, part]]
         for row, parts in enumerate(order)
     ]
+
+
+def _reason(text: str, amount: float) -> Reason:
+    return Reason(text, reason_words(text, amount > 0), amount)
 
 
 def _opposite(stump: str) -> str:
@@ -194,20 +192,24 @@ def _row_feedback(hits: Hits, judged: Judged, method: str = "multiplicative") ->
     return _pair_feedback(hits, grades, pairs, method, notes)
 
 
+def feedback_of(judged: Judged) -> Feedback:
+    """Return the preferences and the grades of a list."""
+    labels, pairs = judged
+    feedback = Feedback.from_pairs([QID] * len(pairs), *map(list, zip(*pairs, strict=True)))
+    return feedback + Feedback.from_judgements([QID] * len(labels), list(labels), list(labels.values()))
+
+
 def _pair_feedback(
     hits: Hits, grades: np.ndarray, pairs: list[tuple[str, str]], method: str, notes: list[str]
 ) -> RowFeedback:
     """Return preferences, and labels as preferences, by row."""
-    qid = "list"
     graded = np.flatnonzero(~np.isnan(grades))
-    pooled = Feedback.from_pairs([qid] * len(pairs), *map(list, zip(*pairs, strict=True)))
-    docid = [hits.docid[row] for row in graded.tolist()]
-    pooled += Feedback.from_judgements([qid] * graded.size, docid, grades[graded])
+    pooled = feedback_of(Judged({hits.docid[row]: grades[row] for row in graded.tolist()}, pairs))
     if pooled.n_contradictory:
         n = count_of(pooled.n_contradictory, "pair of documents", "pairs of documents")
         notes.append(f"The judgements contradict each other about {n}.")
     n_docs = len(hits.docid)
-    found = pooled.for_queries(Queries(np.zeros((n_docs, 0)), qid=[qid] * n_docs, docid=hits.docid))
+    found = pooled.for_queries(Queries(np.zeros((n_docs, 0)), qid=[QID] * n_docs, docid=hits.docid))
     if method == "rocchio":
         known, y = {row: grades[row] for row in graded.tolist()}, grades.copy()
         for row, label in labels_of_pairs(known, found.pairs.tolist()).items():
@@ -236,14 +238,8 @@ def _reordered(
         if np.isnan(feedback.grades).all() and (feedback.pairs is not None or not np.isnan(feedback.y).all()):
             feedback.notes.append(NO_GRADES)
         for row in np.flatnonzero(scores != before).tolist():
-            why[row] = [Reason(PINNED, float(scores[row] - before[row])), *why[row]][:REASONS]
+            why[row] = [_reason(PINNED, float(scores[row] - before[row])), *why[row]][:REASONS]
     order = np.argsort(-scores, kind="stable")
     moves = np.empty(order.size, dtype=np.int64)
     moves[order] = order - np.arange(order.size)  # rows are in base order
     return Refined(order.tolist(), scores, moves, why, against, " ".join(feedback.notes) or None)
-
-
-def in_words(refined: Refined, row: int) -> list[ReasonInWords]:
-    """Return the reasons of a row with their words."""
-    amounts = [(reason.text, float(reason.amount)) for reason in refined.why[row]]
-    return [ReasonInWords(text, reason_words(text, amount), amount) for text, amount in amounts]

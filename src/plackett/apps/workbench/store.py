@@ -8,7 +8,8 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import groupby, islice, pairwise
+from functools import partial
+from itertools import groupby, pairwise
 from statistics import median
 from typing import Any, NamedTuple, TypeVar
 
@@ -124,26 +125,6 @@ class ListState(NamedTuple):
         )
 
 
-class Judgement(NamedTuple):
-    """A current grade, with names and texts instead of ids."""
-
-    user: str
-    query: str
-    docid: str
-    grade: float
-    time: datetime
-
-
-class Preference(NamedTuple):
-    """A current preference: ``docid`` is preferred to ``other``."""
-
-    user: str
-    query: str
-    docid: str
-    other: str
-    time: datetime
-
-
 @dataclass(frozen=True)
 class QuerySummary:
     """A judged query with the current numbers of users, grades and pairs, and the time of the last event."""
@@ -255,8 +236,9 @@ class Store(Database):
         rows = [{"key": key, "text": text, **known} for key, text in by_key.items()]
         connection.execute(self.insert_new(QUERIES), rows)
         ids = {}
-        for page in batched(by_key, PAGE):
-            locked = select(QUERIES.c.id, QUERIES.c.key).where(QUERIES.c.key.in_(page))
+        keys = list(by_key)
+        for first in range(0, len(keys), PAGE):
+            locked = select(QUERIES.c.id, QUERIES.c.key).where(QUERIES.c.key.in_(keys[first : first + PAGE]))
             for query_id, key in connection.execute(locked.with_for_update(key_share=True)):
                 ids[by_key[key]] = query_id
         return ids
@@ -363,7 +345,7 @@ class Store(Database):
         number, and annotators can be deleted; the number of events reveals both, and all queries are read again.
         """
         counted = select(func.coalesce(func.max(EVENTS.c.id), 0), func.count(EVENTS.c.id))
-        wanted = select(*columns_of(Query, QUERIES)).where(QUERIES.c.collection == collection).order_by(QUERIES.c.id)
+        queries_of = select(QUERIES.c.id).where(QUERIES.c.collection == collection)
         with self._lists_lock, self.reading() as connection:
             known, lists = self._lists.get(collection, ((0, 0), {}))
             last, n_events = connection.execute(counted).one()
@@ -371,26 +353,25 @@ class Store(Database):
                 return lists
             newer = EVENTS.c.id.between(known[0] + 1, last)
             if known[1] + connection.execute(counted.where(newer)).one()[1] == n_events:
-                wanted = wanted.where(QUERIES.c.id.in_(select(EVENTS.c.query_id).where(newer)))
+                queries_of = queries_of.where(QUERIES.c.id.in_(select(EVENTS.c.query_id).where(newer)))
             else:
                 lists = {}
+            wanted = select(*columns_of(Query, QUERIES)).where(QUERIES.c.id.in_(queries_of))
             queries = {row.id: Query(*row) for row in connection.execute(wanted)}
             users = {row.id: User(*row) for row in connection.execute(select(*columns_of(User, USERS)))}
+            rows = _events(connection, EVENTS.c.query_id.in_(queries_of), EVENTS.c.id <= last)
+            rows.sort(key=lambda event: (event.query_id, event.user_id))
             fresh: Lists = {}
-            for page in batched(queries, PAGE):
-                rows = _events(connection, EVENTS.c.query_id.in_(page), EVENTS.c.id <= last)
-                rows.sort(key=lambda event: (event.query_id, event.user_id))
-                for (query_id, user_id), of in groupby(rows, key=lambda event: (event.query_id, event.user_id)):
-                    events, query = list(of), queries[query_id]
-                    own = JudgedList(
-                        users[user_id], query, ListState.from_events(events), (events[-1].id, events[-1].time)
-                    )
-                    fresh.setdefault(query.text, []).append(own)
+            for (query_id, user_id), of in groupby(rows, key=lambda event: (event.query_id, event.user_id)):
+                events, query = list(of), queries[query_id]
+                last_event = events[-1].id, events[-1].time
+                own = JudgedList(users[user_id], query, ListState.from_events(events), last_event)
+                fresh.setdefault(query.text, []).append(own)
             lists = dict(sorted({**lists, **fresh}.items(), key=lambda item: item[1][0].query.id))
             self._lists[collection] = (last, n_events), lists
             return lists
 
-    def of(self, collection: str, user_id: int | None) -> Iterator[JudgedList]:
+    def of(self, collection: str, user_id: int | None = None) -> Iterator[JudgedList]:
         """Yield the lists of all people, or of one user or annotator."""
         for of in self.lists(collection).values():
             yield from (one for one in of if (one.user.is_person if user_id is None else one.user.id == user_id))
@@ -407,33 +388,15 @@ class Store(Database):
             found.append((last, QuerySummary(query.id, query.text, query.base, n_users, n_judged, n_pairs, last[1])))
         return [summary for _, summary in sorted(found, key=lambda one: one[0], reverse=True)]
 
-    def judgements(self, collection: str, user_id: int | None = None) -> Iterator[Judgement]:
-        """Yield every current grade, by query, user and document in the order of their first appearance."""
-        for one in self.of(collection, user_id):
-            for docid, (grade, time) in one.state.grades.items():
-                yield Judgement(one.user.name, one.query.text, docid, grade, time)
-
-    def preferences(self, collection: str, user_id: int | None = None) -> Iterator[Preference]:
-        """Yield every current preference, in the same order."""
-        for one in self.of(collection, user_id):
-            for docid, other, time in one.state.pairs.values():
-                yield Preference(one.user.name, one.query.text, docid, other, time)
-
     def graded(self, collection: str, texts: Sequence[str], user_id: int | None) -> dict[str, dict[str, float]]:
         """Return the grades of queries by text and document, of one user; empty for a user who does not exist."""
         own = {} if user_id is None else {one.query.text: one.state for one in self.of(collection, user_id)}
         return {text: own[text].judged.labels if text in own else {} for text in texts}
 
-    def n_changed(self, collection: str) -> int:
-        """Return how many current grades replaced another grade of the same user, without an undo."""
-        return sum(len(one.state.changed) for one in self.of(collection, None))
 
-
-def batched(values: Iterable[Value], size: int) -> Iterator[list[Value]]:
-    """Yield lists of at most ``size`` values."""
-    rest = iter(values)
-    while page := list(islice(rest, size)):
-        yield page
+def is_one_of(collection: str, texts: Sequence[str]) -> ColumnElement[bool]:
+    """Return the condition that a query of a collection has one of these texts."""
+    return QUERIES.c.key.in_([query_key(collection, text) for text in texts])
 
 
 def _check_pair(docid: str, other: str) -> None:
@@ -460,31 +423,19 @@ def _events(connection: Connection, *conditions: ColumnElement[bool]) -> list[Ev
     return [Event._make(row) for row in connection.execute(wanted.order_by(EVENTS.c.id))]
 
 
-# checks of texts from files, the same for both kinds of database
-
-
 def check_text(text: str, what: str, max_length: int) -> str:
-    """Return a text if both databases can store it unchanged."""
+    """Return a text from a file if both databases can store it unchanged."""
     if not text:
         raise ValueError(f"{what} is empty.")
     if len(text) > max_length:
         raise ValueError(f"{what} has {len(text):,} characters; the store keeps up to {max_length:,}.")
     if "\x00" in text:
         raise ValueError(f"{what} contains a null character: {reprlib.repr(text)}. Remove it.")
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        message = f"{what} contains a lone surrogate: {reprlib.repr(text)}. It is not valid Unicode text."
-        raise ValueError(message) from None
     return text
 
 
-def check_query(text: str) -> str:
-    return check_text(text, "a query", MAX_QUERY)
-
-
-def check_docid(docid: str) -> str:
-    return check_text(docid, "a docid", MAX_DOCID)
+check_query = partial(check_text, what="a query", max_length=MAX_QUERY)
+check_docid = partial(check_text, what="a docid", max_length=MAX_DOCID)
 
 
 def query_key(collection: str, text: str) -> str:

@@ -1,4 +1,4 @@
-"""Lists of base rankers: caching, saved rankers, and lists of other search engines."""
+"""Lists of base rankers: caching and saved rankers."""
 
 import threading
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.apps.workbench.collections.base import make_hits
 from plackett.apps.workbench.collections.text import open_collection
 from plackett.data.queries import Queries
 
@@ -81,22 +80,3 @@ def test_rankers_that_cannot_be_base_rankers_are_refused_in_words(texts):
     refiner = pk.RocchioRefiner().fit(rng.normal(size=(3, 2)), [0, 1, np.nan], base_score=0)
     with pytest.raises(ValueError, match="can only rank the queries"):
         texts.add_ranker("other", refiner)
-
-
-def test_lists_from_outside_are_checked_and_ordered():
-    hits = make_hits(["a", "b", "c"], [1, 3, 3], [[1], [2], [3]])
-    assert hits.docid == ["b", "c", "a"]
-    assert hits.X[:, 0].tolist() == [2, 3, 1]
-    assert hits.feature_names == ["column 0"]
-    assert make_hits([], [], []).docid == []
-    for arguments, words in (
-        ((["a", "a"], [1, 2], [[1], [2]]), "'a' is in the list twice"),
-        ((["a", "b"], [1], [[1], [2]]), "base_scores"),
-        ((["a", "b"], [1, 2], [[1], [2, 3]]), "one list of numbers for each document"),
-        ((["a", "b"], [1, 2], [[1], [np.nan]]), "NaN"),
-        ((["a", "b"], [1, np.inf], [[1], [2]]), "finite"),
-        ((["a", "b"], [1, 2], [[1], ["x"]]), "one list of numbers"),
-        ((["a", "b"], [1, 2], [[1], [2]], ["x", "y"]), "2 feature names but 1 features"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            make_hits(*arguments)

@@ -14,7 +14,7 @@ from plackett.apps.access import guard
 from plackett.apps.workbench import middleware, tables
 from plackett.apps.workbench.app import STATIC
 from plackett.apps.workbench.settings import Settings
-from tests.apps.workbench.serving import HOME, TOKEN, client_of, page_of
+from tests.apps.workbench.serving import HOME, TOKEN, client_of, judgements_in, page_of
 
 API = "/api/v1"
 JUDGEMENT = {"query": "wings", "docid": "d1", "grade": 1}
@@ -36,7 +36,7 @@ def code_of(answer):
 
 
 def n_written(kept):
-    return sum(1 for _ in kept.judgements("small"))
+    return len(judgements_in(kept, "small"))
 
 
 # writing

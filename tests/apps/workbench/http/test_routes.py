@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 import plackett as pk
 from plackett import Queries
 from plackett.apps.access.errors import RequestError
-from plackett.apps.workbench.collections.base import make_hits
 from plackett.apps.workbench.collections.letor import LetorCollection
 from plackett.apps.workbench.external import RefineRequest, refine_external
 from plackett.apps.workbench.jobs import JobRunner
@@ -27,7 +26,7 @@ from plackett.apps.workbench.store import Judged
 from plackett.apps.workbench.values import MAX_QUERY
 from plackett.data.trec.files import read_qrels
 from plackett.exceptions import StoreError
-from tests.apps.workbench.serving import HOSTILE, client_of, page_of, small_collection, store_ranker
+from tests.apps.workbench.serving import HOSTILE, client_of, make_hits, page_of, small_collection, store_ranker
 
 API = "/api/v1"
 

@@ -16,6 +16,7 @@ pytest.importorskip("sqlalchemy")
 
 from plackett.apps.workbench.collections.text import open_collection
 from plackett.apps.workbench.store import Store
+from tests.apps.workbench.serving import judgements_in
 
 TOKEN = "a-token-that-is-long-enough"
 TEXTS = ["wings lift a plane", "boats float and wings do not", "a plane has two wings", "lift a boat with a crane"]
@@ -105,7 +106,7 @@ def test_killed_right_after_an_acknowledged_judgement_it_has_lost_nothing(folder
     expected = {(f"wings {round % 3}", f"{round % 4}.txt"): float(round) for round in range(rounds)}
     with Store.open(folder / "store.db") as store:
         key = open_collection(folder / "docs").key
-        assert {(one.query, one.docid): one.grade for one in store.judgements(key)} == expected
+        assert {(one.query, one.docid): one.grade for one in judgements_in(store, key)} == expected
         events = [event for query in store.queries(key) for event in store.events(1, query.query_id)]
     assert sorted(event.grade for event in events) == list(range(rounds))  # none of them twice either
 

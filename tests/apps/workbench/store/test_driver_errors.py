@@ -18,7 +18,7 @@ from plackett.apps.workbench.jobs import JobRunner
 from plackett.apps.workbench.store import Store
 from plackett.exceptions import StoreError
 from tests.apps.workbench.conftest import assert_refused
-from tests.apps.workbench.serving import store_ranker
+from tests.apps.workbench.serving import judgements_in, store_ranker
 from tests.postgresql import free_port, new_database
 
 
@@ -32,7 +32,7 @@ def test_a_damaged_file(tmp_path):
 
     def read_everything():
         with Store.open(path) as store:
-            list(store.judgements("pages"))
+            judgements_in(store, "pages")
 
     assert_refused(read_everything, match="is damaged. Restore a copy")
 

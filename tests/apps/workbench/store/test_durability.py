@@ -18,6 +18,7 @@ pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
 
 from plackett.apps.workbench import tables
 from plackett.apps.workbench.store import Store
+from tests.apps.workbench.serving import judgements_in
 
 # Imports once, then lets one child after another write until it is killed. A child says what it wrote after each call
 # has returned; the parent waits for a few such words and kills it wherever it is then, mostly in the next write.
@@ -189,7 +190,7 @@ def test_imports_in_opposite_orders_do_not_wait_for_each_other(store):
     orders = [rows, rows[::-1]]
     written = in_threads(lambda number: store.import_judgements(me, "pages", orders[number % 2]), 4)
     assert written == [60] * 4
-    assert len(list(store.judgements("pages"))) == 60
+    assert len(judgements_in(store, "pages")) == 60
 
 
 def test_sqlite_flushes_its_log_at_every_commit(tmp_path):

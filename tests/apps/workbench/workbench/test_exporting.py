@@ -10,14 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import plackett as pk
-from plackett.apps.workbench import exporting
 from plackett.apps.workbench.collections.text import TextCollection
 from plackett.apps.workbench.exporting import escape_id, export_json, export_judgements, unescape_id
 from plackett.apps.workbench.importing import read_judgements
 from plackett.apps.workbench.refining import refine
-from plackett.apps.workbench.store import Judgement, Preference
 from plackett.text import build_index
-from tests.apps.workbench.serving import by_query
+from tests.apps.workbench.serving import Judgement, Preference, by_query, judged_lists
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ROWS = [
@@ -42,7 +40,7 @@ def content(file):
 
 def exported(format, collection, judgements, preferences=(), **how):
     if format == "json":
-        return export_json(collection, judgements, preferences)
+        return export_json(collection, judged_lists(judgements, preferences))
     return export_judgements(format, collection, by_query(judgements, preferences), **how)
 
 
@@ -90,12 +88,13 @@ def test_a_large_file_is_made_while_it_is_sent(collection, monkeypatch, format, 
     assert asked == queries
 
 
-def test_json_is_whole_however_many_parts_it_has(collection, monkeypatch):
-    monkeypatch.setattr(exporting, "JSON_BATCH", 3)
-    for n in (0, 1, 3, 4, 7):
-        found = json.loads(content(exported("json", collection, (ROWS * 2)[:n], PAIRS * n)))
-        assert [entry["docid"] for entry in found["judgements"]] == [one.docid for one in (ROWS * 2)[:n]]
-        assert len(found["preferences"]) == n
+def test_json_is_whole_however_many_lists_it_has(collection):
+    for n in (0, 1, 3, 4):
+        rows = [row._replace(user=f"user {i}") for i in range(n) for row in ROWS]
+        pairs = [pair._replace(user=f"user {i}") for i in range(1, n) for pair in PAIRS]
+        found = json.loads(content(exported("json", collection, rows, pairs)))
+        assert [tuple(entry.values())[:4] for entry in found["judgements"]] == [row[:4] for row in rows]
+        assert [tuple(entry.values())[:4] for entry in found["preferences"]] == [pair[:4] for pair in pairs]
 
 
 @pytest.mark.parametrize("format", ["qrels", "letor", "run"])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plackett.apps.workbench.collections.base import Hits, make_hits
+from plackett.apps.workbench.collections.base import Hits
 from plackett.apps.workbench.refining import (
     NO_GRADES,
     NO_JUDGEMENTS,
@@ -20,6 +20,7 @@ from plackett.apps.workbench.values import METHODS
 from plackett.data.queries import Queries
 from plackett.rankers.refinement.boosted import LinearRefiner, MultiplicativeRefiner
 from plackett.rankers.refinement.rocchio import RocchioRefiner
+from tests.apps.workbench.serving import make_hits
 
 
 def some_hits(n_docs=30, n_features=6, seed=0):

@@ -10,10 +10,9 @@ import pytest
 import plackett as pk
 from plackett.apps.workbench.collections.letor import LetorCollection
 from plackett.apps.workbench.jobs import Cancelled
-from plackett.apps.workbench.store import Judgement, Preference
 from plackett.apps.workbench.training import TooFewJudgements, train
 from plackett.data.queries import Queries
-from tests.apps.workbench.serving import by_query
+from tests.apps.workbench.serving import Judgement, Preference, by_query
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

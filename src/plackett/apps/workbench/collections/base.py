@@ -7,14 +7,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from cachetools import Cache, LRUCache, TTLCache
 
 from plackett.apps.access.errors import RequestError
 from plackett.data.queries import Queries
-from plackett.validation import check_finite, check_scores, count_of, feature_labels
+from plackett.validation import count_of
 
 if TYPE_CHECKING:
     from plackett.rankers.base import Ranker
@@ -265,23 +265,3 @@ def rescored(hits: Hits, ranker: Ranker) -> Hits:
         return hits
     scores = ranker.predict(Queries(hits.X, feature_names=hits.feature_names))
     return hits._replace(scores=np.asarray(scores, dtype=np.float64))
-
-
-def make_hits(docid: Sequence[str], base_scores: Any, X: Any, feature_names: Sequence[str] | None = None) -> Hits:
-    """Return a checked list of another search engine, in the order of its base scores; ties keep their order."""
-    names = [str(one) for one in docid]
-    if len(set(names)) < len(names):
-        duplicate = next(one for place, one in enumerate(names) if one in names[:place])
-        raise ValueError(f"the document {duplicate!r} is in the list twice.")
-    try:
-        rows = np.ascontiguousarray(X, dtype=np.float64).reshape(len(names), -1) if names else np.zeros((0, 0))
-    except (TypeError, ValueError):
-        raise ValueError("features must be one list of numbers for each document, all of the same length.") from None
-    columns = feature_labels(rows.shape[1]) if feature_names is None else list(feature_names)
-    if len(columns) != rows.shape[1]:
-        raise ValueError(f"there are {len(columns)} feature names but {rows.shape[1]} features.")
-    check_finite(rows, columns)
-    scores = check_scores(base_scores, len(names), name="base_scores").astype(np.float64)
-    if not np.isfinite(scores).all():
-        raise ValueError("base_scores must be finite numbers.")
-    return Hits(names, scores, rows, columns).by_score()

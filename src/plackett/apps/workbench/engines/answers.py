@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 import numpy as np
 
 from plackett.apps.workbench.engines.client import EngineClient, EngineError
-from plackett.apps.workbench.engines.settings import SCORE, TEXT, EngineSettings
+from plackett.apps.workbench.engines.settings import EngineSettings
 from plackett.apps.workbench.values import MAX_DOCID, MAX_VALUE
 from plackett.data.documents.read import as_text
 
@@ -35,83 +35,71 @@ class Engine:
     """Searches of one engine. Thread-safe."""
 
     def __init__(self, settings: EngineSettings):
-        self.settings = settings
+        self.settings, self.name = settings, settings.name
         self._client = EngineClient(settings)
-        self.name = settings.name
 
     def search(self, query: str) -> list[EngineHit]:
         """Return the hits of a query in the engine's order; duplicates of an id are dropped."""
         settings = self.settings
+        request = _filled(settings.request or _usual_request(settings), query, settings.size)
         if settings.kind == "solr":
-            parameters = _filled(settings.request or _solr_parameters(settings), query, settings.size)
-            parameters = {"rows": settings.size, "fl": "*,score", **parameters, "wt": "json"}
-            answer = self._client.ask(f"{settings.url}/select", _form(parameters), FORM)
+            answer = self._ask_solr({"rows": settings.size, "fl": "*,score", **request})
         elif settings.kind == "json":
             url = _filled_address(settings.url, query=query, size=str(settings.size))
-            body = _filled(settings.request, query, settings.size) if settings.request else None
-            answer = self._client.ask(url, None if body is None else _json(body))
+            answer = self._client.ask(url, _json(request) if request else None)
         else:
-            body = {
-                "size": settings.size,
-                **_filled(settings.request or _elastic_request(settings), query, settings.size),
-            }
-            answer = self._client.ask(f"{settings.url}/_search", _json(body))
-        return self._hits(answer)[: settings.size]
+            answer = self._client.ask(f"{settings.url}/_search", _json({"size": settings.size, **request}))
+        return self._hits(value_at(answer, settings.hits))[: settings.size]
 
     def document(self, docid: str) -> EngineHit | None:
         """Return a document by its id; None if the engine has none, or no address for single documents."""
         settings = self.settings
-        if settings.kind == "solr":
-            found = {"q": f"{{!term f={settings.id} v=$docid}}", "docid": docid, "rows": 1, "fl": "*", "wt": "json"}
-            answer = self._client.ask(f"{settings.url}/select", _form(found), FORM)
-        elif settings.kind == "json":
-            if not settings.document:
-                return None
-            document = self._client.ask(_filled_address(settings.document, id=docid))
-            answer = _wrapped(document, settings.hits)
+        if settings.kind == "json":
+            rows = [self._client.ask(_filled_address(settings.document, id=docid))] if settings.document else []
+        elif settings.kind == "solr":
+            found = {"q": f"{{!term f={settings.id} v=$docid}}", "docid": docid, "rows": 1, "fl": "*"}
+            rows = value_at(self._ask_solr(found), settings.hits)
         else:
             body = {"size": 1, "query": {"ids": {"values": [docid]}}}
-            answer = self._client.ask(f"{settings.url}/_search", _json(body))
-        return next((hit for hit in self._hits(answer) if hit.docid == docid), None)
+            rows = value_at(self._client.ask(f"{settings.url}/_search", _json(body)), settings.hits)
+        return next((hit for hit in self._hits(rows) if hit.docid == docid), None)
 
-    def _hits(self, answer: Any) -> list[EngineHit]:
-        kind = self.settings.kind
-        path = {"solr": "response.docs", "json": self.settings.hits}.get(kind, "hits.hits")
-        rows = value_at(answer, path)
+    def _ask_solr(self, parameters: dict[str, Any]) -> Any:
+        body = urlencode({**parameters, "wt": "json"}, doseq=True, errors="replace").encode()
+        return self._client.ask(f"{self.settings.url}/select", body, FORM)
+
+    def _hits(self, rows: Any) -> list[EngineHit]:
+        settings = self.settings
         if not isinstance(rows, list):
             raise EngineError(
-                f"the response of {self.name} has no list at {path!r}.",
-                "Check its kind and its address." if kind != "json" else "Check the setting hits.",
+                f"the response of {self.name} has no list at {settings.hits!r}.",
+                "Check its kind and its address." if settings.kind != "json" else "Check the setting hits.",
             )
         hits: dict[str, EngineHit] = {}
         for row in rows:
             if isinstance(row, dict) and (hit := self._hit(row)) is not None:
                 hits.setdefault(hit.docid, hit)
         if rows and not hits:
-            raise EngineError(f"no hit of {self.name} has an id at {self._id_path!r}.", "Check the setting id.")
+            raise EngineError(f"no hit of {self.name} has an id at {settings.id!r}.", "Check the setting id.")
         return list(hits.values())
-
-    @property
-    def _id_path(self) -> str:
-        return "_id" if self.settings.kind in ("elasticsearch", "opensearch") else self.settings.id
 
     def _hit(self, row: dict[str, Any]) -> EngineHit | None:
         settings = self.settings
-        is_elastic = settings.kind in ("elasticsearch", "opensearch")
-        docid = value_at(row, self._id_path)
+        docid = value_at(row, settings.id)
         if isinstance(docid, bool) or not isinstance(docid, (str, int)) or not 0 < len(str(docid)) <= MAX_DOCID:
             return None
-        score = _number(value_at(row, "_score" if is_elastic else settings.score))
+        is_elastic = settings.kind not in ("solr", "json")
         source = row.get("_source", {}) if is_elastic else row
         source = source if isinstance(source, dict) else {}
         logged = {**_ltr_log(row), **_solr_features(row)}
         features = {}
-        for name in settings.features:
-            value = logged.get(name, _number(value_at(source, name))) if name not in (SCORE, TEXT) else None
+        for name in settings.logged:
+            value = logged.get(name, _number(value_at(source, name)))
             if value is not None:
                 features[name] = value
         texts = self._texts(source)
         title = texts.pop(settings.title or next((name for name in TITLES if name in texts), ""), "")
+        score = _number(value_at(row, "_score" if is_elastic else settings.score))
         return EngineHit(as_text(str(docid)).replace("\0", "�"), score, title, texts, features)
 
     def _texts(self, source: dict[str, Any]) -> dict[str, str]:
@@ -119,7 +107,7 @@ class Engine:
         if settings.fields:
             names = dict.fromkeys((*((settings.title,) if settings.title else ()), *settings.fields))
         else:
-            hidden = {self._id_path, settings.score, "[features]", "_version_"}
+            hidden = {settings.id, settings.score, "[features]", "_version_"}
             names = dict.fromkeys(name for name in source if name not in hidden)
         found = {name: _text(value_at(source, name)) for name in names}
         return {name: text for name, text in found.items() if text}
@@ -155,15 +143,15 @@ def value_at(content: Any, path: str) -> Any:
     return content
 
 
-def _elastic_request(settings: EngineSettings) -> dict[str, Any]:
+def _usual_request(settings: EngineSettings) -> dict[str, Any]:
+    """Return a search of all fields, or of those of the settings."""
     names = [f"{settings.title}^2"] * bool(settings.title) + [one for one in settings.fields if one != settings.title]
-    match: dict[str, Any] = {"query": "{query}", "lenient": True}
+    if settings.kind == "solr":
+        return {"q": "{query}", **({"defType": "edismax", "qf": " ".join(names)} if names else {})}
+    if settings.kind == "json":  # the query is in the address
+        return {}
+    match = {"query": "{query}", "lenient": True}
     return {"query": {"multi_match": {**match, "fields": names} if names else match}}
-
-
-def _solr_parameters(settings: EngineSettings) -> dict[str, Any]:
-    names = [f"{settings.title}^2"] * bool(settings.title) + [one for one in settings.fields if one != settings.title]
-    return {"q": "{query}", **({"defType": "edismax", "qf": " ".join(names)} if names else {})}
 
 
 def _filled(content: Any, query: str, size: int) -> Any:
@@ -185,18 +173,6 @@ def _filled_address(url: str, **values: str) -> str:
 
 def _json(body: Any) -> bytes:
     return json.dumps(body, default=str).encode()
-
-
-def _form(parameters: dict[str, Any]) -> bytes:
-    return urlencode(parameters, doseq=True, errors="replace").encode()
-
-
-def _wrapped(document: Any, path: str) -> Any:
-    """Return a response with one hit, in the form of a search."""
-    answer: Any = [document]
-    for step in reversed(path.split(".")):
-        answer = {step: answer}
-    return answer
 
 
 def _number(value: Any) -> float | None:

@@ -60,11 +60,6 @@ class EngineCollection(Collection):
             names += self._text_names if name == TEXT else [name]
         return names
 
-    @property
-    def _named(self) -> list[str]:
-        """Features that an engine logs or returns as fields."""
-        return [name for name in self._settings.features if name not in (SCORE, TEXT)]
-
     @cached_property
     def _text_names(self) -> list[str]:
         index = _index_of(["title"], ["body"], ["one"])
@@ -125,7 +120,7 @@ class EngineCollection(Collection):
         hits = self._engines[base].search(query)
         for hit in hits:
             self._remember(hit)
-        missing = [name for name in self._named if hits and not any(name in hit.features for hit in hits)]
+        missing = [name for name in self._settings.logged if hits and not any(name in hit.features for hit in hits)]
         if missing and base == self.base_name():
             raise EngineError(
                 f"no hit of {base} has the feature {missing[0]!r}.",

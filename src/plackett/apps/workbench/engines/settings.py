@@ -21,6 +21,9 @@ from plackett.apps.workbench.values import MAX_BASE, MAX_K
 AUTHORIZATION = "PLACKETT_ENGINE_AUTHORIZATION"  # variable with the credentials of engines without a file
 MAX_TIMEOUT = 15.0  # seconds, below the time that a request to the workbench may take
 SCORE, TEXT = "score", "text"  # features that every engine has
+# the places of values in the answers of engines, which files cannot change
+_ELASTIC = {"id": "_id", "hits": "hits.hits"}
+PATHS = {"elasticsearch": _ELASTIC, "opensearch": _ELASTIC, "solr": {"hits": "response.docs"}}
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 _HEADER = re.compile(r"[A-Za-z0-9-]+")
 _Text = Annotated[str, StringConstraints(min_length=1)]
@@ -42,7 +45,7 @@ class EngineSettings(BaseModel):
     # the fields of a document, as paths such as "brand.name"; empty means all fields with text or numbers
     fields: list[_Text] = Field(default=[], max_length=50)
     # for "json", paths of the id and the score within a hit, and of the hits within the answer; an empty score means
-    # the order of the hits. For "solr", id is the unique key
+    # the order of the hits. For "solr", id is the unique key. The other paths are those of the engine
     id: str = "id"
     score: str = "score"
     hits: str = ""
@@ -57,6 +60,11 @@ class EngineSettings(BaseModel):
     examples: list[_Text] = Field(default=[], max_length=50)
     size: int = Field(default=100, ge=1, le=MAX_K)
     timeout: float = Field(default=5.0, ge=0.1, le=MAX_TIMEOUT)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_paths(cls, values: dict[str, Any]) -> dict[str, Any]:
+        return {**values, **PATHS.get(str(values.get("kind")), {})}
 
     @model_validator(mode="after")
     def _check(self) -> EngineSettings:
@@ -81,6 +89,11 @@ class EngineSettings(BaseModel):
     def address(self) -> SplitResult:
         """The parts of ``url``."""
         return urlsplit(self.url)
+
+    @property
+    def logged(self) -> list[str]:
+        """Features that an engine logs or returns as fields."""
+        return [name for name in self.features if name not in (SCORE, TEXT)]
 
     @property
     def place(self) -> str:
