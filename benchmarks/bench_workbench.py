@@ -210,7 +210,7 @@ def killed(folder: Path) -> Result:
         time.sleep(draw.uniform(0.1, 1.5))
         server.end(signal.SIGKILL)
         writer.join()
-        with Store.open(folder / "store.db") as store:
+        with Store(folder / "store.db") as store:
             user = store.find_user("me")
             for kind, key, wanted in writer.acknowledged:
                 counts[kind] += 1

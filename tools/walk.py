@@ -145,7 +145,7 @@ def judge(with_list: bool = False) -> Work:
     from plackett.apps.workbench.store import Store
     from tests.apps.workbench.serving import client_of, page_of, small_collection
 
-    client = page_of(client_of(small_collection(), Store.open("judgements.db")))
+    client = page_of(client_of(small_collection(), Store("judgements.db")))
     judgement = {"query": "wings", "docid": "d1", "grade": 1, "with_list": with_list}
     return lambda: client.post("/api/v1/judgements", json=judgement).raise_for_status()
 

@@ -139,7 +139,7 @@ def test_a_base_ranker_that_no_longer_fits_is_left_out_with_a_note(run, served, 
     from tests.apps.workbench.serving import store_ranker
 
     key = open_collection("docs").key
-    with Store.open("s.db") as store:
+    with Store("s.db") as store:
         store_ranker(store, "old", key, is_base=True)
 
     def serve(app, listener):

@@ -63,7 +63,7 @@ def workbench(
         address = address_of(listener, settings)
         with starting(listener), Progress("indexing", 1.0, is_shown=is_watched()) as bar:
             collection = _collection(source, letor, models, live, lambda n, n_all: bar.advance_to(n / n_all))
-        with Store.open(default_store_path(collection.key) if store is None else store) as opened:
+        with Store(default_store_path(collection.key) if store is None else store) as opened:
             app = create_app(collection, opened, settings)
             for note in app.state.workbench.rankers.notes:
                 output.note(note)
@@ -102,9 +102,8 @@ def _collection(
     engines: list[EngineSettings],
     progress: Callable[[int, int], None],
 ) -> Collection:
-    from plackett.apps.workbench.collections.index_cache import default_cache_folder
     from plackett.apps.workbench.collections.letor import LetorCollection
-    from plackett.apps.workbench.collections.text import open_collection
+    from plackett.apps.workbench.collections.text import default_cache_folder, open_collection
     from plackett.apps.workbench.engines.answers import Engine
     from plackett.apps.workbench.engines.collection import EngineCollection
     from plackett.cli.shared import files, inputs

@@ -52,7 +52,7 @@ class Server:
         from plackett.apps.workbench.settings import Settings
         from plackett.apps.workbench.store import Store
 
-        self.store = Store.open(self.path)
+        self.store = Store(self.path)
         self.app = create_app(self.collection, self.store, Settings())
         listener = open_port("127.0.0.1", self.port)
         self.port = listener.getsockname()[1]

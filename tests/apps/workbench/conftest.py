@@ -25,7 +25,7 @@ def store_url(request, tmp_path) -> str:
 def store(store_url):
     from plackett.apps.workbench.store import Store
 
-    with Store.open(store_url) as opened:
+    with Store(store_url) as opened:
         yield opened
 
 
@@ -34,7 +34,7 @@ def kept(tmp_path):
     """A store in SQLite."""
     from plackett.apps.workbench.store import Store
 
-    with Store.open(tmp_path / "store.db") as opened:
+    with Store(tmp_path / "store.db") as opened:
         yield opened
 
 

@@ -12,10 +12,10 @@ from pydantic import Field
 
 from plackett import __version__
 from plackett.apps.access.errors import client_errors
-from plackett.apps.workbench.agreement import Summary, agreement_with_people, summarise
 from plackett.apps.workbench.api import Bench, Caller, missing, new_router
 from plackett.apps.workbench.collections.letor import LetorCollection
 from plackett.apps.workbench.middleware import clean_user_name, set_user_cookie
+from plackett.apps.workbench.people import Summary, agreement_with_people, summarise
 from plackett.apps.workbench.runs import Ranking, compare_rankings, values_of
 from plackett.apps.workbench.store import QuerySummary, User
 from plackett.apps.workbench.values import FROZEN_DEPTH, METHODS, Base, Id, Name, PageRequest, RequestModel

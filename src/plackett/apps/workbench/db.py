@@ -16,7 +16,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from os import PathLike
@@ -80,35 +80,27 @@ class UtcTime(TypeDecorator):
 
 
 class Database:
-    """Connections to one store, safe to share between threads. Close it, or use it in a ``with`` block."""
+    """Connections to one store, safe to share between threads. Close it, or use it in a ``with`` block.
 
-    def __init__(self, engine: Engine, location: str, timeout: float):
-        self.location, self.timeout = location, timeout
-        self._engine, self._writer = engine, engine.execution_options(writes=True)
+    ``url`` is the path of an SQLite file, ``sqlite:///PATH``, or ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE``; a
+    store is created if needed. ``timeout`` are the seconds to wait for another writer, and for a server to respond.
+    Other URLs raise a ValueError, and stores that cannot be opened a StoreError.
+    """
+
+    def __init__(self, url: str | PathLike[str], *, timeout: float = 10.0):
+        self._engine, self.location = open_engine(url, timeout)
+        self._writer, self.timeout = self._engine.execution_options(writes=True), timeout
         # SQLite has one writer at a time. Threads queue for this lock, which wakes them in turn, instead of polling
         # the lock of the file, which is then only contended between processes.
-        self._writer_lock = threading.Lock() if engine.dialect.name == "sqlite" else None
+        self._writer_lock = threading.Lock() if self._engine.dialect.name == "sqlite" else None
         self._is_closed = False
-
-    @classmethod
-    def open(cls, url: str | PathLike[str], *, timeout: float = 10.0):
-        """Open the store at ``url``, and create it if needed.
-
-        ``url`` is the path of an SQLite file, ``sqlite:///PATH``, or ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE``;
-        ``timeout`` the seconds to wait for another writer, and for a server to respond. Other URLs raise a ValueError,
-        and stores that cannot be opened a StoreError.
-        """
-        engine, location = open_engine(url, timeout)
-        database = cls(engine, location, timeout)
         try:
-            database._prepare()
+            self._create_tables()
         except BaseException:
-            database.close()
+            self.close()
             raise
-        return database
 
-    def _prepare(self) -> None:
-        """Create the tables of a new store."""
+    def _create_tables(self) -> None:
         with self.reading() as connection:
             if sa.inspect(connection).has_table(FIRST_TABLE):
                 return
@@ -260,9 +252,8 @@ def _sqlite(name: str, timeout: float) -> tuple[Engine, str]:
         raise ValueError(f"a store must be durable, so it cannot be in memory. {EXPECTED}")
     path = Path(name).expanduser().absolute()
     _check_path(path)
-    _enable_wal(path, timeout)
     url = URL.create("sqlite", database=str(path))
-    engine = _engine(url, timeout, _set_up_sqlite, connect_args={"timeout": timeout})
+    engine = _engine(url, timeout, partial(_set_up_sqlite, path, timeout), connect_args={"timeout": timeout})
     event.listen(engine, "begin", _begin)
     return engine, str(path)
 
@@ -280,35 +271,25 @@ def _check_path(path: Path) -> None:
             raise StoreError(str(path), f"{part}cannot be read and written by this user. Change its permissions.")
 
 
-def _enable_wal(path: Path, timeout: float) -> None:
-    """Switch the file to the write-ahead log, which it remembers, unless it belongs to another program."""
-    deadline = time.monotonic() + timeout
-    while True:
-        try:
-            with closing(sqlite3.connect(path, timeout=timeout)) as connection:
-                _refuse_foreign_file(connection, path)
-                # a file system without shared memory keeps the rollback journal, which is as durable but slower
-                connection.execute("PRAGMA journal_mode=WAL")
-                return
-        except UnicodeDecodeError:  # in the text of an error of SQLite
-            raise StoreError(str(path), DAMAGED) from None
-        except sqlite3.Error as error:
-            # of two programs that switch at the same time, SQLite refuses one without waiting
-            is_busy = (getattr(error, "sqlite_errorname", None) or "").startswith("SQLITE_BUSY")
-            if not is_busy or time.monotonic() > deadline:
-                raise StoreError(str(path), _message_of(error, timeout)) from None
-        time.sleep(RETRY_INTERVAL)
-
-
-def _refuse_foreign_file(connection: sqlite3.Connection, path: Path) -> None:
+def _set_up_sqlite(path: Path, timeout: float, connection: sqlite3.Connection) -> None:
+    """Set up a connection, and switch its file to the write-ahead log, unless it belongs to another program."""
+    connection.isolation_level = None  # transactions begin in _begin, not where the driver guesses
     tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' LIMIT 100")]
     if tables and FIRST_TABLE not in tables:
         message = f'is the database of another program (it has a table "{tables[0]}"). Name another file.'
         raise StoreError(str(path), message)
-
-
-def _set_up_sqlite(connection: sqlite3.Connection) -> None:
-    connection.isolation_level = None  # transactions begin in _begin, not where the driver guesses
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            # a file system without shared memory keeps the rollback journal, which is as durable but slower
+            connection.execute("PRAGMA journal_mode=WAL").close()
+            break
+        except sqlite3.OperationalError as error:
+            # of two programs that switch at the same time, SQLite refuses one without waiting
+            is_busy = (getattr(error, "sqlite_errorname", None) or "").startswith("SQLITE_BUSY")
+            if not is_busy or time.monotonic() > deadline:
+                raise
+        time.sleep(RETRY_INTERVAL)
     for setting in ("foreign_keys=ON", "synchronous=FULL", "fullfsync=ON", "checkpoint_fullfsync=ON"):
         connection.execute(f"PRAGMA {setting}").close()
 
@@ -332,14 +313,14 @@ def _postgresql(text: str, timeout: float) -> tuple[Engine, str]:
     engine = _engine(
         url.set(drivername="postgresql+psycopg"),
         timeout,
-        lambda connection: _set_up_postgresql(connection, location, timeout),
+        partial(_set_up_postgresql, location, timeout),
         connect_args={"connect_timeout": max(2, math.ceil(timeout))},
         pool_pre_ping=True,  # reconnect after a restart of the server
     )
     return engine, location
 
 
-def _set_up_postgresql(connection: Any, location: str, timeout: float) -> None:
+def _set_up_postgresql(location: str, timeout: float, connection: Any) -> None:
     """Make commits wait for the disk, limit waiting for locks to ``timeout``, and reject encodings other than UTF-8."""
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 from urllib.parse import quote, unquote
@@ -48,12 +48,8 @@ def export_judgements(
     """
     if not by_query or (format != "run" and not any(judged.labels for judged in by_query.values())):
         raise ValueError(f"nothing is {'judged' if format == 'run' else 'graded'} yet; there is nothing to export.")
-    writers: dict[str, Callable[[str, Judged], bytes]] = {
-        "qrels": _qrels,
-        "letor": lambda query, judged: _letor(collection, query, judged, base),
-        "run": lambda query, judged: _run(collection, query, judged, base, method, k),
-    }
-    parts = filter(None, (writers[format](query, judged) for query, judged in by_query.items()))
+    how = (format, collection, base, method, k)
+    parts = filter(None, (_lines(*how, query, judged) for query, judged in by_query.items()))
     first = next(parts, b"")  # an error is raised before the response begins
     if format == "letor" and not first:
         raise ValueError("none of the judged documents is in this collection any more.")
@@ -98,42 +94,30 @@ def _text(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _qrels(query: str, judged: Judged) -> bytes:
-    if not judged.labels:
+def _lines(format: str, collection: Collection, base: str, method: str, k: int, query: str, judged: Judged) -> bytes:
+    """Return the lines of a query; none if the base ranker cannot parse it, or there is nothing to write."""
+    buffer, hits = io.BytesIO(), None
+    if format != "qrels":
+        try:
+            if format == "run":
+                hits = collection.search(query, base, k)
+            else:
+                hits = collection.score(query, list(judged.labels), base)
+        except ValueError:
+            return b""
+    docid = list(judged.labels) if hits is None else hits.docid
+    qid, ids = [escape_id(query)] * len(docid), [escape_id(one) for one in docid]
+    if not docid:
         return b""
-    docid = [escape_id(one) for one in judged.labels]
-    qrels = Qrels([escape_id(query)] * len(docid), docid, list(judged.labels.values()))
-    return _written(write_qrels, qrels.rounded())
-
-
-def _letor(collection: Collection, query: str, judged: Judged, base: str) -> bytes:
-    try:
-        hits = collection.score(query, list(judged.labels), base)
-    except ValueError:  # the base ranker cannot parse the query
-        return b""
-    if not hits.docid:
-        return b""
-    qid, docid = [escape_id(query)] * len(hits.docid), [escape_id(one) for one in hits.docid]
-    return _written(write_letor, Queries(hits.X, [judged.labels[one] for one in hits.docid], qid, docid=docid))
-
-
-def _run(collection: Collection, query: str, judged: Judged, base: str, method: str, k: int) -> bytes:
-    try:
-        hits = collection.search(query, base, k)
-    except ValueError:  # the base ranker cannot parse the query
-        return b""
-    if not hits.docid:
-        return b""
-    scores = refined_scores(hits, judged, method)
-    order = np.argsort(-scores, kind="stable")
-    docid = [escape_id(hits.docid[row]) for row in order.tolist()]
-    run = Run([escape_id(query)] * len(docid), docid, scores[order], tag=f"plackett-{method}")
-    return _written(write_trec_run, run)
-
-
-def _written(write: Callable[[Any, io.BytesIO], None], content: Any) -> bytes:
-    buffer = io.BytesIO()
-    write(content, buffer)
+    if hits is None:
+        write_qrels(Qrels(qid, ids, list(judged.labels.values())).rounded(), buffer)
+    elif format == "letor":
+        write_letor(Queries(hits.X, [judged.labels[one] for one in docid], qid, docid=ids), buffer)
+    else:
+        scores = refined_scores(hits, judged, method)
+        order = np.argsort(-scores, kind="stable")
+        ranked = [ids[row] for row in order.tolist()]
+        write_trec_run(Run(qid, ranked, scores[order], tag=f"plackett-{method}"), buffer)
     return buffer.getvalue()
 
 

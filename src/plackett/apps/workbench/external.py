@@ -12,7 +12,7 @@ from pydantic import Field, StringConstraints, model_validator
 from plackett.apps.access.errors import client_errors
 from plackett.apps.workbench.api import new_router
 from plackett.apps.workbench.collections.base import Hits
-from plackett.apps.workbench.records import Reason
+from plackett.apps.workbench.reason_words import Reason
 from plackett.apps.workbench.store import Judged
 from plackett.apps.workbench.values import (
     MAX_DOCS,

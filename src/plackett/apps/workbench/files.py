@@ -1,10 +1,11 @@
-"""Files of judgements: export and import."""
+"""Files of judgements: export, and import of those of plackett and of other tools."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from fastapi import Query, Response
 from pydantic import Field, StringConstraints, model_validator
@@ -12,10 +13,13 @@ from pydantic import Field, StringConstraints, model_validator
 from plackett.apps.access.errors import client_errors
 from plackett.apps.workbench.api import Bench, Caller, as_download, file_responses, new_router
 from plackett.apps.workbench.collection import find_annotator
+from plackett.apps.workbench.collections.base import Collection
 from plackett.apps.workbench.labels import pooled, settled_grades
 from plackett.apps.workbench.lists import MeasureRequest
 from plackett.apps.workbench.store import Judged
-from plackett.apps.workbench.values import MAX_IMPORT, Base, Name, RequestModel
+from plackett.apps.workbench.values import MAX_GRADE, MAX_IMPORT, Base, Name, RequestModel
+from plackett.data import judgements
+from plackett.data.documents.read import as_text
 from plackett.validation import count_of
 
 PEOPLE = "judgements of people"
@@ -56,6 +60,14 @@ class Imported:
     words: str
 
 
+class ImportedJudgements(NamedTuple):
+    """The content of a file, as ``Store.import_judgements`` takes it, with notes for the user."""
+
+    rows: list[tuple[str, str, float]]
+    preferences: list[tuple[str, str, str]]
+    notes: list[str]
+
+
 @router.get("/export", response_class=Response, responses=file_responses("text/plain", "application/json"))
 def export(bench: Bench, caller: Caller, request: Annotated[ExportRequest, Query()]) -> Response:
     """Return all judgements as a file: LETOR, qrels, a run of the refined orders, or JSON."""
@@ -74,8 +86,6 @@ def export(bench: Bench, caller: Caller, request: Annotated[ExportRequest, Query
 @router.post("/import")
 def import_judgements(bench: Bench, caller: Caller, request: ImportRequest) -> Imported:
     """Add the judgements of a file to this user's, or to those of an annotator, all or nothing."""
-    from plackett.apps.workbench.importing import read_judgements
-
     file_format, n_imported = None if request.format == "auto" else request.format, 0
     with client_errors():
         base = bench.collection.base_name(request.base)
@@ -109,3 +119,50 @@ def _whose(bench: Bench, user: str | None, annotator_id: int | None) -> tuple[in
         found = find_annotator(bench, annotator_id)
         return found.id, f"judgements of {found.name}"
     return None if user is None else bench.user_id(user) or NOBODY, PEOPLE
+
+
+def read_judgements(data: bytes, format: str | None = None, collection: Collection | None = None) -> ImportedJudgements:
+    """Return the judgements in the bytes of a file: UTF-8 text in the given format, or in that of its first line.
+
+    Compressed files are refused, because a small one may expand beyond memory. Documents that ``collection`` does not
+    have are skipped, and counted in the notes.
+    """
+    from plackett.apps.workbench.exporting import unescape_id
+
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        message = f"the file is not UTF-8 text (byte {error.start}); compressed files are not supported."
+        raise ValueError(message) from None
+    if text.startswith("BZh"):
+        raise ValueError("compressed files are not supported; send the uncompressed text.")
+    format = format or judgements.format_of(text)
+    read = judgements.parse(text, format if format in ("json", "qrels") else format.upper(), format)
+    notes = [f"{count_of(read.n_unjudged, 'row has', 'rows have')} no rating."] if read.n_unjudged else []
+    unescaped = unescape_id if read.format in ("qrels", "letor") else str
+    # requests strip queries too
+    rows = [
+        (as_text(unescaped(query)).strip(), as_text(unescaped(docid)), _grade(label, notes))
+        for query, docid, label in zip(read.qid, read.docid, read.labels, strict=True)
+    ]
+    preferences = [(as_text(query).strip(), as_text(docid), as_text(other)) for query, docid, other in read.preferences]
+    if collection is not None:
+        n_before = len(rows) + len(preferences)
+        named = [row[1] for row in rows] + [docid for pair in preferences for docid in pair[1:]]
+        missing = collection.missing(list(dict.fromkeys(named)))
+        rows = [row for row in rows if row[1] not in missing]
+        preferences = [pair for pair in preferences if missing.isdisjoint(pair[1:])]
+        n_skipped = n_before - len(rows) - len(preferences)
+        if n_skipped:
+            notes.append(
+                f"{count_of(n_skipped, 'row names a document', 'rows name documents')} not in {collection.name}."
+            )
+    return ImportedJudgements(rows, preferences, list(dict.fromkeys(notes)))
+
+
+def _grade(grade: float, notes: list[str]) -> float:
+    if not math.isfinite(grade) or grade > MAX_GRADE:
+        raise ValueError(f"a grade is {grade:g}; grades are numbers from 0 to {MAX_GRADE:g}.")
+    if grade < 0:
+        notes.append("Grades below 0, as TREC gives them to spam, count as 0.")
+    return max(float(grade), 0.0)

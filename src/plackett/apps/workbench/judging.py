@@ -11,8 +11,7 @@ from pydantic import Field, StringConstraints, model_validator
 from plackett.apps.access.errors import client_errors
 from plackett.apps.workbench.api import Bench, Caller, missing, new_router
 from plackett.apps.workbench.collections.base import Hits
-from plackett.apps.workbench.lists import ListOptions, hits_of, ranked_list
-from plackett.apps.workbench.records import RankedList
+from plackett.apps.workbench.lists import ListOptions, RankedList, hits_of, ranked_list
 from plackett.apps.workbench.store import QUERIES, Event, Query
 from plackett.apps.workbench.values import NO_NULL, Docid, Grade, Id, QueryText
 
@@ -122,8 +121,7 @@ def _judged_query(bench: Bench, request: ListRequest, *docids: str) -> tuple[Que
 def _known_query(bench: Bench, request: ListRequest) -> Query:
     if request.query_id is not None:
         return bench.find(Query, QUERIES, request.query_id, "query")
-    with client_errors():
-        query = bench.store.find_query(bench.key, request.query or "")
+    query = bench.store.find_query(bench.key, request.query or "")
     if query is None:
         raise missing("nothing was judged for this query yet.")
     return query

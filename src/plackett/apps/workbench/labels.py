@@ -25,8 +25,8 @@ class Labels(NamedTuple):
 def settled_grades(store: Store, collection: str) -> dict[str, dict[str, float]]:
     """Return the settled grades by query and document."""
     found: dict[str, dict[str, float]] = {}
-    for one in people.settlements(store, collection).values():
-        found.setdefault(one.query, {})[one.docid] = one.grade
+    for (query, docid), (grade, *_) in people.settlements(store, collection).items():
+        found.setdefault(query, {})[docid] = grade
     return found
 
 

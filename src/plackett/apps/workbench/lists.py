@@ -7,7 +7,7 @@ Modules that learn and measure are imported where they are used, because loading
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from fastapi import Query as Parameters
 from pydantic import Field, StringConstraints
@@ -16,29 +16,9 @@ from plackett.apps.access.errors import client_errors
 from plackett.apps.workbench.api import Bench, Caller, PathId, new_router
 from plackett.apps.workbench.collections.base import Hits
 from plackett.apps.workbench.labels import ANNOTATOR
-from plackett.apps.workbench.records import (
-    Graded,
-    ListMeasures,
-    Pair,
-    Piece,
-    RankedList,
-    Result,
-)
+from plackett.apps.workbench.reason_words import Reason
 from plackett.apps.workbench.store import QUERIES, Judged, Query
-from plackett.apps.workbench.values import (
-    MAX_K,
-    MAX_QUERY,
-    NO_NULL,
-    Base,
-    Docid,
-    Id,
-    Method,
-    QueryText,
-    RequestModel,
-)
-
-if TYPE_CHECKING:
-    from plackett.apps.workbench.refining import Refined
+from plackett.apps.workbench.values import MAX_K, MAX_QUERY, NO_NULL, Base, Docid, Id, Method, QueryText, RequestModel
 
 MAX_TITLE = 300  # characters in a list
 MAX_FIELD = 200_000  # characters of a document on a page
@@ -48,10 +28,7 @@ router = new_router("lists")
 class RefinedBy(RequestModel):
     """A base ranker, and how its first documents are refined."""
 
-    base: Base = Field(
-        default="",
-        description="A base ranker; empty means the last one of the query, or the default.",
-    )
+    base: Base = Field(default="", description="A base ranker; empty means the last one of the query, or the default.")
     method: Method = "multiplicative"
     k: int = Field(default=50, ge=1, le=MAX_K, description="Number of documents to find and refine.")
 
@@ -85,6 +62,113 @@ class DocumentRequest(RequestModel):
 
 
 @dataclass(frozen=True)
+class Piece:
+    """A part of a snippet."""
+
+    text: str
+    is_term: bool
+
+
+@dataclass(frozen=True)
+class Result:
+    """A document in a list; places count from 1, and ``moved`` is positive if it moved up.
+
+    ``grade`` is this user's judgement, ``label`` that of the collection. ``why`` compares with the document
+    ``against``, which it overtook or which overtook it; null for the mean of the list.
+    """
+
+    docid: str
+    title: str
+    snippet: list[Piece]
+    score: float
+    base_score: float
+    place: int
+    base_place: int
+    moved: int
+    grade: float | None
+    label: float | None
+    why: list[Reason]
+    against: str | None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A preference."""
+
+    preferred: str
+    other: str
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A judged document that is not in the list."""
+
+    docid: str
+    grade: float
+
+
+@dataclass(frozen=True)
+class VisibleMeasures:
+    """Measures of the whole list, in which a document without a judgement counts as not relevant.
+
+    ``n_first`` are the documents on the first page, up to ten, of which ``judged_before`` and ``judged_after`` are
+    judged in the base order and the refined one.
+    """
+
+    n_first: int
+    judged_before: int
+    judged_after: int
+    before: dict[str, float]
+    after: dict[str, float]
+
+
+@dataclass(frozen=True)
+class RankedList:
+    """A list refined by this user's judgements.
+
+    ``query_id`` is null if the query is not judged yet. ``note`` is about the refinement, ``list_note`` about the list
+    of the base ranker. ``on_labels`` measures it on the labels of the collection; null if it has none for this query.
+    """
+
+    query_id: int | None
+    query: str
+    base: str
+    method: Method
+    pin_judged: bool
+    k: int
+    n_found: int
+    n_judged: int
+    n_pairs: int
+    is_refined: bool
+    can_undo: bool
+    note: str | None
+    list_note: str | None
+    pairs: list[Pair]
+    elsewhere: list[Graded]
+    results: list[Result]
+    base_results: list[Result] | None
+    on_labels: VisibleMeasures | None
+
+
+@dataclass(frozen=True)
+class ListMeasures:
+    """Measures of base and refined order on the judged documents of a list; empty if there are too few.
+
+    ``left_out`` places each document by a refinement without its own judgement. ``visible`` is null without a relevant
+    document in the list.
+    """
+
+    metrics: list[str]
+    base: dict[str, float]
+    refined: dict[str, float]
+    left_out: dict[str, float]
+    n_judged: int
+    n_relevant: int
+    note: str
+    visible: VisibleMeasures | None
+
+
+@dataclass(frozen=True)
 class TextField:
     """A field of a document as plain text."""
 
@@ -115,15 +199,10 @@ class FoundDocument:
 @router.get("/search")
 def search(bench: Bench, caller: Caller, request: Annotated[SearchRequest, Parameters()]) -> RankedList:
     """Return the list of a query, refined by this user's earlier judgements."""
-    return searched(bench, caller.user, request.q, request)
-
-
-def searched(bench: Bench, user: str, text: str, options: ListOptions) -> RankedList:
-    """Return the list of a query, refined by a user's earlier judgements."""
     with client_errors():
-        query = bench.store.find_query(bench.key, text)
-        hits = bench.collection.search(text, options.base, options.k)
-    return ranked_list(bench, bench.user_id(user), None if query is None else query.id, text, hits, options)
+        hits = bench.collection.search(request.q, request.base, request.k)
+    query, user_id = bench.store.find_query(bench.key, request.q), bench.user_id(caller.user)
+    return ranked_list(bench, user_id, None if query is None else query.id, request.q, hits, request)
 
 
 @router.get("/lists/{query_id}")
@@ -184,11 +263,29 @@ def ranked_list(
         state = bench.store.state(user_id, query_id)
         judged, can_undo = state.judged, state.can_undo
     refined = refine(hits, judged, options.method, options.pin_judged)
-    place = {row: number for number, row in enumerate(refined.order, 1)}
     labels, in_list = bench.collection.labels(text), set(hits.docid)
-    shown = refined.order[: options.shown]
-    first = range(min(options.shown, len(hits.docid))) if options.side_by_side else ()
-    results = {row: _result(bench, text, hits, refined, row, place[row], judged, labels) for row in {*shown, *first}}
+
+    def result(row: int, place: int) -> Result:
+        docid, against = hits.docid[row], refined.against[row]
+        return Result(
+            docid=docid,
+            title=_shortened(bench.collection.document(docid).title),
+            snippet=[Piece(*piece) for piece in bench.collection.snippet(docid, text)],
+            score=float(refined.scores[row]),
+            base_score=float(hits.scores[row]),
+            place=place,
+            base_place=row + 1,
+            moved=int(refined.moves[row]),
+            grade=judged.labels.get(docid),
+            label=labels.get(docid),
+            why=refined.why[row],
+            against=hits.docid[against] if against >= 0 else None,
+        )
+
+    n_base = options.shown if options.side_by_side else 0
+    results = {  # in the refined order
+        row: result(row, place) for place, row in enumerate(refined.order, 1) if place <= options.shown or row < n_base
+    }
     return RankedList(
         query_id=query_id,
         query=text,
@@ -205,37 +302,9 @@ def ranked_list(
         list_note=hits.note or None,
         pairs=[Pair(*pair) for pair in judged.pairs],
         elsewhere=[Graded(docid, grade) for docid, grade in judged.labels.items() if docid not in in_list],
-        results=[results[row] for row in shown],
-        base_results=[results[row] for row in first] if options.side_by_side else None,
+        results=list(results.values())[: options.shown],
+        base_results=[results[row] for row in sorted(results)[:n_base]] if options.side_by_side else None,
         on_labels=visible(hits, refined.scores, labels) if labels else None,
-    )
-
-
-def _result(
-    bench: Bench,
-    text: str,
-    hits: Hits,
-    refined: Refined,
-    row: int,
-    place: int,
-    judged: Judged,
-    labels: dict[str, float],
-) -> Result:
-    docid = hits.docid[row]
-    title = bench.collection.document(docid).title
-    return Result(
-        docid=docid,
-        title=_shortened(title),
-        snippet=[Piece(*piece) for piece in bench.collection.snippet(docid, text)],
-        score=float(refined.scores[row]),
-        base_score=float(hits.scores[row]),
-        place=place,
-        base_place=row + 1,
-        moved=int(refined.moves[row]),
-        grade=judged.labels.get(docid),
-        label=labels.get(docid),
-        why=refined.why[row],
-        against=hits.docid[refined.against[row]] if refined.against and refined.against[row] >= 0 else None,
     )
 
 

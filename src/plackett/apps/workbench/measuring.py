@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.stats import rankdata
 
 from plackett.apps.workbench.collections.base import Hits
-from plackett.apps.workbench.records import VISIBLE, ListMeasures, VisibleMeasures
+from plackett.apps.workbench.lists import ListMeasures, VisibleMeasures
 from plackett.apps.workbench.refining import refined_scores
 from plackett.apps.workbench.runs import Ranking, compare_rankings
 from plackett.apps.workbench.store import Judged
 from plackett.apps.workbench.values import FIRST, RELEVANT_FROM
 from plackett.evaluation.evaluate import evaluate
 
+VISIBLE = ("mrr", "ndcg@10")  # measures of the whole list
 CUTOFFS = (1, 3, 5, 10, 20)
 MAX_LEFT_OUT = 20  # judged documents that are left out in turn, with a refinement each
 TOO_FEW = "Measures need a relevant and a non-relevant judged document in this list."
@@ -23,12 +25,7 @@ MEASURE_NOTE = (
 
 
 def measure_list(
-    hits: Hits,
-    judged: Judged,
-    method: str = "multiplicative",
-    *,
-    leave_one_out: bool = True,
-    annotated: dict[str, float] | None = None,
+    hits: Hits, judged: Judged, method: str = "multiplicative", annotated: dict[str, float] | None = None
 ) -> ListMeasures:
     """Return P@k and NDCG@k of base and refined order on the judged documents of a list.
 
@@ -50,12 +47,12 @@ def measure_list(
     refined = evaluate(labels, after[rows], qid=0, metrics=metrics).mean()
     left_out: dict[str, float] = {}
     note = MEASURE_NOTE if annotated is None else ANNOTATOR_NOTE
-    if leave_one_out and annotated is None:
-        places = np.array([-_mean_place(hits.scores, row) for row in rows.tolist()])
+    if annotated is None:
+        ranks = rankdata(-hits.scores)[rows]  # ties share the mean of their places
         chosen = np.unique(np.linspace(0, rows.size - 1, min(rows.size, MAX_LEFT_OUT)).astype(np.int64))
         for place in chosen.tolist():
-            places[place] = -_left_out_place(hits, judged, method, int(rows[place]))
-        left_out = evaluate(labels, places, qid=0, metrics=metrics).mean()
+            ranks[place] = _left_out_rank(hits, judged, method, int(rows[place]))
+        left_out = evaluate(labels, -ranks, qid=0, metrics=metrics).mean()
         if chosen.size < rows.size:
             note += (
                 f" {chosen.size} of {rows.size} documents were left out in turn; the others are at their base place."
@@ -73,16 +70,9 @@ def visible(hits: Hits, after: np.ndarray, labels: dict[str, float]) -> VisibleM
     return VisibleMeasures(min(FIRST, is_judged.size), n_before, n_after, means["before"], means["after"])
 
 
-def _left_out_place(hits: Hits, judged: Judged, method: str, row: int) -> float:
-    """Return the place of a document after a refinement without its judgements."""
+def _left_out_rank(hits: Hits, judged: Judged, method: str, row: int) -> float:
+    """Return the rank of a document after a refinement without its judgements."""
     docid = hits.docid[row]
-    others = Judged(
-        {name: grade for name, grade in judged.labels.items() if name != docid},
-        [pair for pair in judged.pairs if docid not in pair],
-    )
-    return _mean_place(refined_scores(hits, others, method), row)
-
-
-def _mean_place(scores: np.ndarray, row: int) -> float:
-    """Return the place of a document, from 0; ties share the mean of their places."""
-    return float((scores > scores[row]).sum() + 0.5 * ((scores == scores[row]).sum() - 1))
+    labels = {name: grade for name, grade in judged.labels.items() if name != docid}
+    others = Judged(labels, [pair for pair in judged.pairs if docid not in pair])
+    return rankdata(-refined_scores(hits, others, method))[row]

@@ -16,7 +16,7 @@ from plackett.apps.workbench import collection, comparing, lists, people, query_
 from plackett.apps.workbench.api import Bench, Caller, PathId, invalid, missing
 from plackett.apps.workbench.comparing import FROZEN, ComparisonRequest, ComparisonResponse
 from plackett.apps.workbench.filters import SIGNIFICANT, TEMPLATES, history_chart, ranker_name
-from plackett.apps.workbench.lists import DocumentRequest, ListOptions, MeasureRequest
+from plackett.apps.workbench.lists import DocumentRequest, MeasureRequest, SearchRequest
 from plackett.apps.workbench.query_sets import QuerySource
 from plackett.apps.workbench.queues import QueueChoice, QueueRequest, known_queue
 from plackett.apps.workbench.scoreboard import Order, ScoreboardRequest
@@ -63,9 +63,9 @@ def search_page(
             _check_query(q)
             k = MAX_K if bench.collection.kind == "letor" else DOCUMENTS
             how: dict[str, Any] = {"base": base, "method": method, "pin_judged": is_pinned, "k": k, "shown": shown}
-            options = ListOptions.model_construct(**how, side_by_side=view != VIEWS[0])
-            found = lists.searched(bench, caller.user, q, options)
-            notes = people.notes_of(bench, caller.user, q)
+            asked = SearchRequest.model_construct(**how, q=q, side_by_side=view != VIEWS[0])
+            found = lists.search(bench, caller, asked)
+            notes = people.notes(bench, caller, q)
         except RequestError as raised:
             error = raised
     return render_page(
@@ -104,8 +104,7 @@ def document_page(
     text, grade = q.strip(), None
     document = lists.document(bench, asked)
     if text:
-        with client_errors():
-            grade = bench.store.graded(bench.key, [text], bench.user_id(caller.user))[text].get(docid)
+        grade = bench.store.graded(bench.key, [text], bench.user_id(caller.user))[text].get(docid)
     back = "/?" + urlencode({name: value for name, value in (("q", q), ("base", base)) if value})
     about = {"document": document, "q": q, "base": base, "back": back, "grade": grade}
     return render_page(request, "document.html", here="document", **about)
@@ -156,7 +155,7 @@ def judging_page(
     document = notes = None
     if task.docid:
         document = lists.document(bench, DocumentRequest.model_construct(docid=task.docid, q=None, base=""))
-        notes = people.notes_of(bench, caller.user, task.query)
+        notes = people.notes(bench, caller, task.query)
     following = {"q": task.query, "docid": task.next_docid} if task.next_docid else {"after": task.query}
     links = {name: one and address(q=task.query, docid=one) for name, one in zip("kj", task.around, strict=True)}
     about = {"task": task, "document": document, "notes": notes, "next": address(**following), "links": links}

@@ -134,7 +134,7 @@ def _collected(bench: Bench, request: QuerySetRequest) -> tuple[list[str], str]:
             raise invalid(f"the text has {len(queries):,} queries; a set has at most {MAX_SET_QUERIES:,}.")
         return queries, "pasted text"
     if request.source == "judged-file":
-        from plackett.apps.workbench.importing import read_judgements
+        from plackett.apps.workbench.files import read_judgements
 
         found = read_judgements(request.text.encode("utf-8", "replace"))
         queries = _checked([row[0] for row in found.rows] + [pair[0] for pair in found.preferences])

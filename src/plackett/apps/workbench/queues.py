@@ -18,16 +18,7 @@ from plackett.apps.workbench import comparing, people, query_sets, tables
 from plackett.apps.workbench.api import Bench, Caller, invalid, missing, new_router
 from plackett.apps.workbench.comparing import POOL
 from plackett.apps.workbench.store import Store, is_one_of
-from plackett.apps.workbench.values import (
-    FIRST,
-    MAX_K,
-    MAX_SET_QUERIES,
-    NO_NULL,
-    Base,
-    Name,
-    PageRequest,
-    RequestModel,
-)
+from plackett.apps.workbench.values import FIRST, MAX_K, MAX_SET_QUERIES, NO_NULL, Base, Name, PageRequest, RequestModel
 from plackett.validation import count_of
 
 MINE, JUDGED, LISTS, SET = "mine", "judged", "lists", "set-"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from plackett.apps.workbench.collections.base import Hits
-from plackett.apps.workbench.reason_words import reason_words
-from plackett.apps.workbench.records import Reason
+from plackett.apps.workbench.reason_words import Reason, reason_words
 from plackett.apps.workbench.store import Judged
 from plackett.apps.workbench.values import RELEVANT_FROM
 from plackett.data.feedback.feedback import Feedback
@@ -25,7 +24,6 @@ QID = "list"  # the query of feedback on one list
 PINNED = "pinned by its judgement"
 NO_JUDGEMENTS = "Nothing is judged yet: this is the order of the base ranker."
 NO_GRADES = "Only graded documents are pinned first or last; preferences alone pin no document."
-DocKey = TypeVar("DocKey", bound=Hashable)
 _STUMP = re.compile(r"(.+) ([>≤]) (\S+)", re.DOTALL)
 
 
@@ -69,12 +67,24 @@ def refine(hits: Hits, judged: Judged, method: str = "multiplicative", pin_judge
     """
     feedback = _row_feedback(hits, judged, method)
     queries = Queries(hits.X, feature_names=hits.feature_names)
+    scores, against = hits.scores.astype(np.float64), np.full(len(hits.docid), -1)
+    why: list[list[Reason]] = [[] for _ in hits.docid]
     refiner = _fitted(queries, hits.scores, feedback, method)
-    if refiner is None:
-        return _reordered(hits, hits.scores.astype(np.float64), [[] for _ in hits.docid], feedback, pin_judged, [])
-    against = np.full(len(hits.docid), -1) if pin_judged else passed_rows(refiner.scores_)
-    why = reasons(refiner, queries, hits.scores, against)
-    return _reordered(hits, refiner.scores_, why, feedback, pin_judged, against.tolist())
+    if refiner is not None:
+        scores = refiner.scores_
+        against = against if pin_judged else passed_rows(scores)
+        why = reasons(refiner, queries, hits.scores, against)
+    if pin_judged and hits.docid:
+        before, one_list = scores, Queries(np.zeros((len(hits.docid), 0)))
+        scores = one_list.pin_judged(scores, feedback.grades, relevant_from=RELEVANT_FROM)
+        if np.isnan(feedback.grades).all() and (feedback.pairs is not None or not np.isnan(feedback.y).all()):
+            feedback.notes.append(NO_GRADES)
+        for row in np.flatnonzero(scores != before).tolist():
+            why[row] = [_reason(PINNED, float(scores[row] - before[row])), *why[row]][:REASONS]
+    order = np.argsort(-scores, kind="stable")
+    moves = np.empty(order.size, dtype=np.int64)
+    moves[order] = order - np.arange(order.size)  # rows are in base order
+    return Refined(order.tolist(), scores, moves, why, against.tolist(), " ".join(feedback.notes) or None)
 
 
 def passed_rows(scores: np.ndarray) -> np.ndarray:
@@ -141,14 +151,14 @@ def refined_scores(hits: Hits, judged: Judged, method: str = "multiplicative") -
     return hits.scores.astype(np.float64) if refiner is None else refiner.scores_
 
 
-def labels_of_pairs(labels: Mapping[DocKey, float], pairs: Sequence[tuple[DocKey, DocKey]]) -> dict[DocKey, float]:
+def labels_of_pairs(labels: Mapping[str, float], pairs: Sequence[tuple[str, str]]) -> dict[str, float]:
     """Return the labels that preferences imply for documents without a grade.
 
     Documents that were preferred in all their pairs are relevant, with at least the grade of every graded document
     that they were preferred to. Documents that lost all their pairs are not relevant. Others get no label.
     """
     winners, losers = ({pair[side] for pair in pairs} for side in (0, 1))
-    implied: dict[DocKey, float] = {}
+    implied: dict[str, float] = {}
     for better, worse in pairs:
         if better not in losers and better not in labels:
             implied[better] = max(implied.get(better, RELEVANT_FROM), labels.get(worse, 0.0))
@@ -173,25 +183,6 @@ def _fitted(
     return kind(**({} if feedback.eta is None else {"eta": feedback.eta})).fit(queries, **judgements, base_score=base)
 
 
-def _row_feedback(hits: Hits, judged: Judged, method: str = "multiplicative") -> RowFeedback:
-    """Return the judgements by row of a list."""
-    row_of = {docid: row for row, docid in enumerate(hits.docid)}
-    grades, notes = np.full(len(hits.docid), np.nan), []
-    n_elsewhere = sum(docid not in row_of for docid in judged.labels)
-    for docid, grade in judged.labels.items():
-        if docid in row_of:
-            grades[row_of[docid]] = grade
-    pairs = [(better, worse) for better, worse in judged.pairs if better in row_of and worse in row_of]
-    n_elsewhere += len(judged.pairs) - len(pairs)
-    if not (judged.labels or judged.pairs):
-        notes.append(NO_JUDGEMENTS)
-    if n_elsewhere:
-        notes.append(f"{count_of(n_elsewhere, 'judgement is', 'judgements are')} about documents not in this list.")
-    if not pairs:
-        return RowFeedback(grades, _refinable_labels(grades, notes), None, None, notes)
-    return _pair_feedback(hits, grades, pairs, method, notes)
-
-
 def feedback_of(judged: Judged) -> Feedback:
     """Return the preferences and the grades of a list."""
     labels, pairs = judged
@@ -199,25 +190,33 @@ def feedback_of(judged: Judged) -> Feedback:
     return feedback + Feedback.from_judgements([QID] * len(labels), list(labels), list(labels.values()))
 
 
-def _pair_feedback(
-    hits: Hits, grades: np.ndarray, pairs: list[tuple[str, str]], method: str, notes: list[str]
-) -> RowFeedback:
-    """Return preferences, and labels as preferences, by row."""
-    graded = np.flatnonzero(~np.isnan(grades))
-    pooled = feedback_of(Judged({hits.docid[row]: grades[row] for row in graded.tolist()}, pairs))
+def _row_feedback(hits: Hits, judged: Judged, method: str = "multiplicative") -> RowFeedback:
+    """Return the judgements by row of a list."""
+    row_of = {docid: row for row, docid in enumerate(hits.docid)}
+    labels = {docid: grade for docid, grade in judged.labels.items() if docid in row_of}
+    pairs = [pair for pair in judged.pairs if pair[0] in row_of and pair[1] in row_of]
+    grades, notes = np.full(len(row_of), np.nan), []
+    grades[[row_of[docid] for docid in labels]] = list(labels.values())
+    if not (judged.labels or judged.pairs):
+        notes.append(NO_JUDGEMENTS)
+    if n_elsewhere := len(judged.labels) + len(judged.pairs) - len(labels) - len(pairs):
+        notes.append(f"{count_of(n_elsewhere, 'judgement is', 'judgements are')} about documents not in this list.")
+    if not pairs:
+        return RowFeedback(grades, _refinable_labels(grades, notes), None, None, notes)
+    pooled = feedback_of(Judged(labels, pairs))
     if pooled.n_contradictory:
         n = count_of(pooled.n_contradictory, "pair of documents", "pairs of documents")
         notes.append(f"The judgements contradict each other about {n}.")
-    n_docs = len(hits.docid)
-    found = pooled.for_queries(Queries(np.zeros((n_docs, 0)), qid=[QID] * n_docs, docid=hits.docid))
     if method == "rocchio":
-        known, y = {row: grades[row] for row in graded.tolist()}, grades.copy()
-        for row, label in labels_of_pairs(known, found.pairs.tolist()).items():
-            y[row] = label
-        return RowFeedback(grades, _refinable_labels(y, notes), None, found.eta, notes)
-    y = _refinable_labels(grades, notes)
-    y[np.setdiff1d(found.pairs, graded)] = np.nan  # only their preferences count, which may contradict the label
-    return RowFeedback(grades, y, found._replace(y=y).as_pairs()[0], found.eta, notes)
+        y = grades.copy()
+        for docid, label in labels_of_pairs(labels, pairs).items():
+            y[row_of[docid]] = label
+        return RowFeedback(grades, _refinable_labels(y, notes), None, pooled.eta, notes)
+    rows = Queries(np.zeros((len(row_of), 0)), qid=[QID] * len(row_of), docid=hits.docid)
+    found, y = pooled.for_queries(rows), _refinable_labels(grades, notes)
+    # only the preferences of a document without a grade count, which may contradict the label
+    y[np.setdiff1d(found.pairs, np.flatnonzero(~np.isnan(grades)))] = np.nan
+    return RowFeedback(grades, y, found._replace(y=y).as_pairs()[0], pooled.eta, notes)
 
 
 def _refinable_labels(y: np.ndarray, notes: list[str]) -> np.ndarray:
@@ -227,19 +226,3 @@ def _refinable_labels(y: np.ndarray, notes: list[str]) -> np.ndarray:
         return y.copy()
     notes.append("All judgements agree so far, so the judged documents are compared with the unjudged ones.")
     return np.where(is_judged, np.where(y >= RELEVANT_FROM, RELEVANT_FROM, 0.0), UNJUDGED_LABEL)
-
-
-def _reordered(
-    hits: Hits, scores: np.ndarray, why: list[list[Reason]], feedback: RowFeedback, pin_judged: bool, against: list[int]
-) -> Refined:
-    if pin_judged and hits.docid:
-        one_list = Queries(np.zeros((len(hits.docid), 0)))
-        before, scores = scores, one_list.pin_judged(scores, feedback.grades, relevant_from=RELEVANT_FROM)
-        if np.isnan(feedback.grades).all() and (feedback.pairs is not None or not np.isnan(feedback.y).all()):
-            feedback.notes.append(NO_GRADES)
-        for row in np.flatnonzero(scores != before).tolist():
-            why[row] = [_reason(PINNED, float(scores[row] - before[row])), *why[row]][:REASONS]
-    order = np.argsort(-scores, kind="stable")
-    moves = np.empty(order.size, dtype=np.int64)
-    moves[order] = order - np.arange(order.size)  # rows are in base order
-    return Refined(order.tolist(), scores, moves, why, against, " ".join(feedback.notes) or None)

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby, pairwise
+from os import PathLike
 from statistics import median
 from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Engine, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
 from plackett.apps.workbench import tables
 from plackett.apps.workbench.db import SCHEMA_LOCK, Database, advisory_lock, columns_of
@@ -158,15 +159,15 @@ Value = TypeVar("Value")
 
 
 class Store(Database):
-    """Judgements of several users, in a database: ``Store.open(url)``. Thread-safe.
+    """Judgements of several users, in a database. Thread-safe.
 
     A write is on disk when its method returns. Judgements are an append-only log; ``ListState.from_events`` has its
     rules. Values are checked where they come from: requests by their models, rows of files by ``import_judgements``.
     Database failures raise a ``StoreError``; nothing is written then.
     """
 
-    def __init__(self, engine: Engine, location: str, timeout: float):
-        super().__init__(engine, location, timeout)
+    def __init__(self, url: str | PathLike[str], *, timeout: float = 10.0):
+        super().__init__(url, timeout=timeout)
         self._lists: dict[str, tuple[tuple[int, int], Lists]] = {}  # by collection, with the last event and the number
         self._lists_lock = threading.Lock()
 

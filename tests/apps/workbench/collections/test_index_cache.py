@@ -1,6 +1,6 @@
 """The cache of text indexes."""
 
-from plackett.apps.workbench.collections import index_cache
+from plackett.apps.workbench.collections import text as index_cache
 from plackett.apps.workbench.collections.text import open_collection
 
 

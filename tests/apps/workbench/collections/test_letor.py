@@ -49,7 +49,8 @@ def test_judged_lists_without_names_get_names_and_take_saved_rankers():
     buffer = io.BytesIO()
     ranker.save(buffer)
     plain = Queries.from_groups(data.X, data.y, data.ids, data.indptr)
-    collection = LetorCollection(plain, {"mine": pk.load(io.BytesIO(buffer.getvalue()))})
+    collection = LetorCollection(plain)
+    collection.add_ranker("mine", pk.load(io.BytesIO(buffer.getvalue())))
     assert collection.base_rankers() == ["column 0", "column 1", "column 2", "column 3", "mine"]
     qid = str(data.ids[0])
     hits = collection.search(qid, "mine", 1000)

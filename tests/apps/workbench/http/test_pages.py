@@ -29,7 +29,7 @@ def collection(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def client(collection, tmp_path_factory):
-    with Store.open(tmp_path_factory.mktemp("store") / "store.db") as store:
+    with Store(tmp_path_factory.mktemp("store") / "store.db") as store:
         yield testclient.TestClient(create_app(collection, store, Settings()), base_url="http://127.0.0.1:8765")
 
 
@@ -79,7 +79,7 @@ def test_the_list_stands_in_the_page(client):
 
 
 def test_public_errors_show_nothing_of_the_collection(collection, tmp_path):
-    with Store.open(tmp_path / "store.db") as store:
+    with Store(tmp_path / "store.db") as store:
         app = create_app(collection, store, Settings(host="0.0.0.0", token=TOKEN))
         answer = testclient.TestClient(app, base_url="http://127.0.0.1:8765").get("/?q=river")
         assert answer.status_code == 401

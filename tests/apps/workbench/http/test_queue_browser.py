@@ -15,7 +15,7 @@ from tests.apps.workbench.browsing import (
     until,
     visit,
 )
-from tests.apps.workbench.serving import store_query_set
+from tests.apps.workbench.serving import caller, store_query_set
 from tests.axe import violations_everywhere
 from tests.browser import media, screen
 
@@ -87,13 +87,13 @@ def test_two_users_judge_a_queue_disagree_and_settle(page, served):
     keys(page, "i")
     one(page, "#need").send_keys("what a river is")
     keys(page, ESCAPE)
-    until(lambda: people.notes_of(bench, "Bob", "river").need == "what a river is")
+    until(lambda: people.notes(bench, caller("Bob"), "river").need == "what a river is")
     until(lambda: text_of(page, "#need-words") == "what a river is")
     keys(page, "m")
     one(page, "#own-note").send_keys("unsure about boats")
     keys(page, ESCAPE)
-    until(lambda: people.notes_of(bench, "Ann", "river").note == "unsure about boats")
-    assert people.notes_of(bench, "Bob", "river").note == ""
+    until(lambda: people.notes(bench, caller("Ann"), "river").note == "unsure about boats")
+    assert people.notes(bench, caller("Bob"), "river").note == ""
     keys(page, "3", "0", *"ynynynyn")
     until(lambda: shown(page)[0] == "bread", seconds=20)
     assert graded(bench, "Ann") == dict(zip(first, [3.0, 0.0, *[1.0, 0.0] * 4], strict=True))

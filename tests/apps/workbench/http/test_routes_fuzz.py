@@ -40,7 +40,7 @@ KEY = {"Authorization": f"Bearer {TOKEN}", "Host": "127.0.0.1"}
 
 @pytest.fixture(scope="module")
 def described(tmp_path_factory):
-    with Store.open(tmp_path_factory.mktemp("fuzz") / "store.db") as store:
+    with Store(tmp_path_factory.mktemp("fuzz") / "store.db") as store:
         app = create_app(small_collection(), store, Settings(token=TOKEN))
         close = app.state.workbench.close
         # the server is started and stopped for each operation, and a closed workbench refuses jobs

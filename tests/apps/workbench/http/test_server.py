@@ -82,7 +82,7 @@ for round in range(rounds):
     with open_port("127.0.0.1", 0) as listener:
         child = os.fork()
         if child == 0:
-            with Store.open("store.db") as store:
+            with Store("store.db") as store:
                 serve(create_app(collection, store, Settings(token=token)), listener)
         port = listener.getsockname()[1]
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
@@ -104,7 +104,7 @@ def test_killed_right_after_an_acknowledged_judgement_it_has_lost_nothing(folder
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
     assert done.stdout.split() == ["200"] * rounds, done.stderr
     expected = {(f"wings {round % 3}", f"{round % 4}.txt"): float(round) for round in range(rounds)}
-    with Store.open(folder / "store.db") as store:
+    with Store(folder / "store.db") as store:
         key = open_collection(folder / "docs").key
         assert {(one.query, one.docid): one.grade for one in judgements_in(store, key)} == expected
         events = [event for query in store.queries(key) for event in store.events(1, query.query_id)]

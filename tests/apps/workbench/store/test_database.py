@@ -8,13 +8,12 @@ pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
 
 import sqlalchemy
 
-from plackett.apps.workbench import db as database_module
-from plackett.apps.workbench.db import Database, metadata
+from plackett.apps.workbench.db import Database, metadata, open_engine
 from plackett.apps.workbench.store import Store
 
 
 def test_the_tables_are_created_as_declared(store_url):
-    with Store.open(store_url) as store, store.reading() as connection:
+    with Store(store_url) as store, store.reading() as connection:
         found = sqlalchemy.inspect(connection)
         for table in metadata.sorted_tables:
             columns = {column["name"]: column for column in found.get_columns(table.name)}
@@ -49,10 +48,10 @@ def test_a_failed_creation_leaves_nothing_behind(store_url, monkeypatch):
     with monkeypatch.context() as broken:
         broken.setattr(metadata, "create_all", fails)
         with pytest.raises(RuntimeError, match="in the middle"):
-            Store.open(store_url)
-    database = Database(*database_module.open_engine(store_url, 10.0), 10.0)
-    with database, database.reading() as connection:
-        assert sqlalchemy.inspect(connection).get_table_names() == []
+            Store(store_url)
+    engine, _ = open_engine(store_url, 10.0)
+    assert sqlalchemy.inspect(engine).get_table_names() == []
+    engine.dispose()
 
 
 def test_a_shared_postgresql_database_keeps_its_other_tables(postgresql_url):
@@ -61,7 +60,7 @@ def test_a_shared_postgresql_database_keeps_its_other_tables(postgresql_url):
     with psycopg.connect(postgresql_url) as other:
         other.execute("CREATE TABLE users (name TEXT)")
         other.execute("INSERT INTO users VALUES ('theirs')")
-    with Store.open(postgresql_url) as store:
+    with Store(postgresql_url) as store:
         assert isinstance(store, Database)
         assert store.users() == []
     with psycopg.connect(postgresql_url) as other:

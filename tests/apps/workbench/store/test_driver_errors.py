@@ -24,14 +24,14 @@ from tests.postgresql import free_port, new_database
 
 def test_a_damaged_file(tmp_path):
     path = tmp_path / "store.db"
-    with Store.open(path) as store:
+    with Store(path) as store:
         me = store.user("me").id
         store.import_judgements(me, "pages", [(f"query {i}", f"document {j}", 1) for i in range(50) for j in range(20)])
     whole = path.read_bytes()
     path.write_bytes(whole[:8192] + b"\xa5" * (len(whole) - 8192))
 
     def read_everything():
-        with Store.open(path) as store:
+        with Store(path) as store:
             judgements_in(store, "pages")
 
     assert_refused(read_everything, match="is damaged. Restore a copy")
@@ -48,14 +48,14 @@ def test_a_damaged_file(tmp_path):
 )
 def test_a_damaged_value(statement, tmp_path):
     path = tmp_path / "store.db"
-    with Store.open(path) as store:
+    with Store(path) as store:
         store.user("me")
         jobs = JobRunner(store, "pages", 1)
         job = jobs.create("train", {})
     with closing(sqlite3.connect(path)) as other:
         other.execute(statement)
         other.commit()
-    with Store.open(path) as store:
+    with Store(path) as store:
         jobs = JobRunner(store, "other", 1)
         said = assert_refused(lambda: (store.users(), jobs.job(job)), match="is damaged. Restore a copy")
         assert said.count("store.db") == 1
@@ -63,11 +63,11 @@ def test_a_damaged_value(statement, tmp_path):
 
 def test_a_damaged_name_of_a_table(tmp_path):
     path = tmp_path / "store.db"
-    Store.open(path).close()
+    Store(path).close()
     content = path.read_bytes()
     assert content.count(b"CREATE TABLE plackett_users") == 1
     path.write_bytes(content.replace(b"CREATE TABLE plackett_users", b"CREATE TABLE plackett_\xe9ser\xff"))
-    said = assert_refused(lambda: Store.open(path), match="is damaged. Restore a copy")
+    said = assert_refused(lambda: Store(path), match="is damaged. Restore a copy")
     assert said.count("store.db") == 1
 
 
@@ -78,7 +78,7 @@ def test_every_message_goes_on_after_the_words_the_store():
 
 def test_a_store_that_another_program_holds(tmp_path):
     path = tmp_path / "store.db"
-    with Store.open(path, timeout=0.2) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
+    with Store(path, timeout=0.2) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
         me = store.user("me")
         other.execute("BEGIN IMMEDIATE")
         assert_refused(lambda: store.user("you"), match="is busy: another program has been writing for more than 0.2 s")
@@ -89,7 +89,7 @@ def test_a_store_that_another_program_holds(tmp_path):
 
 def test_a_thread_that_waits_too_long_for_its_turn(tmp_path):
     inside, leave = threading.Event(), threading.Event()
-    with Store.open(tmp_path / "store.db", timeout=0.2) as store:
+    with Store(tmp_path / "store.db", timeout=0.2) as store:
 
         def hold():
             with store.writing():
@@ -110,7 +110,7 @@ def test_a_thread_that_waits_too_long_for_its_turn(tmp_path):
 def test_a_row_that_another_session_holds(postgresql_url):
     import psycopg
 
-    with Store.open(postgresql_url, timeout=0.2) as store, psycopg.connect(postgresql_url) as other:
+    with Store(postgresql_url, timeout=0.2) as store, psycopg.connect(postgresql_url) as other:
         me, query = store.user("me").id, store.query("pages", "red", "bm25").id
         other.execute("SELECT id FROM plackett_queries FOR UPDATE")
         assert_refused(lambda: store.judge(me, query, "d1", 1), match="is busy: another program has been writing")
@@ -126,7 +126,7 @@ def with_pragma(store, setting):
 
 def test_a_full_disk_loses_only_what_was_refused(tmp_path):
     path = tmp_path / "store.db"
-    with Store.open(path) as store:
+    with Store(path) as store:
         me, query = store.user("me").id, store.query("pages", "red", "bm25").id
         pages = path.stat().st_size // 4096 + 40
         with_pragma(store, f"max_page_count={pages}")
@@ -142,13 +142,13 @@ def test_a_full_disk_loses_only_what_was_refused(tmp_path):
         assert_refused(lambda: store_ranker(store, "big", "pages", data=bytes(10**6)), match="the disk is full")
         assert said > 0
         assert len(store.state(me, query).judged.labels) == said
-    with Store.open(path) as store:
+    with Store(path) as store:
         assert len(store.state(me, query).judged.labels) == said
         store.judge(me, query, "there is space again", 1)
 
 
 def test_a_store_that_may_only_be_read(tmp_path):
-    with Store.open(tmp_path / "store.db") as store:
+    with Store(tmp_path / "store.db") as store:
         me = store.user("me")
         with_pragma(store, "query_only=ON")
         assert_refused(lambda: store.user("you"), match="is read-only. Change its permissions")
@@ -156,9 +156,9 @@ def test_a_store_that_may_only_be_read(tmp_path):
 
 
 def test_a_database_that_may_only_be_read(postgresql_url):
-    with Store.open(postgresql_url) as store:
+    with Store(postgresql_url) as store:
         me = store.user("me")
-    with Store.open(f"{postgresql_url}?options=-cdefault_transaction_read_only%3Don") as store:
+    with Store(f"{postgresql_url}?options=-cdefault_transaction_read_only%3Don") as store:
         assert_refused(lambda: store.user("you"), match="is read-only. Name the primary server")
         assert store.users() == [me]
 
@@ -166,16 +166,16 @@ def test_a_database_that_may_only_be_read(postgresql_url):
 def test_a_server_that_is_not_there():
     pytest.importorskip("psycopg", reason="psycopg is not installed")
     url = f"postgresql://somebody:s3cret@127.0.0.1:{free_port()}/ranking"
-    said = assert_refused(lambda: Store.open(url, timeout=2), match="the server does not respond")
+    said = assert_refused(lambda: Store(url, timeout=2), match="the server does not respond")
     assert said.startswith("postgresql://somebody@127.0.0.1:")
 
 
 def test_a_server_that_refuses(postgresql_server):
     wrong = postgresql_server.replace("plackett:", "plackett:s3cret-wrong")
-    assert_refused(lambda: Store.open(f"{wrong}/postgres"), match="rejected the user name or password")
-    assert_refused(lambda: Store.open(f"{postgresql_server}/nothing"), match="no such database")
+    assert_refused(lambda: Store(f"{wrong}/postgres"), match="rejected the user name or password")
+    assert_refused(lambda: Store(f"{postgresql_server}/nothing"), match="no such database")
     encoded = new_database(postgresql_server, "latin", "ENCODING 'LATIN1' TEMPLATE template0")
-    assert_refused(lambda: Store.open(encoded), match="is encoded as LATIN1; a store needs UTF8")
+    assert_refused(lambda: Store(encoded), match="is encoded as LATIN1; a store needs UTF8")
 
 
 def test_a_closed_store_refuses_work(store):

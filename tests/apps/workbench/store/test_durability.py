@@ -33,7 +33,7 @@ for round in range(rounds):
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
-        with Store.open(url) as store:
+        with Store(url) as store:
             user, query = store.user("me").id, store.query("pages", f"round {round}", "bm25").id
             number = 0
             while True:
@@ -61,7 +61,7 @@ from plackett.apps.workbench.store import Store
 url, name, writes = sys.argv[1], sys.argv[2], int(sys.argv[3])
 print("ready", flush=True)
 sys.stdin.readline()
-with Store.open(url) as store:
+with Store(url) as store:
     user, query = store.user(name).id, store.query("pages", "red", "bm25").id
     for number in range(writes):
         print(store.judge(user, query, f"d{number}", number).id)
@@ -80,7 +80,7 @@ def test_what_was_acknowledged_survives_being_killed(store_url):
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=120, check=True)
     acknowledged = json.loads(done.stdout)
     assert {round for _, round, _ in acknowledged} == set(range(rounds))
-    with Store.open(store_url) as store:
+    with Store(store_url) as store:
         me = store.user("me").id
         stored = {}
         for round in range(rounds):
@@ -133,7 +133,7 @@ def test_processes_that_start_and_write_together(tmp_path):
     assert [errors for _, errors in outcomes] == ["", ""]
     said = [int(line) for output, _ in outcomes for line in output.split()]
     assert len(set(said)) == len(said) == 40
-    with Store.open(store_url) as store:
+    with Store(store_url) as store:
         query = store.query("pages", "red", "bm25").id
         for i in range(2):
             labels = store.state(store.user(f"user {i}").id, query).judged.labels
@@ -178,7 +178,7 @@ def test_two_undos_at_once_undo_two_events(store):
 
 def test_threads_that_open_a_new_store_at_once(store_url):
     def work(number):
-        with Store.open(store_url) as store:
+        with Store(store_url) as store:
             return store.user("me").id, store.query("pages", "red", "bm25").id, len(store.users())
 
     assert len(set(in_threads(work, 4))) == 1
@@ -194,7 +194,7 @@ def test_imports_in_opposite_orders_do_not_wait_for_each_other(store):
 
 
 def test_sqlite_flushes_its_log_at_every_commit(tmp_path):
-    with Store.open(tmp_path / "store.db") as store, store.writing() as connection:
+    with Store(tmp_path / "store.db") as store, store.writing() as connection:
         asked = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
         answers = [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in asked]
     assert answers == ["wal", 2, 1, 10_000]
@@ -202,7 +202,7 @@ def test_sqlite_flushes_its_log_at_every_commit(tmp_path):
 
 def test_postgresql_commits_wait_for_the_disk_whatever_the_default(postgresql_url):
     with (
-        Store.open(f"{postgresql_url}?options=-csynchronous_commit%3Doff") as store,
+        Store(f"{postgresql_url}?options=-csynchronous_commit%3Doff") as store,
         store.writing() as connection,
     ):
         assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
@@ -211,7 +211,7 @@ def test_postgresql_commits_wait_for_the_disk_whatever_the_default(postgresql_ur
 def test_a_server_that_dropped_its_connections_is_met_with_new_ones(postgresql_server, postgresql_url):
     import psycopg
 
-    with Store.open(postgresql_url) as store:
+    with Store(postgresql_url) as store:
         me = store.user("me")
         with psycopg.connect(f"{postgresql_server}/postgres", autocommit=True) as other:
             name = postgresql_url.rpartition("/")[2]

@@ -21,16 +21,16 @@ from tests.apps.workbench.conftest import assert_refused
 
 def test_a_folder_that_is_missing_or_in_the_way(tmp_path):
     path = tmp_path / "nowhere" / "store.db"
-    said = assert_refused(lambda: Store.open(path), match="does not exist. Create it first")
+    said = assert_refused(lambda: Store(path), match="does not exist. Create it first")
     assert said.startswith(str(path))
-    assert_refused(lambda: Store.open(tmp_path), match="is a folder. Name a file in it")
+    assert_refused(lambda: Store(tmp_path), match="is a folder. Name a file in it")
 
 
 @pytest.mark.parametrize("content", [b"query,docid,grade\n" * 99, b"\x00" * 5000, b"SQLite format 3\x00" + b"?" * 5000])
 def test_a_file_that_is_no_database_is_left_alone(tmp_path, content):
     path = tmp_path / "notes.csv"
     path.write_bytes(content)
-    assert_refused(lambda: Store.open(path), match="is not an SQLite database|is damaged|cannot be opened")
+    assert_refused(lambda: Store(path), match="is not an SQLite database|is damaged|cannot be opened")
     assert path.read_bytes() == content
     assert os.listdir(tmp_path) == ["notes.csv"]
 
@@ -41,20 +41,20 @@ def test_the_database_of_another_program_is_left_alone(tmp_path):
         theirs.execute("CREATE TABLE bookmarks (url TEXT)")
         theirs.commit()
     before = path.read_bytes()
-    assert_refused(lambda: Store.open(path), match='is the database of another program .it has a table "bookmarks"')
+    assert_refused(lambda: Store(path), match='is the database of another program .it has a table "bookmarks"')
     assert path.read_bytes() == before
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="permissions do not bind this user")
 def test_a_file_without_permission_to_write(tmp_path):
     path = tmp_path / "store.db"
-    Store.open(path).close()
+    Store(path).close()
     path.chmod(0o400)
-    assert_refused(lambda: Store.open(path), match="cannot be read and written by this user")
+    assert_refused(lambda: Store(path), match="cannot be read and written by this user")
 
 
 def test_passwords_are_not_shown(postgresql_url):
-    with Store.open(f"{postgresql_url}?application_name=s3cret") as store:
+    with Store(f"{postgresql_url}?application_name=s3cret") as store:
         assert store.location.startswith("postgresql://plackett@127.0.0.1:")
         assert "s3cret" not in store.location
         assert "s3cret" not in repr(store)
@@ -76,7 +76,7 @@ def test_passwords_are_not_shown(postgresql_url):
 )
 def test_a_url_that_is_none_of_ours(url, message):
     with pytest.raises(ValueError, match=message) as refused:
-        Store.open(url)
+        Store(url)
     shown = "".join(traceback.format_exception(refused.value))
     assert "s3cret" not in "\n".join(line for line in shown.splitlines() if not line.startswith("  "))
     assert "postgresql://USER:PASSWORD@HOST" in str(refused.value) or "%40" in str(refused.value)
@@ -86,7 +86,7 @@ def test_the_ways_to_name_a_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "a store?x=1#%41.db"
     for url in (path, str(path), f"sqlite:///{path}", path.name, f"sqlite:///{path.name}"):
-        with Store.open(url) as store:
+        with Store(url) as store:
             assert store.location == str(path)
             assert store.user("me").id == 1
     assert [name for name in os.listdir(tmp_path) if not name.endswith(("-wal", "-shm"))] == [path.name]
@@ -95,7 +95,7 @@ def test_the_ways_to_name_a_file(tmp_path, monkeypatch):
 def test_without_psycopg_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(ModuleNotFoundError, match=r"needs psycopg. .*: pip install 'plackett\[postgres\]'"):
-        Store.open("postgresql://127.0.0.1:1/ranking")
+        Store("postgresql://127.0.0.1:1/ranking")
 
 
 def test_without_sqlalchemy_the_extra_is_named():

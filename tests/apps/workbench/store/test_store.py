@@ -332,15 +332,15 @@ def test_times_are_in_utc(store, me, query):
 
 
 def test_a_session_in_another_zone_answers_in_utc(postgresql_url):
-    with Store.open(postgresql_url) as store:
+    with Store(postgresql_url) as store:
         user = store.user("me")
-    with Store.open(f"{postgresql_url}?options=-ctimezone%3DAsia/Tokyo") as store:
+    with Store(f"{postgresql_url}?options=-ctimezone%3DAsia/Tokyo") as store:
         assert store.user("me") == user
         assert store.user("me").created.utcoffset() == timedelta(0)
 
 
 def test_everything_is_there_after_opening_again(store_url):
-    with Store.open(store_url) as store:
+    with Store(store_url) as store:
         me, query = store.user("me").id, store.query("pages", "red", "bm25").id
         store.judge(me, query, "d1", 1)
         store.prefer(me, query, "d1", "d2")
@@ -348,7 +348,7 @@ def test_everything_is_there_after_opening_again(store_url):
         store.undo(me, query)
         store_ranker(store, "trained", "pages", data=b"\x00bytes")
         kept = store.events(me, query), store.queries("pages"), store.users()
-    with Store.open(store_url) as store:
+    with Store(store_url) as store:
         assert (store.events(me, query), store.queries("pages"), store.users()) == kept
         assert store.state(me, query).judged == ({"d1": 1.0}, [("d1", "d2")])
         assert store.value(tables.ranker_files.select().with_only_columns(tables.ranker_files.c.data)) == b"\x00bytes"
@@ -380,12 +380,12 @@ def test_updating_a_cancelled_job_returns_false(store):
 
 
 def test_what_was_running_at_a_restart_is_interrupted(store_url):
-    with Store.open(store_url) as store:
+    with Store(store_url) as store:
         jobs = JobRunner(store, "pages", 1)
         _, running, done = (jobs.create("train", {}) for _ in range(3))
         jobs.update(running, progress=0.5)
         jobs.update(done, "done")
-    with Store.open(store_url) as store:
+    with Store(store_url) as store:
         assert jobs_of(store, "other") == []
         assert [job.state for job in jobs_of(store, "pages")] == ["done", "interrupted", "interrupted"]
         jobs = JobRunner(store, "other", 1)

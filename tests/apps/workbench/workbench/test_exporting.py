@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import plackett as pk
 from plackett.apps.workbench.collections.text import TextCollection
 from plackett.apps.workbench.exporting import escape_id, export_json, export_judgements, unescape_id
-from plackett.apps.workbench.importing import read_judgements
+from plackett.apps.workbench.files import read_judgements
 from plackett.apps.workbench.refining import refine
 from plackett.text import build_index
 from tests.apps.workbench.serving import Judgement, Preference, by_query, judged_lists

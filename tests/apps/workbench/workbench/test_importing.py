@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plackett.apps.workbench.collections.text import TextCollection
-from plackett.apps.workbench.importing import read_judgements
+from plackett.apps.workbench.files import read_judgements
 from plackett.exceptions import DataFormatError
 from plackett.text import build_index
 

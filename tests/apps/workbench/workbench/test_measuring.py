@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.apps.workbench.agreement import summarise
 from plackett.apps.workbench.measuring import TOO_FEW, measure_list
+from plackett.apps.workbench.people import summarise
 from plackett.apps.workbench.refining import refine
 from plackett.apps.workbench.store import Judged
 from plackett.apps.workbench.values import METHODS
@@ -82,7 +82,6 @@ def test_left_out_places_each_document_without_its_own_judgement():
         places.append(refine(hits, Judged(labels, pairs)).order.index(row))
     labels = np.array([judged.labels[f"d{row}"] for row in rows])
     assert found.left_out["ndcg@3"] == pytest.approx(pk.metrics.ndcg(labels, -np.array(places), qid=[0] * 5, k=3)[0])
-    assert measure_list(hits, judged, leave_one_out=False).left_out == {}
 
 
 @pytest.mark.parametrize(

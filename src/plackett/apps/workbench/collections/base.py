@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from cachetools import Cache, LRUCache, TTLCache
+from cachetools import Cache, LRUCache, TTLCache, cachedmethod
 
 from plackett.apps.access.errors import RequestError
 from plackett.data.queries import Queries
+from plackett.text.analyse import Analyser
+from plackett.text.search import snippet_of
 from plackett.validation import count_of
 
 if TYPE_CHECKING:
@@ -23,6 +26,8 @@ MAX_CACHED_VALUES = 5_000_000  # feature values in all cached lists together
 MIN_CACHED_SIZE = 20_000  # minimum size that a list counts for, so that at most 250 lists are cached
 CANDIDATES = 100  # minimum length of a list that a saved ranker reorders
 RANKERS_SHOWN = 12  # in a message
+SNIPPET_LENGTH = 220  # characters
+SNIPPET_WINDOW = 8_000  # characters of a long text that are searched for a snippet, around the first query term
 
 
 class Document(NamedTuple):
@@ -197,7 +202,7 @@ class Collection(ABC):
                 raise KeyError(f"there is no saved ranker {name!r}.")
             self._saved = {other: ranker for other, ranker in self._saved.items() if other != name}
 
-    def version(self, base: str) -> Hashable:
+    def version(self, base: str) -> tuple[str, object]:
         """Return a key of a base ranker, which changes when another ranker gets its name."""
         return base, self._saved.get(base)
 
@@ -206,16 +211,11 @@ class Collection(ABC):
 
         A ValueError says that the base ranker is unknown, or that the query has a syntax error.
         """
-        base = self.base_name(base)
-        key = (query, self.version(base), k)
-        with self._lock:
-            hits = self._lists.get(key)
-        if hits is not None:
-            return hits
-        hits = self.find(query, base, k)
-        with self._lock, suppress(ValueError):  # a list that is larger than the cache
-            self._lists[key] = hits
-        return hits
+        return self._search(query, self.version(self.base_name(base)), k)
+
+    @cachedmethod(attrgetter("_lists"), lock=attrgetter("_lock"))
+    def _search(self, query: str, version: tuple[str, object], k: int) -> Hits:
+        return self.find(query, version[0], k)
 
     def find(self, query: str, base: str = "", k: int = 100, *, ranker: Ranker | None = None) -> Hits:
         """Return the list of ``search`` without the cache, from which a query set would displace the lists of users.
@@ -265,3 +265,28 @@ def rescored(hits: Hits, ranker: Ranker) -> Hits:
         return hits
     scores = ranker.predict(Queries(hits.X, feature_names=hits.feature_names))
     return hits._replace(scores=np.asarray(scores, dtype=np.float64))
+
+
+def marked_snippet(texts: Mapping[str, str], query: str, analyser: Analyser) -> list[tuple[str, bool]]:
+    """Return pieces of the body, or else of the longest field, with True for query terms."""
+    if not texts:
+        return []
+    field = "body" if texts.get("body") else max(texts, key=lambda name: len(texts[name]))
+    wanted = frozenset(analyser(query))
+    text = snippet_of(_window(wanted, texts[field]), wanted, analyser, SNIPPET_LENGTH)
+    pieces, end = [], 0
+    for term, start, stop in analyser.spans(text):
+        if term in wanted:
+            pieces += [(text[end:start], False), (text[start:stop], True)]
+            end = stop
+    pieces.append((text[end:], False))
+    return [piece for piece in pieces if piece[0]]
+
+
+def _window(terms: frozenset[str], text: str) -> str:
+    """Return the part of a long text around the first term; analysing all of it would take seconds."""
+    if len(text) <= SNIPPET_WINDOW:
+        return text
+    found = re.search("|".join(map(re.escape, sorted(terms, key=len, reverse=True))), text, re.IGNORECASE)
+    start = max((found.start() if terms and found else 0) - SNIPPET_WINDOW // 10, 0)
+    return text[start : start + SNIPPET_WINDOW]

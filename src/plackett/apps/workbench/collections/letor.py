@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from plackett.apps.workbench.collections.base import Collection, Document, Hits
 from plackett.data.queries import Queries
-from plackett.rankers.base import Ranker
 from plackett.validation import check_finite
 
 VALUES_SHOWN = 200  # features in the text of a document
@@ -22,7 +19,7 @@ class LetorCollection(Collection):
 
     kind = "letor"
 
-    def __init__(self, queries: Queries, rankers: Mapping[str, Ranker] | None = None, *, name: str = "judged lists"):
+    def __init__(self, queries: Queries, *, name: str = "judged lists"):
         super().__init__()
         queries = queries.grouped
         check_finite(queries.X, queries.feature_names, first_index=queries.first_index)
@@ -34,8 +31,6 @@ class LetorCollection(Collection):
         self._rows: dict[str, list[int]] = {}
         for row, one in enumerate(self._docid):
             self._rows.setdefault(one, []).append(row)
-        for ranker_name, ranker in (rankers or {}).items():
-            self.add_ranker(ranker_name, ranker)
 
     def _document_names(self) -> list[str]:
         """Return one name per row, unique within a query."""

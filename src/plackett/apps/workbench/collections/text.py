@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import platform
 import re
+import sys
 from collections.abc import Callable, Iterable
 from functools import cached_property, lru_cache
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
+import platformdirs
 
-from plackett.apps.workbench.collections.base import Collection, Document, Hits
-from plackett.apps.workbench.collections.index_cache import cached_index, content_key, stdlib_key
-from plackett.apps.workbench.collections.snippets import marked_snippet
+from plackett.apps.workbench.collections.base import Collection, Document, Hits, marked_snippet
 from plackett.apps.workbench.engines.answers import LIST_SECONDS, Engine, scores_of
 from plackett.apps.workbench.engines.client import EngineError
-from plackett.data.documents.read import Document as ReadDocument
-from plackett.data.documents.read import as_text, columns_of, read_documents
-from plackett.text import TextIndex, build_index, letor_features, open_index, parse_boolean
+from plackett.data.documents import markup, read, stdlib_corpus
+from plackett.exceptions import DataFormatError
+from plackett.text import TextIndex, analyse, build_index, letor_features, open_index, parse_boolean
+from plackett.text import build as build_module
 from plackett.text.boolean import positive_terms, search_boolean
 from plackett.text.index import is_index
 from plackett.validation import count_of
@@ -45,6 +48,9 @@ EXAMPLES = (
     "run a command and read its output",
     "current time zone",
 )
+_BLOCK = 1 << 20
+# modules whose code determines the content of an index
+_SOURCES = (read, markup, stdlib_corpus, analyse, build_module)
 
 
 class TextCollection(Collection):
@@ -175,7 +181,7 @@ def open_collection(
     path = Path(source)
     if not path.exists():
         raise FileNotFoundError(f"{source} does not exist. Give a folder or a file of texts.")
-    name = as_text(path.resolve().name) or "documents"
+    name = read.as_text(path.resolve().name) or "documents"
     key = f"{name}-{hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:10]}"
     if is_index(path):
         return TextCollection(open_index(path), name, key)
@@ -200,23 +206,21 @@ def _without_open_bracket(text: str) -> str:
 
 
 def _stdlib_index(progress: Callable[[int, int], None] | None) -> TextIndex:
-    from plackett.data.documents.stdlib_corpus import read_stdlib
-
-    return build_index(read_stdlib(n_queries=1), links="containment", positions=True, progress=progress)
+    return build_index(stdlib_corpus.read_stdlib(n_queries=1), links="containment", positions=True, progress=progress)
 
 
 def _build_index(source: str, progress: Callable[[int, int], None] | None) -> TextIndex:
-    documents = [_renamed(one, source) for one in read_documents(source, is_lenient=True)]
-    fields = _safe_fields(columns_of(documents, [source]))
+    documents = [_renamed(one, source) for one in read.read_documents(source, is_lenient=True)]
+    fields = _safe_fields(read.columns_of(documents, [source]))
     return build_index(fields, docid=_unique_ids(documents), positions=True, progress=progress)
 
 
-def _renamed(document: ReadDocument, source: str) -> ReadDocument:
+def _renamed(document: read.Document, source: str) -> read.Document:
     """Name a document of a file without the folder, so that judgements do not depend on how the path was typed."""
-    path = as_text(source)
-    if os.path.isdir(source) or not as_text(document.name).startswith(path):
+    path = read.as_text(source)
+    if os.path.isdir(source) or not read.as_text(document.name).startswith(path):
         return document
-    return document._replace(name=os.path.basename(path) + as_text(document.name)[len(path) :])
+    return document._replace(name=os.path.basename(path) + read.as_text(document.name)[len(path) :])
 
 
 def _safe_fields(columns: dict[str, list[str]]) -> dict[str, list[str]]:
@@ -234,7 +238,7 @@ def _safe_fields(columns: dict[str, list[str]]) -> dict[str, list[str]]:
     return fields
 
 
-def _unique_ids(documents: list[ReadDocument]) -> list[str]:
+def _unique_ids(documents: list[read.Document]) -> list[str]:
     """Return unique ids; the second document of a name is "name (2)"."""
     taken: set[str] = set()
     names = []
@@ -246,3 +250,63 @@ def _unique_ids(documents: list[ReadDocument]) -> list[str]:
         taken.add(name)
         names.append(name)
     return names
+
+
+# the cache of indexes, by the content of their documents
+
+
+def default_cache_folder() -> Path:
+    """Return the user's cache folder: ``$XDG_CACHE_HOME/plackett``, or that of the system."""
+    return platformdirs.user_cache_path("plackett", appauthor=False)
+
+
+def cached_index(cache: str | os.PathLike | None, name: str, key: str, build: Callable[[], TextIndex]) -> TextIndex:
+    """Return the index under ``key`` in the folder ``cache``, or build and cache it.
+
+    A damaged index is rebuilt, and an index of the same name under another key is deleted. If the cache cannot be
+    written, the index is built again at the next start.
+    """
+    if cache is None:
+        return build()
+    prefix = hashlib.sha256(name.encode()).hexdigest()[:16]
+    path = Path(cache) / f"{prefix}-{key}.index"
+    with contextlib.suppress(DataFormatError, OSError):
+        return open_index(path)
+    index = build()
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        index.save(path)
+        for other in path.parent.glob(f"{prefix}-*.index"):
+            if other != path:
+                other.unlink()
+        return open_index(path)  # memory-mapped
+    return index
+
+
+def content_key(source: str) -> str:
+    """Return a digest of the names and bytes of all files that ``read_documents`` reads."""
+    digest = _code_digest()
+    for path in read.files_of(source):
+        digest.update(os.fsencode(path) + b"\0")
+        with open(path, "rb") as file:
+            while block := file.read(_BLOCK):
+                digest.update(block)
+        digest.update(b"\0")
+    return digest.hexdigest()[:32]
+
+
+def stdlib_key() -> str:
+    """Return a digest of what determines the built-in corpus: the Python and the system."""
+    digest = _code_digest()
+    digest.update("\0".join((sys.version, sys.platform, platform.machine(), sys.prefix)).encode())
+    return digest.hexdigest()[:32]
+
+
+def _code_digest():
+    """Return a digest of our own source: another version may index the same files differently."""
+    digest = hashlib.sha256()
+    for module in _SOURCES:
+        with contextlib.suppress(OSError, TypeError):
+            digest.update(Path(str(module.__file__)).read_bytes())
+    return digest

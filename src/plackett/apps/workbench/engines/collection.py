@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import cached_property
+from operator import attrgetter
 
 import numpy as np
-from cachetools import LRUCache, TTLCache
+from cachetools import LRUCache, TTLCache, cachedmethod
 
-from plackett.apps.workbench.collections.base import Collection, Document, Hits
-from plackett.apps.workbench.collections.snippets import marked_snippet
+from plackett.apps.workbench.collections.base import Collection, Document, Hits, marked_snippet
 from plackett.apps.workbench.engines.answers import LIST_SECONDS, Engine, EngineHit, scores_of
 from plackett.apps.workbench.engines.client import EngineError
 from plackett.apps.workbench.engines.settings import SCORE, TEXT, EngineSettings
@@ -44,7 +44,7 @@ class EngineCollection(Collection):
         self.key = f"engine-{first.place}{first.address.path}"
         self.n_docs = None
         self._settings = first
-        self._found: TTLCache[tuple[str, str], Hits] = TTLCache(250, LIST_SECONDS)
+        self._found: TTLCache[Hashable, Hits] = TTLCache(250, LIST_SECONDS)
         self._documents: LRUCache[str, Document] = LRUCache(MAX_DOCUMENTS)
         self._found_lock = threading.Lock()
         self._analyser = Analyser()
@@ -112,11 +112,8 @@ class EngineCollection(Collection):
         docid = [one for one in docid if one in place]
         return Hits(docid, own.scores_of(docid), features.X[[place[one] for one in docid]], self.feature_names)
 
+    @cachedmethod(attrgetter("_found"), lock=attrgetter("_found_lock"))
     def _list(self, query: str, base: str) -> Hits:
-        with self._found_lock:
-            known = self._found.get((query, base))
-        if known is not None:
-            return known
         hits = self._engines[base].search(query)
         for hit in hits:
             self._remember(hit)
@@ -128,10 +125,7 @@ class EngineCollection(Collection):
             )
         note = f"{base} does not return {', '.join(missing[:5])}, which count as 0." if missing else ""
         X = self._features(query, hits)
-        found = Hits([hit.docid for hit in hits], scores_of(hits), X, self.feature_names, note=note)
-        with self._found_lock:
-            self._found[query, base] = found
-        return found
+        return Hits([hit.docid for hit in hits], scores_of(hits), X, self.feature_names, note=note)
 
     def _features(self, query: str, hits: list[EngineHit]) -> np.ndarray:
         if not hits:

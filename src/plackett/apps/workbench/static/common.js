@@ -4,13 +4,9 @@ import { make } from "./components/dom.js";
 export const $ = (selector, within = document) => within.querySelector(selector);
 export const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
 
-// Text without control characters and bidirectional overrides, shortened if it is too long.
+// Text without control characters and bidirectional overrides.
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
-export function plain(text, most = Infinity) {
-  const cut = text.length > most ? `${text.slice(0, most - 1)}…` : text;
-  return cut.replace(UNSEEN, "\ufffd");
-}
-export const counted = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+const plain = (text) => text.replace(UNSEEN, "\ufffd");
 // Whether the button of a grade is pressed; thumbs have two grades.
 export const isPressed = (given, grade, mode) => given !== null && (mode === "thumbs" ? (given >= 1) === (grade >= 1) : given === grade);
 // A random text, also without HTTPS, where there is no crypto.randomUUID
@@ -33,11 +29,11 @@ export const kept = {
 export function say(words) {
   $("#spoken").textContent = words;
 }
-export function complain(words, { isError = true } = {}) {
+export function complain(words) {
   const close = make("button", { type: "button", class: "plain", "aria-label": "Close this message" }, "✕");
   close.addEventListener("click", calm);
   const text = words.includes("\n") ? make("pre", {}, plain(words)) : make("p", {}, plain(words));
-  $("#messages").replaceChildren(make("div", { class: isError ? "notice error" : "notice" }, make("div", {}, text, close)));
+  $("#messages").replaceChildren(make("div", { class: "notice error" }, make("div", {}, text, close)));
 }
 export function calm() {
   $("#messages").replaceChildren();
@@ -156,16 +152,12 @@ $("#who").addEventListener("click", async () => {
   const { users } = await get("collection");
   $("#names").replaceChildren(...users.map((user) => make("option", { value: user })));
 });
-$("#who-form").addEventListener("submit", async (event) => {
+$("#who-form").addEventListener("submit", inWords(async (event) => {
   event.preventDefault();
-  try {
-    await patiently(() => post("session", { user: $("#name").value.trim() }));
-    location.reload();
-  } catch (error) {
-    $("#who-dialog").close();
-    complain(error.message);
-  }
-});
+  $("#who-dialog").close();
+  await patiently(() => post("session", { user: $("#name").value.trim() }));
+  location.reload();
+}));
 for (const button of $$("[data-close]")) button.addEventListener("click", () => button.closest("dialog").close());
 
 // The help, and one-letter keys, which can be switched off

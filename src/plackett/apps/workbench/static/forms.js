@@ -1,6 +1,6 @@
 // Forms and buttons that write. A form with data-post sends its fields, a button its data-body; then the parts of the
 // page in data-refresh are drawn again. A response that is a job is followed until it ends.
-import { $, $$, calm, complain, counted, get, inWords, once, patiently, pause, post, refresh, remember, remove, say } from "./common.js";
+import { $, $$, calm, complain, get, inWords, once, patiently, pause, post, refresh, remember, remove, say } from "./common.js";
 
 const EVERY = 400;  // polling interval in milliseconds
 
@@ -10,7 +10,7 @@ async function valuesOf(form) {
   for (const [name, value] of new FormData(form)) {
     if (name === form.dataset.list) (values[name] ??= []).push(...value.split(form.dataset.separator).map((part) => part.trim()).filter(Boolean));
     else if (typeof value === "string") values[name] ??= value.trim() || undefined;
-    else if (value.size > form.dataset.most) throw new Error(`${value.name} has ${counted(value.size, "byte")}; the limit is ${counted(Number(form.dataset.most), "byte")}.`);
+    else if (value.size > form.dataset.most) throw new Error(`${value.name} has ${value.size.toLocaleString("en")} bytes; the limit is ${Number(form.dataset.most).toLocaleString("en")} bytes.`);
     else if (value.size) values[name] = await value.text();
   }
   return values;

@@ -1,7 +1,6 @@
 // The search page. The server draws the list and its measures; parts of its page replace ours after a judgement.
-import { $, $$, calm, complain, isPressed, kept, onKey, pageAt, Refusal, remember, say } from "./common.js";
+import { $, $$, calm, complain, isPressed, kept, newKey, onKey, pageAt, patiently, post, Refusal, remember, say } from "./common.js";
 import * as notes from "./notes.js";
-import { Outbox } from "./outbox.js";
 
 const form = $("#search");
 const work = $("#work");
@@ -42,7 +41,7 @@ function mark() {
   const mode = chosen("judging");
   for (const element of $$(".judge [data-mode]")) element.hidden = element.dataset.mode !== mode;
   for (const row of rows()) {
-    const sent = outbox.last(query, row.dataset.docid);
+    const sent = waiting.findLast((entry) => entry.query === query && entry.body.docid === row.dataset.docid);
     row.classList.toggle("waiting", sent !== undefined);
     for (const button of $$(".judge [data-grade]", row)) {
       const grade = Number(button.dataset.grade);
@@ -55,7 +54,7 @@ function mark() {
   }
   const first = rows().slice(0, 10);
   $("#first-judged").textContent = first.length ? `${first.filter((row) => gradeOf(row) !== null).length} of the first ${first.length} judged. ` : "";
-  if (outbox.entries.length) for (const button of $$("#undo, #reset")) button.disabled = false;
+  if (waiting.length) for (const button of $$("#undo, #reset")) button.disabled = false;
   $("#against").options[1].disabled = last === null;
 }
 
@@ -142,27 +141,45 @@ async function measure() {
   if (!$("#brief").textContent) $("#brief").textContent = $("#gain")?.textContent ?? "";
 }
 
-// Writing
-const outbox = new Outbox(document.body.dataset.user, {
-  async saved(of, answer) {
-    if (!work || of !== query) return;
-    const before = new Map(rows().map((row, place) => [row.dataset.docid, place]));
-    last = rows().map((row) => row.cloneNode(true));
-    const isKept = isFrozen();
-    if (!await load({ isKept })) return;
-    const place = rows().findIndex((row) => row.dataset.docid === answer?.event?.docid);
-    const moved = rows().filter((row, now) => before.has(row.dataset.docid) && before.get(row.dataset.docid) !== now).length;
-    const what = place >= 0 ? `${rows()[place].dataset.title} is at place ${place + 1}. ` : "";
-    say(isKept ? `Saved. ${$("#first-judged").textContent}` : `Saved. ${what}${moved ? `${moved} ${moved === 1 ? "result" : "results"} moved.` : "Nothing moved."}`);
-  },
-  failed(error) {
-    complain(error instanceof Refusal ? error.message : `Something went wrong: ${error.message}`);
-    if (work) reload({ isKept: isFrozen() });
-  },
-});
+// Judgements that are not written yet survive a reload. Each has a key, so that the server writes it once, even if a
+// response is lost and it is sent again
+const stored = `waiting.${document.body.dataset.user}`;
+const waiting = JSON.parse(kept.get(stored, "[]"));
+const keepWaiting = () => kept.set(stored, waiting.length ? JSON.stringify(waiting) : null);
+let isWriting = false;
+
+async function send() {
+  if (isWriting) return;
+  isWriting = true;
+  while (waiting.length) {
+    const { path, query: of, body, key } = waiting[0];
+    const isWritten = () => { waiting.shift(); keepWaiting(); };
+    try {
+      await saved(of, await patiently(() => post(path, { query: of, ...body, key, with_list: false })).finally(isWritten));
+    } catch (error) {
+      complain(error instanceof Refusal ? error.message : `Something went wrong: ${error.message}`);
+      if (work) reload({ isKept: isFrozen() });
+    }
+  }
+  isWriting = false;
+}
+
+async function saved(of, answer) {
+  if (!work || of !== query) return;
+  const before = new Map(rows().map((row, place) => [row.dataset.docid, place]));
+  last = rows().map((row) => row.cloneNode(true));
+  const isKept = isFrozen();
+  if (!await load({ isKept })) return;
+  const place = rows().findIndex((row) => row.dataset.docid === answer?.event?.docid);
+  const moved = rows().filter((row, now) => before.has(row.dataset.docid) && before.get(row.dataset.docid) !== now).length;
+  const what = place >= 0 ? `${rows()[place].dataset.title} is at place ${place + 1}. ` : "";
+  say(isKept ? `Saved. ${$("#first-judged").textContent}` : `Saved. ${what}${moved ? `${moved} ${moved === 1 ? "result" : "results"} moved.` : "Nothing moved."}`);
+}
 
 function write(path, body, pressed = null) {
-  outbox.add({ path, query, body: { ...body, ...(base ? { base } : {}) }, pressed });
+  waiting.push({ path, query, body: { ...body, ...(base ? { base } : {}) }, pressed, key: newKey() });
+  keepWaiting();
+  send();
   mark();
 }
 
@@ -270,4 +287,4 @@ if (work) {
   mark();
   attempt(measure);
 }
-outbox.run();
+send();
