@@ -11,7 +11,7 @@ from plackett.apps.access.errors import RequestError
 from plackett.apps.workbench.api import missing
 from plackett.apps.workbench.collections.base import Collection
 from plackett.apps.workbench.comparing import MAX_COMPARISONS
-from plackett.apps.workbench.db import Record
+from plackett.apps.workbench.db import AnyRecord
 from plackett.apps.workbench.jobs import JobRunner
 from plackett.apps.workbench.labels import LabelSources
 from plackett.apps.workbench.rankers import TrainedRankers
@@ -44,14 +44,14 @@ class Workbench:
         user = self.store.find_user(name)
         return None if user is None else user.id
 
-    def find(self, record: type[Record], table: Table, row_id: int, what: str) -> Record:
+    def find(self, record: type[AnyRecord], table: Table, row_id: int, what: str) -> AnyRecord:
         """Return the row of this collection with this id, or raise a ``RequestError``."""
         found = self.store.records(record, table, table.c.id == row_id, table.c.collection == self.key)
         if not found:
             raise missing(f"there is no {what} {row_id}.")
         return found[0]
 
-    def newest(self, record: type[Record], table: Table) -> list[Record]:
+    def newest(self, record: type[AnyRecord], table: Table) -> list[AnyRecord]:
         """Return all rows of this collection, newest first."""
         return self.store.records(record, table, table.c.collection == self.key, order=table.c.id.desc())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -18,13 +18,12 @@ from plackett.apps.workbench.middleware import clean_user_name, set_user_cookie
 from plackett.apps.workbench.people import Summary, agreement_with_people, summarise
 from plackett.apps.workbench.runs import Ranking, compare_rankings, values_of
 from plackett.apps.workbench.store import QuerySummary, User
-from plackett.apps.workbench.values import FROZEN_DEPTH, METHODS, Base, Id, Name, PageRequest, RequestModel
+from plackett.apps.workbench.values import FROZEN_DEPTH, METHODS, Base, Id, Name, PageRequest, Record, RequestModel
 
 router, sessions = new_router("collection"), new_router("session")
 
 
-@dataclass(frozen=True)
-class Health:
+class Health(Record):
     """Whether the server runs, and whether it has loaded what requests need."""
 
     status: Literal["ok"]
@@ -37,16 +36,14 @@ class UserRequest(RequestModel):
     user: Name
 
 
-@dataclass(frozen=True)
-class BaseRanker:
+class BaseRanker(Record):
     """A base ranker, and whether it is a saved one."""
 
     name: str
     is_saved: bool
 
 
-@dataclass(frozen=True)
-class CollectionName:
+class CollectionName(Record):
     """The collection that is searched; ``n_docs`` is null for a live engine."""
 
     name: str
@@ -54,8 +51,7 @@ class CollectionName:
     n_docs: int | None
 
 
-@dataclass(frozen=True)
-class Session:
+class Session(Record):
     """The user, the CSRF token and the collection, which a page loads first."""
 
     user: str
@@ -73,8 +69,7 @@ class QueriesRequest(PageRequest):
     mine: bool = Field(default=False, description="Whether only this user's judgements count.")
 
 
-@dataclass(frozen=True)
-class JudgedQueries:
+class JudgedQueries(Record):
     """Judged queries, those with the latest judgements first."""
 
     total: int
@@ -87,8 +82,7 @@ class ListsRequest(PageRequest):
     base: Base = Field(default="", description="As in a search.")
 
 
-@dataclass(frozen=True)
-class JudgedList:
+class JudgedList(Record):
     """A query with the number of its documents, the number of documents by label, and NDCG@10 on these labels."""
 
     query: str
@@ -97,8 +91,7 @@ class JudgedList:
     ndcg: float | None
 
 
-@dataclass(frozen=True)
-class JudgedLists:
+class JudgedLists(Record):
     """The lists of a collection with labels, in its order, with NDCG@10 of a base ranker."""
 
     base: str
@@ -106,7 +99,6 @@ class JudgedLists:
     lists: list[JudgedList]
 
 
-@dataclass(frozen=True)
 class About(CollectionName):
     """The collection and the statistics of its judgements."""
 
@@ -118,8 +110,7 @@ class About(CollectionName):
     summary: Summary
 
 
-@dataclass(frozen=True)
-class Annotator:
+class Annotator(Record):
     """An imported annotator, which is not a person; ``agreement`` with people is empty without shared documents."""
 
     id: int
@@ -128,8 +119,7 @@ class Annotator:
     agreement: str
 
 
-@dataclass(frozen=True)
-class Annotators:
+class Annotators(Record):
     """Imported annotators, oldest first."""
 
     annotators: list[Annotator]

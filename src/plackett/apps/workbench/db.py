@@ -45,7 +45,7 @@ FIRST_TABLE = "plackett_users"  # every store has it
 
 # SQLite generates ids only in a column that is exactly INTEGER
 Id = sa.BigInteger().with_variant(sa.Integer, "sqlite")
-Record = TypeVar("Record")
+AnyRecord = TypeVar("AnyRecord")
 metadata = sa.MetaData()
 
 
@@ -128,7 +128,7 @@ class Database:
                 if self._writer_lock is not None:
                     self._writer_lock.release()
 
-    def records(self, record: type[Record], table: Table, *conditions: Any, order: Any = None) -> list[Record]:
+    def records(self, record: type[AnyRecord], table: Table, *conditions: Any, order: Any = None) -> list[AnyRecord]:
         """Return rows of a table as instances of a dataclass, whose first fields name columns."""
         wanted = sa.select(*columns_of(record, table)).where(*conditions).order_by(order)
         with self.reading() as connection:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -22,6 +21,7 @@ from plackett.apps.workbench.values import (
     Grade,
     Method,
     Number,
+    Record,
     RequestModel,
 )
 from plackett.validation import feature_labels
@@ -80,8 +80,7 @@ class RefineRequest(RequestModel):
         return [str(row) for row in range(len(self.features))] if self.docids is None else self.docids
 
 
-@dataclass(frozen=True)
-class RefinedOrder:
+class RefinedOrder(Record):
     """The refined order; ``scores``, ``moves`` and ``why`` follow the rows of the request.
 
     ``order`` has the documents, best first, and ``rows`` the same as row numbers of the request, from 0. ``moves`` are

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -17,7 +16,7 @@ from plackett.apps.workbench.collections.base import Collection
 from plackett.apps.workbench.labels import pooled, settled_grades
 from plackett.apps.workbench.lists import MeasureRequest
 from plackett.apps.workbench.store import Judged
-from plackett.apps.workbench.values import MAX_GRADE, MAX_IMPORT, Base, Name, RequestModel
+from plackett.apps.workbench.values import MAX_GRADE, MAX_IMPORT, Base, Name, Record, RequestModel
 from plackett.data import judgements
 from plackett.data.documents.read import as_text
 from plackett.validation import count_of
@@ -51,8 +50,7 @@ class ImportRequest(RequestModel):
     )
 
 
-@dataclass(frozen=True)
-class Imported:
+class Imported(Record):
     """The number of imported judgements, and notes, also in words."""
 
     n_imported: int

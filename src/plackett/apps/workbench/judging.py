@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 
@@ -13,7 +12,7 @@ from plackett.apps.workbench.api import Bench, Caller, missing, new_router
 from plackett.apps.workbench.collections.base import Hits
 from plackett.apps.workbench.lists import ListOptions, RankedList, hits_of, ranked_list
 from plackett.apps.workbench.store import QUERIES, Event, Query
-from plackett.apps.workbench.values import NO_NULL, Docid, Grade, Id, QueryText
+from plackett.apps.workbench.values import NO_NULL, Docid, Grade, Id, QueryText, Record
 
 router = new_router("judging")
 
@@ -49,8 +48,7 @@ class PreferenceRequest(ListRequest):
     other: Docid
 
 
-@dataclass(frozen=True)
-class Written:
+class Written(Record):
     """A judgement in the log."""
 
     id: int
@@ -61,8 +59,7 @@ class Written:
     time: datetime
 
 
-@dataclass(frozen=True)
-class JudgementResponse:
+class JudgementResponse(Record):
     """The judgement that is now on disk, and the refined list."""
 
     query_id: int

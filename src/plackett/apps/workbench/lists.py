@@ -6,7 +6,6 @@ Modules that learn and measure are imported where they are used, because loading
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Query as Parameters
@@ -14,11 +13,23 @@ from pydantic import Field, StringConstraints
 
 from plackett.apps.access.errors import client_errors
 from plackett.apps.workbench.api import Bench, Caller, PathId, new_router
-from plackett.apps.workbench.collections.base import Hits
+from plackett.apps.workbench.collections.base import Hits, Piece
 from plackett.apps.workbench.labels import ANNOTATOR
 from plackett.apps.workbench.reason_words import Reason
+from plackett.apps.workbench.runs import ListMeasures, VisibleMeasures
 from plackett.apps.workbench.store import QUERIES, Judged, Query
-from plackett.apps.workbench.values import MAX_K, MAX_QUERY, NO_NULL, Base, Docid, Id, Method, QueryText, RequestModel
+from plackett.apps.workbench.values import (
+    MAX_K,
+    MAX_QUERY,
+    NO_NULL,
+    Base,
+    Docid,
+    Id,
+    Method,
+    QueryText,
+    Record,
+    RequestModel,
+)
 
 MAX_TITLE = 300  # characters in a list
 MAX_FIELD = 200_000  # characters of a document on a page
@@ -61,16 +72,7 @@ class DocumentRequest(RequestModel):
     base: Base = ""
 
 
-@dataclass(frozen=True)
-class Piece:
-    """A part of a snippet."""
-
-    text: str
-    is_term: bool
-
-
-@dataclass(frozen=True)
-class Result:
+class Result(Record):
     """A document in a list; places count from 1, and ``moved`` is positive if it moved up.
 
     ``grade`` is this user's judgement, ``label`` that of the collection. ``why`` compares with the document
@@ -91,39 +93,21 @@ class Result:
     against: str | None
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(Record):
     """A preference."""
 
     preferred: str
     other: str
 
 
-@dataclass(frozen=True)
-class Graded:
+class Graded(Record):
     """A judged document that is not in the list."""
 
     docid: str
     grade: float
 
 
-@dataclass(frozen=True)
-class VisibleMeasures:
-    """Measures of the whole list, in which a document without a judgement counts as not relevant.
-
-    ``n_first`` are the documents on the first page, up to ten, of which ``judged_before`` and ``judged_after`` are
-    judged in the base order and the refined one.
-    """
-
-    n_first: int
-    judged_before: int
-    judged_after: int
-    before: dict[str, float]
-    after: dict[str, float]
-
-
-@dataclass(frozen=True)
-class RankedList:
+class RankedList(Record):
     """A list refined by this user's judgements.
 
     ``query_id`` is null if the query is not judged yet. ``note`` is about the refinement, ``list_note`` about the list
@@ -150,26 +134,7 @@ class RankedList:
     on_labels: VisibleMeasures | None
 
 
-@dataclass(frozen=True)
-class ListMeasures:
-    """Measures of base and refined order on the judged documents of a list; empty if there are too few.
-
-    ``left_out`` places each document by a refinement without its own judgement. ``visible`` is null without a relevant
-    document in the list.
-    """
-
-    metrics: list[str]
-    base: dict[str, float]
-    refined: dict[str, float]
-    left_out: dict[str, float]
-    n_judged: int
-    n_relevant: int
-    note: str
-    visible: VisibleMeasures | None
-
-
-@dataclass(frozen=True)
-class TextField:
+class TextField(Record):
     """A field of a document as plain text."""
 
     name: str
@@ -177,16 +142,14 @@ class TextField:
     is_cut: bool
 
 
-@dataclass(frozen=True)
-class Feature:
+class Feature(Record):
     """A feature of a document for a query."""
 
     name: str
     value: float
 
 
-@dataclass(frozen=True)
-class FoundDocument:
+class FoundDocument(Record):
     """A document, with its features and its label in the collection if the request has a query."""
 
     docid: str
@@ -270,7 +233,7 @@ def ranked_list(
         return Result(
             docid=docid,
             title=_shortened(bench.collection.document(docid).title),
-            snippet=[Piece(*piece) for piece in bench.collection.snippet(docid, text)],
+            snippet=bench.collection.snippet(docid, text),
             score=float(refined.scores[row]),
             base_score=float(hits.scores[row]),
             place=place,

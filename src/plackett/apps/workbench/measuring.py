@@ -6,9 +6,8 @@ import numpy as np
 from scipy.stats import rankdata
 
 from plackett.apps.workbench.collections.base import Hits
-from plackett.apps.workbench.lists import ListMeasures, VisibleMeasures
 from plackett.apps.workbench.refining import refined_scores
-from plackett.apps.workbench.runs import Ranking, compare_rankings
+from plackett.apps.workbench.runs import ListMeasures, Ranking, VisibleMeasures, compare_rankings
 from plackett.apps.workbench.store import Judged
 from plackett.apps.workbench.values import FIRST, RELEVANT_FROM
 from plackett.evaluation.evaluate import evaluate

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -16,7 +15,7 @@ from plackett.apps.access.errors import client_errors
 from plackett.apps.workbench import tables
 from plackett.apps.workbench.api import Bench, Caller, missing, new_router
 from plackett.apps.workbench.store import Judged, JudgedList, Store, is_one_of
-from plackett.apps.workbench.values import MAX_NEED, NO_NULL, Docid, Grade, PageRequest, QueryText, RequestModel
+from plackett.apps.workbench.values import MAX_NEED, NO_NULL, Docid, Grade, PageRequest, QueryText, Record, RequestModel
 from plackett.validation import count_of
 
 Words = Annotated[str, StringConstraints(max_length=MAX_NEED, pattern=NO_NULL)]
@@ -33,8 +32,7 @@ class NotesUpdate(RequestModel):
     note: Words | None = None
 
 
-@dataclass(frozen=True)
-class Notes:
+class Notes(Record):
     """The information need of a query, and this user's note; "" for none."""
 
     query: str
@@ -42,8 +40,7 @@ class Notes:
     note: str
 
 
-@dataclass(frozen=True)
-class Dispute:
+class Dispute(Record):
     """A document that users graded differently."""
 
     query: str
@@ -51,8 +48,7 @@ class Dispute:
     grades: dict[str, float]
 
 
-@dataclass(frozen=True)
-class Agreement:
+class Agreement(Record):
     """Agreement of users: the share of equal grades, and Krippendorff's alpha; null if there is nothing to compare."""
 
     n_shared: int
@@ -62,8 +58,7 @@ class Agreement:
     disputed: list[Dispute]
 
 
-@dataclass(frozen=True)
-class Contradictions:
+class Contradictions(Record):
     """Contradictions within the judgements of one user."""
 
     changed: int
@@ -71,8 +66,7 @@ class Contradictions:
     circles: int
 
 
-@dataclass(frozen=True)
-class Summary:
+class Summary(Record):
     """Statistics of all judgements."""
 
     n_users: int
@@ -86,8 +80,7 @@ class Summary:
     words: str
 
 
-@dataclass(frozen=True)
-class Disagreement:
+class Disagreement(Record):
     """A document that people graded differently, and the grade that settles it."""
 
     query: str
@@ -99,8 +92,7 @@ class Disagreement:
     settled_at: datetime | None
 
 
-@dataclass(frozen=True)
-class Disagreements:
+class Disagreements(Record):
     """Disagreements, unsettled ones first, then the largest first."""
 
     total: int

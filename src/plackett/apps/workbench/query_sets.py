@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
@@ -24,6 +23,7 @@ from plackett.apps.workbench.values import (
     Id,
     Name,
     PageRequest,
+    Record,
     RequestModel,
 )
 
@@ -33,8 +33,7 @@ SETS = tables.query_sets
 HEADS = ("# plackett order: ", "# judged before: ")  # the first lines of the lists of plackett judge next
 
 
-@dataclass(frozen=True)
-class QuerySet:
+class QuerySet(Record):
     """A query set without its queries; it never changes: a corrected set is a new one."""
 
     id: int
@@ -44,15 +43,13 @@ class QuerySet:
     created: datetime
 
 
-@dataclass(frozen=True)
-class QuerySets:
+class QuerySets(Record):
     """Query sets, newest first."""
 
     sets: list[QuerySet]
 
 
-@dataclass(frozen=True)
-class SetQueries:
+class SetQueries(Record):
     """Queries of a set in their order."""
 
     set: QuerySet

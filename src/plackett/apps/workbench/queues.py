@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, NamedTuple
 
@@ -18,7 +17,17 @@ from plackett.apps.workbench import comparing, people, query_sets, tables
 from plackett.apps.workbench.api import Bench, Caller, invalid, missing, new_router
 from plackett.apps.workbench.comparing import POOL
 from plackett.apps.workbench.store import Store, is_one_of
-from plackett.apps.workbench.values import FIRST, MAX_K, MAX_SET_QUERIES, NO_NULL, Base, Name, PageRequest, RequestModel
+from plackett.apps.workbench.values import (
+    FIRST,
+    MAX_K,
+    MAX_SET_QUERIES,
+    NO_NULL,
+    Base,
+    Name,
+    PageRequest,
+    Record,
+    RequestModel,
+)
 from plackett.validation import count_of
 
 MINE, JUDGED, LISTS, SET = "mine", "judged", "lists", "set-"
@@ -70,8 +79,7 @@ class AssignRequest(RequestModel):
     per_query: int = Field(default=1, ge=1, le=100)
 
 
-@dataclass(frozen=True)
-class Assigned:
+class Assigned(Record):
     """Queries by person, also in words."""
 
     n_queries: int
@@ -79,8 +87,7 @@ class Assigned:
     words: str
 
 
-@dataclass(frozen=True)
-class QueueRow:
+class QueueRow(Record):
     """A query of a queue; ``problem`` says why its list cannot be shown.
 
     ``n_judged`` counts the documents judged by this user, of the first results.
@@ -94,8 +101,7 @@ class QueueRow:
     problem: str | None
 
 
-@dataclass(frozen=True)
-class Queue:
+class Queue(Record):
     """A page of a queue, with this user's progress on it."""
 
     queue: str
@@ -106,8 +112,7 @@ class Queue:
     rows: list[QueueRow]
 
 
-@dataclass(frozen=True)
-class Next:
+class Next(Record):
     """The next query with a result to judge, from the current one on, wrapping around; null if all are judged.
 
     Places count from 1; ``place`` and ``current`` are 0 for a query that is not in the queue. ``previous`` and

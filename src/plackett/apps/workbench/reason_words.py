@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
 from plackett.apps.workbench.engines.settings import SCORE
+from plackett.apps.workbench.values import Record
 from plackett.text.features import FIELD_FEATURES
 
 
-@dataclass(frozen=True)
-class Reason:
+class Reason(Record):
     """A reason why a document moved: the condition on a feature, the same in words, and its share of the score.
 
     The share is relative to another document, or to the mean of the list.

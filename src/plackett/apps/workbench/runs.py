@@ -16,7 +16,7 @@ from pydantic import Field, StringConstraints
 
 from plackett.apps.access.errors import client_errors
 from plackett.apps.workbench.api import invalid
-from plackett.apps.workbench.values import FIRST, MAX_BASE, MAX_BOARD_RANKERS, NO_NULL, Id, RequestModel
+from plackett.apps.workbench.values import FIRST, MAX_BASE, MAX_BOARD_RANKERS, NO_NULL, Id, Record, RequestModel
 from plackett.metrics.conventions import CONVENTIONS
 from plackett.metrics.measure import Measure
 
@@ -60,6 +60,37 @@ class BoardRequest(MeasuringRequest):
         default=[], max_length=MAX_BOARD_RANKERS, description="Rankers; empty means the default and the trained ones."
     )
     measure: MeasureText = "ndcg@10"
+
+
+class VisibleMeasures(Record):
+    """Measures of the whole list, in which a document without a judgement counts as not relevant.
+
+    ``n_first`` are the documents on the first page, up to ten, of which ``judged_before`` and ``judged_after`` are
+    judged in the base order and the refined one.
+    """
+
+    n_first: int
+    judged_before: int
+    judged_after: int
+    before: dict[str, float]
+    after: dict[str, float]
+
+
+class ListMeasures(Record):
+    """Measures of base and refined order on the judged documents of a list; empty if there are too few.
+
+    ``left_out`` places each document by a refinement without its own judgement. ``visible`` is null without a relevant
+    document in the list.
+    """
+
+    metrics: list[str]
+    base: dict[str, float]
+    refined: dict[str, float]
+    left_out: dict[str, float]
+    n_judged: int
+    n_relevant: int
+    note: str
+    visible: VisibleMeasures | None
 
 
 def parse_measures(text: str, convention: str = "standard") -> list[Measure]:

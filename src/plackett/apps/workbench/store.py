@@ -6,7 +6,6 @@ import hashlib
 import reprlib
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby, pairwise
@@ -18,11 +17,10 @@ from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
 from plackett.apps.workbench import tables
 from plackett.apps.workbench.db import SCHEMA_LOCK, Database, advisory_lock, columns_of
-from plackett.apps.workbench.values import MAX_DOCID, MAX_QUERY
+from plackett.apps.workbench.values import MAX_DOCID, MAX_QUERY, Record
 
 
-@dataclass(frozen=True)
-class User:
+class User(Record):
     """A person who judges, or an imported annotator such as a click model; the name is unique."""
 
     id: int
@@ -31,8 +29,7 @@ class User:
     created: datetime
 
 
-@dataclass(frozen=True)
-class Query:
+class Query(Record):
     """A query of a collection; ``base`` is the base ranker that it was last searched with."""
 
     id: int
@@ -126,8 +123,7 @@ class ListState(NamedTuple):
         )
 
 
-@dataclass(frozen=True)
-class QuerySummary:
+class QuerySummary(Record):
     """A judged query with the current numbers of users, grades and pairs, and the time of the last event."""
 
     query_id: int

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from dataclasses import dataclass
+from typing import Annotated, Literal, dataclass_transform, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
@@ -47,6 +48,14 @@ Grade = Annotated[float, Field(strict=True, ge=0, le=MAX_GRADE, allow_inf_nan=Fa
 Number = Annotated[float, Field(strict=True, ge=-MAX_VALUE, le=MAX_VALUE, allow_inf_nan=False)]
 Method = Literal["multiplicative", "linear", "rocchio"]
 METHODS: tuple[Method, ...] = get_args(Method)
+
+
+@dataclass_transform(frozen_default=True)
+class Record:
+    """Base of what responses consist of, and of rows of the store: frozen dataclasses."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
 
 
 class RequestModel(BaseModel):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.apps.workbench.collections.base import Hits
+from plackett.apps.workbench.collections.base import Hits, Piece
 from plackett.apps.workbench.collections.letor import LetorCollection
 from plackett.data.queries import Queries
 
@@ -29,7 +29,7 @@ def test_judged_lists_are_browsed_by_query_and_column():
     assert collection.document("a").fields == {
         "query 7": "label 0\nbm25 1\nlength 5", "query 8": "label 1\nbm25 9\nlength 0",
     }  # fmt: skip
-    assert collection.snippet("b", "7") == [("label 2", False)]
+    assert collection.snippet("b", "7") == [Piece("label 2", False)]
     with pytest.raises(ValueError, match="no query has the id '9'; the ids are 7, 8"):
         collection.search("9")
     with pytest.raises(KeyError, match="no document 'x'"):

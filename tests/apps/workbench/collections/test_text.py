@@ -78,9 +78,9 @@ def test_unknown_names_are_refused_in_words(texts):
 def test_snippets_are_pieces_of_text_with_the_words_of_the_query_marked(texts):
     hits = texts.search("wings")
     pieces = texts.snippet(hits.docid[0], "Wings?")
-    assert {text.lower() for text, is_term in pieces if is_term} == {"wings"}
-    assert all("wings" not in text.split() for text, is_term in pieces if not is_term)
-    assert "".join(text for text, _ in pieces) in texts.document(hits.docid[0]).fields["body"] + "…"
+    assert {piece.text.lower() for piece in pieces if piece.is_term} == {"wings"}
+    assert all("wings" not in piece.text.split() for piece in pieces if not piece.is_term)
+    assert "".join(piece.text for piece in pieces) in texts.document(hits.docid[0]).fields["body"] + "…"
 
 
 def test_suggestions_find_something(texts):
@@ -102,7 +102,7 @@ def test_hostile_documents_come_through_as_text(tmp_path):
         everything = document.title + "".join(document.fields.values())
         assert "\0" not in everything
         everything.encode()
-        assert sum(len(text) for text, _ in collection.snippet(docid, "wings")) < 300
+        assert sum(len(piece.text) for piece in collection.snippet(docid, "wings")) < 300
     assert collection.document("a.html").fields["body"] == "wings <script>"
     assert "<script>alert(1)</script>" in {collection.document(docid).title for docid in hits.docid}
     assert "whole_" in collection.index.fields

@@ -14,6 +14,7 @@ import numpy as np
 from cachetools import Cache, LRUCache, TTLCache, cachedmethod
 
 from plackett.apps.access.errors import RequestError
+from plackett.apps.workbench.values import Record
 from plackett.data.queries import Queries
 from plackett.text.analyse import Analyser
 from plackett.text.search import snippet_of
@@ -36,6 +37,13 @@ class Document(NamedTuple):
     docid: str
     title: str
     fields: dict[str, str]
+
+
+class Piece(Record):
+    """A part of a snippet."""
+
+    text: str
+    is_term: bool
 
 
 class Hits(NamedTuple):
@@ -111,8 +119,8 @@ class Collection(ABC):
         return "" if title == docid else title
 
     @abstractmethod
-    def snippet(self, docid: str, query: str) -> list[tuple[str, bool]]:
-        """Return the part of a document that matches a query as pieces of plain text, with True for query terms."""
+    def snippet(self, docid: str, query: str) -> list[Piece]:
+        """Return the part of a document that matches a query as pieces of plain text."""
 
     @abstractmethod
     def suggestions(self) -> list[str]:
@@ -267,8 +275,8 @@ def rescored(hits: Hits, ranker: Ranker) -> Hits:
     return hits._replace(scores=np.asarray(scores, dtype=np.float64))
 
 
-def marked_snippet(texts: Mapping[str, str], query: str, analyser: Analyser) -> list[tuple[str, bool]]:
-    """Return pieces of the body, or else of the longest field, with True for query terms."""
+def marked_snippet(texts: Mapping[str, str], query: str, analyser: Analyser) -> list[Piece]:
+    """Return pieces of the body, or else of the longest field."""
     if not texts:
         return []
     field = "body" if texts.get("body") else max(texts, key=lambda name: len(texts[name]))
@@ -277,10 +285,9 @@ def marked_snippet(texts: Mapping[str, str], query: str, analyser: Analyser) -> 
     pieces, end = [], 0
     for term, start, stop in analyser.spans(text):
         if term in wanted:
-            pieces += [(text[end:start], False), (text[start:stop], True)]
+            pieces += [Piece(text[end:start], False), Piece(text[start:stop], True)]
             end = stop
-    pieces.append((text[end:], False))
-    return [piece for piece in pieces if piece[0]]
+    return [piece for piece in (*pieces, Piece(text[end:], False)) if piece.text]
 
 
 def _window(terms: frozenset[str], text: str) -> str:

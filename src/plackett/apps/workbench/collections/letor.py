@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from plackett.apps.workbench.collections.base import Collection, Document, Hits
+from plackett.apps.workbench.collections.base import Collection, Document, Hits, Piece
 from plackett.data.queries import Queries
 from plackett.validation import check_finite
 
@@ -93,9 +93,9 @@ class LetorCollection(Collection):
         title = "" if titles is None else titles[self._rows[docid][0]]
         return Document(docid, title or docid, fields)
 
-    def snippet(self, docid: str, query: str) -> list[tuple[str, bool]]:
+    def snippet(self, docid: str, query: str) -> list[Piece]:
         label = self.labels(query).get(docid)
-        return [] if label is None else [(f"label {label:g}", False)]
+        return [] if label is None else [Piece(f"label {label:g}", False)]
 
     def suggestions(self) -> list[str]:
         return self._qid[:5]

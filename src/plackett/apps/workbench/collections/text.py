@@ -8,15 +8,17 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Callable, Iterable
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Hashable, Iterable
+from functools import cached_property
+from operator import attrgetter
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 import platformdirs
+from cachetools import LRUCache, cachedmethod
 
-from plackett.apps.workbench.collections.base import Collection, Document, Hits, marked_snippet
+from plackett.apps.workbench.collections.base import Collection, Document, Hits, Piece, marked_snippet
 from plackett.apps.workbench.engines.answers import LIST_SECONDS, Engine, scores_of
 from plackett.apps.workbench.engines.client import EngineError
 from plackett.data.documents import markup, read, stdlib_corpus
@@ -48,7 +50,6 @@ EXAMPLES = (
     "run a command and read its output",
     "current time zone",
 )
-_BLOCK = 1 << 20
 # modules whose code determines the content of an index
 _SOURCES = (read, markup, stdlib_corpus, analyse, build_module)
 
@@ -63,7 +64,7 @@ class TextCollection(Collection):
         self.index, self.name, self.key, self.n_docs = index, name, key, index.n_docs
         self._examples = list(examples)
         self._engines: dict[str, Engine] = {}
-        self._cached_snippet = lru_cache(CACHED_SNIPPETS)(self._snippet)
+        self._snippets: LRUCache[Hashable, list[Piece]] = LRUCache(CACHED_SNIPPETS)
 
     def own_rankers(self) -> list[str]:
         return [*RANKERS, BOOLEAN, *self._engines]
@@ -133,10 +134,8 @@ class TextCollection(Collection):
             return np.zeros((0, len(self.feature_names)))
         return letor_features(self.index, {"": terms}, {"": docid}).X
 
-    def snippet(self, docid: str, query: str) -> list[tuple[str, bool]]:
-        return list(self._cached_snippet(docid, query))
-
-    def _snippet(self, docid: str, query: str) -> list[tuple[str, bool]]:
+    @cachedmethod(attrgetter("_snippets"), lock=attrgetter("_lock"))
+    def snippet(self, docid: str, query: str) -> list[Piece]:
         return marked_snippet(self.index.document(docid), query, self.index.analyser)
 
     def suggestions(self) -> list[str]:
@@ -176,7 +175,7 @@ def open_collection(
     """
     source = None if source is None else str(source)
     if source is None:
-        index = cached_index(cache, BUILT_IN, stdlib_key(), lambda: _stdlib_index(progress))
+        index = _cached_index(cache, BUILT_IN, None, lambda: _stdlib_index(progress))
         return TextCollection(index, BUILT_IN, BUILT_IN, EXAMPLES)
     path = Path(source)
     if not path.exists():
@@ -187,7 +186,7 @@ def open_collection(
         return TextCollection(open_index(path), name, key)
     if not (path.is_file() or path.is_dir()):  # a pipe can be read only once, so it has no cache key
         return TextCollection(_build_index(source, progress), name, key)
-    index = cached_index(cache, key, content_key(source), lambda: _build_index(source, progress))
+    index = _cached_index(cache, key, source, lambda: _build_index(source, progress))
     return TextCollection(index, name, key)
 
 
@@ -260,16 +259,18 @@ def default_cache_folder() -> Path:
     return platformdirs.user_cache_path("plackett", appauthor=False)
 
 
-def cached_index(cache: str | os.PathLike | None, name: str, key: str, build: Callable[[], TextIndex]) -> TextIndex:
-    """Return the index under ``key`` in the folder ``cache``, or build and cache it.
+def _cached_index(
+    cache: str | PathLike | None, name: str, source: str | None, build: Callable[[], TextIndex]
+) -> TextIndex:
+    """Return the index of a name in the folder ``cache``, or build and cache it.
 
-    A damaged index is rebuilt, and an index of the same name under another key is deleted. If the cache cannot be
+    A damaged index is rebuilt, and an index of the same name with other content is deleted. If the cache cannot be
     written, the index is built again at the next start.
     """
     if cache is None:
         return build()
     prefix = hashlib.sha256(name.encode()).hexdigest()[:16]
-    path = Path(cache) / f"{prefix}-{key}.index"
+    path = Path(cache) / f"{prefix}-{_content_key(source)}.index"
     with contextlib.suppress(DataFormatError, OSError):
         return open_index(path)
     index = build()
@@ -284,29 +285,17 @@ def cached_index(cache: str | os.PathLike | None, name: str, key: str, build: Ca
     return index
 
 
-def content_key(source: str) -> str:
-    """Return a digest of the names and bytes of all files that ``read_documents`` reads."""
-    digest = _code_digest()
-    for path in read.files_of(source):
-        digest.update(os.fsencode(path) + b"\0")
-        with open(path, "rb") as file:
-            while block := file.read(_BLOCK):
-                digest.update(block)
-        digest.update(b"\0")
-    return digest.hexdigest()[:32]
-
-
-def stdlib_key() -> str:
-    """Return a digest of what determines the built-in corpus: the Python and the system."""
-    digest = _code_digest()
-    digest.update("\0".join((sys.version, sys.platform, platform.machine(), sys.prefix)).encode())
-    return digest.hexdigest()[:32]
-
-
-def _code_digest():
-    """Return a digest of our own source: another version may index the same files differently."""
+def _content_key(source: str | None) -> str:
+    """Return a digest of what determines an index: our code, and the names and bytes of the files, or the Python."""
     digest = hashlib.sha256()
     for module in _SOURCES:
         with contextlib.suppress(OSError, TypeError):
             digest.update(Path(str(module.__file__)).read_bytes())
-    return digest
+    if source is None:
+        digest.update("\0".join((sys.version, sys.platform, platform.machine(), sys.prefix)).encode())
+        return digest.hexdigest()[:32]
+    for path in read.files_of(source):
+        digest.update(os.fsencode(path) + b"\0")
+        with open(path, "rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:32]

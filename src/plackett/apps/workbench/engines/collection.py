@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Hashable, Sequence
 from functools import cached_property
 from operator import attrgetter
@@ -10,7 +9,7 @@ from operator import attrgetter
 import numpy as np
 from cachetools import LRUCache, TTLCache, cachedmethod
 
-from plackett.apps.workbench.collections.base import Collection, Document, Hits, marked_snippet
+from plackett.apps.workbench.collections.base import Collection, Document, Hits, Piece, marked_snippet
 from plackett.apps.workbench.engines.answers import LIST_SECONDS, Engine, EngineHit, scores_of
 from plackett.apps.workbench.engines.client import EngineError
 from plackett.apps.workbench.engines.settings import SCORE, TEXT, EngineSettings
@@ -46,7 +45,6 @@ class EngineCollection(Collection):
         self._settings = first
         self._found: TTLCache[Hashable, Hits] = TTLCache(250, LIST_SECONDS)
         self._documents: LRUCache[str, Document] = LRUCache(MAX_DOCUMENTS)
-        self._found_lock = threading.Lock()
         self._analyser = Analyser()
 
     @property
@@ -79,24 +77,15 @@ class EngineCollection(Collection):
         """Return an empty set: an engine cannot be asked for every document of a file."""
         return set()
 
+    @cachedmethod(attrgetter("_documents"), key=lambda self, docid: docid, lock=attrgetter("_lock"))
     def document(self, docid: str) -> Document:
-        with self._found_lock:
-            known = self._documents.get(docid)
-        if known is not None:
-            return known
         for engine in self._engines.values():
             hit = engine.document(docid)
             if hit is not None:
-                return self._remember(hit)
+                return _document_of(hit)
         raise KeyError(f"{self.name} has no document {docid!r}, or no recent search found it. Search for it first.")
 
-    def _remember(self, hit: EngineHit) -> Document:
-        document = Document(hit.docid, hit.title or hit.docid, {"title": hit.title, **hit.fields})
-        with self._found_lock:
-            self._documents[hit.docid] = document
-        return document
-
-    def snippet(self, docid: str, query: str) -> list[tuple[str, bool]]:
+    def snippet(self, docid: str, query: str) -> list[Piece]:
         texts = {name: text for name, text in self.document(docid).fields.items() if name != "title"}
         return marked_snippet(texts, query, self._analyser)
 
@@ -112,11 +101,11 @@ class EngineCollection(Collection):
         docid = [one for one in docid if one in place]
         return Hits(docid, own.scores_of(docid), features.X[[place[one] for one in docid]], self.feature_names)
 
-    @cachedmethod(attrgetter("_found"), lock=attrgetter("_found_lock"))
+    @cachedmethod(attrgetter("_found"), lock=attrgetter("_lock"))
     def _list(self, query: str, base: str) -> Hits:
         hits = self._engines[base].search(query)
-        for hit in hits:
-            self._remember(hit)
+        with self._lock:
+            self._documents.update({hit.docid: _document_of(hit) for hit in hits})
         missing = [name for name in self._settings.logged if hits and not any(name in hit.features for hit in hits)]
         if missing and base == self.base_name():
             raise EngineError(
@@ -142,6 +131,10 @@ class EngineCollection(Collection):
             else:
                 columns.append(np.array([[hit.features.get(name, 0.0)] for hit in hits]))
         return np.hstack([np.asarray(one, dtype=np.float64) for one in columns])
+
+
+def _document_of(hit: EngineHit) -> Document:
+    return Document(hit.docid, hit.title or hit.docid, {"title": hit.title, **hit.fields})
 
 
 def _index_of(titles: list[str], bodies: list[str], docid: list[str]) -> TextIndex:
