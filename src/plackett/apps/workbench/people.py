@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Annotated
 
 import sqlalchemy as sa
@@ -124,9 +125,8 @@ def notes(bench: Bench, caller: Caller, q: Annotated[QueryText, Query()]) -> Not
 def save_notes(bench: Bench, caller: Caller, request: NotesUpdate) -> Notes:
     """Save the information need of a query, for everyone, or this user's note, or both."""
     with client_errors():
-        query = bench.store.find_query(bench.key, request.query)
-        query = query or bench.store.query(bench.key, request.query, bench.collection.base_name())
-        row = {"query_id": query.id, "user_id": bench.store.user(caller.user).id}
+        ids = bench.store.create_queries(bench.key, [request.query], bench.collection.base_name())
+        row = {"query_id": ids[request.query], "user_id": bench.store.user(caller.user).id}
     for table, text in ((NEEDS, request.need), (NOTES, request.note)):
         if text is None:
             continue
@@ -199,9 +199,7 @@ def summarise(lists: Iterable[JudgedList]) -> Summary:
     judged = [one for one in lists if one.state.n_judgements]
     states = [(one.query.id, one.state.judged) for one in judged]
     users, queries = {one.user.id for one in judged}, {query for query, _ in states}
-    documents = {
-        docid for _, (labels, pairs) in states for docid in (*labels, *(one for pair in pairs for one in pair))
-    }
+    documents = {docid for _, (labels, pairs) in states for docid in (*labels, *chain.from_iterable(pairs))}
     counts = Counter(f"{grade:g}" for _, (labels, _) in states for grade in labels.values())
     n_graded, n_preferences = counts.total(), sum(len(pairs) for _, (_, pairs) in states)
     n_queries, n_users = count_of(len(queries), "query", "queries"), count_of(len(users), "user")
@@ -295,9 +293,7 @@ def _n_cycles(judged: Judged) -> int:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    number = {
-        docid: place for place, docid in enumerate(dict.fromkeys(docid for pair in judged.pairs for docid in pair))
-    }
+    number = {docid: place for place, docid in enumerate(dict.fromkeys(chain.from_iterable(judged.pairs)))}
     better, worse = ([number[pair[side]] for pair in judged.pairs] for side in (0, 1))
     graph = coo_array((np.ones(len(better)), (better, worse)), shape=(len(number), len(number)))
     groups = connected_components(graph.tocsr(), directed=True, connection="strong")[1]
