@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -131,6 +131,7 @@ def diagnose(labels: CorrectedLabels, queries: Queries | None) -> CorrectionDiag
     weight = counts.clicks / found.divisor
     squares = float((weight / found.divisor).sum())
     agreement = None if labels.method == "naive" else _agreement(labels, queries)
+    naive, corrected = agreement or (None, None)
     sums = np.bincount(labels.pairs.pair_query, labels.relevance, len(labels.pairs.queries))
     values: dict[str, Any] = {
         "method": labels.method,
@@ -146,8 +147,8 @@ def diagnose(labels: CorrectedLabels, queries: Queries | None) -> CorrectionDiag
         "n_queries_negative": int(np.count_nonzero(sums < 0)),
         "rank_groups": _rank_groups(counts),
         "has_features": queries is not None,
-        "correlation_naive": None if agreement is None else agreement.naive,
-        "correlation_corrected": None if agreement is None else agreement.corrected,
+        "correlation_naive": naive,
+        "correlation_corrected": corrected,
     }
     plain = CorrectionDiagnosis(**values)
     findings = _findings(plain, labels)
@@ -177,15 +178,8 @@ def _rank_groups(counts: Counts) -> list[list[int]]:
 # --- Naive against corrected ------------------------------------------------------------------------------------------
 
 
-class _Agreement(NamedTuple):
-    """Estimated correlations of naive and corrected labels with the relevance, within queries."""
-
-    naive: float
-    corrected: float
-
-
-def _agreement(labels: CorrectedLabels, queries: Queries | None) -> _Agreement | None:
-    """Compare the bias of naive labels with the noise of corrected ones.
+def _agreement(labels: CorrectedLabels, queries: Queries | None) -> tuple[float, float] | None:
+    """Return estimated correlations of naive and of corrected labels with the relevance, within queries.
 
     With A the sums of squares and products of the labels within queries, less N, what noise adds to them, the squared
     correlation of corrected labels R with the relevance is ``(A_RR - N_RR) / A_RR``, and that of naive labels x is
@@ -224,8 +218,8 @@ def _agreement(labels: CorrectedLabels, queries: Queries | None) -> _Agreement |
     if not (total > 0 and energy > 0):
         return None
     if signal <= 0:  # nothing but noise
-        return _Agreement(float(max(product, 0.0) / np.sqrt(energy * total)), 0.0)
-    return _Agreement(float(min(1.0, max(0.0, product) / np.sqrt(energy * signal))), float(np.sqrt(signal / total)))
+        return float(max(product, 0.0) / np.sqrt(energy * total)), 0.0
+    return float(min(1.0, max(0.0, product) / np.sqrt(energy * signal))), float(np.sqrt(signal / total))
 
 
 def _sampled(query: np.ndarray, n_columns: int) -> np.ndarray:

@@ -473,19 +473,15 @@ class ClickModel(Parameters, ABC):
         return model
 
 
-def _row_blocks(log: ClickLog, size: int = 1 << 22) -> list[slice]:
-    return [slice(begin, begin + size) for begin in range(0, log.n_shown, size)]
-
-
 def _impressions(log: ClickLog) -> np.ndarray:
     """Return how often each pair was shown."""
     if isinstance(log, CountedLog):
         return log.impressions
     counts = np.zeros(log.n_pairs, dtype=np.int64)
-    for rows in _row_blocks(log):
+    for *_, rows in session_blocks(log):
         counts += np.bincount(log.pair[rows], minlength=log.n_pairs)
     return counts
 
 
 def _share_of_rows(log: ClickLog, is_chosen: np.ndarray) -> float:
-    return sum(int(is_chosen[log.pair[rows]].sum()) for rows in _row_blocks(log)) / max(1, log.n_shown)
+    return sum(int(is_chosen[log.pair[rows]].sum()) for *_, rows in session_blocks(log)) / max(1, log.n_shown)

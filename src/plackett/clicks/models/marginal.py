@@ -6,26 +6,16 @@ are biased however long the log is (neyman1948).
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from plackett import _native
 from plackett._lazy import importing
-from plackett.clicks.models.ascent import LEAST
+from plackett.clicks.models.ascent import LEAST, Ascent
 from plackett.clicks.models.collapse import Cells, summed
 from plackett.clicks.models.priors import Prior
 
 N_NODES = 16  # of the quadrature over an attractiveness; as in _native/clicks/models/cells.hpp
 _kernels = _native.clicks
-
-
-class Marginal(NamedTuple):
-    """The result of ``maximise``: examination probabilities but the first, and the value after each step."""
-
-    looks: np.ndarray
-    history: list[float]
-    converged: bool
 
 
 def maximise(
@@ -38,7 +28,7 @@ def maximise(
     n_sessions: int,
     max_iter: int,
     tol: float,
-) -> Marginal:
+) -> Ascent:
     """Maximise the marginal likelihood over the examination probabilities and the prior, which is changed; L-BFGS.
 
     ``looks``, the probabilities to start from, and ``shown``, the impressions of each cell, leave out the first rank,
@@ -83,7 +73,7 @@ def maximise(
     )
     loss(found.x)  # leaves the prior and the modes of the best point
     prior.settle()
-    return Marginal(np.clip(expit(found.x[:n_looks]), LEAST, 1 - LEAST), history, bool(found.status != 1))
+    return Ascent(np.clip(expit(found.x[:n_looks]), LEAST, 1 - LEAST), history, bool(found.status != 1))
 
 
 def _expect(
