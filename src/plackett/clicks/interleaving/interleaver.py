@@ -309,15 +309,10 @@ def _as_texts(lists: Sequence[Sequence], names: Sequence[str]) -> tuple[list[lis
     for documents, name in zip(lists, names, strict=True):
         if isinstance(documents, (str, bytes, Mapping)) or not isinstance(documents, Iterable):
             raise TypeError(f"the list of {name} is {documents!r}; a sequence of document ids is needed.")
-        own = {}
-        n_given = 0
-        for document in documents:
-            text = document if type(document) is str else _name(document, f"a document of {name}")
-            own[text] = document
-            n_given += 1
-        if len(own) < n_given:
+        documents, what = list(documents), f"a document of {name}"
+        own = {_name(document, what): document for document in documents}
+        if len(own) < len(documents):
             warn(f"{name} returned a document twice; the first place counts.", DataWarning)
-        for text, document in own.items():
-            given.setdefault(text, document)
+        given = own | given
         texts.append(list(own))
     return texts, given

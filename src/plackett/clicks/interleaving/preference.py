@@ -124,7 +124,8 @@ def sessions_needed(
     """Return the number of sessions after which a preference is found with some power, for planning a test.
 
     A session is a win, a loss or a tie. With unequal shares of clicks or credits of other methods the variance is
-    smaller, and so is the number. Results are estimates, which tend to be too high (by up to 15 %).
+    smaller, and so is the number. Results are estimates, which tend to be too high (by up to 15 %); infinite for a
+    preference of 0.
 
     Parameters
     ----------
@@ -140,11 +141,6 @@ def sessions_needed(
         Level of the interval.
     anytime : bool, default=True
         Whether the interval is inspected after every session; False: once at the end, by the normal approximation.
-
-    Returns
-    -------
-    float
-        Infinite for a preference of 0.
 
     Examples
     --------

@@ -295,11 +295,10 @@ def _scan_delimited(block: bytes, delimiter: str, columns: list[str], wanted: li
 # --- Arrow columns ----------------------------------------------------------------------------------------------------
 
 
-def arrow_fields(tables: Iterable[Any], names: Sequence[str], list_name: str | None = None) -> Iterator[Fields]:
-    """Yield columns of Arrow tables or record batches; names may be paths into structs. Columns may be missing."""
+def arrow_fields(batches: Iterable[Any], names: Sequence[str], list_name: str | None = None) -> Iterator[Fields]:
+    """Yield columns of Arrow's record batches; names may be paths into structs. Columns may be missing."""
     arrow = import_optional("pyarrow", extra="tables", needed_for="Reading tables")
-    for table in tables:
-        table = arrow.Table.from_batches([table]) if isinstance(table, arrow.RecordBatch) else table
+    for table in batches:
         buffers, spans = {}, {}
         for name in names:
             column = _column_at(table, name)
@@ -319,10 +318,10 @@ def _column_at(table: Any, path: str) -> Any:
     import pyarrow.compute as compute
     import pyarrow.types as arrow_types
 
-    if path in table.column_names:
+    if path in table.schema.names:
         return table.column(path)
     for end in reversed([place for place, letter in enumerate(path) if letter == "."]):
-        if path[:end] in table.column_names:
+        if path[:end] in table.schema.names:
             column = table.column(path[:end])
             if arrow_types.is_string(column.type) or arrow_types.is_large_string(column.type):
                 return _from_texts(column, path[end + 1 :].split("."))
@@ -348,15 +347,12 @@ def _from_texts(column: Any, path: list[str]) -> Any:
             value = value.get(name) if isinstance(value, dict) else None
         is_plain = value is None or isinstance(value, str)
         found.append(value if is_plain else json.dumps(value))
-    return arrow.chunked_array([arrow.array(found, arrow.large_string())])
+    return arrow.array(found, arrow.large_string())
 
 
 def _as_texts(column: Any, arrow: Any) -> Any:
     import pyarrow.compute as compute
 
-    if hasattr(column, "combine_chunks"):
-        column = column.combine_chunks()
-        column = arrow.concat_arrays(column.chunks) if hasattr(column, "chunks") else column
     kind = column.type
     if arrow.types.is_dictionary(kind):
         column = column.dictionary_decode()

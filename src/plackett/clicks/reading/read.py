@@ -20,8 +20,8 @@ from plackett.clicks.reading.fields import BLOCK, Fields, Lines, arrow_fields, d
 from plackett.clicks.reading.lists import Limits
 from plackett.clicks.reading.rows import USUAL, find_columns, read_rows
 from plackett.clicks.reading.ubi import HITS, Reader, UbiNames, read_ubi, ubi_sources
-from plackett.data.parquet.table import opened
-from plackett.data.tables.arrow_table import OBJECTS, as_arrow, is_frame
+from plackett.data.parquet.table import ParquetTable
+from plackett.data.tables.arrow_table import OBJECTS, Table, is_frame
 from plackett.data.text_table import UTF8_MARK
 from plackett.exceptions import DataFormatError, DataWarning, warn
 from plackett.storage.container import MAGIC
@@ -29,7 +29,6 @@ from plackett.storage.opening import first_bytes, name_of, open_bytes
 from plackett.storage.remote import local_files
 from plackett.validation import check_positive_int
 
-_ROWS_PER_BATCH = 1 << 16
 _EXAMINED = 200  # lines
 _NO_EVENTS = "{} holds queries of UBI. Also pass the events: events='FILE'. Both may also be in one file of JSON lines."
 _EXAMINED_BYTES = 1000
@@ -166,14 +165,10 @@ class _Source(NamedTuple):
 def _opened(source: Any, stack: ExitStack, *, is_ubi: bool = False) -> _Source:
     """Open a source; ``is_ubi``: one of which it is known that it holds queries or events of UBI."""
     name = _shown(source)
-    if _is_frame(source):
-        table = _as_arrow(source)
-        return _Source(table.column_names, lambda *names: arrow_fields(table.to_batches(_ROWS_PER_BATCH), *names))
-    if _magic(source).startswith(b"PAR1"):
-        path = os.fspath(source)
-        with opened(path) as file:
-            columns = list(file.schema_arrow.names)
-        return _Source(columns, partial(_parquet_fields, path, columns))
+    is_frame = _is_frame(source)
+    if is_frame or _magic(source).startswith(b"PAR1"):
+        table = _checked(Table(source)) if is_frame else ParquetTable([os.fspath(source)])
+        return _Source(table.column_names, partial(_table_fields, table))
     file = stack.enter_context(open_bytes(source))
     head = file.read(BLOCK).removeprefix(UTF8_MARK)
     _check_head(head, name)
@@ -208,23 +203,21 @@ def _check_head(head: bytes, name: str) -> None:
         raise DataFormatError(name, 1, f"this is one JSON document; write one record per line, {advice}.")
 
 
-def _as_arrow(frame: Any) -> Any:
-    table = as_arrow(frame)
-    mixed = [field for field in table.schema if OBJECTS in (field.metadata or ())]
+def _checked(frame: Table) -> Table:
+    """Reject a frame with a column of several types."""
+    mixed = [field for field in frame.parts[0].schema if OBJECTS in (field.metadata or ())]
     if mixed:
         name, kinds = mixed[0].name, mixed[0].metadata[OBJECTS].decode()
         advice = f"Make it one type, such as frame[{name!r}] = frame[{name!r}].astype(str)"
         raise TypeError(f"column {name!r} of the frame holds values of several types ({kinds}). {advice}.")
-    return table
+    return frame
 
 
-def _parquet_fields(
-    path: str, columns: list[str], names: Sequence[str], list_name: str | None = None
-) -> Iterator[Fields]:
+def _table_fields(table: Table, names: Sequence[str], list_name: str | None = None) -> Iterator[Fields]:
     wanted = {*names, *(name.partition(".")[0] for name in [*names, list_name or ""])}
-    present = sorted(wanted.intersection(columns))
-    with opened(path, present) as file:
-        yield from arrow_fields(file.iter_batches(_ROWS_PER_BATCH, columns=present), names, list_name)
+    columns = sorted(wanted.intersection(table.column_names)) or table.column_names[:1]
+    batches = (batch for _, _, batch in table.select(columns).batches(columns))
+    return arrow_fields(batches, names, list_name)
 
 
 def _json_keys(head: bytes) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from plackett.clicks.log import ClickLog
 from plackett.clicks.reading.cleaning import Cleaning
 from plackett.clicks.reading.fields import Columns, Fields
 from plackett.clicks.reading.lists import LONGEST, Limits, Names, Rows, cleaned_log, lists_of_rows
+from plackett.data.tables.column_roles import columns_in_words
 from plackett.exceptions import DataWarning, warn
 
 # usual names of the columns, in the order in which they are looked for
@@ -38,9 +38,7 @@ def find_columns(present: list[str], wanted: Mapping[str, str | None], source: s
         name = wanted.get(role)
         if name is not None:
             if name not in present:
-                near = get_close_matches(name, present, n=1)
-                hint = f"Did you mean {near[0]!r}?" if near else f"Its columns are {', '.join(map(repr, present))}."
-                raise ValueError(f"{source} has no column {name!r} ({role}). {hint}")
+                raise ValueError(f"{source} has no column {name!r} ({role}). {columns_in_words(name, present)}")
             found[role] = name
             continue
         by_case = {column.lower(): column for column in reversed(present)}
