@@ -18,7 +18,7 @@ import zstandard
 import plackett as pk
 from plackett.data.documents.read import read_documents
 from plackett.data.feedback.log import read_feedback
-from plackett.data.feedback.movielens import read_movielens, read_movies
+from plackett.data.feedback.ratings import read_movielens, read_movies
 from plackett.data.sources import read_queries, sources
 from plackett.data.text_table import read_scores
 from plackett.exceptions import DataFormatError

@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeClassifier
 
 from plackett.data import datasets
-from plackett.data.feedback.movielens import read_movies
+from plackett.data.feedback.ratings import read_movies
 from plackett.data.preprocessing.scaling import QueryZScore
 from plackett.data.queries import Queries
 from plackett.evaluation.evaluate import Evaluation

@@ -91,7 +91,8 @@ def letor_features(
     >>> data.X[:, data.feature_names.index("tf_sum_whole")]
     array([2., 1.])
     """
-    chosen = _fields_of(index) if fields is None else check_fields(fields, (*index.fields, WHOLE))
+    known_fields = [*index.fields, WHOLE] if len(index.fields) > 1 else list(index.fields)
+    chosen = known_fields if fields is None else check_fields(fields, (*index.fields, WHOLE))
     if isinstance(candidates, Qrels) and qrels is None:
         qrels = candidates
     qrels = None if qrels is None else as_qrels(qrels)
@@ -105,7 +106,10 @@ def letor_features(
     for field in chosen:
         table = _field_table(index, field, known, lengths, docs, bounds, scorers)
         columns |= {f"{name}_{field}": table[name] for name in FIELD_FEATURES}
-    columns |= _query_columns(index, known, lengths, bounds, scorers)
+    weights = known.times * _vector_space(scorers).term_weights(index.postings())[known.numbers]
+    idf = np.bincount(known.query_of, weights=weights, minlength=lengths.size)
+    for name, values in zip(QUERY_FEATURES, (lengths, idf), strict=True):
+        columns[name] = np.repeat(values.astype(np.float64), np.diff(bounds))
     columns |= _document_columns(index, docs)
     if index.vectors is not None and index.embed is not None:
         vectors = query_vectors(index, [by_name[qid] for qid in ids])
@@ -116,10 +120,6 @@ def letor_features(
     X = np.column_stack(list(columns.values())) if columns else np.zeros((docs.size, 0))
     return Queries(X, labels, np.repeat(np.array(ids, dtype=str), np.diff(bounds)), docid=docid,
                    feature_names=list(columns))  # fmt: skip
-
-
-def _fields_of(index: TextIndex) -> list[str]:
-    return [*index.fields, WHOLE] if len(index.fields) > 1 else list(index.fields)
 
 
 def _scorers(rankers: Mapping[str, str | Ranker] | None) -> dict[str, Ranker]:
@@ -207,19 +207,6 @@ def _field_table(
 def _vector_space(scorers: Mapping[str, Ranker]) -> VectorSpace:
     ranker = scorers["vector_space"]
     return ranker if isinstance(ranker, VectorSpace) else VectorSpace()
-
-
-def _query_columns(
-    index: TextIndex,
-    known: QueryTerms,
-    n_query_terms: np.ndarray,
-    bounds: np.ndarray,
-    scorers: Mapping[str, Ranker],
-) -> dict[str, np.ndarray]:
-    weights = known.times * _vector_space(scorers).term_weights(index.postings())[known.numbers]
-    idf = np.bincount(known.query_of, weights=weights, minlength=n_query_terms.size)
-    columns = zip(QUERY_FEATURES, (n_query_terms, idf), strict=True)
-    return {name: np.repeat(values.astype(np.float64), np.diff(bounds)) for name, values in columns}
 
 
 def _document_columns(index: TextIndex, docs: np.ndarray) -> dict[str, np.ndarray]:

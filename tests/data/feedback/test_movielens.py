@@ -7,8 +7,7 @@ import io
 import numpy as np
 import pytest
 
-from plackett.data.feedback.movielens import GENRES, read_movielens, read_movies
-from plackett.data.feedback.ratings import Ratings
+from plackett.data.feedback.ratings import GENRES, Ratings, read_movielens, read_movies
 from plackett.exceptions import DataFormatError
 
 SPELLINGS = {

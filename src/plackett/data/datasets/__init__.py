@@ -14,6 +14,6 @@ _NAMES = {
     "plackett.data.datasets.published": "Fold FoldParts fold_parts info load load_fold load_folds locate names",
     "plackett.data.datasets.synthetic": "make_web_like",
     "plackett.data.documents.stdlib_corpus": "read_stdlib",
-    "plackett.data.feedback.movielens": "read_movielens read_movies",
+    "plackett.data.feedback.ratings": "read_movielens read_movies",
 }
 __all__, __getattr__, __dir__ = attach(__name__, _NAMES)

@@ -194,7 +194,7 @@ def load(
         return read_smart(name, _locate(dataset, folder)[0].parent)
     if dataset.kind == "ratings":
         with importing:
-            from plackett.data.feedback.movielens import read_movielens
+            from plackett.data.feedback.ratings import read_movielens
 
         return read_movielens(_locate(dataset, folder)[0])
     queries = _read(dataset, _locate(dataset, folder, dataset.parts if part is None else (part,)), cache)

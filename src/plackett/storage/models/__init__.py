@@ -14,9 +14,8 @@ indices) has a method ``check_loaded``, which raises a ``ValueError`` if these a
 from plackett._lazy import attach
 
 _NAMES = {
-    "plackett.storage.models.parts": "Part part_of",
     "plackett.storage.models.read": "describe load read_parts",
-    "plackett.storage.models.registry": "name_of register register_home register_text registered",
+    "plackett.storage.models.registry": "Part name_of part_of register register_home register_text registered",
     "plackett.storage.models.write": "save",
 }
 __all__, __getattr__, __dir__ = attach(__name__, _NAMES)

@@ -26,8 +26,8 @@ from plackett.storage.container import (
     plain_dtype,
     shown,
 )
-from plackett.storage.models.parts import Part
-from plackett.storage.models.registry import KIND, MAX_DEPTH, TEXT_FORMS, VERSION, is_learned, is_registered, registered
+from plackett.storage.models import registry
+from plackett.storage.models.registry import KIND, MAX_DEPTH, TEXT_FORMS, VERSION, Part, is_learned
 from plackett.storage.models.sklearn_estimators import remade
 from plackett.storage.opening import name_of
 from plackett.storage.remote import local_files
@@ -168,13 +168,13 @@ class _Reader:
 
     def _class(self, node: dict[str, Any], where: str) -> type:
         class_name = self._field(node, "class", str, where)
-        if not is_registered(class_name):
+        if not registry.is_registered(class_name):
             raise ModelFormatError(
                 self.name,
                 f"{where}: {shown(class_name)} is not a class that plackett {__version__} loads ({self._origin()}). "
                 "Nothing was run. For your own class, import it and call plackett.storage.models.register first.",
             )
-        return registered(class_name)
+        return registry.registered(class_name)
 
     def _origin(self) -> str:
         return f"the file was written by plackett {shown(self.container.plackett)}"

@@ -1,10 +1,10 @@
-"""The classes that a model file may name."""
+"""The classes that a model file may name, and models as plain records, without their classes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from plackett._lazy import importing
 
@@ -75,6 +75,32 @@ def name_of(cls: type) -> str | None:
 def is_learned(cls: type, name: str) -> bool:
     """Return whether an attribute belongs in the file: learned by its name, or listed in ``_persisted``."""
     return (name.endswith("_") and not name.startswith("_")) or name in getattr(cls, "_persisted", ())
+
+
+class Part(NamedTuple):
+    """An estimator as a model file holds it: its class, its parameters, and what it learned.
+
+    ``class_name`` is that of files (``plackett.rankers.LinearRanker``), or ``sklearn.StandardScaler`` for
+    scikit-learn's.
+    """
+
+    class_name: str
+    params: dict[str, Any]
+    state: dict[str, Any]
+
+    @property
+    def kind(self) -> str:
+        """The class name alone, for messages."""
+        return self.class_name.rpartition(".")[2]
+
+
+def part_of(estimator: Any, cls: type | None = None) -> Part:
+    """Return an estimator as a record, as an object of ``cls``, by default its own class."""
+    cls = type(estimator) if cls is None else cls
+    is_sklearn = cls.__module__.partition(".")[0] == "sklearn"
+    name = f"sklearn.{cls.__name__}" if is_sklearn else name_of(cls) or f"{cls.__module__}.{cls.__qualname__}"
+    state = {key: value for key, value in vars(estimator).items() if is_learned(cls, key)}
+    return Part(name, estimator.get_params(deep=False), state)
 
 
 def _public_name(cls: type) -> str:
