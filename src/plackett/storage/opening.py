@@ -47,7 +47,10 @@ def open_bytes(source: str | os.PathLike | IO) -> Iterator[BinaryIO]:
     # a BufferedReader closes the file that it wraps when it is deleted, so a caller's file is detached at the end
     buffered: Any = open(source, "rb") if is_path else _buffered(source)  # type: ignore[arg-type]  # noqa: SIM115
     try:
-        yield _decompressed(buffered, name_of(source))
+        file = buffered
+        if not file.seekable():  # a pipe may deliver its first bytes one by one
+            file = io.BufferedReader(_Prefixed(file.read(10), file), BLOCK)
+        yield decompressed(file, name_of(source))
     finally:
         if is_path:
             buffered.close()
@@ -95,12 +98,6 @@ def _buffered(source: Any) -> Any:
         raise TypeError(f"source is a {type(source).__name__}; expected a path, '-' or a file object.")
     content = source.read()
     return io.BufferedReader(io.BytesIO(content.encode() if isinstance(content, str) else content))
-
-
-def _decompressed(file: io.BufferedReader, name: str) -> Any:
-    if not file.seekable():  # a pipe may deliver its first bytes one by one
-        file = io.BufferedReader(_Prefixed(file.read(10), file), BLOCK)
-    return decompressed(file, name)
 
 
 class _Prefixed(io.RawIOBase):

@@ -102,7 +102,10 @@ def letor_features(
     words = [terms_of(index, by_name[qid]) for qid in ids]
     known, lengths = known_terms(index, *words), np.array([len(terms) for terms in words])
     columns: dict[str, np.ndarray] = {}
-    scorers = _scorers(rankers)
+    chosen_rankers = dict(rankers or {})
+    for column in chosen_rankers:
+        check_choice(column, "rankers", tuple(_SCORES))
+    scorers = {column: get_ranker(chosen_rankers.get(column, name)) for column, name in _SCORES.items()}
     for field in chosen:
         table = _field_table(index, field, known, lengths, docs, bounds, scorers)
         columns |= {f"{name}_{field}": table[name] for name in FIELD_FEATURES}
@@ -120,13 +123,6 @@ def letor_features(
     X = np.column_stack(list(columns.values())) if columns else np.zeros((docs.size, 0))
     return Queries(X, labels, np.repeat(np.array(ids, dtype=str), np.diff(bounds)), docid=docid,
                    feature_names=list(columns))  # fmt: skip
-
-
-def _scorers(rankers: Mapping[str, str | Ranker] | None) -> dict[str, Ranker]:
-    chosen = {} if rankers is None else dict(rankers)
-    for column in chosen:
-        check_choice(column, "rankers", tuple(_SCORES))
-    return {column: get_ranker(chosen.get(column, name)) for column, name in _SCORES.items()}
 
 
 def _pairs(queries: Mapping[str, Any], candidates: Any) -> tuple[list[str], list[str], np.ndarray]:

@@ -151,15 +151,11 @@ def impacts_of(postings: Postings, factors: Factors) -> Impacts:
         _native.text.impacts(factors.form, factors.discount, *arrays, first, last, out)
 
     map_blocks(fill, query_blocks(postings.indptr, _POSTINGS_PER_BLOCK))
-    return Impacts(out, _highest(postings, out) if out.size and float(out.min()) > 0.0 else np.zeros(0))
-
-
-def _highest(postings: Postings, values: np.ndarray) -> np.ndarray:
-    """Return the highest value of each term; 0 for a term without postings."""
-    highest = np.zeros(postings.n_terms)
-    has_postings = postings.df > 0
-    highest[has_postings] = np.maximum.reduceat(values, postings.indptr[:-1][has_postings])
-    return highest
+    if not (out.size and out.min() > 0.0):
+        return Impacts(out, np.zeros(0))
+    highest, has_postings = np.zeros(postings.n_terms), postings.df > 0
+    highest[has_postings] = np.maximum.reduceat(out, postings.indptr[:-1][has_postings])
+    return Impacts(out, highest)
 
 
 class WeighedPostings(NamedTuple):
@@ -337,13 +333,9 @@ def snippet_of(text: str, terms: Set[str], analyser: Analyser, width: int) -> st
     first = min(max(best_start - lead, 0), len(text) - width) if most else 0
     last = first + width
     if first > 0:
-        first = min(_next_blank(text, first - 1) + 1, best_start)
+        blank = text.find(" ", first - 1)
+        first = best_start if blank < 0 else min(blank + 1, best_start)
     if last < len(text):
         cut = text.rfind(" ", first, last + 1)
         last = cut if cut > first else last
     return f"{ELLIPSIS if first > 0 else ''}{text[first:last].strip()}{ELLIPSIS if last < len(text) else ''}"
-
-
-def _next_blank(text: str, start: int) -> int:
-    found = text.find(" ", start)
-    return len(text) if found < 0 else found

@@ -466,7 +466,8 @@ def _not_found(
     else:
         below = ", ".join(str(root / relative) for relative in dataset.folders)
         also = f" and in {root} itself" if folder is not None else ""
-        looked = f"looked for {_expected_files(dataset, parts)} in {below}{also}."
+        folds = f" (or Fold1/{FOLD_FILES['train'][0]}, ...)" if dataset.n_folds == N_FOLDS else ""
+        looked = f"looked for {', '.join(dataset.files[part][0] for part in parts)}{folds} in {below}{also}."
         there = [str(place) for place in places if place != root]
         if there:
             looked += f" Found, but without these files: {', '.join(there)}."
@@ -476,11 +477,6 @@ def _not_found(
     other = _other_version(dataset, folder, parts)
     hint = f" version={other!r} is available." if other else ""
     return DatasetNotFoundError(f"{label} was not found: {looked}{hint} {advice}{pointer} ({dataset.licence})")
-
-
-def _expected_files(dataset: DatasetInfo, parts: tuple[str, ...]) -> str:
-    listed = ", ".join(dataset.files[part][0] for part in parts)
-    return f"{listed} (or Fold1/{FOLD_FILES['train'][0]}, ...)" if dataset.n_folds == N_FOLDS else listed
 
 
 def _other_version(dataset: DatasetInfo, folder: str | PathLike | None, parts: tuple[str, ...]) -> str | None:

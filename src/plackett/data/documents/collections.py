@@ -251,7 +251,9 @@ def _read_records(path: Path, *, last_field: str | None = None) -> list[tuple[st
     records: list[tuple[str, dict[str, list[str]]]] = []
     seen: set[int] = set()
     mark = None
-    for number, line in enumerate(_read_lines(path), 1):
+    with open_bytes(path) as file:
+        lines = file.read().decode(ENCODING).replace("\r\n", "\n").split("\n")
+    for number, line in enumerate(lines, 1):
         opened = RECORD.match(line)
         if opened:
             if int(opened[1]) in seen:
@@ -293,8 +295,3 @@ def _link_lines(path: Path, records) -> Iterator[tuple[str, str, int]]:
 def _link_rows(weights: dict[tuple[str, str], int], place: dict[str, int]) -> np.ndarray:
     rows = [(place[one], place[other], weight) for (one, other), weight in weights.items()]
     return np.array(sorted(rows), dtype=np.int64).reshape(-1, 3)
-
-
-def _read_lines(path: Path) -> list[str]:
-    with open_bytes(path) as file:
-        return file.read().decode(ENCODING).replace("\r\n", "\n").split("\n")

@@ -92,7 +92,9 @@ class _Rows:
         for part, room in zip(parts, self._room, strict=True):
             if part.n_rows and not self.is_too_narrow:
                 self._append_X(part, room)
-                self._append_columns(part)
+                starts, ids = part.runs()
+                comments = part.notes() if self._options.comments else None
+                self._draft.append_columns(ids, np.diff(starts, append=part.n_rows), part.labels, None, comments)
 
     def _append_X(self, part: ParsedRows, room: np.ndarray | None) -> None:
         if part.pairs is None:
@@ -104,11 +106,6 @@ class _Rows:
         else:
             for X in _dense_blocks(part.pairs, self.width, self._options.missing):
                 self._draft.append_dense(X)
-
-    def _append_columns(self, part: ParsedRows) -> None:
-        starts, ids = part.runs()
-        comments = part.notes() if self._options.comments else None
-        self._draft.append_columns(ids, np.diff(starts, append=part.n_rows), part.labels, None, comments)
 
 
 def _dense_blocks(pairs: tuple, width: int, missing: float) -> Iterator[np.ndarray]:

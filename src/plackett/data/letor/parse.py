@@ -316,7 +316,9 @@ class _Table:
         if width > old:
             # the rows of this wave move as well; those of a chunk that was too wide are not written yet
             self._n_rows += n_places
-            self._change_width(width)
+            self._width = width
+            self._reserve(self._n_rows)
+            _native.data.change_width(self._cells, self._n_rows, old, width, self._options.missing)
         X = self._rows(first + n_places)
         start = end = first
         for part, chunk in zip(parts, wave, strict=True):
@@ -343,11 +345,6 @@ class _Table:
         if needed > self._cells.size:
             # grows in place if the system can move pages; nothing else references the buffer between two waves
             self._cells.resize(max(needed, int(self._cells.size * _GROWTH)), refcheck=False)
-
-    def _change_width(self, width: int) -> None:
-        old, self._width = self._width, width
-        self._reserve(self._n_rows)
-        _native.data.change_width(self._cells, self._n_rows, old, width, self._options.missing)
 
     def finish(self):
         """Return X."""

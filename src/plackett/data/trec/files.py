@@ -11,7 +11,6 @@ from typing import IO
 import numpy as np
 
 from plackett.data.grouping import group_rows
-from plackett.data.subtopics import Subtopics
 from plackett.data.text_table import UTF8_MARK, as_numbers, as_text, read_words
 from plackett.data.trec.ids import find_repeat
 from plackett.data.trec.qrels import Qrels
@@ -147,7 +146,10 @@ def write_qrels(qrels: Qrels, target: str | os.PathLike | IO) -> None:
     301 0 d2 0
     """
     if qrels.subtopics is not None:  # one row for each of them
-        qrels = _rows_of_subtopics(qrels, qrels.subtopics)
+        subtopics = qrels.subtopics
+        rows = np.repeat(np.arange(len(qrels)), np.diff(subtopics.indptr))
+        names = subtopics.names[subtopics.codes]
+        qrels = Qrels._of_checked(qrels.qid[rows], qrels.docid[rows], subtopics.labels, names, None)
     _check_writable(qrels.qid, qrels.docid, iteration=qrels.iteration)
     for row in np.flatnonzero((qrels.labels != np.floor(qrels.labels)) | (np.abs(qrels.labels) > LARGEST_LABEL))[:1]:
         raise ValueError(
@@ -155,8 +157,8 @@ def write_qrels(qrels: Qrels, target: str | os.PathLike | IO) -> None:
             f"qrels hold whole numbers up to {LARGEST_LABEL:,}. Write qrels.rounded(), or change the labels."
         )
     labels = qrels.labels.astype(np.int64).tolist()
-    rows = zip(qrels.qid.tolist(), qrels.iteration.tolist(), qrels.docid.tolist(), labels, strict=True)
-    _write_lines((f"{qid} {iteration} {docid} {label}\n" for qid, iteration, docid, label in rows), target)
+    lines = zip(qrels.qid.tolist(), qrels.iteration.tolist(), qrels.docid.tolist(), labels, strict=True)
+    _write_lines((f"{qid} {iteration} {docid} {label}\n" for qid, iteration, docid, label in lines), target)
 
 
 def write_trec_run(run: Run, target: str | os.PathLike | IO, *, tag: str | None = None) -> None:
@@ -186,12 +188,6 @@ def write_trec_run(run: Run, target: str | os.PathLike | IO, *, tag: str | None 
     _check_writable(run.qid, run.docid, tag=np.array([tag]))
     rows = zip(run.qid.tolist(), run.docid.tolist(), run.rank.tolist(), run.scores.tolist(), strict=True)
     _write_lines((f"{qid} Q0 {docid} {rank} {score!r} {tag}\n" for qid, docid, rank, score in rows), target)
-
-
-def _rows_of_subtopics(qrels: Qrels, subtopics: Subtopics) -> Qrels:
-    rows = np.repeat(np.arange(len(qrels)), np.diff(subtopics.indptr))
-    names = subtopics.names[subtopics.codes]
-    return Qrels._of_checked(qrels.qid[rows], qrels.docid[rows], subtopics.labels, names, None)
 
 
 def _check_repeats_in_file(

@@ -48,7 +48,10 @@ class Run(RowsOfQueries):
         self.scores = check_scores(scores).astype(np.float64, copy=False)
         check_length(self.scores, "scores", self.qid.size)
         self.tag = DEFAULT_TAG if tag is None else str(tag)
-        self.rank = self._ranks() if rank is None else _as_ranks(rank)
+        ranks = self._ranks() if rank is None else np.asarray(rank)
+        if ranks.dtype.kind not in "iu" and ranks.size:
+            raise ValueError(f"rank has values of type {ranks.dtype}; whole numbers are needed.")
+        self.rank = ranks.astype(np.int64)
         check_length(self.rank, "rank", self.qid.size)
 
     @classmethod
@@ -109,10 +112,3 @@ class Run(RowsOfQueries):
         return lists_html(
             repr(self), [(qid, sorted(found.items(), key=itemgetter(1), reverse=True)) for qid, found in first.items()]
         )
-
-
-def _as_ranks(rank: object) -> np.ndarray:
-    ranks = np.asarray(rank)
-    if ranks.dtype.kind not in "iu" and ranks.size:
-        raise ValueError(f"rank has values of type {ranks.dtype}; whole numbers are needed.")
-    return ranks.astype(np.int64)

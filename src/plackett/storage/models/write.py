@@ -121,7 +121,9 @@ class _Encoder:
             values = [self.value(part, f"{where}[{place}]", depth + 1) for place, part in enumerate(value)]
             return values if kind is list else {"type": "tuple", "values": values}
         if kind is dict:
-            return {"type": "dict", "pairs": [self._pair(key, part, where, depth) for key, part in value.items()]}
+            keys = [self._scalar(key, f"a key of {where}", depth + 1) for key in value]
+            values = [self.value(part, f"{where}[{key!r}]", depth + 1) for key, part in value.items()]
+            return {"type": "dict", "pairs": list(map(list, zip(keys, values, strict=True)))}
         if kind in TEXT_FORMS:
             try:
                 return {"type": "text", "class": name_of(kind), "value": TEXT_FORMS[kind][0](value)}
@@ -160,12 +162,6 @@ class _Encoder:
         if is_sklearn(value):
             return self._sklearn(value, where, depth)
         raise ValueError(self.refusal(value, where))
-
-    def _pair(self, key: Any, value: Any, where: str, depth: int) -> list[Any]:
-        return [
-            self._scalar(key, f"a key of {where}", depth + 1),
-            self.value(value, f"{where}[{key!r}]", depth + 1),
-        ]
 
     def _scalar(self, value: Any, where: str, depth: int) -> Any:
         is_plain = value is None or isinstance(value, (bool, int, float, str, bytes, np.generic))
