@@ -68,15 +68,15 @@ def test_the_maximum_is_one_of_the_marginal_likelihood(log):
         total += (np.log(looks) + np.log1p(-looks)).sum()
         return total - 0.5 * (np.log(strength / 2) / 1.5) ** 2 + np.log(mean) + np.log1p(-mean)
 
-    best = value(found.looks, mean, strength)
+    best = value(found.globals, mean, strength)
     assert best / len(log) == pytest.approx(found.history[-1], abs=1e-6)
     for rank in range(3):
         for factor in (0.9, 1.1):
-            looks = found.looks.copy()
+            looks = found.globals.copy()
             looks[rank] = min(looks[rank] * factor, 1 - 1e-6)
             assert value(looks, mean, strength) < best + 1e-3
     for other in ((mean * 1.1, strength), (mean * 0.9, strength), (mean, strength * 1.3), (mean, strength / 1.3)):
-        assert value(found.looks, *other) < best + 1e-3
+        assert value(found.globals, *other) < best + 1e-3
 
 
 def test_chances_of_looks_are_not_biased_by_pairs_with_few_impressions():
