@@ -17,6 +17,7 @@ ORDER = [
     {
         "exceptions",
         "validation",
+        "_arrays",
         "_drawing",
         "_lazy",
         "_names",

@@ -303,8 +303,10 @@ def check_finite(
     The error names the row and the column of the first one. ``first_index`` is as in ``feature_label``; ``row_numbers``
     are the row numbers of the input, if rows were moved since.
     """
-    is_wrong = np.isinf if allow_missing else _is_not_finite
-    bad: np.ndarray
+
+    def is_wrong(values: np.ndarray) -> np.ndarray:
+        return np.isinf(values) if allow_missing else ~np.isfinite(values)
+
     if is_sparse(X):
         bad = np.flatnonzero(is_wrong(X.data))
         if bad.size:
@@ -325,10 +327,6 @@ def check_finite(
             )
         has_missing = has_missing or bool(np.isnan(block).any())  # a sum of finite numbers may overflow
     return has_missing
-
-
-def _is_not_finite(values: np.ndarray) -> np.ndarray:
-    return ~np.isfinite(values)
 
 
 def _raise_not_finite(

@@ -121,7 +121,8 @@ class Loss(Parameters, ABC):
         if type(self).value_and_slope is Loss.value_and_slope and type(self)._of_one_query is Loss._of_one_query:
             raise NotImplementedError(f"{type(self).__name__} has neither value_and_slope nor query_values.")
         values = np.zeros(lists.n_queries)
-        for query, alone in enumerate(lists.keep("queries one by one", lambda: _one_by_one(lists))):
+        parts = lists.keep("queries one by one", lambda: [lists.part(q, q + 1) for q in range(lists.n_queries)])
+        for query, alone in enumerate(parts):
             rows = slice(int(lists.indptr[query]), int(lists.indptr[query + 1]))
             if alone.n_docs:
                 values[query], slope[rows] = self._own_value_and_slope(scores[rows], alone)
@@ -411,10 +412,6 @@ def check_slope(loss: Loss, lists: QueryLists) -> None:
                 f"query of {count_of(alone.n_docs, 'document')}, the value changes at a rate of {measured:.6g}, but "
                 f"according to the slope at {told:.6g}. plackett.testing.check_loss shows the documents."
             )
-
-
-def _one_by_one(lists: QueryLists) -> list[QueryLists]:
-    return [lists.part(query, query + 1) for query in range(lists.n_queries)]
 
 
 def _own_query_values(cls: type) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from plackett import _native
+from plackett._arrays import part_of_place
 from plackett.data.queries import QueryLists
 from plackett.losses.base import CompiledLoss, hashable
 from plackett.metrics.discounts import discounts
@@ -85,7 +86,7 @@ def _checked(gains: Any, lists: QueryLists, name: str) -> np.ndarray:
 def _ideal_shares(gain: Any, lists: QueryLists, k: int | None) -> np.ndarray:
     """Return gains divided by the ideal DCG; named gains are divided by the largest first, so that none overflows."""
     sizes = np.diff(lists.indptr)
-    queries = np.repeat(np.arange(lists.n_queries), sizes)
+    queries = part_of_place(lists.indptr)
     if isinstance(gain, str):
         check_choice(gain, "gain", GAINS)
         order, ranked = lists.order, np.zeros(lists.n_docs)

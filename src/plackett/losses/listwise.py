@@ -9,6 +9,7 @@ import numpy as np
 from plackett import _native
 from plackett.data.queries import QueryLists
 from plackett.losses.base import CurvatureProduct, Loss, evaluate
+from plackett.losses.softmax import sums_for_rows
 from plackett.losses.transforms import Linear, Transform, TransformedLoss, get_transform
 
 
@@ -164,11 +165,8 @@ def _shares_of_labels(transform: Transform, lists: QueryLists) -> np.ndarray:
     if not isinstance(transform, Linear):
         return _softmax(transform.log_and_slope(lists.labels)[0], lists)
     value = transform.value(lists.labels)
-    sizes = np.diff(lists.indptr)
-    queries = np.repeat(np.arange(lists.n_queries), sizes)
-    totals = np.bincount(queries, weights=value, minlength=lists.n_queries)
-    value[totals[queries] == 0.0] = 1.0  # all 0: like other equal labels
-    return value / np.where(totals == 0.0, sizes, totals)[queries]
+    value[sums_for_rows(value, lists) == 0.0] = 1.0  # all 0: like other equal labels
+    return value / sums_for_rows(value, lists)
 
 
 def _unit_vectors(transform: Transform, scores: np.ndarray, lists: QueryLists) -> tuple[np.ndarray, Any, Any]:

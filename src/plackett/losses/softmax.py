@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from plackett import _native
+from plackett._arrays import part_of_place
 from plackett.data.queries import QueryLists
 from plackett.losses.base import CompiledCurvature
 from plackett.losses.gains import gains_of
@@ -162,20 +163,14 @@ class XENDCG(CompiledCurvature):
 
 def _mean_targets(lists: QueryLists) -> np.ndarray:
     """Return the mean of (2^y − γ) / Σ (2^y − γ) over γ, with gains relative to the largest of the query."""
-    sizes = np.repeat(np.diff(lists.indptr), np.diff(lists.indptr))
-    gains = gains_of("exponential", lists, k=1)
-    best = np.zeros(lists.n_queries)
-    is_there = np.diff(lists.indptr) > 0
-    best[is_there] = np.maximum.reduceat(lists.labels, lists.indptr[:-1][is_there]) if lists.n_docs else 0.0
-    totals = np.bincount(np.repeat(np.arange(lists.n_queries), np.diff(lists.indptr)), gains, lists.n_queries)
-    means = np.zeros(lists.n_queries)
-    is_open = (best > 0.0) & (np.diff(lists.indptr) > 1)
+    sizes, queries = np.diff(lists.indptr), part_of_place(lists.indptr)
+    gains, best, means = gains_of("exponential", lists, k=1), np.zeros(lists.n_queries), np.zeros(lists.n_queries)
+    np.maximum.at(best, queries, lists.labels)
+    totals = np.bincount(queries, gains, lists.n_queries)
+    is_open = (best > 0.0) & (sizes > 1)
     with np.errstate(over="ignore"):
-        means[is_open] = _mean_inverse(
-            np.diff(lists.indptr)[is_open], totals[is_open], 1.0 / np.expm1(best[is_open] * np.log(2.0))
-        )
-    a, total = (np.repeat(of, np.diff(lists.indptr)) for of in (means, totals))
-    return a * gains + (1.0 - a * total) / sizes
+        means[is_open] = _mean_inverse(sizes[is_open], totals[is_open], 1.0 / np.expm1(best[is_open] * np.log(2.0)))
+    return means[queries] * gains + (1.0 - means[queries] * totals[queries]) / sizes[queries]
 
 
 def _mean_inverse(n: np.ndarray, total: np.ndarray, width: np.ndarray) -> np.ndarray:
@@ -200,7 +195,7 @@ def _mean_inverse(n: np.ndarray, total: np.ndarray, width: np.ndarray) -> np.nda
 
 def sums_for_rows(values: np.ndarray, lists: QueryLists) -> np.ndarray:
     """Return the sum over its query for each row."""
-    queries = np.repeat(np.arange(lists.n_queries), np.diff(lists.indptr))
+    queries = part_of_place(lists.indptr)
     return np.bincount(queries, weights=values, minlength=lists.n_queries)[queries]
 
 
@@ -208,6 +203,5 @@ def shares_of_labels(lists: QueryLists) -> np.ndarray:
     """Return labels, those below 0 as 0, over their sum; equal shares where all are 0."""
     labels = np.maximum(lists.labels, 0.0)
     totals = sums_for_rows(labels, lists)
-    return np.where(totals > 0.0, labels, 1.0) / np.where(
-        totals > 0.0, totals, sums_for_rows(np.ones_like(labels), lists)
-    )
+    sizes = sums_for_rows(np.ones_like(labels), lists)
+    return np.where(totals > 0.0, labels, 1.0) / np.where(totals > 0.0, totals, sizes)

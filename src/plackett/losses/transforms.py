@@ -88,17 +88,14 @@ class Linear(Transform):
     def log_and_derivatives(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         value = self.value(scores)
         if value.size and not value.min() > 0.0:
-            row = int(np.argmin(value))
+            row, b = int(np.argmin(value)), np.ceil(1.0 - self.a * scores.min())
             raise NotPositiveError(
                 f"{self!r} is {value[row]:g} for the score {scores[row]:g} in row {row}, but the loss divides by it: "
-                f"it must be positive. Use a larger b, as in Linear({self.a:g}, {self._larger_b(scores):g}), or "
+                f"it must be positive. Use a larger b, as in Linear({self.a:g}, {b:g}), or "
                 'transform="exp", which is positive everywhere.'
             )
         slope = self.a / value
         return np.log(value), slope, -slope * slope
-
-    def _larger_b(self, scores: np.ndarray) -> float:
-        return float(np.ceil(1.0 - self.a * scores.min()))
 
 
 class Sigmoid(Transform):

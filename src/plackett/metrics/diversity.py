@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from plackett import _native
+from plackett._arrays import bounds, part_of_place
 from plackett.data.subtopics import as_subtopics
 from plackett.metrics.discounts import discounts
 from plackett.metrics.judged_lists import JudgedLists, fill_empty, judge
@@ -19,7 +20,7 @@ def _judge(subtopics: object, scores: object, qid: object, docid: object) -> Jud
     if not isinstance(subtopics, JudgedLists):
         found = as_subtopics(subtopics, check_scores(scores).size)
         best = np.zeros(len(found))
-        np.maximum.at(best, np.repeat(np.arange(len(found)), np.diff(found.indptr)), found.labels)
+        np.maximum.at(best, part_of_place(found.indptr), found.labels)
         return judge(best, scores, qid, docid, subtopics=found)
     if subtopics.subtopics is None and subtopics.n_queries:
         raise ValueError(
@@ -35,7 +36,7 @@ def _entries(lists: JudgedLists, relevant_from: float) -> tuple[np.ndarray, np.n
     if found is None:
         return np.zeros(lists.labels.size + 1, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0)
     is_kept = found.labels >= relevant_from
-    entries = np.concatenate([[0], np.cumsum(is_kept)])[found.indptr].astype(np.int64)
+    entries = bounds(is_kept)[found.indptr]
     return entries, found.codes[is_kept], found.labels[is_kept]
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from plackett import _native
+from plackett._arrays import bounds
 from plackett._threads import map_blocks, n_threads, query_blocks
 from plackett.data.grouping import group_rows
 from plackett.data.queries import Queries
@@ -223,7 +224,7 @@ class JudgedLists:
     def keep(self, which: np.ndarray) -> JudgedLists:
         """Return the queries of a mask."""
         rows = np.repeat(which, self.lengths)
-        return self._part(rows, which, np.concatenate([[0], np.cumsum(self.lengths[which])]))
+        return self._part(rows, which, bounds(self.lengths[which]))
 
     def _part(self, rows, queries, indptr: np.ndarray) -> JudgedLists:
         return JudgedLists(
@@ -278,7 +279,7 @@ class JudgedLists:
 
     def _top(self, k: int | None) -> Ideal:
         lengths = self.lengths if k is None else np.minimum(self.lengths, k)
-        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        indptr = bounds(lengths)
         labels = self._empty("ideal", int(indptr[-1]), np.float64) if k is None else np.empty(indptr[-1])
         columns = (self.labels, self.indptr, indptr)
         self._run(lambda first, last: _native.metrics.top_labels(*columns, first, last, labels))

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett._arrays import bounds
 from plackett.metrics.judged_lists import JudgedLists, check_empty, fill_empty
 from plackett.metrics.registry import ALIASES, OWN_KINDS, Cutoff, MeasureKind, as_key
 from plackett.validation import check_positive_int, plain
@@ -123,7 +124,7 @@ class OwnFunction:
             return
         queries = np.repeat([q for q, _ in pending], [len(tables) for _, tables in pending])
         labels = np.concatenate([tables.reshape(-1) for _, tables in pending])
-        indptr = np.concatenate([[0], np.cumsum(lists.n_ranked[queries])]).astype(np.int64)
+        indptr = bounds(lists.n_ranked[queries])
         per_list: dict[str, Any] = {} if ideal is None else {IDEAL: [_of_query(ideal, q) for q in queries.tolist()]}
         answer = self._call(
             self.function, labels, indptr, where=lambda: f"{queries.size:,} lists", **per_list, **parameters

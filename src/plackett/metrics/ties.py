@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from plackett._arrays import part_of_place
+
 if TYPE_CHECKING:
     from plackett.metrics.judged_lists import JudgedLists
 
@@ -35,7 +37,7 @@ def tie_keys(lists: JudgedLists, ties: str) -> np.ndarray:
 
 def has_ties(lists: JudgedLists) -> bool:
     """Return whether two documents of one query have the same score."""
-    query = np.repeat(np.arange(lists.n_queries), lists.lengths)
+    query = part_of_place(lists.indptr)
     order = np.lexsort((lists.scores, query))
     ordered, query = lists.scores[order], query[order]
     return bool(((ordered[1:] == ordered[:-1]) & (query[1:] == query[:-1])).any())

@@ -15,6 +15,7 @@ from scipy import linalg, sparse
 from sklearn.metrics.pairwise import kernel_metrics, manhattan_distances, pairwise_kernels
 from sklearn.utils import check_random_state
 
+from plackett._arrays import bounds, dense, ranges
 from plackett._lazy import importing
 from plackett.exceptions import ParameterError
 from plackett.scorers.linear import LinearScorer
@@ -66,15 +67,13 @@ class Kernel:
     def matrix(self, X: Any, support: Any) -> np.ndarray:
         """Return kernel values of the rows of X by the support: rows, or columns of a precomputed X."""
         if self.is_precomputed:
-            values = X[:, support]
-            values = values.toarray() if is_sparse(values) else values
-            return np.ascontiguousarray(values, dtype=np.float64)
+            return np.ascontiguousarray(dense(X[:, support]), dtype=np.float64)
         X, support = as_float64(X), as_float64(support)
         if callable(self.kernel):
             values = self.kernel(X, support)
             check_csr(values, "what the kernel returned")
             # a copy: the factor overwrites it, and the function may have kept it
-            values = np.array(values.toarray() if is_sparse(values) else values, dtype=np.float64)
+            values = np.array(dense(values), dtype=np.float64)
             if values.shape != (X.shape[0], support.shape[0]):
                 raise ValueError(
                     f"the kernel of {X.shape[0]} rows and {support.shape[0]} rows returned shape "
@@ -140,8 +139,7 @@ def _median_distance(X: Any, kernel: Any) -> float:
     else:
         squares = some.multiply(some).sum(axis=1) if is_sparse(some) else (some**2).sum(axis=1)
         squares = np.asarray(squares, dtype=np.float64).ravel()
-        inner = some @ some.T
-        inner = inner.toarray() if is_sparse(inner) else inner
+        inner = dense(some @ some.T)
         distances = squares[:, None] + squares - 2.0 * inner
         distances[distances < 1e-12 * max(squares.max(), 1e-300)] = 0.0  # equal rows, up to rounding
     apart = distances[np.triu_indices(chosen.size, 1)]
@@ -439,11 +437,11 @@ class PositionScorer(LinearScorer):
         """Return the kernel values of each document with the documents of its list, in order."""
         lengths = np.diff(indptr)
         widths = np.repeat(np.minimum(lengths, self.n_positions), lengths)
-        ends = np.concatenate([[0], np.cumsum(widths, dtype=np.int64)])
+        ends = bounds(widths)
         data = np.empty(int(ends[-1]))
         for rows, values in _list_kernels(self.kernel, X, indptr, self.n_positions):
             data[ends[rows.start] : ends[rows.stop]] = values.ravel()
-        indices = np.arange(data.size) - np.repeat(ends[:-1], widths)
+        indices = ranges(np.zeros_like(widths), widths)
         return sparse.csr_matrix((data, indices.astype(np.int32), ends), shape=(X.shape[0], self.n_positions))
 
 

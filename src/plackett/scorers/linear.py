@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from plackett import _native
+from plackett._arrays import part_of_place
 from plackett._threads import map_blocks
 from plackett.validation import is_sparse
 
@@ -116,7 +117,7 @@ class LinearScorer:
         if self.is_sparse:
             data, indices, row_ptr = self._parts
             places = slice(row_ptr[0], row_ptr[-1])
-            of_row = np.repeat(np.arange(self.n_docs), np.diff(row_ptr))
+            of_row = part_of_place(row_ptr)
             block[of_row, indices[places]] = data[places]
         else:
             block[:, : self.n_features] = self.X

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from plackett._arrays import ranges
 from plackett._lazy import importing
 from plackett.scorers.net_shape import ACTIVATIONS, NetShape
 
@@ -31,8 +32,7 @@ def stack_lists(indptr: np.ndarray, device: torch.device) -> Stacks:
     lengths = np.diff(indptr)
     queries = np.argsort(lengths, kind="stable")
     queries = queries[lengths[queries] > 0]
-    ends = np.cumsum(lengths[queries])
-    order = np.arange(int(indptr[-1])) + np.repeat(indptr[queries] - (ends - lengths[queries]), lengths[queries])
+    order = ranges(indptr[queries], lengths[queries])
     back = np.empty_like(order)
     back[order] = np.arange(order.size)
     sizes, counts = np.unique(lengths[queries], return_counts=True)

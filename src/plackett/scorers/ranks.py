@@ -59,8 +59,6 @@ class Discovery:
     Examples
     --------
     >>> discovery = Discovery(np.array([[0.9, 0.6, 0.3]]))
-    >>> discovery.parts([0.4, 0.5, 0.9], feature=0)
-    array([3, 2, 1])
     >>> discovery.ranks(np.array([[0.4], [0.5], [0.9]]), np.array([0, 3]))  # low values are good, as the centres show
     array([[3., 2., 1.]])
     """
@@ -92,26 +90,6 @@ class Discovery:
         discovery = cls(np.zeros((signs.size, 1)))
         discovery._signs[:, 0] = signs
         return discovery
-
-    def parts(self, values: Any, *, feature: int) -> np.ndarray:
-        """Return the part of each value, 1 to K, K the most relevant; of two equally near centres the lower part."""
-        return self._parts[feature, self._slots(values, feature)] + 1
-
-    def keys(self, values: Any, *, feature: int) -> np.ndarray:
-        """Return the sort keys of values: the part, then the value times the sign of its part."""
-        slots = self._slots(values, feature)
-        signed = np.asarray(values, dtype=np.float64) * self._signs[feature, slots]
-        return np.column_stack([self._parts[feature, slots] + 1.0, signed])
-
-    def _slots(self, values: Any, feature: int) -> np.ndarray:
-        n = self._n_centres[feature]
-        centres, parts = self._centres[feature, :n], self._parts[feature, :n]
-        values = np.asarray(values, dtype=np.float64)
-        left = np.clip(np.searchsorted(centres, values, side="right") - 1, 0, n - 1)
-        right = np.minimum(left + 1, n - 1)
-        behind, ahead = values - centres[left], centres[right] - values
-        is_right = (ahead < behind) | ((ahead == behind) & (parts[right] < parts[left]))
-        return np.where(is_right & (ahead >= 0), right, left)
 
     def ranks(self, X: Any, indptr: np.ndarray) -> np.ndarray:
         """Return ranks within each list, (n_features, n_docs): 1 to n, larger is better, ties have their mean rank."""

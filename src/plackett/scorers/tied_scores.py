@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plackett import _native
-from plackett.validation import is_sparse
+from plackett._arrays import dense, part_of_place
 
 if TYPE_CHECKING:
     from plackett.data.queries import Queries
@@ -31,7 +31,7 @@ def break_ties(scores: np.ndarray, base: np.ndarray, indptr: np.ndarray) -> np.n
     answer = scores.astype(np.float64)
     if not answer.size:
         return answer
-    query_of = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+    query_of = part_of_place(indptr)
     largest = np.maximum.reduceat(np.abs(answer), indptr[:-1])
     scales = np.where((largest > 0.0) & (largest < 1.0), largest, 1.0)
     order = np.lexsort((answer, query_of))
@@ -65,8 +65,8 @@ def with_equal_rows_tied(scores: np.ndarray, X: Any, indptr: np.ndarray) -> np.n
     if not scores.size:
         return scores
     blocks = (X[first : first + ROWS_PER_BLOCK] for first in range(0, X.shape[0], ROWS_PER_BLOCK))
-    keys = np.concatenate([row_keys(rows.toarray() if is_sparse(rows) else rows) for rows in blocks])
-    query_of = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+    keys = np.concatenate([row_keys(dense(rows)) for rows in blocks])
+    query_of = part_of_place(indptr)
     order = np.lexsort((keys, query_of))
     is_new = np.ones(order.size, dtype=bool)
     is_new[1:] = (keys[order[1:]] != keys[order[:-1]]) | (query_of[order[1:]] != query_of[order[:-1]])

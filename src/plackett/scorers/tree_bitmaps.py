@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from plackett import _native
+from plackett._arrays import bounds, part_of_place
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,9 @@ class TreeBitmaps:
         first_of_group = np.flatnonzero(is_new_group)
         group_starts = np.append(np.cumsum(is_new)[first_of_group] - 1, is_new.sum())
 
-        n_splits, n_leaves = (np.concatenate([[0], np.cumsum(is_one)]) for is_one in (~is_leaf, is_leaf))
+        n_splits, n_leaves = (bounds(is_one) for is_one in (~is_leaf, is_leaf))
         node_starts, leaf_starts = n_splits[trees.starts_], n_leaves[trees.starts_]
-        tree_of = np.repeat(np.arange(trees.n_trees), np.diff(trees.starts_))
+        tree_of = part_of_place(trees.starts_)
         splits_of, leaves_of = np.diff(node_starts), np.diff(leaf_starts)
         number = np.where(is_leaf, n_leaves[:-1] - leaf_starts[tree_of], n_splits[:-1] - node_starts[tree_of])
         places = (number + np.where(is_leaf, splits_of[tree_of], 0)).astype(np.int32)
@@ -88,11 +89,6 @@ class TreeBitmaps:
             trees.values_[is_leaf],
             int(widths.max(initial=1)),
         )
-
-    @property
-    def splits_per_tree(self) -> float:
-        """The mean number of splits of a tree."""
-        return self.left.size / max(1, self.node_starts.size - 1)
 
     def add(self, X: np.ndarray, scores: np.ndarray) -> None:
         """Add the leaves of all trees to the scores of the rows of a C-ordered X."""

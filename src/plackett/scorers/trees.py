@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from plackett import _native
+from plackett._arrays import bounds
 from plackett._threads import map_blocks
 from plackett.scorers.tree_bitmaps import TreeBitmaps
 from plackett.storage import models
@@ -106,20 +107,23 @@ class FlatTrees:
     def of(cls, trees: Sequence[dict[str, Any]], n_features: int, *, zero_width: float = 0.0) -> FlatTrees:
         """Return the trees, given as dicts of the arrays above without underscores, each with nodes from 0 on.
 
-        Without ``missing_left``, missing values go where a 0 goes. Trees with categories have ``sets``, a list with the
-        words of each set; thresholds number the sets of the tree.
+        Without ``missing_left``, missing values go where a 0 goes; ``counts`` and ``gains`` may be left out. Trees with
+        categories have ``sets``, a list with the words of each set; thresholds number the sets of the tree.
         """
         kept, sizes = cls(), [tree["features"].size for tree in trees]
-        kept.starts_ = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        kept.starts_ = bounds(sizes)
         kept.n_features_, kept.zero_width_ = int(n_features), float(zero_width)
-        trees = [{"missing_left": tree["thresholds"] >= 0.0, **tree} for tree in trees]
+        nothing = [dict.fromkeys(("counts", "gains"), np.zeros(size)) for size in sizes]
+        trees = [
+            {"missing_left": tree["thresholds"] >= 0.0, **none, **tree}
+            for tree, none in zip(trees, nothing, strict=True)
+        ]
         for name, dtype in cls._of_nodes.items():
             parts = [tree[name.removesuffix("_")] for tree in trees]
             if name in ("left_", "right_"):
                 parts = [part + start for part, start in zip(parts, kept.starts_[:-1], strict=True)]
             setattr(kept, name, np.concatenate([*parts, np.zeros(0)]).astype(dtype))
-        no_kinds = [np.zeros(size, dtype=np.uint8) for size in sizes]
-        kinds = [tree.get("kinds", none) for tree, none in zip(trees, no_kinds, strict=True)]
+        kinds = [tree.get("kinds", np.zeros(size)) for tree, size in zip(trees, sizes, strict=True)]
         kept.kinds_ = np.concatenate([*kinds, np.zeros(0)]).astype(np.uint8)
         sets = [tree.get("sets", []) for tree in trees]
         first = np.cumsum([0, *map(len, sets)])[:-1]
@@ -134,7 +138,6 @@ class FlatTrees:
     @classmethod
     def of_stumps(cls, steps: np.ndarray, n_features: int) -> FlatTrees:
         """Return one tree with the leaves 0 and ``weight`` for each record of RankBoost's ``steps_``."""
-        nothing = np.zeros(3)
         trees = [
             {
                 "features": np.array([feature, LEAF, LEAF]),
@@ -143,8 +146,6 @@ class FlatTrees:
                 "right": np.array([2, 0, 0]),
                 "values": np.array([0.0, 0.0, weight]),
                 "missing_left": np.full(3, default == 0),
-                "counts": nothing,
-                "gains": nothing,
             }
             for feature, weight, threshold, default in steps.tolist()
         ]

@@ -250,10 +250,8 @@ def _half_over_size(lists: QueryLists) -> np.ndarray:
 
 def _flat_costs(target: np.ndarray, lists: QueryLists) -> np.ndarray:
     """Return 1 for the rows of queries with a target of norm 0, or with one document; else 0."""
-    sizes = np.diff(lists.indptr)
-    queries = np.repeat(np.arange(lists.n_queries), sizes)
-    lengths = np.bincount(queries, weights=target * target, minlength=lists.n_queries)
-    return ((lengths == 0.0) | (sizes < 2)).astype(np.float64)[queries]
+    sizes = np.repeat(np.diff(lists.indptr), np.diff(lists.indptr))
+    return ((softmax.sums_for_rows(target * target, lists) == 0.0) | (sizes < 2)).astype(np.float64)
 
 
 # ---- cost-sensitive ListMLE --------------------------------------------------------------------------------------
@@ -277,7 +275,9 @@ def _cost_sensitive(loss: cost_sensitive.CSListMLE, scores: torch.Tensor, lists:
     is_sum = loss.weights == "ndcg"
     strength = _kept(lists, scores, (*key, "strength"), lambda: _logs(weights.strength if is_sum else _steps(weights)))
     norm = _kept(lists, scores, (*key, "norm"), lambda: np.append(weights.norm, 0.0))
-    log_norm = _kept(lists, scores, (*key, "log"), lambda: np.append(np.log(_or_one(weights.norm)), 0.0))
+    log_norm = _kept(
+        lists, scores, (*key, "log"), lambda: np.log(np.append(np.where(weights.norm > 0.0, weights.norm, 1.0), 1.0))
+    )
     scale = _kept(lists, scores, (*key, "scale"), lambda: np.repeat(weights.scale, np.diff(lists.indptr)))
     chains, runs = levels.chains, levels.runs
 
@@ -524,10 +524,6 @@ def _logs(numbers: np.ndarray) -> np.ndarray:
     """Return logarithms of numbers per level, −∞ for 0, and a final −∞."""
     with np.errstate(divide="ignore"):
         return np.append(np.log(numbers), NOTHING)
-
-
-def _or_one(numbers: np.ndarray) -> np.ndarray:
-    return np.where(numbers > 0.0, numbers, 1.0)
 
 
 def _log_and_slope(transform: transforms.Transform, scores: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

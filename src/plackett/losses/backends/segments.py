@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from plackett._arrays import part_of_place
+
 NOTHING = -float("inf")  # the logarithm of an empty sum
 
 
@@ -17,7 +19,7 @@ class Runs:
 
     def __init__(self, offsets: np.ndarray, device: torch.device):
         self._offsets = to_device(offsets, device)
-        self._run_of_entry = to_index(np.repeat(np.arange(offsets.size - 1), np.diff(offsets)), device)
+        self._run_of_entry = to_index(part_of_place(offsets), device)
 
     def sums(self, values: torch.Tensor) -> torch.Tensor:
         return self._reduce("sum", values)
@@ -101,7 +103,7 @@ class RankedLevels:
         self._row_of_place = to_index(order, device)
         place_of_row = np.empty_like(order)
         place_of_row[order] = np.arange(order.size, dtype=order.dtype)
-        levels = np.repeat(np.arange(bounds.size - 1), np.diff(bounds))
+        levels = part_of_place(bounds)
         self._place_of_row = to_index(place_of_row, device)
         self._level_of_row = to_index(levels[place_of_row], device)
 

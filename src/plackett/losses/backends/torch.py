@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett._arrays import bounds
 from plackett._optional import import_optional
 from plackett.data.queries import Queries, QueryLists
 from plackett.losses.base import Loss, lists_of
@@ -223,7 +224,7 @@ class TorchLoss:
 def label_lists(labels: torch.Tensor, sizes: list[int]) -> QueryLists:
     """Return the lists of concatenated labels, ``sizes[q]`` of them for query ``q``."""
     numbers = labels.detach().to(device="cpu", dtype=torch.float64).numpy()
-    indptr = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    indptr = bounds(sizes)
     if not np.isfinite(numbers).all():
         query = int(np.searchsorted(indptr, np.argmin(np.isfinite(numbers)), side="right")) - 1
         raise ValueError(f"labels has a NaN or an infinite value for query {query}; each must be a finite number.")

@@ -18,6 +18,7 @@ import numpy as np
 from plackett._threads import map_blocks, query_blocks
 from plackett.data.queries import Queries, QueryLists
 from plackett.losses.base import Loss, lists_of
+from plackett.losses.softmax import sums_for_rows
 from plackett.validation import count_of
 
 SMALLEST = 1e-9  # curvature: leaves divide by sums of them
@@ -140,6 +141,4 @@ def _usual_slope(loss: Loss, lists: QueryLists) -> np.ndarray:
     """Return for each document the mean absolute slope of its query at equal scores."""
     slope = np.empty(lists.n_docs)
     loss.query_values(np.full(lists.n_docs, 0.0 if loss.ignores_shifts else 1.0), lists, slope)
-    sizes = np.diff(lists.indptr)
-    sums = np.bincount(np.repeat(np.arange(sizes.size), sizes), weights=np.abs(slope), minlength=sizes.size)
-    return np.repeat(sums / np.maximum(sizes, 1), sizes)
+    return sums_for_rows(np.abs(slope), lists) / np.repeat(np.diff(lists.indptr), np.diff(lists.indptr))

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from plackett._arrays import column_of
 from plackett._threads import map_blocks
 from plackett.data.queries import Queries
 from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
 from plackett.rankers.base import TrainingSet
-from plackett.rankers.boosting.base import SAME, Boosted, column_of, weight_of_edge
+from plackett.rankers.boosting.base import SAME, Boosted, weight_of_edge
 from plackett.rankers.linear_scores import LinearScores
 from plackett.rankers.monitor import FitMonitor
 from plackett.rankers.parameters import param
@@ -124,7 +125,7 @@ class AdaRank(Boosted, LinearScores):
         sign_of_measure = 1.0 if target.measure.higher_is_better else -1.0
         candidates = target.of_features(queries.X, has_ascending=self.directions == "both")
         scorer = LinearScorer(queries.X)
-        held = None if monitor.validation is None else LinearScorer(monitor.validation.queries.X)
+        held: Any = None if monitor.validation is None else LinearScorer(monitor.validation.queries.X)
         cooldown = self.cooldown or min(LONGEST_COOLDOWN, max(1, queries.n_features // FEATURES_PER_ROUND))
         counted = weights[target.is_counted]
         P = counted / max(counted.sum(), 1e-300)
@@ -148,7 +149,7 @@ class AdaRank(Boosted, LinearScores):
                     raise ValueError("the scores overflowed; scale the columns (normalize=).")
                 mean, values = target.of_scores(scores)
                 reason = monitor.record(
-                    None if held is None else lambda: held.scores(coef),
+                    lambda: held.scores(coef),
                     feature=feature,
                     alpha=alpha,
                     edge=edge,

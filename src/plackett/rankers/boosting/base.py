@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from plackett.rankers.base import Ranker
 from plackett.scorers.models import STEP
-from plackett.validation import is_sparse
 
 LARGEST_EDGE = 1.0 - 1e-6  # a perfect weak ranker would get an infinite weight; with this edge it gets 7.25
 SAME = 1e-12  # values that differ by less are equal: sums over rows in another order differ by that
@@ -48,9 +47,3 @@ class Boosted(Ranker):
 def weight_of_edge(edge: float) -> float:
     """Return the weight of a weak ranker, ½ ln((1 + edge) / (1 - edge)), which stays finite."""
     return float(np.arctanh(np.clip(edge, -LARGEST_EDGE, LARGEST_EDGE)))
-
-
-def column_of(X: Any, feature: int) -> np.ndarray:
-    """Return a column as contiguous float64."""
-    column = X[:, [feature]].toarray() if is_sparse(X) else X[:, feature]
-    return np.ascontiguousarray(column, dtype=np.float64).reshape(-1)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from plackett import _native
+from plackett._arrays import bounds
 from plackett._threads import map_blocks
 from plackett.data.queries import Queries
 from plackett.rankers.boosting.feature_steps import LEAST, FeatureSteps, Training, TrainingLists
@@ -16,9 +16,6 @@ from plackett.rankers.parameters import param
 from plackett.scorers.models import Steps
 from plackett.scorers.ranks import FeatureRanks, Step
 from plackett.validation import check_positive_int
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -105,7 +102,7 @@ class _DiffTraining(Training):
         self.lists, self._ranks = lists, ranks.twice
         self._top = lists.n_docs if top_k is None else top_k
         # the whole label level at the cut belongs to the top
-        self._tops = _top_places(lists, self._top)
+        self._tops = np.diff(bounds(lists.levels.start < self._top)[lists.indptr])
         # the total bounds the weights of its pairs; without a weight of the list they could overflow
         self._pairs = np.where(lists.weights > 0, lists.pairs, 0)
         self.scores, self._net = np.zeros(lists.n_docs), np.empty(lists.n_docs)
@@ -143,7 +140,8 @@ class _DiffTraining(Training):
                 ),
                 lists.blocks,
             )
-            weight = _half_log_odds(lists.total(self._pulls) / self._total)
+            r = lists.total(self._pulls) / self._total
+            weight = 0.5 * math.log(max(1.0 + r, LEAST) / max(1.0 - r, LEAST))
         if weight != 0.0:
             self._weigh(ranks, weight)
         return Step(feature, weight)
@@ -151,13 +149,3 @@ class _DiffTraining(Training):
     def measures(self) -> tuple[float, float]:
         bound = self._total / self.lists.total_pairs if self.lists.total_pairs > 0 else 0.0
         return bound, self.lists.error(self._wrong)
-
-
-def _half_log_odds(r: float) -> float:
-    return 0.5 * math.log(max(1.0 + r, LEAST) / max(1.0 - r, LEAST))
-
-
-def _top_places(lists: TrainingLists, top: int) -> np.ndarray:
-    """Return how many documents of each query belong to the top."""
-    belongs = np.concatenate([[0], np.cumsum(lists.levels.start < top)])
-    return belongs[lists.indptr[1:]] - belongs[lists.indptr[:-1]]

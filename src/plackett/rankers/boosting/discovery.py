@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from plackett import _native
+from plackett._arrays import bounds
 from plackett._threads import map_blocks, query_blocks
 from plackett.data.query_lists import QueryLists
 from plackett.scorers.ranks import DOCS_PER_BLOCK, LARGEST_CENTRE, Discovery, LevelBounds, dense_rows
@@ -97,5 +98,4 @@ def count_label_pairs(lists: QueryLists, top: int | None = None) -> np.ndarray:
     worse = lengths - levels.end
     if top is not None:
         worse = np.where(levels.start < top, worse, 0)
-    sums = np.concatenate([[0], np.cumsum(worse)])
-    return sums[lists.indptr[1:]] - sums[lists.indptr[:-1]]
+    return np.diff(bounds(worse)[lists.indptr])

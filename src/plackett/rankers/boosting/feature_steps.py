@@ -79,7 +79,7 @@ class FeatureSteps(Boosted, Prepared):
     model_of: ClassVar[Any] = Steps.of
 
     def _learn(self, training: TrainingSet, monitor: FitMonitor) -> None:
-        queries, weights = training
+        queries, weights = training.queries, training.weights
         self._discover(queries.X, queries.lists, weights)
         state = self._training(queries, weights)
         replay = None if monitor.validation is None else self._replay(monitor.validation.queries)

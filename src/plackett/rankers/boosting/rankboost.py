@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from plackett import _native
+from plackett._arrays import bounds, column_of
 from plackett._lazy import importing
 from plackett._threads import map_blocks
 from plackett.data.queries import Queries
@@ -16,7 +17,7 @@ from plackett.losses.pair_plans import NORMALIZERS, pair_counts
 from plackett.metrics.judged_lists import JudgedLists
 from plackett.metrics.measure import Measure
 from plackett.rankers.base import Encoded, Normalized, TrainingSet
-from plackett.rankers.boosting.base import SAME, Boosted, column_of, weight_of_edge
+from plackett.rankers.boosting.base import SAME, Boosted, weight_of_edge
 from plackett.rankers.monitor import FitMonitor
 from plackett.rankers.parameters import param
 from plackett.scorers.models import STUMP, Trees
@@ -158,7 +159,7 @@ class RankBoost(Boosted, Normalized, Encoded):
                 break
             code, (feature, default) = stumps.codes[row], stumps.rows[row]
             right, wrong = pairs.split(code, place)
-            alpha = weight_of_edge(r) if self.alpha == "r" else _exact_weight(right, wrong)
+            alpha = weight_of_edge(r if self.alpha == "r" else (right - wrong) / (right + wrong))
             z = float(max(1.0 - right - wrong, 0.0) + right * np.exp(-alpha) + wrong * np.exp(alpha))
             scores += alpha * (code > place)
             if held is not None:
@@ -269,7 +270,7 @@ class _Stumps:
         self.thresholds = [_middles(column, n_thresholds) for column in columns]
         self.n_candidates = sum(self.thresholds[feature].size for feature, _ in self.rows)
         sizes = [self.thresholds[feature].size for feature, _ in self.rows]
-        self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self._starts = bounds(sizes)
         self.codes = self.codes_of(X)
         self._edges = np.empty(self.n_candidates)
         self._blocks = [(first, min(first + 16, len(self.rows))) for first in range(0, len(self.rows), 16)]
@@ -313,8 +314,3 @@ def _middles(values: np.ndarray, n_thresholds: int | None) -> np.ndarray:
     after = np.minimum(np.searchsorted(below, ranks), below.size - 1)
     before = np.maximum(after - 1, 0)
     return middles[np.unique(np.where(ranks - below[before] < below[after] - ranks, before, after))]
-
-
-def _exact_weight(right: float, wrong: float) -> float:
-    """Return ½ ln(right / wrong), which stays finite."""
-    return weight_of_edge((right - wrong) / (right + wrong))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from plackett._arrays import bounds, ranges
 from plackett._threads import query_blocks
 from plackett.data.queries import Levels, QueryLists
 from plackett.scorers.neural import Net, Stacks, stack_lists
@@ -102,19 +103,13 @@ def take_queries(lists: QueryLists, queries: np.ndarray) -> tuple[np.ndarray, Qu
 
     The label order is taken from that of all queries: nothing is sorted again.
     """
-    rows, indptr = _ranges(lists.indptr, queries)
+    indptr = bounds(np.diff(lists.indptr)[queries])
+    rows = ranges(lists.indptr[queries], np.diff(indptr))
     taken = QueryLists(lists.labels[rows], indptr, lists.rng)
     moved = np.repeat(indptr[:-1] - lists.indptr[queries], np.diff(indptr))
     taken.order = lists.order[rows] + moved  # the order of a query holds the numbers of its rows
-    levels, level_indptr = _ranges(lists.levels.indptr, queries)
+    level_indptr = bounds(np.diff(lists.levels.indptr)[queries])
+    levels = ranges(lists.levels.indptr[queries], np.diff(level_indptr))
     shifts = np.repeat(indptr[:-1] - lists.indptr[queries], np.diff(level_indptr))
     taken.levels = Levels(np.append(lists.levels.bounds[levels] + shifts, indptr[-1]), level_indptr)
     return rows, taken
-
-
-def _ranges(indptr: np.ndarray, queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the row numbers of some queries, one query after the other, and their new bounds."""
-    lengths = indptr[queries + 1] - indptr[queries]
-    bounds = np.zeros(queries.size + 1, dtype=np.int64)
-    np.cumsum(lengths, out=bounds[1:])
-    return np.arange(bounds[-1]) + np.repeat(indptr[queries] - bounds[:-1], lengths), bounds

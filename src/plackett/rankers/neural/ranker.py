@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from plackett._arrays import dense
 from plackett._lazy import importing
 from plackett._optional import import_optional
 from plackett.data.queries import Queries, QueryLists
@@ -154,7 +155,7 @@ class NeuralRanker(Normalized, Prepared):
             from plackett.rankers.neural.training import NetFit, minimize_by_batches
             from plackett.scorers.neural import Net
 
-        queries, weights = training
+        queries, weights = training.queries, training.weights
         rng = np.random.default_rng(as_seed(self.random_state))
         start = self._last_weights(shape) if self.warm_start and hasattr(self, "weights_") else shape.draw(rng)
         dtype = torch.float64 if self.precision == "float64" else torch.float32
@@ -190,7 +191,7 @@ class NeuralRanker(Normalized, Prepared):
                 "on the features of all documents of the list. Fit it with attention=0."
             )
         scaled = self._normalized(needed.queries).X
-        rows = np.asarray(scaled.toarray() if is_sparse(scaled) else scaled, dtype=np.float64)
+        rows = np.asarray(dense(scaled), dtype=np.float64)
         return explain_additive(
             integrated_gradients(PlainNet.of(shape, self.weights_), rows, self.mean_row_), scaled,
             scores=self._predict_grouped(needed.queries), feature_names=self._names_of_columns(shape.n_inputs),

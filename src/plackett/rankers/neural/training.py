@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -61,6 +62,7 @@ def minimize_by_batches(
     rng: np.random.Generator,
 ) -> None:
     """Minimise by Adam over batches of queries, drawn in every epoch."""
+    held: Any = None if monitor.validation is None else monitor.validation.queries
     try:
         adam = Adam(fit.net.penalised, fit.net.free, learning_rate=learning_rate, l2=fit.l2)
         for _ in range(n_epochs):
@@ -69,19 +71,13 @@ def minimize_by_batches(
             if not (np.isfinite(mean) and np.isfinite(weights).all()):
                 raise FloatingPointError
             objective = mean + fit.l2 * fit.net.penalty()
-            if monitor.record(lambda: _validation_scores(fit.net, monitor), weights, objective=objective):
+            if monitor.record(lambda: scores_of(fit.net, held.X, held.indptr), weights, objective=objective):
                 break
     except FloatingPointError:
         raise ValueError(
             f"the scores or their loss overflowed in epoch {monitor.n_iter + 1}. Lower learning_rate (it is "
             f"{learning_rate:g}), or scale the columns (normalize=) or the labels."
         ) from None
-
-
-def _validation_scores(net: Net, monitor: FitMonitor) -> np.ndarray:
-    assert monitor.validation is not None
-    queries = monitor.validation.queries
-    return scores_of(net, queries.X, queries.indptr)
 
 
 def run_epoch(fit: NetFit, adam: Adam, batch_size: int | None, rng: np.random.Generator) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from plackett import _native
+from plackett._arrays import bounds, part_of_place
 from plackett._threads import map_blocks
 from plackett.data.feedback.ratings import RatingTable, places_of
 from plackett.validation import count_of
@@ -30,8 +31,8 @@ class Raters:
         self.levels, level = levels_of(table.rating)
         cell = table.columns * self.levels.size + level
         counts = np.bincount(cell, minlength=self.n_items * self.levels.size)
-        self.cell_ptr = np.concatenate([[0], np.cumsum(counts)])
-        row = np.repeat(np.arange(self.n_raters), np.diff(table.indptr))
+        self.cell_ptr = bounds(counts)
+        row = part_of_place(table.indptr)
         self.raters = row[np.argsort(cell, kind="stable")]
         self.counts = counts.reshape(self.n_items, self.levels.size)
 
@@ -82,7 +83,7 @@ class Active:
 
     def typical(self, answer: int) -> np.ndarray:
         """Return the mean or most frequent rating of each user, NaN without ratings; the last one is NaN."""
-        user = np.repeat(np.arange(self.users.size), np.diff(self.indptr))
+        user = part_of_place(self.indptr)
         typical = np.full(self.users.size + 1, np.nan)
         if answer == MOST_PROBABLE:
             levels, level = self.levels

@@ -8,13 +8,13 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from plackett._arrays import column_of, dense
 from plackett._threads import map_blocks, one_blas_thread, query_blocks
 from plackett.data.queries import Queries
 from plackett.rankers.base import Prepared
 from plackett.rankers.monitor import FitMonitor
 from plackett.rankers.refinement.base_score import (
     column_number,
-    column_values,
     grouped_base_score,
     is_column,
     predictions,
@@ -22,7 +22,7 @@ from plackett.rankers.refinement.base_score import (
 from plackett.rankers.refinement.judgements import Judgements, check_pairs
 from plackett.scorers.tied_scores import break_ties, places_of, row_keys
 from plackett.storage.models.array_checks import check_bounds, check_vector, column_or_none
-from plackett.validation import check_labels, feature_labels, is_sparse, plain
+from plackett.validation import check_labels, feature_labels, plain
 
 DOCS_PER_BLOCK = 2048
 
@@ -189,7 +189,7 @@ class Refiner(Prepared):
     def _scores_of(self, queries: Queries, base: np.ndarray | None, has_ids: bool) -> np.ndarray:
         places = self._places_of(queries, has_ids)
         if base is None and self.base_column_ is not None:
-            base = column_values(queries, self.base_column_)
+            base = column_of(queries.X, self.base_column_)
 
         def score(query: int, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             first, last = queries.indptr[query], queries.indptr[query + 1]
@@ -209,7 +209,7 @@ class Refiner(Prepared):
     def _own_base(self, queries: Queries, places: list[int]) -> np.ndarray:
         """Return base scores of rows that ``predict`` scored: from a column, or ``fit``."""
         if self.base_column_ is not None:
-            return column_values(queries, self.base_column_)
+            return column_of(queries.X, self.base_column_)
         known = [self._known_base(place, dense_rows(queries, query)) for query, place in enumerate(places)]
         return np.concatenate([part for part in known if part is not None])
 
@@ -254,8 +254,7 @@ class Refiner(Prepared):
 
 def dense_rows(queries: Queries, query: int) -> np.ndarray:
     """Return the rows of one query as a dense array."""
-    rows = queries.X[queries.indptr[query] : queries.indptr[query + 1]]
-    return rows.toarray() if is_sparse(rows) else rows
+    return dense(queries.X[queries.indptr[query] : queries.indptr[query + 1]])
 
 
 def map_queries(queries: Queries, work: Any) -> list:

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from plackett._arrays import column_of
 from plackett._warnings import without
 from plackett.data.queries import Queries
 from plackett.data.trec.run import Run
 from plackett.rankers.base import Ranker
-from plackett.validation import check_numbers, count_of, find_column, is_sparse, plain
+from plackett.validation import check_numbers, count_of, find_column, plain
 
 
 def as_base_score(base: Any, queries: Queries, *, missing: float | None = None) -> np.ndarray:
@@ -43,7 +44,7 @@ def as_base_score(base: Any, queries: Queries, *, missing: float | None = None) 
     array([0.5, 0.7])
     """
     if is_column(base):
-        return column_values(queries, column_number(base, queries))
+        return column_of(queries.X, column_number(base, queries))
     if isinstance(base, (Run, Mapping)):
         return _scores_of_run(base.to_dict() if isinstance(base, Run) else base, queries, missing)
     scores = predictions(base, queries, None) if hasattr(base, "predict") else base
@@ -94,13 +95,6 @@ def column_number(column: Any, queries: Queries) -> int:
     if not 0 <= column < queries.n_features:
         raise ValueError(f"base_score is column {int(column)}, but X has columns 0 to {queries.n_features - 1:,}.")
     return int(column)
-
-
-def column_values(queries: Queries, column: int) -> np.ndarray:
-    """Return a column of X as a dense array."""
-    values = queries.X[:, [column]]
-    values = values.toarray() if is_sparse(values) else values
-    return np.ascontiguousarray(values.ravel(), dtype=np.float64)
 
 
 def predictions(base: Any, X: Any, qid: Any) -> np.ndarray:

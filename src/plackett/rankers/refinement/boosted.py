@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from plackett import _native
+from plackett._arrays import bounds
 from plackett._lazy import importing
 from plackett.data.queries import Queries
 from plackett.exceptions import ParameterError
@@ -100,7 +101,7 @@ class BoostedRefiner(Refiner):
         answers = map_queries(queries, refine)
         found = [rounds for rounds, _ in answers]
         self.confidence_ = np.array([value for _, value in answers])
-        self.steps_indptr_ = np.concatenate([[0], np.cumsum([rounds.steps.size for rounds in found])]).astype(np.int64)
+        self.steps_indptr_ = bounds([rounds.steps.size for rounds in found])
         self.steps_ = np.concatenate([rounds.steps for rounds in found])
         self.states_ = np.concatenate([rounds.history for rounds in found])
         self.estimators_ = None
@@ -366,5 +367,5 @@ def _side_by_side(blocks: list[np.ndarray], columns: list[np.ndarray], n_columns
     sizes = np.concatenate([np.full(block.shape[0], own.size) for block, own in zip(blocks, columns, strict=True)])
     indices = [np.tile(own, block.shape[0]) for block, own in zip(blocks, columns, strict=True)]
     data = np.concatenate([block.ravel() for block in blocks])
-    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    indptr = bounds(sizes)
     return sparse.csr_array((data, np.concatenate(indices), indptr), shape=(sizes.size, n_columns))

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from plackett._arrays import part_of_place
 from plackett.data.queries import Queries
 from plackett.validation import check_not_masked, check_number, count_of, plain
 
@@ -39,7 +40,7 @@ class Judgements:
         self.labels = np.full(queries.n_docs, np.nan) if labels is None else labels
         self._indptr = queries.indptr
         found = np.zeros((0, 2), dtype=np.int64) if pairs is None else np.unique(pairs, axis=0)
-        query_of = np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr))[found]
+        query_of = part_of_place(queries.indptr)[found]
         by_query = np.argsort(query_of[:, 0], kind="stable")
         self._pairs = found[by_query]
         self._bounds = np.searchsorted(query_of[by_query, 0], np.arange(queries.n_queries + 1))

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from plackett._arrays import dense
 from plackett.data.queries import Queries
 from plackett.explain.additive import explain_additive
 from plackett.rankers.parameters import param
 from plackett.rankers.refinement.base import Refiner, map_queries
 from plackett.rankers.refinement.judgements import Judgements
 from plackett.storage.models.array_checks import check_matrix
-from plackett.validation import check_number, is_sparse
+from plackett.validation import check_number
 
 SHORTEST = 1e-300  # of a column whose inverse length is finite
 
@@ -121,7 +122,7 @@ class RocchioRefiner(Refiner):
         queries = needed.queries
         places, scores = self._places_of(queries, self.has_ids_), self._scores_of(queries, base, self.has_ids_)
         base = self._own_base(queries, places) if base is None else base
-        table = self._table(queries.X.toarray() if is_sparse(queries.X) else queries.X, base)
+        table = self._table(dense(queries.X), base)
         parts = table * np.repeat(self.coef_[places], np.diff(queries.indptr), axis=0)
         return explain_additive(parts, table, scores=scores, feature_names=self._column_names(), **needed.named())
 
