@@ -40,22 +40,10 @@ def minimize_by_admm(
     unpenalised coefficients are therefore scaled until they are as stiff as the others. The weight ρ of the squared
     differences in the augmented Lagrangian is the mean weight of the rows.
 
-    Parameters
-    ----------
-    problem : MarginProblem
-        With the hinge or the logistic loss.
-    max_iter : int, default=20000
-        Maximum number of rounds.
-    tol : float, default=1e-4
-        Both residuals must be at most this, relative to the terms that they are differences of. Primal:
-        ``‖M α - z‖`` over the larger of ``‖M α‖``, ``‖z‖`` and the root of the number of rows. Dual:
-        ``‖λ α + ρ Mᵀ u‖`` over the larger of both terms' norms (or, if both vanish, a thousandth of the largest
-        possible ``‖ρ Mᵀ u‖``). z and u meet the third optimality condition, ``ρ u = c L'(z)``, in every round.
-    start : ndarray of shape (size,), default=None
-        None means 0.
-    multipliers : ndarray of shape (n_rows,), default=None
-        ``details["multipliers"]`` of a result for the same rows, such as with another ``l2``. None means the slope of
-        the loss at the start, which is a poor guess where margins are 1.
+    It ends when both residuals are at most ``tol``, relative to the terms that they are differences of: ``M α - z``,
+    and ``λ α + ρ Mᵀ u``. z and u meet the third optimality condition, ``ρ u = c L'(z)``, in every round. ``start`` and
+    ``multipliers`` may be those of a result for the same rows, such as with another ``l2``; by default the multipliers
+    are the slope of the loss at the start, which is a poor guess where margins are 1.
     """
     rho = float(problem.weights.mean()) if problem.weights.any() else 1.0
     scale = np.ones(problem.size)

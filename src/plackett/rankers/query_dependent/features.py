@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from plackett._arrays import column_of, dense, part_of_place
 from plackett._lazy import importing
 from plackett._parameters import Parameters
 from plackett._threads import query_blocks
-from plackett.data.categories import column_of
 from plackett.data.description.describe import constant_within
 from plackett.data.queries import Queries
 from plackett.rankers.query_dependent.query_table import QueryTable, check_loaded_columns
@@ -293,15 +293,14 @@ def query_level_columns(queries: Queries) -> list[int]:
     if (np.diff(queries.indptr) < 2).all():
         return []
     columns = np.flatnonzero(constant_within(queries))
-    values = queries.X[queries.indptr[:-1]][:, columns]
-    values = values.toarray() if is_sparse(values) else values
+    values = dense(queries.X[queries.indptr[:-1]][:, columns])
     columns = columns[(values != values[:1]).any(axis=0)]
     return [] if columns.size == queries.n_features else columns.tolist()
 
 
 def column_features(queries: Queries, columns: list[int]) -> np.ndarray:
     """Return the values of columns that are constant within each query; an error names the first that is not."""
-    values = np.stack([column_of(queries.X, column) for column in columns], axis=1).astype(np.float64)
+    values = np.stack([column_of(queries.X, column) for column in columns], axis=1)
     first = values[queries.indptr[:-1]]
     row, at = np.nonzero(values != np.repeat(first, np.diff(queries.indptr), axis=0))
     if row.size:
@@ -320,7 +319,7 @@ def document_weights(queries: Queries, depth: int | None, base_column: int | Non
         return np.ones(queries.n_docs)
     assert base_column is not None
     base = column_of(queries.X, base_column)
-    query = np.repeat(np.arange(queries.n_queries), np.diff(queries.indptr))
+    query = part_of_place(queries.indptr)
     order = np.lexsort((-base, query))
     ranked = base[order]
     # documents of equal base share the places from that of the first of them to that of the last
@@ -345,13 +344,12 @@ def mean_features(queries: Queries, weights: np.ndarray) -> np.ndarray:
     direction = np.random.default_rng(0).normal(size=queries.n_features)
     for first, last in query_blocks(queries.indptr, DOCS_PER_BLOCK):
         part = queries[first:last]
-        query = np.repeat(np.arange(last - first), np.diff(part.indptr))
-        order = np.lexsort((LinearScorer(part.X).scores(direction), query))  # by the values of the rows
+        order = np.lexsort((LinearScorer(part.X).scores(direction), part_of_place(part.indptr)))  # by values
         own = weights[queries.indptr[first] : queries.indptr[last]][order]
         shares = sparse.csr_array((own, order, part.indptr), (last - first, own.size))
-        sums = shares @ part.X.astype(np.float64)
+        sums = dense(shares @ part.X.astype(np.float64))
         totals = np.add.reduceat(own, part.indptr[:-1])
-        features[first:last] = (sums.toarray() if is_sparse(sums) else sums) / totals[:, None]
+        features[first:last] = sums / totals[:, None]
     return features
 
 

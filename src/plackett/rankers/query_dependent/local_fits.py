@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,8 +32,7 @@ LEAST_TOL = 1e-12  # smallest relative duality gap that is requested from Newton
 BATCHES_PER_JOB = 8  # balances the load of the workers
 
 
-@dataclass(frozen=True, eq=False)
-class Solutions:
+class Solutions(NamedTuple):
     """Solutions of some targets; the first axes of all arrays are strengths of the penalty and targets.
 
     ``gap`` bounds the distance of the objective from its minimum; it is NaN where the loss is not convex.
@@ -55,12 +53,7 @@ class Solutions:
     @staticmethod
     def join(parts: list[Solutions], axis: int = 1) -> Solutions:
         """Concatenate parts along the targets, or with axis 0 along the strengths."""
-        names = [field.name for field in fields(Solutions)]
-        return Solutions(*(np.concatenate([getattr(part, name) for part in parts], axis=axis) for name in names))
-
-    def with_coef(self, coef: np.ndarray) -> Solutions:
-        """Return the solutions with coefficients of another basis."""
-        return replace(self, coef=coef)
+        return Solutions(*(np.concatenate(arrays, axis=axis) for arrays in zip(*parts, strict=True)))
 
     def worst_gap(self) -> float:
         """Return the largest gap relative to its objective; NaN without a gap."""
@@ -119,20 +112,24 @@ class LocalFits:
             for first, last in query_blocks(self.indptr, DOCS_PER_BLOCK):
                 X[self.indptr[first] : self.indptr[last]] = self._centred(first, last) @ axes
         else:
-            spread = np.concatenate([self._variances(part) for part in np.array_split(np.arange(X.shape[1]), 16)])
-        return native_lists(np.ascontiguousarray(X), self.lists), np.maximum(spread, 0.0), axes
+            spread = np.zeros(X.shape[1])
+            for first, last in query_blocks(self.indptr, DOCS_PER_BLOCK // 16):
+                spread += (self._balanced(first, last) ** 2).sum(axis=0)
+        plan = pair_plan(self.lists)
+        lists = (np.ascontiguousarray(X), self.indptr, plan.run_end, plan.steps, plan.indptr)
+        return lists, np.maximum(spread, 0.0), axes
 
-    def _centred(self, first: int, last: int, columns: Any = slice(None)) -> np.ndarray:
+    def _centred(self, first: int, last: int) -> np.ndarray:
         """Return rows of some queries minus the query's mean, in float64; differences within a query do not change."""
         rows, indptr = slice(self.indptr[first], self.indptr[last]), self.indptr[first:last] - self.indptr[first]
-        X = self.X[rows][:, columns].astype(np.float64)
+        X = self.X[rows].astype(np.float64)
         lengths = np.diff(self.indptr[first : last + 1])
         X -= np.repeat(np.add.reduceat(X, indptr, axis=0) / lengths[:, None], lengths, axis=0)
         return X
 
-    def _balanced(self, first: int, last: int, columns: Any = slice(None)) -> np.ndarray:
+    def _balanced(self, first: int, last: int) -> np.ndarray:
         """Return centred rows, weighted so that their products are means over pairs."""
-        X = self._centred(first, last, columns)
+        X = self._centred(first, last)
         lengths = np.diff(self.indptr[first : last + 1])
         X *= np.sqrt(np.repeat(self._per_document[first:last], lengths) / self.n_queries)[:, None]
         return X
@@ -142,12 +139,6 @@ class LocalFits:
         for first, last in query_blocks(self.indptr, DOCS_PER_BLOCK):
             X = self._balanced(first, last)
             total += X.T @ X
-        return total
-
-    def _variances(self, columns: np.ndarray) -> np.ndarray:
-        total = np.zeros(columns.size)
-        for first, last in query_blocks(self.indptr, DOCS_PER_BLOCK):
-            total += (self._balanced(first, last, columns) ** 2).sum(axis=0)
         return total
 
     def solve(
@@ -201,7 +192,7 @@ class LocalFits:
     def _finished(self, found: Solutions) -> Solutions:
         """Rotate the coefficients back, all at once, so the result does not depend on the batches."""
         _, _, axes = self._rotated
-        return found if axes is None else found.with_coef(found.coef @ axes.T)
+        return found if axes is None else found._replace(coef=found.coef @ axes.T)
 
     def solve_uniform(
         self,
@@ -233,7 +224,7 @@ class LocalFits:
                     coef = found[-1].coef[0, 0]
                     continue
                 # the logistic loss has no gap; its gradient bounds it by the strong convexity of the penalty
-                accuracy = near if loss == "hinge" else gradient_within(near * max(at_zero, 1e-300), l2)
+                accuracy = near if loss == "hinge" else float(np.sqrt(2.0 * l2 * (near * max(at_zero, 1e-300)))) / 2.0
                 result = Newton().minimize(objective, coef, max_iter=max_iter, tol=accuracy)
                 coef = result.coef
                 gap = result.details.get("duality_gap", result.gradient_norm**2 / (2.0 * l2))
@@ -248,22 +239,11 @@ def uniform_neighbors(n_queries: int) -> Neighbors:
     return Neighbors(np.array([0, n_queries]), every, np.ones(n_queries), np.full(n_queries, np.nan))
 
 
-def gradient_within(gap: float, l2: float) -> float:
-    """Return a gradient norm at which the value is within ``gap`` of the minimum, by the penalty's curvature l2."""
-    return float(np.sqrt(2.0 * l2 * gap)) / 2.0
-
-
 def _slice(neighbors: Neighbors, begin: int, end: int, pair_weights: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return the neighbours of targets ``begin`` to ``end``, and the weight of each of their pairs."""
     own = slice(int(neighbors.indptr[begin]), int(neighbors.indptr[end]))
     queries = np.ascontiguousarray(neighbors.queries[own], dtype=np.int64)
     return neighbors.indptr[begin : end + 1] - own.start, queries, neighbors.weights[own] * pair_weights[queries]
-
-
-def native_lists(X: np.ndarray, lists: QueryLists) -> tuple[np.ndarray, ...]:
-    """Return documents in label order and the plan of their pairs, as the compiled solver takes them."""
-    plan = pair_plan(lists)
-    return X, lists.indptr, plan.run_end, plan.steps, plan.indptr
 
 
 def solve_lists(data, spread, neighbors, starts, loss, strengths, tol, max_iter) -> Solutions:

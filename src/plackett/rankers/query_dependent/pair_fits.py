@@ -24,6 +24,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from plackett import _native
+from plackett._arrays import bounds, ranges
 from plackett._lazy import importing
 from plackett.rankers.query_dependent.local_fits import LocalFits, Solutions, uniform_neighbors
 from plackett.rankers.query_dependent.neighbors import Neighbors
@@ -86,21 +87,16 @@ class PairFits(LocalFits):
     @cached_property
     def _n_pairs(self) -> np.ndarray:
         """Return the number of pairs of each query."""
-        return np.diff(np.concatenate([[0], np.cumsum(self._n_worse)])[self.indptr])
+        return np.diff(bounds(self._n_worse)[self.indptr])
 
     def pairs(self, queries: np.ndarray, weights: np.ndarray) -> Pairs:
         """Return the pairs of queries with these weights; pairs of weight 0 are left out."""
         weights = weights * self.pair_weights[queries]
         queries, weights = queries[weights > 0], weights[weights > 0]
-        lengths = np.diff(self.indptr)[queries]
-        ends = np.cumsum(lengths)
-        n_docs = int(lengths.sum())
-        docs = np.arange(n_docs) + np.repeat(self.indptr[queries] - (ends - lengths), lengths)
-        n_worse = self._n_worse[docs]
-        better = np.repeat(np.arange(n_docs), n_worse)
-        first_worse = np.arange(n_docs) + self._run_end[docs] - docs
-        pair_starts = np.cumsum(n_worse) - n_worse
-        worse = np.arange(better.size) + np.repeat(first_worse - pair_starts, n_worse)
+        docs = ranges(self.indptr[queries], np.diff(self.indptr)[queries])
+        places, n_worse = np.arange(docs.size), self._n_worse[docs]
+        better = np.repeat(places, n_worse)
+        worse = ranges(places + self._run_end[docs] - docs, n_worse)
         return Pairs(self.X[docs].astype(np.float64), better, worse, np.repeat(weights, self._n_pairs[queries]))
 
     def _batches(
@@ -109,7 +105,7 @@ class PairFits(LocalFits):
         with importing:
             from joblib import delayed
 
-        totals = np.concatenate([[0], np.cumsum(self._n_pairs[neighbors.queries])])[neighbors.indptr]
+        totals = bounds(self._n_pairs[neighbors.queries])[neighbors.indptr]
         n_bytes, what = self._bytes(int(np.diff(totals).max(initial=0)))
         check_bytes(n_bytes, self.max_bytes, what, "Take fewer neighbours or function='score', or raise max_bytes.")
         starts = np.broadcast_to(start, (neighbors.n_targets, self.size))

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from plackett._arrays import dense
 from plackett._progress import Progress
 from plackett.data.queries import Queries
 from plackett.rankers.boosting.discovery import count_label_pairs
 from plackett.rankers.monitor import ValidationSet
 from plackett.scorers.tied_scores import row_keys
-from plackett.validation import is_sparse
 
 L2_GRID = tuple(10.0 ** ((31 - step) / 10) for step in range(1, 62))  # Dai and Wang's, from strong to weak
 CANDIDATES = (500, 150, 50, 15)  # more than 500 would make fits of large sets take hours
@@ -76,8 +76,8 @@ def queries_to_hold_out(queries: Queries) -> np.ndarray:
     places = np.flatnonzero(count_label_pairs(queries.lists) > 0)
     if places.size <= MOST_HELD_OUT:
         return places
-    rows = queries.X.toarray() if is_sparse(queries.X) else np.asarray(queries.X)
-    keys = np.add.reduceat(row_keys(rows).view(np.uint64), queries.indptr[:-1])  # sums of integers wrap around
+    keys = row_keys(dense(queries.X)).view(np.uint64)
+    keys = np.add.reduceat(keys, queries.indptr[:-1])  # sums of integers wrap around
     return np.sort(places[np.argsort(keys[places], kind="stable")[:MOST_HELD_OUT]])
 
 

@@ -24,7 +24,7 @@ from plackett.rankers.parameters import param
 from plackett.rankers.query_dependent.features import QueryFeatureSource
 from plackett.rankers.query_dependent.function_space import FunctionSpace
 from plackett.rankers.query_dependent.local_fits import LOSSES, LocalFits, Solutions
-from plackett.rankers.query_dependent.neighbors import Neighbors, mixed
+from plackett.rankers.query_dependent.neighbors import Neighbors
 from plackett.rankers.query_dependent.parameter_choice import (
     CANDIDATES,
     CHOOSING_TOL,
@@ -580,7 +580,7 @@ class QueryDependentRanker(Normalized, Prepared):
         if new.size:
             features = None if targets.features is None else targets.features[new]
             parts.append(self.query_weights_.of_new(features, n_queries=new.size))
-        return mixed(parts, np.argsort(np.concatenate([observed, new]), kind="stable"))
+        return Neighbors.join(parts, np.argsort(np.concatenate([observed, new]), kind="stable"))
 
     def _score(self, targets: Targets, fits: LocalFits | None = None) -> np.ndarray:
         coef = self._coef_of(targets, fits)

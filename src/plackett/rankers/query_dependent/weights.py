@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,15 +13,7 @@ from plackett._parameters import Parameters
 from plackett._threads import map_blocks, one_blas_thread
 from plackett.exceptions import DataWarning, warn
 from plackett.rankers.query_dependent.kernels import Overlap, get_kernel
-from plackett.rankers.query_dependent.neighbors import (
-    Chosen,
-    Neighbors,
-    first_places,
-    join,
-    leave_out_zeros,
-    median_of_rows,
-    nearest,
-)
+from plackett.rankers.query_dependent.neighbors import Neighbors, first_places, nearest
 from plackett.rankers.query_dependent.query_table import QueryTable, check_loaded_columns
 from plackett.storage.models.array_checks import check_matrix
 from plackett.validation import check_choice, check_number, check_positive_int, count_of
@@ -137,8 +129,7 @@ class QueryWeights(Parameters):
             distances = np.full(own.size, np.nan if self.numeric_ is None else 0.0)
             return Neighbors(np.arange(own.size + 1), own, np.full(own.size, float(self.n_queries_)), distances)
         numeric = None if self.numeric_ is None else self.numeric_[own]
-        coded = [column[own] for column in self.coded_]
-        return self._neighbors(_Targets(own.size, numeric, coded, own, is_left_out))
+        return self._neighbors(own.size, numeric, [column[own] for column in self.coded_], own, is_left_out)
 
     def of_new(self, features: Any, *, n_queries: int | None = None) -> Neighbors:
         """Return the weights for targets that were not in ``fit``, by their features: columns as in ``fit``.
@@ -151,7 +142,7 @@ class QueryWeights(Parameters):
                 'other queries, such as "gaussian", or new_queries="random".'
             )
         if features is None:
-            return self._neighbors(_Targets(int(n_queries or 0), None, [], None))
+            return self._neighbors(int(n_queries or 0), None, [])
         table = QueryTable(features)
         if table.n_columns != self.n_columns_:
             raise ValueError(
@@ -168,73 +159,94 @@ class QueryWeights(Parameters):
                 raise ValueError(
                     f"{where} ranks {count_of(coded[-1].shape[1], 'item')}, but ranked {training.shape[1]} in fit."
                 )
-        features_of_targets = table.numbers(numeric) if numeric else None
-        return self._neighbors(_Targets(table.n_queries, features_of_targets, coded, None))
+        return self._neighbors(table.n_queries, table.numbers(numeric) if numeric else None, coded)
 
-    def _neighbors(self, targets: _Targets) -> Neighbors:
+    def _neighbors(
+        self,
+        n: int,
+        numeric: np.ndarray | None,
+        coded: list[np.ndarray],
+        own: np.ndarray | None = None,
+        is_left_out: bool = False,
+    ) -> Neighbors:
+        """Return the weights for n targets, by their numeric and coded features.
+
+        ``own`` are their places if they are training queries, and ``is_left_out`` says that these are not their own
+        neighbours.
+        """
         k = self.n_queries_
         if self.needs_features:
-            is_new = targets.own is None and self.n_neighbors_new is not None
-            k = min((self.n_neighbors_new if is_new else self.n_neighbors) or k, k - targets.is_left_out)
-        self._check_reach(targets)
+            k_new = self.n_neighbors if own is not None or self.n_neighbors_new is None else self.n_neighbors_new
+            k = min(k_new or k, k - is_left_out)
+        if numeric is not None and n:
+            self._check_reach(numeric)
+
+        def compare(rows: slice) -> tuple[Neighbors, int]:
+            parts = None if numeric is None else numeric[rows], [column[rows] for column in coded]
+            return self._compare(len(range(n)[rows]), *parts, None if own is None else own[rows], is_left_out, k)
+
+        step = max(1, PAIRS_PER_BLOCK // self.n_queries_) if n else 1
         with one_blas_thread():
-            blocks = [(rows,) for rows in _blocks(np.arange(targets.n), self.n_queries_)]
-            chosen = map_blocks(lambda rows: self._compare(targets, rows, k), blocks)
-        n_vanished = sum(part.n_vanished for part in chosen)
+            chosen = map_blocks(compare, [(slice(start, start + step),) for start in range(0, n, step)])
+        n_vanished = sum(n_without for _, n_without in chosen)
         if n_vanished:
             warn(
-                f"all weights are 0 for {count_of(n_vanished, 'query', 'queries')} of {targets.n:,}; only the nearest "
+                f"all weights are 0 for {count_of(n_vanished, 'query', 'queries')} of {n:,}; only the nearest "
                 'training query counts. Choose a larger bandwidth or weights with a wider range, such as "gaussian".',
                 DataWarning,
             )
-        neighbors = join(chosen, targets.n, total=float(self.n_queries_))
-        if self.weights == "knn":
-            sizes = np.diff(neighbors.indptr)
-            neighbors.weights[:] = np.repeat(self.n_queries_ / np.maximum(sizes, 1), sizes)
-        if targets.numeric is None:
-            neighbors.distances[:] = np.nan
-        return neighbors
+        return Neighbors.join([part for part, _ in chosen])
 
-    def _check_reach(self, targets: _Targets) -> None:
-        if targets.numeric is None or self.numeric_ is None or targets.n == 0:
-            return
+    def _check_reach(self, numeric: np.ndarray) -> None:
         with np.errstate(over="ignore"):
-            reach = abs(targets.numeric).max(axis=0) + abs(self.numeric_).max(axis=0)
+            reach = abs(numeric).max(axis=0) + abs(self.numeric_).max(axis=0)
             if not np.isfinite(np.square(reach).sum()):
                 raise ValueError("distances between the query features overflow. Scale the features first.")
 
-    def _compare(self, targets: _Targets, rows: np.ndarray, k: int) -> Chosen:
-        """Return the k nearest of all training queries for some targets, and their weights.
+    def _compare(
+        self, n: int, numeric: np.ndarray | None, coded: list[np.ndarray], own: np.ndarray | None, is_left_out: bool,
+        k: int,
+    ) -> tuple[Neighbors, int]:  # fmt: skip
+        """Return the k nearest of all training queries for some targets, and how many have only weights of 0.
 
-        With kernels, those with the largest weights are chosen, and the nearest of equal ones.
+        Of these the nearest query counts. With kernels, those with the largest weights are chosen, and the nearest of
+        equal ones.
         """
-        distances = np.zeros((rows.size, self.n_queries_))
-        if targets.numeric is not None:
+        distances = np.zeros((n, self.n_queries_))
+        if numeric is not None:
             with importing:
                 from scipy.spatial.distance import cdist  # exact, unlike products of matrices: ties stay ties
 
-            distances = cdist(targets.numeric[rows], self.numeric_)
+            distances = cdist(numeric, self.numeric_)
         bandwidth, products = self._bandwidth(distances), None
-        own = None if targets.own is None else (np.arange(rows.size), targets.own[rows])
+        itself = None if own is None else (np.arange(n), own)
         if self.kernels_ and self.needs_features:
             similarity = np.ones(distances.shape)
-            for kernel, column, training in zip(self.kernels_, targets.coded, self.coded_, strict=True):
-                similarity *= kernel.similarity(column[rows], training)
-            if targets.is_left_out:
-                similarity[own] = 0.0
+            for kernel, column, training in zip(self.kernels_, coded, self.coded_, strict=True):
+                similarity *= kernel.similarity(column, training)
+            if is_left_out:
+                similarity[itself] = 0.0
             products = self._products(similarity, distances, bandwidth)
-        if own is not None:  # before others at distance 0, or after all
-            distances[own] = np.inf if targets.is_left_out else -1.0
+        if itself is not None:  # before others at distance 0, or after all
+            distances[itself] = np.inf if is_left_out else -1.0
         row, column = nearest(distances if products is None else -products, distances, k)
-        near = np.maximum(distances[row, column], 0.0)
+        near, first = np.maximum(distances[row, column], 0.0), first_places(row, n)
         if products is not None:
             weights = products[row, column]
         elif self.weights in ("uniform", "knn"):
             weights = np.ones(row.size)
         else:
             u = relative(near, bandwidth[row])
-            weights = smooth(self.weights, u, u[first_places(row, rows.size)][row])
-        return leave_out_zeros(rows, row, column, weights, near)
+            weights = smooth(self.weights, u, u[first][row])
+        alone = first[np.bincount(row, weights > 0, n) == 0]
+        weights[alone] = 1.0
+        kept = np.flatnonzero(weights > 0)
+        if self.weights == "knn":
+            weights[:] = 1.0
+        if numeric is None:
+            near[:] = np.nan
+        places = row[kept], column[kept], weights[kept], near[kept]
+        return Neighbors.of_places(*places, n, float(self.n_queries_)), alone.size
 
     def _products(self, similarity: np.ndarray, distances: np.ndarray, bandwidth: np.ndarray) -> np.ndarray:
         """Return the products of similarities and of the weights by distance."""
@@ -248,7 +260,7 @@ class QueryWeights(Parameters):
         """Return one bandwidth per row of distances to all training queries."""
         if self.weights in ("uniform", "knn") or not isinstance(self.bandwidth, str):
             return np.full(distances.shape[0], 1.0 if isinstance(self.bandwidth, str) else float(self.bandwidth))
-        return median_of_rows(distances)
+        return np.median(distances, axis=1)
 
     def check_loaded_for(self, n_queries: int) -> None:
         """Raise a ValueError if loaded weights do not have the features of ``n_queries`` training queries."""
@@ -271,24 +283,6 @@ class QueryWeights(Parameters):
                 raise ValueError("coded_ must hold categories or rankings as numbers.")
             if codes.shape[0] != n_queries or (levels is None) == is_of_categories:
                 raise ValueError(f"coded_ must have {n_queries} rows, and levels_ the categories.")
-
-
-class _Targets(NamedTuple):
-    """Target queries: their numeric and coded features, and their places if they are training queries.
-
-    ``is_left_out`` says that training queries are not their own neighbours.
-    """
-
-    n: int
-    numeric: np.ndarray | None
-    coded: list[np.ndarray]
-    own: np.ndarray | None
-    is_left_out: bool = False
-
-
-def _blocks(rows: np.ndarray, n_columns: int) -> list[np.ndarray]:
-    step = max(1, PAIRS_PER_BLOCK // n_columns)
-    return [rows[start : start + step] for start in range(0, rows.size, step)]
 
 
 def relative(distances: np.ndarray, bandwidth: np.ndarray) -> np.ndarray:
