@@ -67,10 +67,14 @@ class Interrupted(KeyboardInterrupt):
 
 
 class TrainingSet(NamedTuple):
-    """Training queries, checked and scaled, and the weight of each query; None where all weigh the same."""
+    """Training queries, checked and scaled, and the weight of each query; None where all weigh the same.
+
+    ``start`` is the score from which each document starts in boosting; None means 0.
+    """
 
     queries: Queries
     weights: np.ndarray | None = None
+    start: np.ndarray | None = None
 
     def row_weights(self) -> np.ndarray | None:
         """Return the weight of each document."""
@@ -444,7 +448,7 @@ class Ranker(QueryInputs, ABC):
         n_features = getattr(self, "n_features_in_", None)
         if type(n_features) is not int or n_features < 0:
             raise ValueError("n_features_in_ must be the number of features.")
-        first_index = getattr(self, "first_index_", None)
+        first_index = self.first_index_
         if first_index is not None and (type(first_index) is not int or first_index not in (0, 1)):
             raise ValueError("first_index_ must be 0, 1 or None.")
         if not hasattr(self, "feature_names_"):

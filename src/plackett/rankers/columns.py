@@ -71,7 +71,7 @@ def columns_of_fit(ranker: Any, X: Any) -> Any:
     if isinstance(X, Queries):
         return X
     X = X.collect() if is_lazy(X) else X
-    found = (getattr(ranker, "categories_", None) or {}).items()
+    found = (ranker.categories_ or {}).items()
     return _with_texts(X, [known[place] for place, texts in found if all(map(is_number_text, texts.tolist()))])
 
 

@@ -55,13 +55,16 @@ class QueryInputs(BaseEstimator):
     loss: Any
     feature_names_: list[str] | None
     n_features_in_: int
+    first_index_: int | None = None  # models of earlier versions have none
+    categories_: Any = None
+    encoder_: Any = None
+    imputer_: Any = None
     _id_for_one_list: ClassVar[str] = repr(ONE_LIST)  # as an error suggests it
 
     @property
     def depends_on_list(self) -> bool:
         """Whether the score of a document depends on the other documents of its list, so ``predict`` needs qid."""
-        imputer = getattr(self, "imputer_", None)
-        return imputer is not None and imputer.depends_on_list
+        return self.imputer_ is not None and self.imputer_.depends_on_list
 
     def check(self, X: Any, y: Any = None, *, qid: Any = None, needs_labels: bool = False) -> Queries:
         """Return rows as this ranker takes them: checked against those of ``fit`` and grouped by query.
@@ -137,7 +140,7 @@ class QueryInputs(BaseEstimator):
         has_missing = check_finite(rows, names, first_index=first_index, row_numbers=numbers, allow_missing=True)
         if not reset:
             rows = align_categories(self, rows, categories, is_array=given is None and not is_frame)
-            categories = getattr(self, "categories_", None)
+            categories = self.categories_
         labels = check_labels(y, rows.shape[0], row_numbers=numbers) if needs_labels else None
         if given is not None:
             rows_of = given.grouped

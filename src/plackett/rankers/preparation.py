@@ -42,19 +42,17 @@ def fit_preparation(ranker: Any, queries: Queries, *, has_missing: bool) -> Quer
     """Learn the encoder and the imputer of a ranker from checked training rows; return the rows prepared."""
     ranker.categories_ = queries.categories
     if not ranker.takes_categories:
-        ranker.encoder_ = None
+        ranker.encoder_ = None if queries.categories is None else _new_encoder(ranker, queries)
     if not ranker.takes_missing:
         ranker.imputer_ = None
-    if queries.categories is not None and not ranker.takes_categories:
-        ranker.encoder_ = _new_encoder(ranker, queries)
+    if ranker.encoder_ is not None:
         ranker.encoder_.fit_queries(queries)
-    if ranker.takes_missing:
-        return _encoded(ranker, queries, is_fit=True)
-    if not fills_missing(ranker):
-        if has_missing:
-            _refuse_missing(ranker, queries)
-        return _encoded(ranker, queries, is_fit=True)
+    is_filled = not ranker.takes_missing and fills_missing(ranker)
+    if has_missing and not is_filled and not ranker.takes_missing:
+        _refuse_missing(ranker, queries)
     encoded = _encoded(ranker, queries, is_fit=True)
+    if not is_filled:
+        return encoded
     ranker.imputer_ = MissingValues(ranker.missing, bool(ranker.missing_indicator))
     ranker.imputer_.fit_queries(encoded)
     return _filled(ranker, encoded, has_missing)
@@ -62,11 +60,10 @@ def fit_preparation(ranker: Any, queries: Queries, *, has_missing: bool) -> Quer
 
 def apply_preparation(ranker: Any, queries: Queries, *, has_missing: bool) -> Queries:
     """Return checked rows, with the codes of ``fit``, prepared as in ``fit``."""
-    imputer = getattr(ranker, "imputer_", None)
-    if has_missing and imputer is None and not ranker.takes_missing:
+    if has_missing and ranker.imputer_ is None and not ranker.takes_missing:
         _refuse_missing(ranker, queries)
     encoded = _encoded(ranker, queries, is_fit=False)
-    return encoded if imputer is None else _filled(ranker, encoded, has_missing)
+    return encoded if ranker.imputer_ is None else _filled(ranker, encoded, has_missing)
 
 
 def _new_encoder(ranker: Any, queries: Queries) -> CategoryEncoder:
@@ -84,7 +81,7 @@ def _new_encoder(ranker: Any, queries: Queries) -> CategoryEncoder:
 
 
 def _refuse_missing(ranker: Any, queries: Queries) -> None:
-    words = missing_in_words(queries, () if getattr(ranker, "encoder_", None) is None else queries.categories or ())
+    words = missing_in_words(queries, () if ranker.encoder_ is None else queries.categories or ())
     if words is None:  # only categories are missing, which encoders define
         return
     if hasattr(ranker, "missing"):
@@ -98,7 +95,7 @@ def _refuse_missing(ranker: Any, queries: Queries) -> None:
 
 
 def _encoded(ranker: Any, queries: Queries, *, is_fit: bool) -> Queries:
-    encoder = getattr(ranker, "encoder_", None)
+    encoder = ranker.encoder_
     if encoder is None:
         return queries
     is_crossed = is_fit and isinstance(encoder, TargetCategories)
@@ -123,10 +120,10 @@ def align_categories(ranker: Any, X: Any, given: Categories | None, *, is_array:
 
     Columns are compared by name where X has categories. An array has the codes of ``fit``.
     """
-    known: Categories = getattr(ranker, "categories_", None) or {}
+    known: Categories = ranker.categories_ or {}
     if is_array or (not known and not given):
         return X
-    first_index, names = getattr(ranker, "first_index_", None), ranker.feature_names_
+    first_index, names = ranker.first_index_, ranker.feature_names_
     unseen = []
     for column, own in (given or {}).items():
         is_other = ~np.isin(own, known.get(column, own))
@@ -139,31 +136,31 @@ def align_categories(ranker: Any, X: Any, given: Categories | None, *, is_array:
     return align(X, given, known, lambda column: feature_number(column, first_index, names))
 
 
+def steps_of(ranker: Any) -> list[Any]:
+    """Return the transformers of the preparation, in order."""
+    return [step for step in (ranker.encoder_, ranker.imputer_) if step is not None]
+
+
 def prepared_labels(ranker: Any) -> list[str] | None:
     """Return the names of the columns after the preparation; None for columns of arrays that stay as they are."""
-    first_index = getattr(ranker, "first_index_", None)  # models of earlier versions have none
-    steps = [getattr(ranker, name, None) for name in ("encoder_", "imputer_")]
-    if ranker.feature_names_ is None and first_index is None and n_prepared(ranker) == ranker.n_features_in_:
+    if ranker.feature_names_ is None and ranker.first_index_ is None and n_prepared(ranker) == ranker.n_features_in_:
         return None
-    labels = feature_labels(ranker.n_features_in_, ranker.feature_names_, first_index)
-    for step in steps:
-        labels = labels if step is None else step.labels(labels)
+    labels = feature_labels(ranker.n_features_in_, ranker.feature_names_, ranker.first_index_)
+    for step in steps_of(ranker):
+        labels = step.labels(labels)
     return labels
 
 
 def n_prepared(ranker: Any) -> int:
     """Return the number of columns after the preparation."""
-    for step in (getattr(ranker, "imputer_", None), getattr(ranker, "encoder_", None)):
-        if step is not None:
-            return step.n_columns_out_
-    return ranker.n_features_in_
+    steps = steps_of(ranker)
+    return steps[-1].n_columns_out_ if steps else ranker.n_features_in_
 
 
 def check_loaded_preparation(ranker: Any) -> None:
     """Raise a ``ValueError`` if the encoder or the imputer of a loaded ranker does not fit its columns."""
     n = ranker.n_features_in_
-    encoder, imputer = getattr(ranker, "encoder_", None), getattr(ranker, "imputer_", None)
-    known = getattr(ranker, "categories_", None)
+    encoder, imputer, known = ranker.encoder_, ranker.imputer_, ranker.categories_
     if known is not None:
         if type(known) is not dict or not all(type(column) is int and 0 <= column < n for column in known):
             raise ValueError("categories_ must be a dict from columns to names, or None.")

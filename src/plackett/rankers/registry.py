@@ -159,9 +159,8 @@ def ranker(name: str, **params: Any) -> Any:
         return load_plugin("rankers", key)(**params)
     entry = _entry(key)
     cls = _class(entry.class_name)
-    own = cls._get_param_names()
-    taken = [param for param in params if param in own or (hasattr(cls, "takes_param") and cls.takes_param(param))]
-    given = {param: params[param] for param in taken}
+    own = {*cls._get_param_names(), *getattr(cls, "known_params", ())}
+    given = {param: value for param, value in params.items() if param in own}
     for param, value in entry.fixed.items():
         if param in given and not _is_same(given.pop(param), value):
             raise ValueError(
@@ -169,7 +168,7 @@ def ranker(name: str, **params: Any) -> Any:
                 f"the ranker {_free(entry)!r} takes any {param}."
             )
         given[param] = params.get(param, value)
-    others = {param: value for param, value in params.items() if param not in taken}
+    others = {param: value for param, value in params.items() if param not in own}
     if others and getattr(cls(**given), "takes_loss_objects", False):
         given["loss"] = _loss_with(others, key, cls, given.get("loss"))
     elif others:
@@ -389,7 +388,7 @@ def _loss_with(params: Mapping[str, Any], key: str, cls: Any, loss: Any) -> Any:
 
 def _unknown(param: str, key: str, cls: Any, of_loss: list[str] | None = None) -> ValueError:
     """Return the error for a parameter that neither the ranker nor its loss has; ``of_loss`` is None without a loss."""
-    own, passed_on = cls._get_param_names(), sorted(getattr(cls, "known_params", None) or ())
+    own, passed_on = cls._get_param_names(), sorted(getattr(cls, "known_params", ()))
     names = [*own, *passed_on, *(of_loss or [])]
     close = [cls.aliases[param]] if param in getattr(cls, "aliases", {}) else similar_names(param, names, n=2)
     reason, hint = f"the ranker {key!r} has no parameter {param!r}", did_you_mean(close)

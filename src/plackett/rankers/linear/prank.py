@@ -102,8 +102,7 @@ class PRank(LinearScores):
             )
         self.coef_, self.intercept_, self.thresholds_ = np.zeros(X.shape[1]), 0.0, np.zeros(self.levels_.size - 1)
         perceptron = _Perceptron(X, levels, self.levels_.size)
-        validation = monitor.validation
-        scorer = None if validation is None else LinearScorer(validation.queries.X)
+        held: Any = None if monitor.validation is None else LinearScorer(monitor.validation.queries.X)
         draws = check_random_state(self.random_state)
         with monitor.run("n_epochs", self.n_epochs, ("mean_error",)):
             for _ in range(self.n_epochs):
@@ -113,7 +112,7 @@ class PRank(LinearScores):
                 missed = perceptron.learn(order)
                 self.coef_, self.thresholds_ = perceptron.mean() if self.average else perceptron.last()
                 reason = monitor.record(
-                    None if scorer is None else lambda: scorer.scores(self.coef_),
+                    lambda: held.scores(self.coef_),
                     (self.coef_, self.thresholds_),
                     mean_error=missed / order.size,  # never empty: documents of the largest weight are always processed
                 )
@@ -183,7 +182,7 @@ class _Perceptron:
 
 def _taking_part(training: TrainingSet) -> tuple[Any, np.ndarray, np.ndarray | None]:
     """Return rows, labels and weights of the documents whose weight is not 0; no weights where all are equal."""
-    queries, weights = training
+    queries, weights = training.queries, training.weights
     if weights is None:
         return queries.X, queries.labels, None
     queries, weights = queries[weights > 0], weights[weights > 0]

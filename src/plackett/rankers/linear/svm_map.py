@@ -132,17 +132,17 @@ class SVMMap(LinearScores):
     verbose: bool = False
 
     def _learn(self, training: TrainingSet, monitor: FitMonitor) -> None:
-        queries, weights = training
+        queries, weights = training.queries, training.weights
         risk = MarginOfAveragePrecision(queries.X, self._relevant(queries), queries.indptr, weights)
-        validation, l2 = monitor.validation, 1.0 / self.C
-        scorer = None if validation is None else LinearScorer(validation.queries.X)
+        l2 = 1.0 / self.C
+        held: Any = None if monitor.validation is None else LinearScorer(monitor.validation.queries.X)
 
         def record(step: PlaneStep) -> str | None:
-            scores = None if scorer is None else lambda: scorer.scores(step.coef)
             may_be_best = bool(step.coef.any())  # the first planes leave all coefficients at 0
             return monitor.record(
-                scores, step.coef, may_be_best, objective=self.C * step.value, violation=step.violation
-            )
+                lambda: held.scores(step.coef), step.coef, may_be_best,
+                objective=self.C * step.value, violation=step.violation,
+            )  # fmt: skip
 
         result = None
         with one_blas_thread(), monitor.run("max_iter", self.max_iter, ("objective", "violation")):

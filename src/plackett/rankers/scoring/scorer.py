@@ -112,7 +112,7 @@ class Scorer:
             raise ValueError(
                 "X is a data frame, but the features have no names. Pass an array as ranker.predict takes it."
             )
-        ranker = SimpleNamespace(feature_names_=self.feature_names, categories_=self.categories)
+        ranker = SimpleNamespace(feature_names_=self.feature_names, categories_=self.categories, first_index_=None)
         rows, _, found = features_of(columns_of_fit(ranker, X))
         return align_categories(ranker, rows, found, is_array=False)
 

@@ -108,38 +108,20 @@ class ScaleLists(ColumnStep):
 
 @dataclass(frozen=True)
 class Scale(ColumnStep):
-    """Columns are divided, or multiplied and moved, by learned numbers, then clipped; None leaves a step out."""
+    """Columns are changed by functions of NumPy with learned numbers, one after the other.
 
-    divisor: np.ndarray | None = None
-    factor: np.ndarray | None = None
-    added: np.ndarray | None = None
-    limits: tuple[float, float] | None = None
+    A ``StandardScaler`` rounds its numbers to the precision of the rows (``is_rounded``).
+    """
 
-    def __call__(self, X: np.ndarray, indptr: np.ndarray) -> np.ndarray:
-        rows = np.array(X)
-        if self.divisor is not None:
-            rows /= self.divisor
-        if self.factor is not None and self.added is not None:
-            rows *= self.factor
-            rows += self.added
-        if self.limits is not None:
-            np.clip(rows, *np.asarray(self.limits, dtype=rows.dtype), out=rows)
-        return rows
-
-
-@dataclass(frozen=True)
-class RoundedScale(ColumnStep):
-    """Columns are scaled as by a ``StandardScaler``, which rounds its numbers to the precision of the rows."""
-
-    subtracted: np.ndarray | None = None
-    divisor: np.ndarray | None = None
+    functions: tuple[tuple[Any, ...], ...]
+    is_rounded: bool = False
 
     def __call__(self, X: np.ndarray, indptr: np.ndarray) -> np.ndarray:
         rows = np.array(X)
-        if self.subtracted is not None:
-            rows -= self.subtracted.astype(rows.dtype)
-        if self.divisor is not None:
-            rows /= self.divisor.astype(rows.dtype)
+        for function, *numbers in self.functions:
+            if self.is_rounded:
+                numbers = [number.astype(rows.dtype) for number in numbers]
+            function(rows, *numbers, out=rows)
         return rows
 
 
@@ -202,19 +184,18 @@ def normalizer_step(part: Part, n: int) -> Any:
         return ScaleLists(LIST_KERNELS[kind])
     state, params = part.state, part.params
 
-    def numbers(name: str, needed: bool = True) -> np.ndarray | None:
-        if not needed:
-            return None
+    def numbers(name: str) -> np.ndarray:
         check_vector(SimpleNamespace(**state), name, state[name].dtype, n)
         return frozen(state[name])
 
     if part.class_name == "sklearn.StandardScaler":
-        return RoundedScale(numbers("mean_", params["with_mean"]), numbers("scale_", params["with_std"]))
+        moved = ((np.subtract, numbers("mean_")),) if params["with_mean"] else ()
+        return Scale(moved + (((np.divide, numbers("scale_")),) if params["with_std"] else ()), is_rounded=True)
     if part.class_name == "sklearn.MaxAbsScaler":
-        return Scale(divisor=numbers("scale_"), limits=(-1.0, 1.0) if params.get("clip") else None)
+        return Scale(((np.divide, numbers("scale_")), *([(np.clip, -1.0, 1.0)] if params.get("clip") else [])))
     if part.class_name == "sklearn.MinMaxScaler":
-        limits = tuple(params["feature_range"]) if params["clip"] else None
-        return Scale(factor=numbers("scale_"), added=numbers("min_"), limits=limits)
+        limits = [(np.clip, *params["feature_range"])] if params["clip"] else []
+        return Scale(((np.multiply, numbers("scale_")), (np.add, numbers("min_")), *limits))
     if part.class_name in ("sklearn.RobustScaler", "sklearn.QuantileTransformer"):
         with importing:
             from plackett.storage.models.sklearn_estimators import remade

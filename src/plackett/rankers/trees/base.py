@@ -13,7 +13,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -21,7 +21,6 @@ from sklearn.base import BaseEstimator
 from plackett._names import did_you_mean, similar_names
 from plackett._optional import import_optional
 from plackett._threads import n_threads
-from plackett.data.queries import Queries
 from plackett.exceptions import UnknownNameError
 from plackett.rankers.base import TrainingSet
 from plackett.rankers.monitor import FitMonitor, ValidationSet
@@ -39,18 +38,6 @@ NO_SPLIT = "no split improves the objective"
 ROUNDS, ROUNDS_VALIDATED = 100, 300  # without and with validation queries: nothing else ends a fit that overfits
 
 
-class Lists(NamedTuple):
-    """Queries, their weights (None: all equal), and the score from which each document starts (None: 0)."""
-
-    queries: Queries
-    weights: np.ndarray | None = None
-    start: np.ndarray | None = None
-
-    def row_weights(self) -> np.ndarray | None:
-        """Return the weight of each document."""
-        return TrainingSet(self.queries, self.weights).row_weights()
-
-
 class PackageParams(BaseEstimator):
     """A scikit-learn estimator that passes further keyword parameters on to another package.
 
@@ -58,14 +45,14 @@ class PackageParams(BaseEstimator):
     include them. ``fit`` raises an error if the package does not have them.
     """
 
-    known_params: ClassVar[frozenset[str] | None] = None  # None lets the package reject what it does not know
+    known_params: ClassVar[frozenset[str]]  # names of the package's parameters that are passed on
     aliases: ClassVar[Mapping[str, str]] = {}  # names of the package -> names of the ranker's parameters
     rejected_params: ClassVar[Mapping[str, str]] = {}  # parameters of the package that cannot be passed on -> why
 
     @classmethod
     def takes_param(cls, name: str) -> bool:
-        """Return whether a name that is not one of the ranker's parameters may be one of the package's."""
-        return cls.known_params is None or name in cls.known_params
+        """Return whether a name that is not one of the ranker's parameters is one of the package's."""
+        return name in cls.known_params
 
     def _keep_params(self, params: Mapping[str, Any]) -> None:
         for name, value in params.items():
@@ -99,11 +86,11 @@ class PackageParams(BaseEstimator):
         for name in self._other_params():
             if name in self.rejected_params:
                 raise ValueError(f"{type(self).__name__} does not take {name!r}: {self.rejected_params[name]}.")
-            if not self.takes_param(name):
+            if name not in self.known_params:
                 raise self._unknown(name)
 
     def _unknown(self, name: str) -> UnknownNameError:
-        names = [*self._get_param_names(), *sorted(self.known_params or ())]
+        names = [*self._get_param_names(), *sorted(self.known_params)]
         close = [self.aliases[name]] if name in self.aliases else similar_names(name, names, n=2)
         advice = f".{did_you_mean(close)} It has {', '.join(names)}."
         return UnknownNameError(f"{type(self).__name__} has no parameter {name!r}", advice, names, close)
@@ -131,13 +118,13 @@ class BoostedTrees(TreeScores, PackageParams):
         validation_start: np.ndarray | None = None,
     ) -> None:
         """Grow the trees; ``start`` are the scores that they add to."""
-        queries, weights = training
-        self.has_missing_ = check_finite(queries.X, allow_missing=True)
-        lists = Lists(queries, None if weights is None else weights / weights.mean(), start)
+        weights = training.weights
+        self.has_missing_ = check_finite(training.queries.X, allow_missing=True)
+        training = training._replace(weights=None if weights is None else weights / weights.mean(), start=start)
         with self._running(monitor):
-            self._grow(lists, monitor, validation_start)
+            self._grow(training, monitor, validation_start)
         self.n_rounds_ = monitor.n_kept
-        self._keep(lists, monitor)
+        self._keep(training, monitor)
 
     @contextlib.contextmanager
     def _running(self, monitor: FitMonitor) -> Iterator[None]:
@@ -149,11 +136,11 @@ class BoostedTrees(TreeScores, PackageParams):
                 raise ValueError(self._refusal(error)) from error
 
     @abstractmethod
-    def _grow(self, training: Lists, monitor: FitMonitor, validation_start: np.ndarray | None) -> None:
+    def _grow(self, training: TrainingSet, monitor: FitMonitor, validation_start: np.ndarray | None) -> None:
         """Grow and record the trees."""
 
     @abstractmethod
-    def _keep(self, training: Lists, monitor: FitMonitor) -> None:
+    def _keep(self, training: TrainingSet, monitor: FitMonitor) -> None:
         """Set the attributes that hold the trees."""
 
     def _max_rounds(self, validation: ValidationSet | None) -> int:

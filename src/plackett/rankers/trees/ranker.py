@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from plackett._arrays import column_of
 from plackett.data.queries import Queries
 from plackett.distributed.cluster import ClusterPartitions
 from plackett.distributed.growth import Growth, Rows
@@ -23,12 +24,11 @@ from plackett.rankers.partitioned import CheckedParts, checked_parts
 from plackett.rankers.refinement.base_score import (
     as_base_score,
     column_number,
-    column_values,
     grouped_base_score,
     is_column,
     scores_any_rows,
 )
-from plackett.rankers.trees.base import NO_SPLIT, BoostedTrees, Lists, names_in, whole_labels
+from plackett.rankers.trees.base import NO_SPLIT, BoostedTrees, names_in, whole_labels
 from plackett.rankers.trees.partitioned import HeldParts, learn_from_parts, load_held, whole
 from plackett.scorers.models import Trees
 from plackett.scorers.trees import FlatTrees
@@ -326,7 +326,7 @@ class TreeRanker(BoostedTrees):
     def _start_of(self, queries: Queries) -> np.ndarray | None:
         if self.has_base_ and self.base_column_ is None:
             raise ValueError("fit had a base_score, to which the trees only add; pass the base_score of these rows.")
-        return None if self.base_column_ is None else column_values(queries, self.base_column_)
+        return None if self.base_column_ is None else column_of(queries.X, self.base_column_)
 
     def _given_base(self, X: Any, qid: Any, queries: Queries, base_score: Any = None) -> np.ndarray | None:
         if base_score is None:
@@ -362,7 +362,7 @@ class TreeRanker(BoostedTrees):
     def _package_error(cls) -> type[Exception]:
         return cls.import_package().basic.LightGBMError
 
-    def _grow(self, training: Lists, monitor: FitMonitor, validation_start: np.ndarray | None) -> None:
+    def _grow(self, training: TrainingSet, monitor: FitMonitor, validation_start: np.ndarray | None) -> None:
         queries, loss = training.queries, get_loss(self.loss) if self.takes_loss_objects else None
         if loss is None:
             largest = whole_labels(queries.labels, "LightGBM's lambdarank").max()
@@ -425,7 +425,7 @@ class TreeRanker(BoostedTrees):
             return base
         return np.full(queries.n_docs, self.intercept_) if self.intercept_ else None
 
-    def _keep(self, training: Lists, monitor: FitMonitor) -> None:
+    def _keep(self, training: TrainingSet, monitor: FitMonitor) -> None:
         growth, values = (self.__dict__.pop(name, None) for name in ("_growth", "_values"))
         self._keep_trees(monitor, growth, values or {}, training.queries.n_queries, training.queries.n_features)
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from plackett._arrays import dense
 from plackett._lazy import importing
 from plackett._optional import import_optional
 from plackett._threads import n_threads
@@ -88,7 +89,7 @@ class TreeScores(Ranker):
             parts[:, self.base_column_] += start
         return explain_additive(
             parts, features, scores=self._scores(queries, start), feature_names=names,
-            categories=getattr(self, "categories_", None), **needed.named(),
+            categories=self.categories_, **needed.named(),
         )  # fmt: skip
 
     def _contributions(self, X: Any) -> np.ndarray:
@@ -117,7 +118,7 @@ class TreeScores(Ranker):
     def _rows_for_lightgbm(self, X: Any) -> np.ndarray:
         """Return rows for ``to_lightgbm()``, with a code for missing categories, which some splits send to the left."""
         trees = self.trees_
-        X = X.toarray() if is_sparse(X) else X
+        X = dense(X)
         if not trees.has_categories:
             return X
         rows, code = np.array(X), missing_code(trees)

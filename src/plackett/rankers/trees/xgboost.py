@@ -8,9 +8,10 @@ import numpy as np
 
 from plackett.distributed.growth import plain_rows
 from plackett.formats.xgboost import read_trees
+from plackett.rankers.base import TrainingSet
 from plackett.rankers.monitor import FitMonitor
 from plackett.rankers.parameters import with_package_params
-from plackett.rankers.trees.base import BoostedTrees, Lists, names_in, whole_labels
+from plackett.rankers.trees.base import BoostedTrees, names_in, whole_labels
 from plackett.scorers.models import Trees
 from plackett.scorers.trees import FlatTrees
 from plackett.validation import is_sparse, plain
@@ -98,7 +99,7 @@ class XGBoostRanker(BoostedTrees):
     def _package_error(cls) -> type[Exception]:
         return cls.import_package().core.XGBoostError
 
-    def _grow(self, training: Lists, monitor: FitMonitor, validation_start: np.ndarray | None) -> None:
+    def _grow(self, training: TrainingSet, monitor: FitMonitor, validation_start: np.ndarray | None) -> None:
         self.zero_is_missing_ = is_sparse(training.queries.X) and not training.queries.categories  # 0 is a category
         xgboost, queries = self.import_package(), training.queries
         labels = whole_labels(queries.labels, "XGBoost's rank:ndcg")
@@ -151,7 +152,7 @@ class XGBoostRanker(BoostedTrees):
             raise ValueError(f"{where} names {plain(column)!r}, which is not a column of X (numbered from 0).")
         return names.index(column) if column in names else int(column)
 
-    def _keep(self, training: Lists, monitor: FitMonitor) -> None:
+    def _keep(self, training: TrainingSet, monitor: FitMonitor) -> None:
         booster, n_features = self.__dict__.pop("_booster", None), training.queries.n_features
         if booster is None or not self.n_rounds_:
             self.trees_, self.intercept_ = FlatTrees.of([], n_features), 0.0
