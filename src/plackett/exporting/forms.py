@@ -15,6 +15,7 @@ from plackett.data.preprocessing.scaling import QueryNormalizer
 from plackett.exporting.inputs import Inputs, inputs_of
 from plackett.exporting.nodes import Nodes
 from plackett.rankers.base import Ranker
+from plackett.rankers.preparation import steps_of
 from plackett.scorers import models
 from plackett.scorers.plain_net import PlainNet
 from plackett.scorers.trees import CATEGORY, LEAF, ZERO_IS_MISSING, FlatTrees
@@ -223,7 +224,7 @@ def form_of(ranker: Any, feature_names: Sequence[str] | None = None) -> AnyForm:
     about: dict[str, Any] = {
         "ranker": name,
         "names": _checked_names(ranker, feature_names),
-        "first_index": getattr(ranker, "first_index_", None),
+        "first_index": ranker.first_index_,
         "inputs": inputs_of(ranker, feature_names),
     }
     if isinstance(model, models.Trees):
@@ -251,7 +252,7 @@ def _tree_form(ranker: Any, model: models.Trees, about: dict[str, Any]) -> TreeF
         trees=model.trees if model.scale == 1.0 else model.trees.times(model.scale),
         intercept=model.start * model.scale + model.bias,
         has_missing=getattr(ranker, "has_missing_", False),
-        categories=getattr(ranker, "categories_", None) if ranker.takes_categories else None,
+        categories=ranker.categories_ if ranker.takes_categories else None,
         **about,
     )
 
@@ -344,6 +345,6 @@ def _checked_names(ranker: Any, feature_names: Sequence[str] | None) -> list[str
     if feature_names is None:
         is_prepared = ranker.n_prepared != ranker.n_features_in_
         return ranker.feature_labels if is_prepared or names is not None else None
-    for step in (getattr(ranker, "encoder_", None), getattr(ranker, "imputer_", None)):
-        names = names if step is None else step.labels(names)
+    for step in steps_of(ranker):
+        names = step.labels(names)
     return names

@@ -93,7 +93,7 @@ def inputs_of(ranker: Any, feature_names: Sequence[str] | None) -> Inputs | None
 
     Raise a ``ValueError`` if that depends on other documents, or is done by another package.
     """
-    encoder, imputer = getattr(ranker, "encoder_", None), getattr(ranker, "imputer_", None)
+    encoder, imputer = ranker.encoder_, ranker.imputer_
     if encoder is None and imputer is None:
         return None
     n = ranker.n_features_in_
@@ -135,7 +135,7 @@ def _refuse(ranker: Any, imputer: Any) -> None:
 def check_target(ranker: Any, inputs: Inputs, target: str) -> None:
     """Raise unless a target that reads only numbers, and missing ones as 0, can express the preparation."""
     name = type(ranker).__name__
-    if getattr(ranker, "encoder_", None) is not None:
+    if ranker.encoder_ is not None:
         raise ValueError(
             f"{name} with encoding={ranker.encoding!r} cannot be exported to {target}, whose features are "
             f"numbers, not text ({count_of(len(inputs.categories), 'column')} of categories). Export it to onnx or "

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from plackett import __version__
+from plackett._arrays import part_of_place
 from plackett._lazy import importing
 from plackett._optional import import_optional
 from plackett.exporting.float32 import check_single, nodes_in_single
@@ -78,7 +79,7 @@ def write_trees(form: TreeForm, *, name: str, dtype: str) -> bytes:
 def _regressor(nodes: Nodes) -> dict[str, Any]:
     """Return all nodes, numbered within their trees; the value of a leaf is looked up by tree and number."""
     is_leaf = nodes.features == LEAF
-    trees = np.repeat(np.arange(nodes.n_trees), np.diff(nodes.starts))
+    trees = part_of_place(nodes.starts)
     numbers = np.arange(is_leaf.size) - nodes.starts[trees]
 
     def ways(side: np.ndarray) -> list[int]:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from plackett.validation import count_of, is_sparse
+from plackett._arrays import dense
+from plackett.validation import count_of
 
 TOLERANCE = 1e-5
 ROWS_PER_BLOCK = 1 << 14
@@ -42,7 +43,7 @@ def check_parity(score: Callable[[np.ndarray], np.ndarray], ranker: Any, X: Any,
     doubled = queries.replace(X=rows)
     ours = ranker.predict(doubled)  # in the order of the groups
     parts = (rows[first : first + ROWS_PER_BLOCK] for first in range(0, ours.size, ROWS_PER_BLOCK))
-    theirs = np.concatenate([score(part.toarray() if is_sparse(part) else part) for part in parts]).astype(np.float64)
+    theirs = np.concatenate([score(dense(part)) for part in parts]).astype(np.float64)
     spread = float(np.ptp(ours)) or float(np.abs(ours).max()) or 1.0
     differences = np.abs(ours - theirs)
     row = int(np.argmax(np.where(np.isnan(differences), np.inf, differences)))

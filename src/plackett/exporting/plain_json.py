@@ -94,7 +94,6 @@ def _read_tree(nodes: list[dict[str, Any]], zero_is_missing: bool) -> dict[str, 
     is_category, is_leaf = (np.array([key in node for node in nodes]) for key in ("categories", "value"))
     sets = [np.array(node["categories"], dtype=np.int64) for node in nodes if "categories" in node]
     number = ZERO_IS_MISSING if zero_is_missing else NUMBER
-    nothing = np.zeros(len(nodes))
     return {
         "features": column("feature", LEAF),
         "thresholds": np.where(is_category, np.cumsum(is_category) - 1, column("threshold", 0.0)),
@@ -104,8 +103,6 @@ def _read_tree(nodes: list[dict[str, Any]], zero_is_missing: bool) -> dict[str, 
         "right": column("right", 0),
         "missing_left": column("missing", 0) == column("left", 0),
         "values": column("value", 0.0),
-        "counts": nothing,
-        "gains": nothing,
     }
 
 

@@ -172,16 +172,19 @@ def build(
     content = written.write(form, **options)
     if check is None:
         return Exported(content, None)
+    # a missing feature of a linear model or a net is 0
+    is_filled = target not in PREPARING and ranker.imputer_ is not None
     parity = check_parity(
-        lambda rows: written.score(content, _as_target(rows, ranker, target), form.names), ranker, check, target
-    )
+        lambda rows: written.score(content, np.nan_to_num(rows) if is_filled else rows, form.names),
+        ranker, check, target,
+    )  # fmt: skip
     return Exported(content, parity)
 
 
 def _numbered(ranker: Any, target: str) -> list[str] | None:
     """Return the names of the columns of a file without names, by their numbers; None for other data."""
-    first, known = getattr(ranker, "first_index_", None), getattr(ranker, "feature_names_", None)
-    if first is None or known is not None:
+    first = getattr(ranker, "first_index_", None)
+    if first is None or ranker.feature_names_ is not None:
         return None
     names = [f"feature{number + first}" for number in range(ranker.n_features_in_)]
     warn(
@@ -190,12 +193,6 @@ def _numbered(ranker: Any, target: str) -> list[str] | None:
         DataWarning,
     )
     return names
-
-
-def _as_target(rows: np.ndarray, ranker: Any, target: str) -> np.ndarray:
-    """Return rows as a target has them: a missing feature of a linear model or a net is 0."""
-    is_filled = target not in PREPARING and getattr(ranker, "imputer_", None) is not None
-    return np.nan_to_num(rows) if is_filled else rows
 
 
 def checked_options(target: str, options: dict[str, Any]) -> dict[str, Any]:

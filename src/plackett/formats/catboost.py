@@ -6,6 +6,7 @@ CatBoost rounds features to single precision. A row goes right where ``x > borde
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from plackett.formats.xgboost import COVER_OF_A_TREE, last_at_most, sum_up
 from plackett.scorers.trees import LEAF, MOST_FEATURES, FlatTrees
 
 DEEPEST = 16  # of oblivious trees, as in CatBoost
+Splits = Callable[[list[dict[str, Any]]], dict[str, np.ndarray]]
 
 
 def read_model(document: dict[str, Any]) -> ToolModel:
@@ -28,7 +30,7 @@ def read_model(document: dict[str, Any]) -> ToolModel:
     if not 1 <= n_features == len(columns) <= MOST_FEATURES or sorted(columns) != list(range(n_features)):
         raise ValueError("its features are not numbered consecutively from 0.")
     goes_left = np.array([feature.get("nan_value_treatment", "AsIs") != "AsTrue" for feature in features])
-    splits = _Splits(np.array(columns), goes_left)
+    splits = _reader_of_splits(np.array(columns), goes_left)
     if "oblivious_trees" in document:
         trees = [_oblivious(tree, splits) for tree in document["oblivious_trees"]]
     else:
@@ -50,29 +52,24 @@ def read_model(document: dict[str, Any]) -> ToolModel:
     )
 
 
-class _Splits:
-    """Columns, thresholds and sides of missing values of splits by numeric features."""
+def _reader_of_splits(columns: np.ndarray, goes_left: np.ndarray) -> Splits:
+    """Return a function that returns columns, thresholds and sides of missing values of splits by numeric features."""
 
-    def __init__(self, columns: np.ndarray, goes_left: np.ndarray):
-        self._columns, self._goes_left = columns, goes_left
-
-    def __call__(self, splits: list[dict[str, Any]]) -> dict[str, np.ndarray]:
+    def read(splits: list[dict[str, Any]]) -> dict[str, np.ndarray]:
         for split in splits:
             kind = split.get("split_type", "FloatFeature")
             if kind != "FloatFeature":
                 raise ValueError(f"it has a split of the type {kind!r}; only splits by numbers are supported.")
         numbers = np.array([int(split["float_feature_index"]) for split in splits], dtype=np.int64)
-        if numbers.size and not 0 <= numbers.min() <= numbers.max() < self._columns.size:
+        if numbers.size and not 0 <= numbers.min() <= numbers.max() < columns.size:
             raise ValueError("a split names a feature that it does not have.")
-        borders = np.array([split["border"] for split in splits], dtype=np.float64)
-        return {
-            "features": self._columns[numbers],
-            "thresholds": last_at_most(borders),
-            "missing_left": self._goes_left[numbers],
-        }
+        thresholds = last_at_most(np.array([split["border"] for split in splits], dtype=np.float64))
+        return {"features": columns[numbers], "thresholds": thresholds, "missing_left": goes_left[numbers]}
+
+    return read
 
 
-def _oblivious(tree: dict[str, Any], splits: _Splits) -> dict[str, np.ndarray]:
+def _oblivious(tree: dict[str, Any], splits: Splits) -> dict[str, np.ndarray]:
     """Return a tree whose nodes of a level have the same split; bit ``i`` of a leaf's number is that of split ``i``."""
     values, depth = np.array(tree["leaf_values"], dtype=np.float64), len(tree["splits"])
     if depth > DEEPEST or values.shape != (2**depth,):
@@ -84,7 +81,7 @@ def _oblivious(tree: dict[str, Any], splits: _Splits) -> dict[str, np.ndarray]:
     return _tree({name: part[level] for name, part in found.items()}, 2 * inner + 1, 2 * inner + 2, values, weights)
 
 
-def _nested(root: dict[str, Any], splits: _Splits) -> dict[str, np.ndarray]:
+def _nested(root: dict[str, Any], splits: Splits) -> dict[str, np.ndarray]:
     """Return a tree of any shape, splits first, then leaves, parents before children."""
     inner: list[dict[str, Any]] = []
     leaves: list[dict[str, Any]] = []
@@ -125,7 +122,6 @@ def _tree(
         "right": np.append(right, nothing).astype(np.int64),
         "values": np.append(np.zeros(n_inner), values),
         "counts": np.append(np.zeros(n_inner), counts),
-        "gains": np.zeros(n_inner + values.size),
     }
     if total > 0:
         sum_up(tree, np.arange(n_inner))

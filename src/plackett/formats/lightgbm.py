@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett._arrays import bounds
 from plackett.data.tables.kinds import number_text
 from plackett.formats.model import ToolModel
 from plackett.scorers.trees import (
@@ -112,8 +113,8 @@ def _tree(block: str) -> dict[str, Any]:
     missing, by_category = (decisions >> _MISSING) & 3, (decisions & _BY_CATEGORY) == 1
     goes_left = np.where(missing == _NONE, thresholds >= 0.0, (decisions & _MISSING_GOES_LEFT) != 0)
     kinds = np.where(by_category, CATEGORY, np.where(missing == _ZERO, ZERO_IS_MISSING, NUMBER))
-    bounds, words = _whole(numbers("cat_boundaries")), _whole(numbers("cat_threshold"))
-    if bounds.size and (bounds[0] != 0 or bounds[-1] != words.size or (np.diff(bounds) < 0).any()):
+    edges, words = _whole(numbers("cat_boundaries")), _whole(numbers("cat_threshold"))
+    if edges.size and (edges[0] != 0 or edges[-1] != words.size or (np.diff(edges) < 0).any()):
         raise ValueError("cat_boundaries of a tree must rise from 0 to the number of words.")
     nothing = np.zeros(n_leaves)
     leaf_counts = numbers("leaf_count", n_leaves) if n_inner else nothing
@@ -128,7 +129,7 @@ def _tree(block: str) -> dict[str, Any]:
         "thresholds": np.append(thresholds, nothing),
         "missing_left": np.append(goes_left & ~by_category, nothing),  # a missing category goes right
         "kinds": np.append(kinds, nothing),
-        "sets": [words[first:last].astype(np.uint32) for first, last in pairwise(bounds.tolist())],
+        "sets": [words[first:last].astype(np.uint32) for first, last in pairwise(edges.tolist())],
         "left": children("left_child"),
         "right": children("right_child"),
         "values": np.append(numbers("internal_value", n_inner), values),
@@ -174,6 +175,10 @@ def _block(trees: FlatTrees, tree: int) -> str:
     decisions = by_category * _BY_CATEGORY + trees.missing_left_[nodes] * _MISSING_GOES_LEFT + what
     sets = [_codes(trees, nodes.start + node) for node in np.flatnonzero(by_category)]
     thresholds[by_category] = np.arange(len(sets))
+    category_lines = []
+    if sets:
+        category_lines = [_line("cat_boundaries", bounds([part.size for part in sets]))]
+        category_lines += [_line("cat_threshold", np.concatenate(sets))]
     values, counts, n_leaves = trees.values_[nodes], trees.counts_[nodes], int(is_leaf.sum())
     rows = [
         f"num_leaves={n_leaves}",
@@ -184,7 +189,7 @@ def _block(trees: FlatTrees, tree: int) -> str:
         _line("decision_type", decisions[~is_leaf]),
         _line("left_child", children(trees.left_)),
         _line("right_child", children(trees.right_)),
-        *_category_lines(sets),
+        *category_lines,
         _line("leaf_value", values[is_leaf]),
         _line("leaf_weight", counts[is_leaf]),
         _line("leaf_count", counts[is_leaf]),
@@ -212,10 +217,3 @@ def _codes(trees: FlatTrees, node: int) -> np.ndarray:
     if trees.missing_left_[node]:
         codes = np.append(codes, missing_code(trees))
     return code_words(codes)
-
-
-def _category_lines(sets: list[np.ndarray]) -> list[str]:
-    if not sets:
-        return []
-    bounds = np.cumsum([0, *(part.size for part in sets)])
-    return [_line("cat_boundaries", bounds), _line("cat_threshold", np.concatenate(sets))]

@@ -122,15 +122,12 @@ class _Ensembles:
 
         features = numbers("feature", 0.0)
         _check_features(features[~is_leaf])
-        nothing = np.zeros(is_leaf.size)
         return {
             "features": np.where(is_leaf, LEAF, features - 1).astype(np.int64),
             "thresholds": np.where(is_leaf, 0.0, last_at_most(numbers("threshold", 0.0))),
             "left": children("left"),
             "right": children("right"),
             "values": _as_single(numbers("output", 0.0)) * self._weight,
-            "counts": nothing,
-            "gains": nothing,
         }
 
 
