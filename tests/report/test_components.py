@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pytest
 
-from plackett.evaluation.compare.changes import most_changed
 from plackett.report.components import SCRIPTS, script
 from plackett.report.components.payload import json_script
 from plackett.report.html import write_report
@@ -127,7 +126,7 @@ def test_a_row_opens_both_lists_by_mouse_and_by_keyboard(page, comparison):
 
 
 def test_what_was_left_out_is_said(page, comparison):
-    changed = set(most_changed(comparison))
+    changed = set(comparison.most_changed())
     with_lists = changed | {int(query.qid.removeprefix("q")) for query in comparison.hardest(10)}
     assert len(changed) == 50
     left_out = next(place for place in range(130) if place not in with_lists)

@@ -16,6 +16,7 @@ from scipy.special import ndtr, ndtri, stdtr
 from sklearn.utils import check_random_state
 
 from plackett import _native
+from plackett._tables import LEVEL
 from plackett._threads import map_blocks
 from plackett.exceptions import ParameterError
 from plackett.validation import check_not_masked, check_number, check_positive_int
@@ -400,6 +401,11 @@ class Difference:
             wins=self.losses,
             losses=self.wins,
         )
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether it is significant after correction; False if there is no p-value."""
+        return self.p_random_holm <= LEVEL
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -76,10 +76,9 @@ def slices(comparison: Comparison, a: str, b: str, *, groups: Mapping[Hashable, 
     >>> [(one.name, one.n_queries) for one in found if one.by == "group"]
     [('long', 2), ('no group', 38)]
     """
-    tables = {**comparison.tables, **comparison.reference_scores}
     for name in (a, b):
-        if name not in tables:
-            raise ValueError(f"{name!r} is not in this comparison of {', '.join(tables)}.")
+        if name not in comparison.all_tables:
+            raise ValueError(f"{name!r} is not in this comparison of {', '.join(comparison.all_tables)}.")
     queries, n_docs = comparison.queries, np.diff(comparison.queries.indptr)
     relevant, highest = n_relevant(queries), highest_labels(queries)
     divisions = {
@@ -123,12 +122,12 @@ def highest_labels(queries: Queries) -> np.ndarray:
 def _slice(comparison: Comparison, a: str, b: str, by: str, name: str, is_in: np.ndarray) -> Slice:
     metric = comparison.metrics[0]
     means = {one: mean_of_counted(table[metric][is_in]) for one, table in comparison.tables.items()}
-    of_a, of_b = ((comparison.tables | comparison.reference_scores)[one][metric][is_in] for one in (a, b))
+    of_a, of_b = (comparison.all_tables[one][metric][is_in] for one in (a, b))
     gap = of_b - of_a
     gap = gap[~np.isnan(gap)]
     seed = int(comparison.settings.get("random_state") or 0)
     interval = bootstrap_interval(gap, random_state=seed) if gap.size > 1 else Interval(np.nan, np.nan)
-    sign = 1.0 if comparison.is_higher_better(metric) else -1.0
+    sign = comparison.sign(metric)
     highest = max((sign * mean for mean in means.values() if not np.isnan(mean)), default=np.nan)
     best = tuple(one for one, mean in means.items() if sign * mean >= highest - TIE)
     mean_a, mean_b, difference = map(mean_of_counted, (of_a, of_b, gap))

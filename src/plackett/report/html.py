@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from plackett._lazy import importing
 from plackett._optional import import_optional
 from plackett._tables import Table, for_display
-from plackett.evaluation.compare.changes import places_of
-from plackett.evaluation.compare.comparison import Comparison
+from plackett.evaluation.compare.comparison import Comparison, places_of
 from plackett.metrics.conventions import CONVENTIONS
 from plackett.report import components, plots
 from plackett.report.components.payload import json_script

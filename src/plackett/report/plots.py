@@ -209,13 +209,13 @@ def _name_ends(axes: Any, curves: Curves) -> list[Key]:
 def query_differences(comparison: Comparison) -> list[Plot]:
     """Plot the differences of each contestant from the baseline on the queries that differ, the largest first."""
     metric, baseline = comparison.metrics[0], comparison.baseline
-    sign = 1.0 if comparison.is_higher_better(metric) else -1.0
+    sign = comparison.sign(metric)
     gaps = {}
     for name in _some_panels([name for name in comparison.ranked() if name != baseline]):
         gap = comparison.tables[name][metric] - comparison.tables[baseline][metric]
         gaps[name] = np.sort(gap[np.abs(gap) > TIE])[::-1]  # drops NaN
     widest = max((np.abs(gap).max(initial=0.0) for gap in gaps.values()), default=0.0) or 1.0
-    pairs = {pair.a: pair for pair in comparison.differences(against=baseline)} if baseline else {}
+    pairs = {pair.a: pair for pair in comparison.against_baseline()}
     plots = []
     for number, (name, gap) in enumerate(gaps.items(), start=1):
         pair = pairs[name]

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from plackett._tables import for_display
-from plackett.evaluation.compare.changes import most_changed, places_of, sides
-from plackett.evaluation.compare.comparison import Comparison, is_significant
+from plackett.evaluation.compare.comparison import Comparison, places_of
 from plackett.evaluation.significance import TIE
 from plackett.evaluation.slicing import group_of, n_relevant
 from plackett.report.components.payload import comparison_payload, list_payload
@@ -43,9 +42,9 @@ def queries_payload(
     if not comparison.tables:
         return None
     ranked, references = comparison.ranked(), list(comparison.reference_scores)
-    tables = {**comparison.tables, **comparison.reference_scores}
-    names, chosen = [*ranked, *references], sides(comparison)
-    changed = most_changed(comparison)
+    names, tables = [*ranked, *references], comparison.all_tables
+    a, b = comparison.sides()
+    changed = comparison.most_changed()
     named = [place for place in places_of(comparison.queries, queries) if place not in changed]
     features = {
         name: number
@@ -67,8 +66,8 @@ def queries_payload(
         values=np.stack([tables[name][metric] for name in names], axis=1),
         means=[tables[name].mean()[metric] for name in names],
         higher_is_better=comparison.is_higher_better(metric),
-        a=names.index(chosen.a),
-        b=names.index(chosen.b),
+        a=names.index(a),
+        b=names.index(b),
         tie=TIE,
         floor={name: table.mean()[metric] for name, table in comparison.reference_scores.items()},
         pairs=_pairs(comparison, names),
@@ -119,7 +118,7 @@ def _pairs(comparison: Comparison, names: Sequence[str]) -> dict[tuple[int, int]
                 key: _finite(value)
                 for key, value in (("low", pair.low), ("high", pair.high), ("p", pair.p_random_holm))
             },
-            "significant": is_significant(pair),
+            "significant": pair.is_significant,
         }
         for pair in found
         if np.isfinite(pair.mean)
@@ -182,7 +181,7 @@ def _left_out(comparison: Comparison, n_changed: int, n_named: int) -> str:
     reasons = ", each with its strongest contributions" if comparison.insights else ""
     if not n_left:
         return f"The first {TOP} documents are included for every query{reasons}."
-    a, b = map(for_display, sides(comparison))
+    a, b = map(for_display, comparison.sides())
     changed = f"that changed most from {a} to {b}" if a != b else "listed first"
     words = f"The first {TOP} documents are included for the {count_of(n_changed, 'query', 'queries')} {changed}"
     words += f" and {count_of(n_named, 'query', 'queries')} more, hardest or requested" if n_named else ""

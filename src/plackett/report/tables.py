@@ -8,7 +8,6 @@ from typing import Any
 
 from plackett._tables import Column, Estimate, Marked, Table, listed
 from plackett.data.description.describe import Description
-from plackett.evaluation.compare.changes import sides
 from plackett.evaluation.compare.comparison import Comparison
 from plackett.evaluation.compare.insight import Insight, permutation_words
 from plackett.evaluation.select.selection import in_words
@@ -71,7 +70,7 @@ def tables(comparison: Comparison, *, groups: Mapping[Hashable, Any] | None = No
 def summary_table(comparison: Comparison) -> Table:
     """Return one row per contestant, the best first, with marks, the difference from the baseline, and seconds."""
     first, by_name = comparison.metrics[0], {row.name: row for row in comparison.summary() if not row.is_reference}
-    gaps = {pair.a: _estimate(comparison, pair) for pair in _against_baseline(comparison, first)}
+    gaps = {pair.a: _estimate(comparison, pair) for pair in comparison.against_baseline(first)}
     columns = [Column("#", digits=0), Column(comparison.kind, "text")]
     columns += [Column(metric, "marked") for metric in comparison.metrics]
     if gaps:
@@ -103,7 +102,7 @@ def summary_table(comparison: Comparison) -> Table:
 
 def baseline_table(comparison: Comparison) -> Table:
     """Return the differences of all contestants from the baseline by every measure."""
-    pairs = [pair for metric in comparison.metrics for pair in _against_baseline(comparison, metric)]
+    pairs = [pair for metric in comparison.metrics for pair in comparison.against_baseline(metric)]
     return _difference_table(
         "baseline",
         f"Against {comparison.baseline}",
@@ -131,7 +130,7 @@ def slices_table(comparison: Comparison, groups: Mapping[Hashable, Any] | None =
     """Return the means of the two sides, and their difference, in slices of the test queries."""
     columns = [Column("slice by", "text"), Column("slice", "text"), Column("queries", digits=0)]
     rows, notes = [], []
-    a, b = sides(comparison) if comparison.tables else ("", "")
+    a, b = comparison.sides() if comparison.tables else ("", "")
     if a != b:
         columns += [Column(f"A: {a}"), Column(f"B: {b}"), Column("B − A", "estimate")]
         columns += [Column("best", "text")] if len(comparison) > 1 else []
@@ -306,10 +305,6 @@ def _short(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(_short(part) for part in value) or "none"
     return str(value)
-
-
-def _against_baseline(comparison: Comparison, metric: str) -> list[Difference]:
-    return comparison.differences(metric, against=comparison.baseline) if comparison.baseline else []
 
 
 def _difference_table(

@@ -7,8 +7,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 
 from plackett._tables import for_display, p_value
-from plackett.evaluation.compare.changes import sides
-from plackett.evaluation.compare.comparison import Comparison, Difference, difference, is_significant
+from plackett.evaluation.compare.comparison import Comparison
 from plackett.evaluation.reference_scores import BEST_FEATURE, RANDOM_ORDER
 from plackett.evaluation.significance import TIE
 from plackett.evaluation.slicing import OTHERS, UNKNOWN, Slice, slices
@@ -38,20 +37,16 @@ def recommendation(comparison: Comparison) -> str:
     n_others = count_of(len(ranked) - 1, f"other {comparison.kind}")
     of_these = f"none of the {n_others}" if len(ranked) > 2 else f"the other {comparison.kind}"
     if ranked[0] == baseline:
-        level = [name for name in ranked[1:] if not is_significant(pairs[name])]
+        level = [name for name in ranked[1:] if not pairs[name].is_significant]
         if not level:
             return f"Use {baseline}: it is significantly better than {of_these.replace('none of', 'each of')}."
         which = level[0] if len(level) == 1 else f"{level[0]} and {count_of(len(level) - 1, 'other')}"
         return f"Use {baseline}, or by cost {which}: no significant difference was found."
-    sure = [name for name in ranked if name in pairs and _is_better(comparison, pairs[name])]
+    sure = [name for name in ranked if name in pairs and comparison.is_better(pairs[name])]
     if sure:
         return f"Use {sure[0]}: it is significantly better than the baseline {baseline}."
     does = "is" if len(ranked) > 2 else "is not"
     return f"Keep {baseline}: {of_these} {does} significantly better; {ranked[0]} has the best mean."
-
-
-def _is_better(comparison: Comparison, pair: Difference) -> bool:
-    return is_significant(pair) and (pair.mean > 0) == comparison.is_higher_better(pair.metric)
 
 
 def cards(comparison: Comparison, *, groups: Mapping[Hashable, Any] | None = None) -> list[Card]:
@@ -73,15 +68,15 @@ def _rivals(comparison: Comparison) -> str:
 def _lead(comparison: Comparison) -> list[Card]:
     if len(comparison) < 2:
         return []
-    a, b = sides(comparison)
-    pair = difference(comparison, b, a)
-    words = "significant" if is_significant(pair) else "not significant"
+    a, b = comparison.sides()
+    pair = comparison.difference(b, a)
+    words = "significant" if pair.is_significant else "not significant"
     detail = f"interval {_signed(pair.low)} to {_signed(pair.high)}, corrected p {p_value(pair.p_random_holm)}"
     if math.isnan(pair.low):
         words, detail = "not tested", "too few queries"
     who = "the baseline" if a == comparison.baseline else "the runner-up"
     is_better = (pair.mean > 0) == comparison.is_higher_better(pair.metric)
-    tone = "" if not is_significant(pair) else "up" if is_better else "down"
+    tone = "" if not pair.is_significant else "up" if is_better else "down"
     return [Card(f"Against {who} {for_display(a, SHORT)}", _signed(pair.mean), f"{words}; {detail}", tone)]
 
 
@@ -93,11 +88,11 @@ def _floor(comparison: Comparison, best: str) -> list[Card]:
     if not name:
         return []
     pair = next(pair for pair in comparison.differences(against=name) if pair.a == best)
-    words = f"{'significant' if is_significant(pair) else 'not significant'}; {name} {means[name]:.4f}"
+    words = f"{'significant' if pair.is_significant else 'not significant'}; {name} {means[name]:.4f}"
     if name == BEST_FEATURE and RANDOM_ORDER in means:
         words += f", {RANDOM_ORDER} {means[RANDOM_ORDER]:.4f}"
     is_better = (pair.mean > 0) == comparison.is_higher_better(metric)
-    tone = "" if not is_significant(pair) else "up" if is_better else "down"
+    tone = "" if not pair.is_significant else "up" if is_better else "down"
     where = "Level with" if abs(pair.mean) <= TIE else "Above" if is_better else "Below"
     return [Card(f"{where} the {name}", _signed(pair.mean), words, tone)]
 
@@ -106,11 +101,11 @@ def _losses(comparison: Comparison, groups: Mapping[Hashable, Any] | None) -> li
     """Return the number of queries on which the best contestant is worse, and the slice where it loses most."""
     if len(comparison) < 2:
         return []
-    a, b = sides(comparison)
+    a, b = comparison.sides()
     pair = next(pair for pair in comparison.differences(against=a) if pair.a == b)
     n_counted = pair.wins + pair.ties + pair.losses
     words = f"better on {pair.wins:,}, equal on {pair.ties:,}"
-    sign = 1.0 if comparison.is_higher_better(pair.metric) else -1.0
+    sign = comparison.sign(pair.metric)
     found = [one for one in slices(comparison, a, b, groups=groups) if not math.isnan(one.difference)]
     if found:
         worst = min(found, key=lambda one: sign * one.difference)

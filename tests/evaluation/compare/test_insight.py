@@ -8,7 +8,6 @@ import pytest
 from sklearn.linear_model import Ridge
 
 import plackett as pk
-from plackett.evaluation.compare.changes import most_changed
 from plackett.evaluation.splits import as_folds
 from plackett.report.tables import features_table
 
@@ -47,7 +46,7 @@ def test_reasons_are_those_of_a_ranker_fitted_by_hand(data, compared):
 def test_the_first_ten_documents_of_the_queries_that_changed_most_have_reasons(compared):
     queries = compared.queries
     expected = set()
-    for place in most_changed(compared):
+    for place in compared.most_changed():
         rows = np.arange(queries.indptr[place], queries.indptr[place + 1])
         expected |= set(rows[np.argsort(-compared.scores["adarank"][rows], kind="stable")[:10]].tolist())
     assert set(compared.insights["adarank"].reasons) == expected

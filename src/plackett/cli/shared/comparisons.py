@@ -101,7 +101,7 @@ def _per_query(result: Comparison) -> Table:
     with_fold = bool(result.fits)
     rows = [
         [name, *[int(fold)] * with_fold, key, *values]
-        for name, table in {**result.tables, **result.reference_scores}.items()
+        for name, table in result.all_tables.items()
         for fold, key, values in zip(result.fold_of, table.queries.tolist(), table.values.tolist(), strict=True)
     ]
     fold = [Column("fold", digits=0)] if with_fold else []

@@ -16,8 +16,7 @@ from plackett._tables import json_value
 from plackett.data.judged import Columns
 from plackett.data.queries import Queries
 from plackett.data.tables.frames import is_frame
-from plackett.evaluation.compare.changes import most_changed, places_of
-from plackett.evaluation.compare.comparison import BEST, Comparison
+from plackett.evaluation.compare.comparison import BEST, Comparison, places_of
 from plackett.evaluation.compare.contestants import as_contestants, installed, with_preparation
 from plackett.evaluation.compare.folds import Setup, best_features_of, prepare, run
 from plackett.evaluation.compare.insight import FoldInsight, Insight, importance_problem, merged
@@ -229,7 +228,7 @@ def _insights(
     """Return the insight of each contestant, with the reasons of the queries that reports show."""
     queries = setup.queries
     is_shown = np.zeros(queries.n_queries, dtype=bool)
-    is_shown[[*most_changed(comparison), *named]] = True
+    is_shown[[*comparison.most_changed(), *named]] = True
     kept = np.repeat(is_shown, np.diff(queries.indptr))
     starts = [setup.rows_of(fold.number).start for fold in setup.folds]
     return {name: merged(folds, starts, queries, kept, setup.criteria.random_state) for name, folds in found.items()}

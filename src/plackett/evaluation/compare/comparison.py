@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from plackett._lazy import importing
+from plackett._drawing import COLOURS, REFERENCE, axes_of, draw_references
 from plackett._optional import import_optional
 from plackett._tables import (
     BETTER,
@@ -33,16 +35,17 @@ from plackett.data.trec.run import Run
 from plackett.evaluation.compare.insight import Insight
 from plackett.evaluation.evaluate import Evaluation, evaluate, find_metric
 from plackett.evaluation.reference_scores import BEST_FEATURE
-from plackett.evaluation.significance import Difference, corrected, differences
+from plackett.evaluation.significance import Difference, bootstrap_columns, corrected, differences
 from plackett.exceptions import DataWarning, ParameterError, warn
 from plackett.metrics.judged_lists import mean_of_counted
 from plackett.metrics.measure import Measure
-from plackett.validation import count_of
+from plackett.validation import count_of, plain
 
 LEVELS = ((0.01, 2), (LEVEL, 1))  # a p-value at most this gives that many marks
 BEST = "best"  # as a baseline: the contestant with the best mean
 FORMAT = "plackett comparison"
 RANKER, RUN = "ranker", "run"
+MOST_CHANGED = 50  # queries
 PLAIN = ("failures", "description", "settings", "notes")  # attributes that are the same in JSON
 
 
@@ -119,12 +122,12 @@ class SummaryRow(NamedTuple):
     """
 
     name: str
-    means: dict[str, float]
-    marks: dict[str, str]
-    p_values: dict[str, float]
-    best_by: frozenset[str]
-    seconds: float
-    is_reference: bool
+    means: Mapping[str, float]
+    marks: Mapping[str, str] = MappingProxyType({})
+    p_values: Mapping[str, float] = MappingProxyType({})
+    best_by: frozenset[str] = frozenset()
+    seconds: float = math.nan
+    is_reference: bool = False
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -271,6 +274,15 @@ class Comparison:
         """Return whether higher values of a measure are better."""
         return metric not in (self.lower_is_better or ())
 
+    def sign(self, metric: str) -> float:
+        """Return 1 if higher values of a measure are better, otherwise -1."""
+        return 1.0 if self.is_higher_better(metric) else -1.0
+
+    @property
+    def all_tables(self) -> dict[str, Evaluation]:
+        """The tables of the contestants, then those of the reference scores."""
+        return {**self.tables, **self.reference_scores}
+
     def mean(self) -> dict[str, dict[str, float]]:
         """Return the mean of each measure over all test queries that count, by contestant."""
         return {name: table.mean() for name, table in self.tables.items()}
@@ -302,17 +314,29 @@ class Comparison:
 
     def best(self, metric: str | None = None) -> str:
         """Return the contestant with the best mean, the first if several are equal; empty without contestants."""
-        metric = self._metric(metric)
-        sign = 1.0 if self.is_higher_better(metric) else -1.0
-        means = {name: sign * table.mean()[metric] for name, table in self.tables.items()}
-        return max(means, key=lambda name: -math.inf if math.isnan(means[name]) else means[name], default="")
+        return next(iter(self.ranked(metric)), "")
 
-    def ranked(self) -> list[str]:
-        """Return the contestants by the first measure, the best first, those without a value last."""
-        metric = self.metrics[0]
-        sign = -1.0 if self.is_higher_better(metric) else 1.0
-        values = {name: sign * means[metric] for name, means in self.mean().items()}
+    def ranked(self, metric: str | None = None) -> list[str]:
+        """Return the contestants by a measure, by default the first: the best first, those without a value last."""
+        metric = self._metric(metric)
+        values = {name: -self.sign(metric) * means[metric] for name, means in self.mean().items()}
         return sorted(values, key=lambda name: (math.isnan(values[name]), values[name]))
+
+    def sides(self) -> tuple[str, str]:
+        """Return the baseline and the best contestant, or the runner-up and the best if the baseline is the best.
+
+        A single contestant is compared with the last reference score, the best feature, or with itself if there is
+        none.
+        """
+        order = self.ranked()
+        if len(order) == 1:
+            return [*order, *self.reference_scores][-1], order[0]
+        return (self.baseline if self.baseline != order[0] else order[1]), order[0]
+
+    def most_changed(self) -> list[int]:
+        """Return the places of the 50 queries with the largest differences between `sides`, the largest first."""
+        a, b = (self.all_tables[name][self.metrics[0]] for name in self.sides())
+        return np.argsort(-np.nan_to_num(np.abs(b - a)), kind="stable")[:MOST_CHANGED].tolist()
 
     def differences(self, metric: str | None = None, *, against: str | None = None) -> list[Difference]:
         """Return pairs of contestants with intervals and p-values.
@@ -343,18 +367,31 @@ class Comparison:
         found = {(pair.a, pair.b): pair for pair in corrected(self._uncorrected(every, metric))}
         return [found[pair] if pair in found else found[pair[::-1]].reversed() for pair in wanted]
 
+    def against_baseline(self, metric: str | None = None) -> list[Difference]:
+        """Return `differences` from the baseline; none if all contestants failed."""
+        return self.differences(metric, against=self.baseline) if self.baseline else []
+
+    def difference(self, a: str, b: str) -> Difference:
+        """Return a minus b by the first measure; with the baseline, corrected for its pairs only, as in the summary."""
+        if a == self.baseline:
+            return self.difference(b, a).reversed()
+        return next(pair for pair in self.differences(against=b) if pair.a == a)
+
+    def is_better(self, pair: Difference) -> bool:
+        """Return whether the first contestant of a pair is significantly better."""
+        return pair.is_significant and (pair.mean > 0) == self.is_higher_better(pair.metric)
+
     def _uncorrected(self, pairs: Sequence[tuple[str, str]], metric: str) -> list[Difference]:
         """Return each pair without correction, computed once; a reversed pair has the same p-values."""
-        tables = {**self.tables, **self.reference_scores}
-        place = {name: number for number, name in enumerate(tables)}
+        place = {name: number for number, name in enumerate(self.all_tables)}
         forward = [(a, b) if place[a] < place[b] else (b, a) for a, b in pairs]
         missing = [pair for pair in forward if (*pair, metric) not in self._pairs]
         found = differences(
             missing,
             metric,
-            {name: table[metric] for name, table in tables.items()},
+            {name: table[metric] for name, table in self.all_tables.items()},
             higher_is_better=self.is_higher_better(metric),
-            random_state=int(self.settings.get("random_state") or 0),
+            random_state=self._seed,
         )
         self._pairs.update({(pair.a, pair.b, metric): pair for pair in found})
         kept = [self._pairs[(*pair, metric)] for pair in forward]
@@ -367,7 +404,7 @@ class Comparison:
         with the baseline, or for all pairs if the baseline was chosen as the best.
         """
         answer = dict.fromkeys(self.tables, "")
-        for pair in self.differences(metric, against=self.baseline) if self.baseline else ():
+        for pair in self.against_baseline(metric):
             is_better = (pair.mean > 0) == self.is_higher_better(pair.metric)
             times = next((times for level, times in LEVELS if pair.p_random_holm <= level), 0)
             answer[pair.a] = (BETTER if is_better else WORSE) * times
@@ -391,13 +428,10 @@ class Comparison:
         counted = ~np.isnan(values)
         with np.errstate(invalid="ignore"):
             means = np.nansum(values, axis=0) / counted.sum(axis=0)
-        sign = 1.0 if self.is_higher_better(metric) else -1.0
-        starts, ends = self.queries.indptr[:-1], self.queries.indptr[1:]
-        labels = self.gains
         others = [0.0] if self.kind == RUN else []  # runs need not retrieve all documents
-        differ = [np.ptp([*labels[start:end], *others]) > 0 for start, end in zip(starts, ends, strict=True)]
+        differ = [np.ptp([*self.gains[start:end], *others]) > 0 for start, end in pairwise(self.queries.indptr)]
         is_asked = np.array(differ) & ~np.isnan(means)
-        order = [place for place in np.argsort(sign * means, kind="stable").tolist() if is_asked[place]]
+        order = [place for place in np.argsort(self.sign(metric) * means, kind="stable").tolist() if is_asked[place]]
         ids = self.queries.ids.tolist()
         return [
             HardQuery(ids[place], float(means[place]), dict(zip(self.tables, values[:, place].tolist(), strict=True)))
@@ -408,20 +442,18 @@ class Comparison:
         """Return the rows of the summary: contestants in the order of the call, then the reference scores."""
         marks = {metric: self.marks(metric) for metric in self.metrics}
         p_values: dict[str, dict[str, float]] = {name: {} for name in self.tables}
-        for metric in self.metrics if self.baseline else ():
-            for pair in self.differences(metric, against=self.baseline):
-                p_values[pair.a][metric] = pair.p_random_holm
+        for pair in (pair for metric in self.metrics for pair in self.against_baseline(metric)):
+            p_values[pair.a][pair.metric] = pair.p_random_holm
         means, rows = self.mean(), []
         best = {metric: means[self.best(metric)][metric] for metric in self.metrics} if len(means) > 1 else {}
         for name, own in means.items():
-            seconds = [fit.seconds for fit in self.fits.get(name, [])]
             own_marks = {metric: marks[metric][name] for metric in self.metrics}
-            total = sum(seconds) if seconds else math.nan
+            fits = self.fits.get(name, [])
+            seconds = sum(fit.seconds for fit in fits) if fits else math.nan
             best_by = frozenset(metric for metric, value in best.items() if own[metric] == value)
-            rows.append(SummaryRow(name, own, own_marks, p_values[name], best_by, total, False))
-        references = self.reference_scores.items()
+            rows.append(SummaryRow(name, own, own_marks, p_values[name], best_by, seconds))
         return rows + [
-            SummaryRow(name, table.mean(), {}, {}, frozenset(), math.nan, True) for name, table in references
+            SummaryRow(name, table.mean(), is_reference=True) for name, table in self.reference_scores.items()
         ]
 
     def remarks(self) -> list[str]:
@@ -436,7 +468,7 @@ class Comparison:
                 f"{self.correction()})"
             )
         for metric in self.metrics[1:] if BEST_FEATURE in self.reference_scores else ():
-            if below := not_above(self, metric):
+            if below := self._not_above(metric):
                 lines.append(f"not significantly better than the best feature by {metric}: {listed(below)}")
         if self.lower_is_better:
             lines.append(f"lower is better: {', '.join(self.lower_is_better)}")
@@ -450,8 +482,61 @@ class Comparison:
         return [*lines, *of_all, *of_one, *self.notes]
 
     def headline(self) -> list[str]:
-        """Return the result by the first measure in sentences: the best ranker, its lead, the best single feature."""
-        return headline(self)
+        """Return the result by the first measure in sentences: the best ranker, its lead, the best single feature.
+
+        "significant" refers to corrected p-values of the randomisation test.
+        """
+        if not self.tables:
+            return [f"No {self.kind} finished."]
+        metric, best, means = self.metrics[0], self.best(), self.mean()
+        value = means[best][metric]
+        equals = [name for name in means if means[name][metric] == value]
+        is_equal = 1 < len(equals) == len(means)
+        subject = f"{listed(equals)} are equally good" if is_equal else f"{cut(best)} is the best"
+        sentences = [f"{subject} by {metric}" + ("." if math.isnan(value) else f", with {value:.4f}.")]
+        if len(means) == 1:
+            sentences = [f"{cut(best)} reaches {value:.4f} by {metric}."] if not math.isnan(value) else sentences
+        elif not is_equal:
+            sentences += self._lead(best)
+        return [*sentences, *self._against_best_feature(metric)]
+
+    def _lead(self, best: str) -> list[str]:
+        pairs = [self.difference(name, best) for name in self.tables if name != best]
+        equals = [pair.a for pair in pairs if not pair.is_significant]
+        others = "the other one" if len(pairs) == 1 else f"each of the {len(pairs)} others"
+        if not equals:
+            sentences = [f"Its lead over {others} is significant (p ≤ {LEVEL})."]
+        else:
+            sentences = [f"Its lead over {others if len(equals) == len(pairs) else listed(equals)} is not significant."]
+        if self.baseline != best:
+            pair = self.difference(best, self.baseline)
+            gap = f"{pair.mean:+.4f}"
+            if not math.isnan(pair.low):  # one query has no interval and no p-value
+                gap += f", interval {pair.low:+.4f} to {pair.high:+.4f}, corrected p {p_value(pair.p_random_holm)}"
+            sentences.append(f"Against the baseline {cut(pair.b)}: {gap}.")
+        return sentences
+
+    def _against_best_feature(self, metric: str) -> list[str]:
+        """Say which rankers are better than the best single feature."""
+        if BEST_FEATURE not in self.reference_scores:
+            return []
+        reference = self.reference_scores[BEST_FEATURE]
+        features = reference.best_features.get(metric, "").split("; ")
+        which = cut("; ".join(features))
+        if len(features) > 2:
+            which = f"{len(features)} different ones in {self.n_folds} folds"
+        words = f"the best single feature ({which + ', ' if which else ''}{reference.mean()[metric]:.4f})"
+        below = self._not_above(metric)
+        if not below:
+            subject = f"Every {self.kind} is" if len(self.tables) > 1 else "It is"
+            return [f"{subject} significantly better than {words}."]
+        if len(below) == len(self.tables) > 1:
+            return [f"No {self.kind} is significantly better than {words}."]
+        return [f"{listed(below)} {'is' if len(below) == 1 else 'are'} not significantly better than {words}."]
+
+    def _not_above(self, metric: str) -> list[str]:
+        """Return the contestants that are not significantly better than the best single feature."""
+        return [pair.a for pair in self.differences(metric, against=BEST_FEATURE) if not self.is_better(pair)]
 
     def correction(self) -> str:
         """Return which pairs Holm's correction counts in the p-values of the summary, as text."""
@@ -461,6 +546,10 @@ class Comparison:
         if self.is_baseline_best:
             return f"Holm over all {count_of(n * (n - 1) // 2, 'pair')}, since the baseline was chosen as the best"
         return f"Holm over the {count_of(n - 1, 'pair')} with it"
+
+    @property
+    def _seed(self) -> int:
+        return int(self.settings.get("random_state") or 0)
 
     def _metric(self, metric: str | None) -> str:
         return self.metrics[0] if metric is None else find_metric(metric, self.metrics)
@@ -504,27 +593,22 @@ class Comparison:
         return self.to_table().to_latex()
 
     def to_frame(self, *, per_query: bool = False):
-        """Return the summary as a pandas data frame.
+        """Return the summary as a pandas data frame with a row for each contestant and reference score.
+
+        It has the mean of each measure, its corrected p-value against the baseline (such as "map p") and the seconds
+        of all fits.
 
         Parameters
         ----------
         per_query : bool, default=False
-            Return the values of every query instead.
-
-        Returns
-        -------
-        pandas.DataFrame
-            A row for each contestant and reference score, with the mean of each measure, its corrected p-value against
-            the baseline (such as "map p") and the seconds of all fits; or, with ``per_query``, a row for each
-            contestant, or reference score, and query, with the fold and the values.
+            Return a row for each contestant, or reference score, and query instead, with the fold and the values.
         """
         pandas = import_optional("pandas", extra=None, needed_for="Comparison.to_frame")
         if per_query:
-            tables = {**self.tables, **self.reference_scores}
-            parts = [table.to_frame() for table in tables.values()]
-            for part in parts if self.fits else ():
+            parts = {name: table.to_frame() for name, table in self.all_tables.items()}
+            for part in parts.values() if self.fits else ():
                 part.insert(0, "fold", self.fold_of)
-            frame = pandas.concat(parts, keys=list(tables), names=[self.kind])
+            frame = pandas.concat(parts, names=[self.kind])
         else:
             rows = []
             for row in self.summary():
@@ -552,10 +636,24 @@ class Comparison:
         ax : matplotlib Axes, default=None
             None makes a new figure.
         """
-        with importing:
-            from plackett.evaluation.compare.plot import plot_means
-
-        return plot_means(self, self._metric(metric), ax)
+        metric = self._metric(metric)
+        marks, means = self.marks(metric), {name: row[metric] for name, row in self.mean().items()}
+        sign = self.sign(metric)
+        order = sorted(means, key=lambda name: sign * np.nan_to_num(means[name], nan=-sign * np.inf))
+        ax = axes_of(ax, needed_for="Comparison.plot", height=1.2 + 0.32 * len(order))
+        places, values = np.arange(len(order)), np.array([means[name] for name in order])
+        if order:
+            columns = np.stack([self.tables[name][metric] for name in order], axis=1)
+            low, high = bootstrap_columns(columns, random_state=self._seed)
+            ax.hlines(places, low, high, color=COLOURS[0], linewidth=2)
+        ax.plot(values, places, "o", color=COLOURS[0])
+        for name, table in self.reference_scores.items():
+            ax.axvline(table.mean()[metric], color=REFERENCE, linestyle="--", linewidth=1)
+            ax.text(table.mean()[metric], len(order) - 0.4, name, color=REFERENCE, ha="center", va="bottom", fontsize=8)
+        ax.set_yticks(places, [f"{name} {marks[name]}".strip() for name in order])
+        ax.set_ylim(-0.6, len(order) - 0.4)
+        ax.set_xlabel(metric)
+        return ax
 
     def plot_learning_curves(self, *, ax: Any = None) -> Any:
         """Plot the mean of the first measure by the number of training queries (``compare(learning_curve=True)``).
@@ -569,10 +667,15 @@ class Comparison:
         """
         if not self.learning_curves:
             raise ValueError("the comparison has no learning curves. Compare with learning_curve=True.")
-        with importing:
-            from plackett.evaluation.compare.plot import plot_learning_curves
-
-        return plot_learning_curves(self, ax)
+        ax = axes_of(ax, needed_for="Comparison.plot_learning_curves")
+        for name in self.ranked():
+            if points := self.learning_curves.get(name):
+                ax.plot([point.n_queries for point in points], [point.mean for point in points], "o-", label=name)
+        draw_references(ax, {name: table.mean()[self.metrics[0]] for name, table in self.reference_scores.items()})
+        ax.set_xlabel("training queries of a fold")
+        ax.set_ylabel(self.metrics[0])
+        ax.legend(frameon=False)
+        return ax
 
     def __repr__(self) -> str:
         queries = count_of(self.queries.n_queries, "query", "queries")
@@ -592,11 +695,7 @@ class Comparison:
             "mean": self.mean(),
             "by_fold": {metric: self.by_fold(metric) for metric in self.metrics},
             "reference_scores": {name: table.mean() for name, table in self.reference_scores.items()},
-            "differences": [
-                pair.to_dict()
-                for metric in (self.metrics if self.baseline else ())
-                for pair in self.differences(metric, against=self.baseline)
-            ],
+            "differences": [pair.to_dict() for metric in self.metrics for pair in self.against_baseline(metric)],
             "fits": {name: [asdict(fit) for fit in fits] for name, fits in self.fits.items()},
             **{name: getattr(self, name) for name in PLAIN},
         }
@@ -605,21 +704,20 @@ class Comparison:
         if self.corrected is not None:
             answer["corrected"] = self.corrected.to_dict()
         if per_query:
-            tables = {**self.tables, **self.reference_scores}
-            docid = self.queries.docid
+            queries, tables = self.queries, self.all_tables.items()
             answer["queries"] = {
-                "ids": self.queries.ids.tolist(),
-                "folds": self.fold_of.tolist(),
-                "indptr": self.queries.indptr.tolist(),
-                "labels": self.queries.labels.tolist(),
-                "docid": None if docid is None else docid.tolist(),
-                "subtopics": None if self.queries.subtopics is None else self.queries.subtopics.to_dict(),
+                "ids": queries.ids,
+                "folds": self.fold_of,
+                "indptr": queries.indptr,
+                "labels": queries.labels,
+                "docid": queries.docid,
+                "subtopics": None if queries.subtopics is None else queries.subtopics.to_dict(),
             }
-            answer["values"] = {name: table.values.tolist() for name, table in tables.items()}
-            answer["n_empty"] = {name: table.n_empty for name, table in tables.items()}
-            answer["table_notes"] = {name: table.notes for name, table in tables.items()}
+            answer["values"] = {name: table.values for name, table in tables}
+            answer["n_empty"] = {name: table.n_empty for name, table in tables}
+            answer["table_notes"] = {name: table.notes for name, table in tables}
             answer["best_features"] = {name: table.best_features for name, table in self.reference_scores.items()}
-            answer["scores"] = {name: scores.tolist() for name, scores in self.scores.items()}
+            answer["scores"] = self.scores
             if self.insights:
                 answer["insights"] = {name: insight.to_dict() for name, insight in self.insights.items()}
         return json_value(answer)
@@ -688,6 +786,16 @@ class Comparison:
         )
 
 
+def places_of(queries: Queries, wanted: Iterable[Any]) -> list[int]:
+    """Return the places of query ids, which may be given as text; raise for an unknown id."""
+    known = {str(plain(key)): place for place, key in enumerate(queries.ids.tolist())}
+    names = dict.fromkeys(str(plain(key)) for key in wanted)
+    for name in names:
+        if name not in known:
+            raise ValueError(f"query {name!r} is not among the test queries, such as {next(iter(known))!r}.")
+    return [known[name] for name in names]
+
+
 def _numbers(values: Any) -> np.ndarray:
     return np.array(values, dtype=np.float64)  # None becomes NaN
 
@@ -695,80 +803,3 @@ def _numbers(values: Any) -> np.ndarray:
 def _as_ids(ids: list) -> np.ndarray:
     kinds = {type(key) for key in ids}
     return np.array(ids) if len(kinds) == 1 else as_objects(ids)  # numpy would turn 7 and "a" into text
-
-
-# --- The headline -----------------------------------------------------------------------------------------------------
-
-
-def headline(comparison: Comparison) -> list[str]:
-    """Return sentences by the first measure; "significant" refers to corrected p-values of the randomisation test."""
-    if not comparison.tables:
-        return [f"No {comparison.kind} finished."]
-    metric, best = comparison.metrics[0], comparison.best()
-    value = comparison.mean()[best][metric]
-    equals = [name for name, means in comparison.mean().items() if means[metric] == value]
-    is_equal = 1 < len(equals) == len(comparison.tables)
-    subject = f"{listed(equals)} are equally good" if is_equal else f"{cut(best)} is the best"
-    sentences = [f"{subject} by {metric}" + ("." if math.isnan(value) else f", with {value:.4f}.")]
-    if len(comparison.tables) == 1:
-        sentences = [f"{cut(best)} reaches {value:.4f} by {metric}."] if not math.isnan(value) else sentences
-    elif not is_equal:
-        sentences += _lead(comparison, best)
-    return [*sentences, *_against_best_feature(comparison, metric)]
-
-
-def is_significant(pair: Difference) -> bool:
-    """Whether the difference is significant after correction; False if there is no p-value."""
-    return pair.p_random_holm <= LEVEL
-
-
-def difference(comparison: Comparison, a: str, b: str) -> Difference:
-    """Return a minus b by the first measure; with the baseline, corrected for its pairs only, as in the summary."""
-    if a == comparison.baseline:
-        return difference(comparison, b, a).reversed()
-    return next(pair for pair in comparison.differences(against=b) if pair.a == a)
-
-
-def not_above(comparison: Comparison, metric: str) -> list[str]:
-    """Return the contestants that are not significantly better than the best single feature."""
-    is_higher = comparison.is_higher_better(metric)
-    pairs = comparison.differences(metric, against=BEST_FEATURE)
-    return [pair.a for pair in pairs if not (is_significant(pair) and (pair.mean > 0) == is_higher)]
-
-
-def _lead(comparison: Comparison, best: str) -> list[str]:
-    pairs = [difference(comparison, name, best) for name in comparison.tables if name != best]
-    equals = [pair.a for pair in pairs if not is_significant(pair)]
-    others = "the other one" if len(pairs) == 1 else f"each of the {len(pairs)} others"
-    if not equals:
-        sentences = [f"Its lead over {others} is significant (p ≤ {LEVEL})."]
-    elif len(equals) == len(pairs):
-        sentences = [f"Its lead over {others} is not significant."]
-    else:
-        sentences = [f"Its lead over {listed(equals)} is not significant."]
-    if comparison.baseline != best:
-        pair = difference(comparison, best, comparison.baseline)
-        gap = f"{pair.mean:+.4f}"
-        if not math.isnan(pair.low):  # one query has no interval and no p-value
-            gap += f", interval {pair.low:+.4f} to {pair.high:+.4f}, corrected p {p_value(pair.p_random_holm)}"
-        sentences.append(f"Against the baseline {cut(pair.b)}: {gap}.")
-    return sentences
-
-
-def _against_best_feature(comparison: Comparison, metric: str) -> list[str]:
-    """Say which rankers are better than the best single feature."""
-    if BEST_FEATURE not in comparison.reference_scores:
-        return []
-    reference = comparison.reference_scores[BEST_FEATURE]
-    features = reference.best_features.get(metric, "").split("; ")
-    which = cut("; ".join(features))
-    if len(features) > 2:
-        which = f"{len(features)} different ones in {comparison.n_folds} folds"
-    words = f"the best single feature ({which + ', ' if which else ''}{reference.mean()[metric]:.4f})"
-    below = not_above(comparison, metric)
-    if not below:
-        subject = f"Every {comparison.kind} is" if len(comparison.tables) > 1 else "It is"
-        return [f"{subject} significantly better than {words}."]
-    if len(below) == len(comparison.tables) > 1:
-        return [f"No {comparison.kind} is significantly better than {words}."]
-    return [f"{listed(below)} {'is' if len(below) == 1 else 'are'} not significantly better than {words}."]
