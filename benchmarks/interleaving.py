@@ -28,7 +28,7 @@ import plackett as pk
 from plackett.clicks import Interleaver, ShownList, simulate_interleaving
 from plackett.clicks.interleaving.method import Method
 from plackett.clicks.interleaving.methods import METHODS, get_method
-from plackett.evaluation.betting import first_decisions
+from plackett.evaluation.betting import FRACTIONS
 
 LEVEL, POWER = 0.95, 0.95
 N_RUNS, N_SESSIONS, N_USERS = 2000, 5000, 1000
@@ -40,6 +40,28 @@ COMPARED = ("team-draft", "probabilistic", "optimised", "optimised, inverse cred
 USERS = ("pbm", "cascade")
 
 Distribution = tuple[np.ndarray, np.ndarray]  # values and their chances; NaN: no click
+
+
+def first_decisions(values: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return for each row of values when its interval first excludes 0, from 1, 0 for never, and the sign by then.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_runs, n_values)
+        Inspected after every value.
+    level : float
+    """
+    bar = np.log(2 / (1 - level)) + np.log(FRACTIONS.size)
+    when, sign = np.zeros(values.shape[0], dtype=np.int64), np.zeros(values.shape[0], dtype=np.int64)
+    for side in (1, -1):
+        total = np.full(values.shape, -np.inf)
+        for fraction in FRACTIONS:
+            np.logaddexp(total, np.cumsum(np.log1p(side * fraction * values), axis=1), out=total)
+        is_over = total >= bar
+        first = np.where(is_over.any(axis=1), is_over.argmax(axis=1) + 1, 0)
+        is_earlier = (first > 0) & ((when == 0) | (first < when))
+        when[is_earlier], sign[is_earlier] = first[is_earlier], side
+    return when, sign
 
 
 # validity

@@ -3,8 +3,9 @@ import math
 import numpy as np
 import pytest
 
+from benchmarks.interleaving import first_decisions
 from plackett.clicks import sessions_needed
-from plackett.evaluation.betting import FRACTIONS, STEPS, Tally, first_decisions, values_needed
+from plackett.evaluation.betting import FRACTIONS, STEPS, Tally, values_needed
 
 
 def literal_capital(values, mean, side):

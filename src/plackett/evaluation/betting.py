@@ -103,38 +103,11 @@ def _lower_end(values: np.ndarray, counts: np.ndarray, level: float) -> float:
     return ruled_out
 
 
-def first_decisions(values: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each row of values when its interval first excludes 0, from 1, 0 for never, and the sign by then.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_runs, n_values)
-        Inspected after every value.
-    level : float
-    """
-    bar = math.log(2 / (1 - level)) + math.log(FRACTIONS.size)
-    when, sign = np.zeros(values.shape[0], dtype=np.int64), np.zeros(values.shape[0], dtype=np.int64)
-    for side in (1, -1):
-        total = np.full(values.shape, -np.inf)
-        for fraction in FRACTIONS:
-            np.logaddexp(total, np.cumsum(np.log1p(side * fraction * values), axis=1), out=total)
-        is_over = total >= bar
-        first = np.where(is_over.any(axis=1), is_over.argmax(axis=1) + 1, 0)
-        is_earlier = (first > 0) & ((when == 0) | (first < when))
-        when[is_earlier], sign[is_earlier] = first[is_earlier], side
-    return when, sign
-
-
 def values_needed(values: np.ndarray, shares: np.ndarray, *, level: float, power: float, anytime: bool = True) -> float:
     """Return the number of such values after which 0 is excluded with probability ``power``; infinite for mean 0.
 
-    Parameters
-    ----------
-    values, shares : ndarray
-        The distribution of a value.
-    level, power : float
-    anytime : bool, default=True
-        Whether they are inspected after every value; otherwise once, by the normal approximation.
+    ``values`` and ``shares`` are the distribution of a value. They are inspected after every value, or, unless
+    ``anytime``, once, by the normal approximation.
     """
     with importing:
         from scipy.special import ndtri

@@ -11,7 +11,7 @@ from plackett._tables import for_display
 from plackett.evaluation.compare.comparison import Comparison, places_of
 from plackett.evaluation.significance import TIE
 from plackett.evaluation.slicing import group_of, n_relevant
-from plackett.report.components.payload import comparison_payload, list_payload
+from plackett.report.components.payload import comparison_payload, list_payload, rounded
 from plackett.report.tables import MOST_FOR_ALL_PAIRS
 from plackett.validation import count_of, plain
 
@@ -24,19 +24,7 @@ def queries_payload(
 ) -> dict[str, Any] | None:
     """Return all test queries, with the lists of those that changed most and of ``queries``; None without values.
 
-    Reference scores are among the contestants, without lists.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    queries : iterable of ids
-        Queries whose lists are always shown.
-    groups : mapping of query id to group, default=None
-
-    Returns
-    -------
-    dict or None
-        Made by `comparison_payload`.
+    It is made by `comparison_payload`. Reference scores are among the contestants, without lists.
     """
     metric = comparison.metrics[0]
     if not comparison.tables:
@@ -46,17 +34,9 @@ def queries_payload(
     a, b = comparison.sides()
     changed = comparison.most_changed()
     named = [place for place in places_of(comparison.queries, queries) if place not in changed]
-    features = {
-        name: number
-        for number, name in enumerate(
-            dict.fromkeys(
-                reason.feature
-                for insight in comparison.insights.values()
-                for reasons in insight.reasons.values()
-                for reason in reasons
-            )
-        )
-    }
+    explained = [part for insight in comparison.insights.values() for part in insight.reasons.values()]
+    names_of_features = dict.fromkeys(reason.feature for reasons in explained for reason in reasons)
+    features = {name: number for number, name in enumerate(names_of_features)}
     problems = {place: why for place, name in enumerate(ranked) if (why := _problem(comparison, name))}
     return comparison_payload(
         kind=comparison.kind,
@@ -104,29 +84,20 @@ def _facts(comparison: Comparison, groups: Mapping[Hashable, Any] | None) -> lis
 def _pairs(comparison: Comparison, names: Sequence[str]) -> dict[tuple[int, int], dict[str, Any]]:
     """Return the differences between contestants; with many contestants, only those from the baseline."""
     place = {name: number for number, name in enumerate(names)}
-    against = None if len(names) <= MOST_FOR_ALL_PAIRS else comparison.baseline
-    found = comparison.differences(against=against)
-    if against is None and comparison.baseline:  # these are corrected for fewer pairs, as in the summary
-        of_baseline = comparison.differences(against=comparison.baseline)
-        found = [pair for pair in found if comparison.baseline not in (pair.a, pair.b)] + of_baseline
+    found = comparison.against_baseline()  # corrected for fewer pairs than the others, as in the summary
+    if len(names) <= MOST_FOR_ALL_PAIRS:
+        found = [pair for pair in comparison.differences() if comparison.baseline not in (pair.a, pair.b)] + found
     for reference in comparison.reference_scores:
         found = [*found, *comparison.differences(against=reference)]
     return {
         (place[pair.b], place[pair.a]): {
             "mean": round(pair.mean, 6),
-            **{
-                key: _finite(value)
-                for key, value in (("low", pair.low), ("high", pair.high), ("p", pair.p_random_holm))
-            },
+            **dict(zip(("low", "high", "p"), rounded((pair.low, pair.high, pair.p_random_holm), 6), strict=True)),
             "significant": pair.is_significant,
         }
         for pair in found
         if np.isfinite(pair.mean)
     }
-
-
-def _finite(value: float) -> float | None:
-    return round(float(value), 6) if np.isfinite(value) else None
 
 
 def _lists(comparison: Comparison, names: Sequence[str], place: int, features: Mapping[str, int]) -> dict[str, Any]:
@@ -152,9 +123,8 @@ def _lists(comparison: Comparison, names: Sequence[str], place: int, features: M
 
 
 def _reasons(comparison: Comparison, name: str, row: int, features: Mapping[str, int]) -> list[tuple[Any, ...]]:
-    insight = comparison.insights.get(name)
-    reasons = [] if insight is None else insight.reasons.get(row, [])
-    return [(features[reason.feature], reason.value, reason.amount) for reason in reasons]
+    reasons = comparison.insights[name].reasons.get(row, []) if name in comparison.insights else []
+    return [(features[feature], value, amount) for feature, value, amount in reasons]
 
 
 def _name(key: Any) -> str:

@@ -89,15 +89,8 @@ def shown_name(name: str) -> str:
 def inline_svg(figure: Any, key: str, alt: str, names: Sequence[str] = ()) -> str:
     """Return the figure as an ``<svg>`` element for a page with several figures.
 
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-    key : str
-        Prefix of all ids; it must be unique in the page.
-    alt : str
-        The text alternative.
-    names : sequence of str, default=()
-        The names that placeholders stand for.
+    ``key`` is the prefix of all ids, unique in the page, ``alt`` the text alternative, and ``names`` are those that
+    placeholders stand for.
     """
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Type": None, "Format": None})

@@ -6,10 +6,10 @@ import math
 from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 
-from plackett._tables import for_display, p_value
+from plackett._tables import for_display, p_value, signed
 from plackett.evaluation.compare.comparison import Comparison
 from plackett.evaluation.reference_scores import BEST_FEATURE, RANDOM_ORDER
-from plackett.evaluation.significance import TIE
+from plackett.evaluation.significance import TIE, Difference
 from plackett.evaluation.slicing import OTHERS, UNKNOWN, Slice, slices
 from plackett.validation import count_of
 
@@ -71,13 +71,16 @@ def _lead(comparison: Comparison) -> list[Card]:
     a, b = comparison.sides()
     pair = comparison.difference(b, a)
     words = "significant" if pair.is_significant else "not significant"
-    detail = f"interval {_signed(pair.low)} to {_signed(pair.high)}, corrected p {p_value(pair.p_random_holm)}"
+    detail = f"interval {signed(pair.low)} to {signed(pair.high)}, corrected p {p_value(pair.p_random_holm)}"
     if math.isnan(pair.low):
         words, detail = "not tested", "too few queries"
     who = "the baseline" if a == comparison.baseline else "the runner-up"
-    is_better = (pair.mean > 0) == comparison.is_higher_better(pair.metric)
-    tone = "" if not pair.is_significant else "up" if is_better else "down"
-    return [Card(f"Against {who} {for_display(a, SHORT)}", _signed(pair.mean), f"{words}; {detail}", tone)]
+    heading = f"Against {who} {for_display(a, SHORT)}"
+    return [Card(heading, signed(pair.mean), f"{words}; {detail}", _tone(comparison, pair))]
+
+
+def _tone(comparison: Comparison, pair: Difference) -> str:
+    return "" if not pair.is_significant else "up" if comparison.is_better(pair) else "down"
 
 
 def _floor(comparison: Comparison, best: str) -> list[Card]:
@@ -91,10 +94,9 @@ def _floor(comparison: Comparison, best: str) -> list[Card]:
     words = f"{'significant' if pair.is_significant else 'not significant'}; {name} {means[name]:.4f}"
     if name == BEST_FEATURE and RANDOM_ORDER in means:
         words += f", {RANDOM_ORDER} {means[RANDOM_ORDER]:.4f}"
-    is_better = (pair.mean > 0) == comparison.is_higher_better(metric)
-    tone = "" if not pair.is_significant else "up" if is_better else "down"
-    where = "Level with" if abs(pair.mean) <= TIE else "Above" if is_better else "Below"
-    return [Card(f"{where} the {name}", _signed(pair.mean), words, tone)]
+    is_above = (pair.mean > 0) == comparison.is_higher_better(metric)
+    where = "Level with" if abs(pair.mean) <= TIE else "Above" if is_above else "Below"
+    return [Card(f"{where} the {name}", signed(pair.mean), words, _tone(comparison, pair))]
 
 
 def _losses(comparison: Comparison, groups: Mapping[Hashable, Any] | None) -> list[Card]:
@@ -102,14 +104,14 @@ def _losses(comparison: Comparison, groups: Mapping[Hashable, Any] | None) -> li
     if len(comparison) < 2:
         return []
     a, b = comparison.sides()
-    pair = next(pair for pair in comparison.differences(against=a) if pair.a == b)
+    pair = comparison.difference(b, a)
     n_counted = pair.wins + pair.ties + pair.losses
     words = f"better on {pair.wins:,}, equal on {pair.ties:,}"
     sign = comparison.sign(pair.metric)
     found = [one for one in slices(comparison, a, b, groups=groups) if not math.isnan(one.difference)]
     if found:
         worst = min(found, key=lambda one: sign * one.difference)
-        where = f"loses most on {_queries_of(worst)} ({_signed(worst.difference)} on average)"
+        where = f"loses most on {_queries_of(worst)} ({signed(worst.difference)} on average)"
         words += f"; {where}" if sign * worst.difference < -TIE else "; on average worse in no slice"
     return [Card("Worse on", f"{pair.losses:,} of {count_of(n_counted, 'query', 'queries')}", words)]
 
@@ -118,20 +120,11 @@ def _queries_of(part: Slice) -> str:
     """Return in words what the queries of a slice have in common."""
     name = for_display(part.name, SHORT)
     documents = "document" if name == "1" else "documents"
-    match part.by:
-        case "list length":
-            return f"lists of {name} {documents}"
-        case "relevant documents":
-            return f"queries with {name} relevant {documents}"
-        case "share of relevant":
-            return f"queries with {name} relevant documents"
-        case "highest label":
-            return f"queries with the highest label {name}"
-        case _ if part.name in (UNKNOWN, OTHERS):
-            return "queries without a group" if part.name == UNKNOWN else "queries of small groups"
-        case _:
-            return f"queries of the group {name}"
-
-
-def _signed(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:+.4f}".replace("-", "−")
+    words = {
+        "list length": f"lists of {name} {documents}",
+        "relevant documents": f"queries with {name} relevant {documents}",
+        "share of relevant": f"queries with {name} relevant documents",
+        "highest label": f"queries with the highest label {name}",
+    }
+    groups = {UNKNOWN: "queries without a group", OTHERS: "queries of small groups"}
+    return words.get(part.by) or groups.get(part.name, f"queries of the group {name}")

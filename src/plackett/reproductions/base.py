@@ -52,30 +52,15 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Row:
-    """One printed number or claim, our result, and the verdict.
+    """One printed number or claim, our result, and the verdict."""
 
-    Attributes
-    ----------
-    what : str
-        The quantity ("DiffRank, NDCG@10"), or the claim in words.
-    printed, ours : float, str or None
-        Numbers, or text if the paper has a picture or a claim; None if not available.
-    verdict : Verdict
-    reason : str
-        The reason for the verdict: the tolerance, the p-value of a claim, why the numbers are not comparable.
-    error : float or None
-        The standard error of our number, if it is a mean over random draws.
-    cell : (str, str, str) or None
-        The printed table, and the headings of the row and the column that it has the number in.
-    """
-
-    what: str
-    printed: float | str | None
+    what: str  # the quantity ("DiffRank, NDCG@10"), or the claim in words
+    printed: float | str | None  # text if the paper has a picture or a claim; None if not available
     ours: float | str | None
     verdict: Verdict
-    reason: str = ""
-    error: float | None = None
-    cell: tuple[str, str, str] | None = None
+    reason: str = ""  # the tolerance, the p-value of a claim, why the numbers are not comparable
+    error: float | None = None  # the standard error of our number, if it is a mean over random draws
+    cell: tuple[str, str, str] | None = None  # the printed table, and the headings of the row and the column
 
     def at(self, table: str, row: str, column: str) -> Row:
         """Return the row with its place in a printed table."""
@@ -87,17 +72,8 @@ class Row:
     ) -> Row:
         """Return a row for a printed number: confirmed within ``tolerance``, else better or not confirmed.
 
-        Parameters
-        ----------
-        what : str
-        printed, ours : float
-        tolerance : float
-            Largest difference of a confirmed number.
-        is_error : bool, default=False
-            Whether lower is better.
-        error : float, default=None
-            Standard error of a mean over random draws. The interval of two standard errors to either side must be
-            within the tolerance or beyond it; otherwise the number is undecided.
+        Lower is better if it ``is_error``. With the standard ``error`` of a mean over random draws, the interval of two
+        standard errors to either side must be within the tolerance or beyond it; otherwise the number is undecided.
         """
         gap, width = ours - printed, 2 * (error or 0.0)
         shown = f"{gap:+.3f}" + (f" ± {width:.3f}" if width else "")
@@ -143,66 +119,36 @@ class Row:
 class Figure:
     """A figure of a paper, or one of its panels, to be drawn from our numbers.
 
-    Attributes
-    ----------
-    title : str
-        "Figure 2 (a): OHSUMED".
-    kind : "lines", "bars" or "boxes"
-    x, y : str
-        The names of the axes.
-    series : mapping of str to sequence of pairs
-        The points (x, y) of each name; x is a number, or a text for bars and boxes, and y the values of a box.
-    marks : sequence of float
-        Positions on the x axis of dashed lines.
-    missing : str
-        Why there are no numbers.
+    ``series`` has the points (x, y) of each name: x is a number, or a text for bars and boxes, and y the values of a
+    box.
     """
 
-    title: str
+    title: str  # "Figure 2 (a): OHSUMED"
     kind: Literal["lines", "bars", "boxes"] = "lines"
-    x: str = ""
+    x: str = ""  # the names of the axes
     y: str = ""
     series: Mapping[str, Sequence[tuple[Any, Any]]] = field(default_factory=dict)
-    marks: Sequence[float] = ()
-    missing: str = ""
+    marks: Sequence[float] = ()  # positions on the x axis of dashed lines
+    missing: str = ""  # why there are no numbers
 
 
 @dataclass(frozen=True)
 class Table:
-    """The results for a table or figure of a paper.
+    """The results for a table or figure of a paper."""
 
-    Attributes
-    ----------
-    title : str
-        "Table 1", with the data if it is not the paper's.
-    protocol : str
-        How it was run, and how that differs from the paper.
-    tolerance : str
-        The meaning of "confirmed" in this table.
-    rows : tuple of Row
-    notes : tuple of str
-        Remarks on the rows.
-    figures : tuple of Figure
-    seconds : float
-    missing : tuple of str
-        The data sets of the paper that are not available.
-    item : str
-        The title of the `Item`.
-    """
-
-    title: str
-    protocol: str
-    tolerance: str
+    title: str  # "Table 1", with the data if it is not the paper's
+    protocol: str  # how it was run, and how that differs from the paper
+    tolerance: str  # the meaning of "confirmed" in this table
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
     figures: tuple[Figure, ...] = ()
     seconds: float = 0.0
-    missing: tuple[str, ...] = ()
-    item: str = ""
+    missing: tuple[str, ...] = ()  # the data sets of the paper that are not available
+    item: str = ""  # the title of the `Item`
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        rows = [{**vars(row), "verdict": str(row.verdict)} for row in self.rows]
+        rows = [vars(row) for row in self.rows]
         figures = [{**vars(figure), "series": _short(figure.series)} for figure in self.figures]
         return json_value({**vars(self), "rows": rows, "figures": figures, "verdicts": counts_of(self.rows)})
 
@@ -219,35 +165,18 @@ def _short(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Job:
-    """The settings of a run.
+    """The settings of a run, and the data sets that were read.
 
-    Attributes
-    ----------
-    is_quick : bool
-        Whether to run a small part only.
-    folder : Path or None
-        Folder of the data sets; None takes the default folder.
-    progress : callable
-        Called with a line of text about the progress.
-    rng_seed : int
-        The first of the random seeds.
-    hours : float or None
-        Time limit of replications, for the papers that have a `Paper.prepare`.
-    store : Path or None
-        Folder of finished replications, from which a later run resumes.
-    data : dict of str to str
-        The sizes of the data sets that were read, by name.
-    made : set of str
-        Those whose number of queries is not the published one, such as small files made for a test.
+    ``made`` names those whose number of queries is not the published one, such as small files made for a test.
     """
 
-    is_quick: bool = False
-    folder: Path | None = None
-    progress: Callable[[str], None] = field(default=lambda text: None)
-    rng_seed: int = 0
-    hours: float | None = None
-    store: Path | None = None
-    data: dict[str, str] = field(default_factory=dict)
+    is_quick: bool = False  # whether to run a small part only
+    folder: Path | None = None  # of the data sets; None takes the default folder
+    progress: Callable[[str], None] = field(default=lambda text: None)  # takes a line of text
+    rng_seed: int = 0  # the first of the random seeds
+    hours: float | None = None  # limit of replications, for the papers that have a `Paper.prepare`
+    store: Path | None = None  # folder of finished replications, from which a later run resumes
+    data: dict[str, str] = field(default_factory=dict)  # the sizes of the data sets, by name
     made: set[str] = field(default_factory=set)
 
     def has(self, name: str) -> bool:
@@ -288,33 +217,16 @@ class Job:
 
 @dataclass(frozen=True)
 class Item:
-    """A table or figure of a paper, and the function that runs it.
-
-    Attributes
-    ----------
-    title : str
-    run : callable
-        Takes a Job and returns a Table, whose seconds need not be set.
-    seconds, quick_seconds : float
-        Approximate duration on two cores.
-    needs : tuple of str
-        Data sets of the paper, named as in :meth:`Job.has`.
-    instead : tuple of str
-        A data set that replaces them if none of them is available.
-    figures : tuple of str
-        The titles of the panels that stay empty without data.
-    printed : tuple of Row
-        What the paper prints, shown without data.
-    """
+    """A table or figure of a paper, and the function that runs it; its table need not have the seconds."""
 
     title: str
     run: Callable[[Job], Table]
-    seconds: float
+    seconds: float  # approximate duration on two cores
     quick_seconds: float
-    needs: tuple[str, ...] = ()
-    instead: tuple[str, ...] = ()
-    figures: tuple[str, ...] = ()
-    printed: tuple[Row, ...] = ()
+    needs: tuple[str, ...] = ()  # data sets of the paper, named as in `Job.has`
+    instead: tuple[str, ...] = ()  # a data set that replaces them if none of them is available
+    figures: tuple[str, ...] = ()  # the titles of the panels that stay empty without data
+    printed: tuple[Row, ...] = ()  # what the paper prints, shown without data
 
     def can_run(self, job: Job) -> bool:
         """Return whether the data are available, or what replaces them."""
@@ -403,11 +315,8 @@ def gap_and_p(own: np.ndarray, other: np.ndarray) -> tuple[float, float]:
 
 def counts_of(rows: Sequence[Row]) -> dict[str, int]:
     """Return the number of rows with each verdict, without those of made data."""
-    return {
-        str(verdict): sum(row.verdict is verdict for row in rows)
-        for verdict in Verdict
-        if verdict is not Verdict.MADE_DATA
-    }
+    shown = (verdict for verdict in Verdict if verdict is not Verdict.MADE_DATA)
+    return {str(verdict): sum(row.verdict is verdict for row in rows) for verdict in shown}
 
 
 def summary(counts: Mapping[str, int]) -> str:

@@ -13,7 +13,6 @@ from plackett._tables import Column, Estimate, Table
 from plackett.data.trec.run import Run
 from plackett.evaluation.agreement import grade_agreement
 from plackett.evaluation.compare.runs import named_runs
-from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.judges.findings import Findings
 from plackett.evaluation.judges.kappa import Kappa, jackknife_interval, kappa
 from plackett.evaluation.judges.labels import (
@@ -29,6 +28,9 @@ from plackett.evaluation.judges.labels import (
 )
 from plackett.validation import count_of
 
+COLUMNS = [
+    Column("pairs", digits=0), Column("equal", digits=3), Column("by chance", digits=3), Column("kappa", "text"),
+]  # fmt: skip
 RANKS = {"1 to 10": (1, 10), "11 to 100": (11, 100), "below": (101, np.inf), "not retrieved": (0, 0)}
 
 
@@ -65,8 +67,7 @@ def judge_agreement(
     grades = scale_of(people, scale)
     matched = {one.name: match(people, one, grades) for one in judges}
     ranked = None if runs is None else named_runs(runs)
-    notes = [note for one in matched.values() for note in one.notes]
-    notes = list(dict.fromkeys(notes))
+    notes = list(dict.fromkeys(note for one in matched.values() for note in one.notes))
     systems = {} if ranked is None else _systems(people, judges, ranked, metric, notes)
     return JudgeAgreement(people, judges, grades, matched, ranked, metric, systems, notes)
 
@@ -119,9 +120,8 @@ class JudgeAgreement(Findings):
 
     def _kappa(self, name: str, weights: str | None = None, which: Any = slice(None)) -> Kappa:
         found = self.matched[name]
-        queries = np.array([qid for qid, _ in found.pairs])[which]
-        size = self.scale.size
-        return kappa(found.people[which], found.model[which], n_grades=size, weights=weights, queries=queries)
+        codes = found.people[which], found.model[which]
+        return kappa(*codes, n_grades=self.scale.size, weights=weights, queries=found.queries[which])
 
     def confusion(self, name: str) -> np.ndarray:
         """Return the numbers of pairs by grade of people (rows) and of a judge (columns)."""
@@ -141,9 +141,8 @@ class JudgeAgreement(Findings):
             own, squared = self.kappa[name], self._kappa(name, "quadratic")
             grades = np.concatenate([found.people, found.model])
             alpha = grade_agreement(np.tile(np.arange(found.people.size), 2), self.scale[grades]).alpha
-            cells = [_interval(one) for one in (own, squared)]
-            rows.append([name, len(found.pairs), own.equal, own.chance, *cells, alpha, self._gap(name)])
-        columns = [*_columns("judge", "kappa"), Column("weighted kappa", "text"), Column("alpha", digits=3)]
+            rows.append([name, len(found.pairs), *_cells(own), _interval(squared), alpha, self._gap(name)])
+        columns = [Column("judge", "text"), *COLUMNS, Column("weighted kappa", "text"), Column("alpha", digits=3)]
         n_queries = len({qid for qid, _ in self.people.pairs})
         few = f"no intervals: people judged {count_of(n_queries, 'query', 'queries')}, {LEAST_QUERIES} are needed"
         notes = [
@@ -159,8 +158,7 @@ class JudgeAgreement(Findings):
     def _gap(self, name: str, which: Any = slice(None)) -> Estimate:
         """Return the mean difference of labels, model minus people."""
         found = self.matched[name]
-        gap = (self.scale[found.model] - self.scale[found.people])[which]
-        return _clustered(gap, np.array([qid for qid, _ in found.pairs])[which])
+        return _clustered((self.scale[found.model] - self.scale[found.people])[which], found.queries[which])
 
     def _grades(self) -> Table:
         rows: list[list[Any]] = []
@@ -189,14 +187,12 @@ class JudgeAgreement(Findings):
             for words, (low, high) in RANKS.items():
                 which = np.flatnonzero((ranks >= low) & (ranks <= high))
                 if which.size:
-                    own = self._kappa(name, None, which)
-                    cells = [which.size, own.equal, own.chance, _interval(own), self._gap(name, which)]
-                    rows.append([name, words, *cells])
+                    cells = _cells(self._kappa(name, None, which))
+                    rows.append([name, words, which.size, *cells, self._gap(name, which)])
         parts = [f"{row[-1].value:+.2f} ({row[1]})" for row in rows if row[0] == rows[0][0]]
         title = f"By best rank in any run, {rows[0][0]} differs from people by {', '.join(parts)}.".replace("-", "−")
-        columns = _columns("judge", "kappa")
-        columns = [columns[0], Column("best rank", "text"), *columns[1:], Column("mean difference", "estimate")]
-        return Table(columns, rows, name="ranks", title=title)
+        columns = [Column("judge", "text"), Column("best rank", "text"), *COLUMNS]
+        return Table([*columns, Column("mean difference", "estimate")], rows, name="ranks", title=title)
 
     def _of_systems(self, runs: Mapping[str, Run]) -> Table:
         people, names = self.systems["people"], list(runs)
@@ -253,11 +249,6 @@ class JudgeAgreement(Findings):
         return Table(columns, [row], name="drift", title=title.replace("-", "−"))
 
 
-def _columns(*texts: str) -> list[Column]:
-    first, last = (Column(text, "text") for text in texts)
-    return [first, Column("pairs", digits=0), Column("equal", digits=3), Column("by chance", digits=3), last]
-
-
 def _systems(people: Labels, judges: list[Labels], runs: dict[str, Run], metric: Any, notes: list[str]) -> dict:
     """Return the values of the measure by run and query, by people and by each judge, on queries that all judged."""
     every = {one.name: one.to_qrels() for one in (people, *judges)}
@@ -265,7 +256,7 @@ def _systems(people: Labels, judges: list[Labels], runs: dict[str, Run], metric:
     queries = [qid for qid in every[people.name].groups.ids.tolist() if qid in shared]
     if n_lacking := every[people.name].groups.ids.size - len(queries):
         notes.append(f"bias by system leaves out {count_of(n_lacking, 'query', 'queries')} that a model did not label")
-    return {name: values_of(evaluate, qrels, runs, queries, metrics=[metric])[:, :, 0] for name, qrels in every.items()}
+    return {name: values_of(qrels, runs, queries, metrics=[metric])[:, :, 0] for name, qrels in every.items()}
 
 
 def _clustered(values: np.ndarray, queries: np.ndarray) -> Estimate:
@@ -275,6 +266,11 @@ def _clustered(values: np.ndarray, queries: np.ndarray) -> Estimate:
     with np.errstate(invalid="ignore"):
         without = (values.sum() - sums) / (values.size - n)
     return Estimate(float(values.mean()), *jackknife_interval(float(values.mean()), without))
+
+
+def _cells(found: Kappa) -> list[Any]:
+    """Return the cells of ``COLUMNS`` after the number of pairs."""
+    return [found.equal, found.chance, _interval(found)]
 
 
 def _interval(found: Kappa) -> str:

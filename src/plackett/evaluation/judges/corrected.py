@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +42,6 @@ def correct(
     qrels: Qrels,
     runs: Mapping[str, Run],
     model_labels: Any,
-    evaluate: Callable[..., Any],
     *,
     metrics: Mapping[str, Measure],
     convention: str | Convention,
@@ -88,7 +87,7 @@ def correct(
     if outside := [qid for qid in answered if qid not in set(queries)]:
         notes.append(f"{count_of(len(outside), 'query', 'queries')} of the runs without labels by the model left out")
     values = [
-        values_of(evaluate, part, runs, ids, metrics=metrics, convention=convention)
+        values_of(part, runs, ids, metrics=metrics, convention=convention)
         for part, ids in ((qrels, human), (model, queries))
     ]
     if any(np.isnan(part).any() for part in values):
@@ -98,15 +97,11 @@ def correct(
         )
     is_human = np.isin(queries, human)
     base = next(iter(runs)) if baseline is None else baseline
-    others = [name for name in runs if name != base]
     if base not in runs:
         raise ParameterError("baseline", base, f"it is not among the runs {', '.join(runs)}.")
-    place = {name: number for number, name in enumerate(runs)}
-    parts = []
-    for part in values:  # means of all runs, then differences
-        gaps = [part[place[name]] - part[place[base]] for name in others]
-        parts.append(np.concatenate([*part, *gaps], axis=1))
-    people, every = parts
+    place, others = list(runs).index(base), [name for name in runs if name != base]
+    # means of all runs, then differences
+    people, every = (np.concatenate([*part, *np.delete(part - part[place], place, axis=0)], axis=1) for part in values)
     sample = Sample.at_random(people, every[is_human], every[~is_human])
     if chances is not None:
         sample = sample._replace(chances=chances)
@@ -138,10 +133,8 @@ class Corrected(Findings):
 
     Attributes
     ----------
-    runs : list of str
-        Names of the runs.
-    others : list of str
-        Those that are compared with the baseline.
+    runs, others : list of str
+        Names of the runs, and of those that are compared with the baseline.
     baseline : str
         The run that they are compared with.
     metrics : list of str

@@ -20,11 +20,7 @@ COLUMNS = 400  # at a time
 class Estimates(NamedTuple):
     """Means by column, with intervals and two-sided p-values of the mean 0.
 
-    Attributes
-    ----------
-    mean, low, high, p : ndarray of shape (n_columns,)
-    weight : ndarray of shape (n_columns,)
-        What the model's values are multiplied by; 0 uses people alone.
+    ``weight`` is what the model's values are multiplied by; 0 uses people alone.
     """
 
     mean: np.ndarray
@@ -35,22 +31,12 @@ class Estimates(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """Queries judged by people, out of a set that the model judged.
-
-    Attributes
-    ----------
-    people, model : ndarray of shape (n_human, n_columns)
-        Values of the same queries.
-    others : ndarray of shape (n_others, n_columns)
-        The model's values of the queries that people did not judge.
-    chances : ndarray of shape (n_human,)
-        The probability with which each query was chosen for people.
-    """
+    """Queries judged by people, out of a set that the model judged: values by query and column."""
 
     people: np.ndarray
-    model: np.ndarray
-    others: np.ndarray
-    chances: np.ndarray
+    model: np.ndarray  # of the same queries
+    others: np.ndarray  # by the model, of the queries that people did not judge
+    chances: np.ndarray  # the probability with which each query was chosen for people
 
     @classmethod
     def at_random(cls, people: np.ndarray, model: np.ndarray, others: np.ndarray) -> Sample:
@@ -97,19 +83,8 @@ def corrected_means(
     over those of people. The fitted weight is the slope of the regression of people's values on the model's, at least
     0; the estimate is that of PPI++ with this slope. The interval is symmetric: the standard error times a quantile of
     the absolute studentised error, by a bootstrap of queries in which the weight is fitted anew. ``"normal"`` is the
-    interval of PPI++ as published, with its weight from 0 to 1.
-
-    Parameters
-    ----------
-    sample : Sample
-    estimand : {"queries like these", "this set of queries"}
-        The mean of the population that the set is a sample of, or the mean of the set itself (with the finite
-        population correction).
-    weight : float, default=None
-        None fits it; 0 uses people alone.
-    interval : {"studentised", "normal"}, default="studentised"
-    level : float, default=0.95
-    random_state : int, default=0
+    interval of PPI++ as published, with its weight from 0 to 1. The estimand is the mean of the population that the set
+    is a sample of, or the mean of the set itself (with the finite population correction).
     """
     check_choice(estimand, "estimand", ESTIMANDS)
     check_choice(interval, "interval", INTERVALS)

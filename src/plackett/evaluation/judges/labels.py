@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from plackett.data import judgements
 from plackett.data.runs import TEXTS, as_qrels
 from plackett.data.trec.qrels import Qrels
 from plackett.data.trec.run import Run
+from plackett.evaluation.evaluate import evaluate
 from plackett.exceptions import DataWarning, warn
 from plackett.storage.file_names import table_ending
 from plackett.validation import count_of
@@ -25,16 +26,7 @@ TOP = 10  # documents of each list that should be judged, for measures without a
 
 
 class Labels(NamedTuple):
-    """Labels by one judge, in the order of the file. A pair may have several.
-
-    Attributes
-    ----------
-    name : str
-    pairs : list of (qid, docid)
-    values : ndarray
-    n_empty : int
-        Rows without a label.
-    """
+    """Labels by one judge, in the order of the file; a pair may have several. ``n_empty`` counts rows without one."""
 
     name: str
     pairs: list[tuple[str, str]]
@@ -57,12 +49,7 @@ class Labels(NamedTuple):
 def read_labels(source: Any, name: str | None = None) -> Labels:
     """Return the labels of a file, or of anything that ``evaluate`` takes as judgements of single documents.
 
-    Parameters
-    ----------
-    source : path, Qrels, data frame, or dict of dicts
-        In a file of CSV or JSON a document may have several labels for a query, one per answer of the judge.
-    name : str, default=None
-        In tables; None takes the name of the file.
+    In a file of CSV or JSON a document may have several labels for a query, one per answer of the judge.
     """
     if isinstance(source, Labels):
         return source if name is None else source._replace(name=name)
@@ -108,13 +95,8 @@ def scale_of(labels: Labels, scale: Any = None) -> np.ndarray:
     return np.arange(values[0], values[-1] + 1) if scale is None and is_whole else values
 
 
-def values_of(
-    evaluate: Callable[..., Any], labels: Qrels, runs: Mapping[str, Run], queries: Sequence[str], **settings: Any
-) -> np.ndarray:
-    """Return the values of measures by run, query and measure, of shape (n_runs, n_queries, n_metrics).
-
-    ``evaluate`` is the function of that name; its module needs those of this package.
-    """
+def values_of(labels: Qrels, runs: Mapping[str, Run], queries: Sequence[str], **settings: Any) -> np.ndarray:
+    """Return the values of measures by run, query and measure, of shape (n_runs, n_queries, n_metrics)."""
     own = labels.of_queries(queries)
     place = {qid: number for number, qid in enumerate(own.groups.ids.tolist())}
     order = [place[qid] for qid in queries]
@@ -139,27 +121,22 @@ def unjudged_at_top(
         shown = [(qid, docid) for _, qid, docid in top_documents(run, k) if qid in ids]
         shares[name] = sum(pair not in judged for pair in shown) / max(1, len(shown))
     words = listed([f"{name} {100 * share:.1f} %" for name, share in shares.items() if share])
-    return max(shares.values()), [
-        f"unjudged by {who} in the top {k}, which count as not relevant: {words}"
-    ] if words else []
+    notes = [f"unjudged by {who} in the top {k}, which count as not relevant: {words}"] if words else []
+    return max(shares.values()), notes
 
 
 class Matched(NamedTuple):
-    """Pairs with a grade of the scale by people and by a model.
-
-    Attributes
-    ----------
-    pairs : list of (qid, docid)
-    people, model : ndarray of int
-        Places in the scale.
-    notes : list of str
-        What does not fit: counted and named.
-    """
+    """Pairs with a grade of the scale by people and by a model; ``notes`` count and name what does not fit."""
 
     pairs: list[tuple[str, str]]
-    people: np.ndarray
+    people: np.ndarray  # places in the scale
     model: np.ndarray
     notes: list[str]
+
+    @property
+    def queries(self) -> np.ndarray:
+        """The query of each pair."""
+        return np.array([qid for qid, _ in self.pairs])
 
 
 def match(people: Labels, model: Labels, scale: np.ndarray) -> Matched:
@@ -173,7 +150,9 @@ def match(people: Labels, model: Labels, scale: np.ndarray) -> Matched:
         outside = [pair for pair, value in found.items() if value not in place]
         if outside:
             values = listed([f"{value:g}" for value in dict.fromkeys(found[pair] for pair in outside)])
-            what = f"labels outside the scale {_scale_in_words(scale)}: {count_of(len(outside), 'pair')} ({values}), "
+            grades = [f"{grade:g}" for grade in scale]
+            words = f"{grades[0]} to {grades[-1]}" if len(grades) > 5 else ", ".join(grades)
+            what = f"labels outside the scale {words}: {count_of(len(outside), 'pair')} ({values}), "
             notes.append(f"{labels.name}: {what}left out, such as {_named(outside)}")
         if labels.n_empty:
             notes.append(f"{labels.name}: {count_of(labels.n_empty, 'row has', 'rows have')} no label")
@@ -217,7 +196,3 @@ def _plain_spelling(key: str) -> str:
 
 def _named(pairs: list[tuple[str, str]]) -> str:
     return ", ".join(f"{qid} {docid}" for qid, docid in pairs[:NAMED])
-
-
-def _scale_in_words(scale: np.ndarray) -> str:
-    return f"{scale[0]:g} to {scale[-1]:g}" if scale.size > 5 else ", ".join(f"{grade:g}" for grade in scale)

@@ -16,7 +16,6 @@ from plackett.data.trec.qrels import Qrels
 from plackett.data.trec.run import Run
 from plackett.evaluation.betting import BISECTIONS, FRACTIONS
 from plackett.evaluation.compare.runs import named_runs
-from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.judges.findings import Findings
 from plackett.evaluation.judges.labels import LEAST_QUERIES, TOP, read_labels, unjudged_at_top, values_of
 from plackett.evaluation.significance import Interval
@@ -139,14 +138,12 @@ def judge_next(
     done = order.n_before + next(
         (n for n, qid in enumerate(order.queries[order.n_before :]) if qid not in known), len(queries) - order.n_before
     )
-    first, second = named
     lacking = [qid for qid in order.queries[: order.n_before] if qid not in known]
     if lacking:
         raise ValueError(
             f"the order says that people judged {listed(lacking)} before; the qrels lack their judgements."
         )
-    gaps = _gaps(judged, named, metric, order.queries[:done])
-    sign = 1.0 if measure.higher_is_better else -1.0
+    gaps = _gaps(judged, named, metric, order.queries[:done]) * (1.0 if measure.higher_is_better else -1.0)
     notes = []
     if judged is not None and done:
         top = TOP if measure.k is None else measure.k
@@ -157,7 +154,7 @@ def judge_next(
         notes.append(
             f"{count_of(n_ahead, 'query', 'queries')} judged out of turn; they count once those before them are"
         )
-    return NextQueries((first, second), str(metric), order, done, sign * gaps, level, notes)
+    return NextQueries(tuple(named), str(metric), order, done, gaps, level, notes)
 
 
 def _new_order(queries, known, by, model_labels, runs, metric, seed: int) -> QueryOrder:
@@ -179,7 +176,7 @@ def _gaps(qrels: Qrels | None, runs: dict[str, Run], metric: Any, queries: Seque
     """Return the values of the first run minus those of the second."""
     if qrels is None or not queries:
         return np.zeros(0)
-    first, second = values_of(evaluate, qrels, runs, queries, metrics=[metric])[:, :, 0]
+    first, second = values_of(qrels, runs, queries, metrics=[metric])[:, :, 0]
     return first - second
 
 
@@ -302,21 +299,8 @@ def log_capitals(gaps: np.ndarray, mean: float, *, size: int, n_before: int = 0)
 
     As in ``plackett.evaluation.betting``, but values are drawn without replacement: if the mean of the set were
     ``mean``, that of the remaining values would follow from the values so far, and bets are made against it
-    (waudby2020).
-
-    Parameters
-    ----------
-    gaps : ndarray of shape (n_gamblers, n_values)
-        From -1 to 1, in the order in which they were drawn; after the first ``n_before``, which are not bet on.
-    mean : float
-    size : int
-        The number of values of the set.
-    n_before : int, default=0
-
-    Returns
-    -------
-    ndarray of shape (n_gamblers, n_values - n_before)
-        After each value that was bet on.
+    (waudby2020). ``gaps`` are gamblers × values from -1 to 1, in the order in which they were drawn from a set of
+    ``size`` values; the first ``n_before`` of them are not bet on, and the answer has a column for each of the others.
     """
     n = gaps.shape[1]
     so_far = np.cumsum(gaps, axis=1) - gaps

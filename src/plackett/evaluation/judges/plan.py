@@ -11,7 +11,6 @@ from scipy.special import stdtrit
 from plackett._tables import Column, Table
 from plackett.data.runs import as_qrels
 from plackett.evaluation.compare.runs import named_runs
-from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.judges.findings import Findings
 from plackett.evaluation.judges.kappa import jackknife_interval
 from plackett.evaluation.judges.labels import LEAST_QUERIES, read_labels, values_of
@@ -62,7 +61,7 @@ def judge_plan(
     notes = []
     if n_lacking := people.groups.ids.size - len(queries):
         notes.append(f"{count_of(n_lacking, 'query', 'queries')} that {labels.name} did not judge left out")
-    y, f = (values_of(evaluate, part, named, queries, metrics=[metric])[:, :, 0] for part in (people, model))
+    y, f = (values_of(part, named, queries, metrics=[metric])[:, :, 0] for part in (people, model))
     kinds = {"single systems": (y, f)}
     if len(named) > 1:
         first, second = np.triu_indices(len(named), 1)
@@ -134,8 +133,7 @@ class JudgePlan(Findings):
         rows: list[list[Any]] = []
         for kind, (value, (low, high)) in self.correlation.items():
             rows.append([kind, value, low, high, *(self.worth(one) for one in (value, low, high))])
-        kind, value, (low, high) = rows[-1][0], *list(self.correlation.values())[-1]
-        worth = rows[-1][4:]
+        kind, value, low, high, *worth = rows[-1]
         title = (
             f"For {kind} by {self.metric}, {self.judge} has the correlation {value:.2f} [{low:.2f}, {high:.2f}] with "
             f"people: {self.n_human:,} human queries with {self.n_model:,} more by the model are worth {worth[0]:.0f} "
@@ -165,7 +163,6 @@ class JudgePlan(Findings):
 
 def _correlation(y: np.ndarray, f: np.ndarray) -> tuple[float, Interval]:
     """Return the mean correlation of rows, through Fisher's z, with an interval that leaves out one query at a time."""
-    n = y.shape[1]
 
     def mean(which: np.ndarray) -> float:
         centred = [one[:, which] - one[:, which].mean(axis=1, keepdims=True) for one in (y, f)]
@@ -175,7 +172,7 @@ def _correlation(y: np.ndarray, f: np.ndarray) -> tuple[float, Interval]:
         r = np.where(is_known, sums[0] / np.where(is_known, size, 1.0), 0.0)  # equal runs, or a judge without variance
         return float(np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12)).mean())
 
-    every = np.arange(n)
+    every = np.arange(y.shape[1])
     whole, without = mean(every), np.array([mean(every != one) for one in every])
     low, high = jackknife_interval(whole, without)
     return round(float(np.tanh(whole)), 12), Interval(float(np.tanh(low)), float(np.tanh(high)))

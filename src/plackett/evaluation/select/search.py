@@ -19,17 +19,8 @@ DEFAULT_TRIALS = 20
 LOG_SCALE = ("loguniform", "reciprocal")  # scipy's names for the same distribution
 
 
-class FixedCandidates:
+class FixedCandidates(list[dict[str, Any]]):
     """Candidates that are known before the first trial."""
-
-    def __init__(self, candidates: list[dict[str, Any]]):
-        self.candidates = candidates
-
-    def __len__(self) -> int:
-        return len(self.candidates)
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self.candidates)
 
     def report(self, value: float) -> None:
         """Ignore the value of the last candidate."""

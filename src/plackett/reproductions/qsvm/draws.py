@@ -18,33 +18,15 @@ TRAIN_SHARE = VALIDATION_SHARE = 0.2
 
 @dataclass(frozen=True)
 class QueryDependentData:
-    """Simulated data in which each query, or group of queries, has its own scoring function.
+    """Simulated data in which each query, or group of queries, has its own scoring function."""
 
-    Attributes
-    ----------
-    queries : Queries
-        All documents; labels are ranks 1..N within the query, N the best.
-    query_features : ndarray of shape (n_queries, b)
-        Features of the queries: their true coefficients, with noise.
-    coef : ndarray of shape (n_queries, b)
-        The true coefficients of each query.
-    scores : ndarray of shape (n_docs,)
-        The true scores; the labels are their ranks.
-    group : ndarray of shape (n_queries,)
-        Queries with equal numbers share their coefficients.
-    held_out : ndarray of bool, shape (n_queries,)
-        Queries whose documents are all in the test set.
-    train, validation, test : ndarray of bool, shape (n_docs,)
-        The split; each document is in one of them.
-    """
-
-    queries: Queries
-    query_features: np.ndarray
-    coef: np.ndarray
-    scores: np.ndarray
-    group: np.ndarray
-    held_out: np.ndarray
-    train: np.ndarray
+    queries: Queries  # labels are ranks 1..N within the query, N the best
+    query_features: np.ndarray  # queries × features: their true coefficients, with noise
+    coef: np.ndarray  # queries × features: the true coefficients
+    scores: np.ndarray  # the true scores of the documents; the labels are their ranks
+    group: np.ndarray  # queries with equal numbers share their coefficients
+    held_out: np.ndarray  # whether all documents of a query are in the test set
+    train: np.ndarray  # whether a document is in this part of the split; each is in one
     validation: np.ndarray
     test: np.ndarray
 
@@ -69,23 +51,11 @@ def make_query_dependent(
     or second half (II: two groups); ones in one of the four quarters (III: four groups). In Scenario IV every query has
     its own ``beta ~ N(0, I)``. (The paper prints ``N(1, 0.1 I)``, but its results require mean 0.)
 
-    Parameters
-    ----------
-    example : {1, 2}, default=1
-        1: linear, 50 documents per query, 40 features. 2: nonlinear, 30 documents per query, 4 features.
-    scenario : {"I", "II", "III", "IV"}, default="I"
-    gamma : float, default=0
-        Share of the queries that are held out: all their documents are in the test set. Documents of the others are
-        split into training, validation and test, 20 : 20 : 60, at random within each query.
-    noise : float, default=0.1
-        Standard deviation of the query features around the coefficients.
-    dependent : bool, default=False
-        Whether the documents of a query depend on each other: ``x_ij = e_i + e_ij``, both ``N(0, 0.1 I)``.
-    n_queries : int, default=40
-    docs_per_query, n_features : int, default=None
-        None means the values of the example. Example 2 has four features; Scenarios II and III need a multiple of 2
-        and 4.
-    random_state : int, Generator or None, default=0
+    Example 1 has 50 documents per query and 40 features, of which Scenarios II and III need a multiple of 2 and 4;
+    Example 2 has 30 documents and 4 features. ``gamma`` is the share of the queries whose documents are all in the test
+    set; those of the others are split into training, validation and test, 20 : 20 : 60, at random within each query.
+    ``noise`` is the standard deviation of the query features around the coefficients. Documents of a query that are
+    ``dependent`` are ``x_ij = e_i + e_ij``, both ``N(0, 0.1 I)``.
 
     Examples
     --------
