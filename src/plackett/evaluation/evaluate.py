@@ -161,10 +161,9 @@ class Evaluation:
             Decimal places.
         """
         first = Column(self.convention if heading is None else heading, "text")
-        queries = zip(self.queries.tolist(), self.values.tolist(), strict=True) if per_query else ()
         return Table(
             [first, *(Column(metric, digits=digits) for metric in self.metrics)],
-            [[str(key), *values] for key, values in queries],
+            [[str(key), *values] for key, *values in (self._rows() if per_query else ())],
             [[name, *(row[metric] for metric in self.metrics)] for name, row in self.rows()],
         )
 
@@ -187,8 +186,7 @@ class Evaluation:
     def __str__(self) -> str:
         if self.corrected is not None:
             return str(self.corrected)
-        size = f"{count_of(len(self), 'query', 'queries')}, convention {self.convention}"
-        return "\n".join([self.to_table(heading="").to_text(), size, *self.notes])
+        return "\n".join([self.to_table(heading="").to_text(), *self._remarks()])
 
     def __repr__(self) -> str:
         queries = count_of(len(self), "query", "queries")
@@ -197,8 +195,10 @@ class Evaluation:
     def _repr_html_(self) -> str:
         if self.corrected is not None:
             return self.corrected._repr_html_()
-        size = f"{count_of(len(self), 'query', 'queries')}, convention {self.convention}"
-        return notebook_html(self.to_table(heading=""), after=[size, *self.notes])
+        return notebook_html(self.to_table(heading=""), after=self._remarks())
+
+    def _remarks(self) -> list[str]:
+        return [f"{count_of(len(self), 'query', 'queries')}, convention {self.convention}", *self.notes]
 
     def plot(self, metric: str | Measure | None = None, *, ax: Any = None) -> Any:
         """Plot the value of each query, the highest first, with the mean and the reference scores as dashed lines.
@@ -324,19 +324,16 @@ def evaluate(
         with importing:
             from plackett.evaluation.parts import has_parts, measured_parts
 
-        if not has_parts(labels):
-            labels = as_judged(labels, **given)
-            return evaluate(
-                labels, ranker.predict(labels), metrics=metrics, convention=convention, complete=complete,
-                reference_scores=reference_scores,
-            )  # fmt: skip
-        if reference_scores or complete is not None:
-            raise ValueError("reference_scores and complete need all rows in one place, but the data are in parts.")
-        named = dict(zip(names, measures, strict=True))  # workers do not know the names of users' measures
-        ids = given.pop("qid", None), given.pop("label", None)
-        check_no_columns(given, "the data are in parts, of which qid and label can be named")
-        of_part = functools.partial(evaluate, metrics=named, convention=convention)
-        return _joined(measured_parts(labels, ranker, *ids, of_part), measures, rules)
+        if has_parts(labels):
+            if reference_scores or complete is not None:
+                raise ValueError("reference_scores and complete need all rows in one place, but the data are in parts.")
+            named = dict(zip(names, measures, strict=True))  # workers do not know the names of users' measures
+            ids = given.pop("qid", None), given.pop("label", None)
+            check_no_columns(given, "the data are in parts, of which qid and label can be named")
+            of_part = functools.partial(evaluate, metrics=named, convention=convention)
+            return _joined(measured_parts(labels, ranker, *ids, of_part), measures, rules)
+        labels, given = as_judged(labels, **given), {}
+        scores = ranker.predict(labels)
     queries: Queries | None = None
     notes: list[str] = []
     if model_labels is not None:
@@ -443,12 +440,9 @@ def parse_metrics(metrics: Any) -> tuple[list[Measure], list[str]]:
             metrics = split_measures(metrics)
         elif isinstance(metrics, Measure) or callable(metrics):
             metrics = [metrics]
-        metrics = list(metrics)
-        measures = [Measure.parse(metric) for metric in metrics]
-        names = [
-            metric if isinstance(metric, str) else str(measure)
-            for metric, measure in zip(metrics, measures, strict=True)
-        ]
+        parsed = [(metric, Measure.parse(metric)) for metric in metrics]
+        measures = [measure for _, measure in parsed]
+        names = [metric if isinstance(metric, str) else str(measure) for metric, measure in parsed]
     if not measures:
         raise ValueError('metrics is empty; name at least one, such as "ndcg@10".')
     for measure in measures:
@@ -499,28 +493,18 @@ def check_judged(queries: Queries, measures: Sequence[Measure] = ()) -> None:
 
 def _lists_of_run(qrels: Qrels, run: Run, complete: bool) -> tuple[JudgedLists, list[str]]:
     judged = join(qrels, run)
-    lists = JudgedLists(
-        judged.labels,
-        judged.scores,
-        judged.indptr,
-        docid=judged.docid,
-        n_retrieved=judged.n_retrieved,
-        ids=judged.ids,
-        is_pooled=judged.is_judged,
-        subtopics=judged.subtopics,
-    )
+    about = {"ids": judged.ids, "docid": judged.docid, "subtopics": judged.subtopics}
+    about |= {"n_retrieved": judged.n_retrieved, "is_pooled": judged.is_judged}
+    lists = JudgedLists(judged.labels, judged.scores, judged.indptr, **about)
     notes = []
-    if judged.n_ignored_queries:
-        ignored = count_of(judged.n_ignored_queries, "query of the run has", "queries of the run have")
-        notes.append(f"{ignored} no judgements and {'was' if judged.n_ignored_queries == 1 else 'were'} left out")
+    if n := judged.n_ignored_queries:
+        ignored = count_of(n, "query of the run has", "queries of the run have")
+        notes.append(f"{ignored} no judgements and {'was' if n == 1 else 'were'} left out")
     answered = judged.n_retrieved > 0
-    if not answered.all():
-        n = int((~answered).sum())
-        subject = count_of(
-            n, "judged query is not answered by the run; it", "judged queries are not answered by the run; they"
-        )
+    if n := int((~answered).sum()):
+        words = "judged query is not answered by the run; it", "judged queries are not answered by the run; they"
         verb = ("counts" if n == 1 else "count") if complete else ("is" if n == 1 else "are")
-        notes.append(f"{subject} {verb} {'with the worst value' if complete else 'left out'}")
+        notes.append(f"{count_of(n, *words)} {verb} {'with the worst value' if complete else 'left out'}")
         lists = lists if complete else lists.keep(answered)
     return lists, notes
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from plackett.evaluation.evaluate import evaluate, parse_metrics
 from plackett.evaluation.significance import bootstrap_columns
 from plackett.metrics.conventions import Convention, get_convention
 from plackett.metrics.measure import Measure
-from plackett.validation import check_positive_int, check_seed, feature_labels, is_sparse
+from plackett.validation import check_positive_int, check_seed, is_sparse
 
 N_REPEATS = 3
 MOST_ROWS = 2_000_000  # rows scored, over all features and repeats
@@ -51,7 +52,9 @@ def permutation_importance(
     """Return how much a measure drops when a feature is shuffled within each list, for every feature.
 
     A feature is shuffled only among the documents of the same query, so each query keeps its values. Two features with
-    the same information may each have a small importance, because the other one remains.
+    the same information may each have a small importance, because the other one remains. The most important come first,
+    with intervals over queries (BCa, level 0.95). At most ``MOST_ROWS`` documents are scored, so large data sets are
+    sampled by query.
 
     Parameters
     ----------
@@ -64,12 +67,6 @@ def permutation_importance(
         Shuffles of each feature, the same for all features.
     random_state : int, default=0
 
-    Returns
-    -------
-    list of FeatureImportance
-        The most important first, with intervals over queries (BCa, level 0.95). At most ``MOST_ROWS`` documents are
-        scored, so large data sets are sampled by query.
-
     Examples
     --------
     >>> from plackett.evaluation import permutation_importance
@@ -81,17 +78,11 @@ def permutation_importance(
     """
     measure = Measure.parse(parse_metrics([metric])[0][0])
     columns = np.arange(queries.n_features)
+    how: dict[str, Any] = {"columns": columns, "n_repeats": n_repeats, "random_state": random_state}
     drops = permutation_drops(
-        lambda shuffled: estimators.predict(ranker, shuffled),
-        queries,
-        measure,
-        get_convention(convention),
-        columns=columns,
-        n_repeats=n_repeats,
-        random_state=random_state,
+        functools.partial(estimators.predict, ranker), queries, measure, get_convention(convention), **how
     )
-    names = feature_labels(queries.n_features, queries.feature_names, queries.first_index)
-    return importances(drops, names, random_state=random_state)
+    return importances(drops, queries.feature_labels, random_state=random_state)
 
 
 def importances(drops: np.ndarray, names: Sequence[str], *, random_state: int = 0) -> list[FeatureImportance]:
@@ -128,10 +119,9 @@ def permutation_drops(
         return sign * evaluate(sample, scores, metrics=[measure], convention=convention).values[:, 0]
 
     before = values(sample.X)
-    query_of = np.repeat(np.arange(sample.n_queries), np.diff(sample.indptr))
     answer = np.zeros((sample.n_queries, len(columns)))
     for _ in range(n_repeats):
-        order = np.lexsort((rng.random(sample.n_docs), query_of))  # a random order within each query
+        order = np.lexsort((rng.random(sample.n_docs), sample.query_of_row))  # a random order within each query
         for place, shuffled in enumerate(_shuffled(sample.X, columns, order)):
             answer[:, place] += (before - values(shuffled)) / n_repeats
     return answer
@@ -143,9 +133,7 @@ def _sampled(queries: Queries, most_docs: int, rng: np.random.Generator) -> Quer
         return queries
     order = rng.permutation(queries.n_queries)
     n_kept = np.searchsorted(np.cumsum(np.diff(queries.indptr)[order]), most_docs, side="right")
-    is_kept = np.zeros(queries.n_queries, dtype=bool)
-    is_kept[order[: max(1, int(n_kept))]] = True
-    return queries[is_kept]
+    return queries[np.sort(order[: max(1, int(n_kept))])]
 
 
 def _shuffled(X: Any, columns: Any, order: np.ndarray) -> Iterator[Any]:

@@ -46,7 +46,7 @@ class SingleFeature(NamedTuple):
 
     def scores(self, queries: Queries) -> np.ndarray:
         """Return scores for this order; missing values rank last."""
-        return self.scores_of(_columns(queries.X, self.column, self.column + 1)[0].astype(np.float64))
+        return self.scores_of(_columns(queries.X, self.column, self.column + 1)[0])
 
     def scores_of(self, feature: np.ndarray) -> np.ndarray:
         """Return scores for this order from the values of the feature."""
@@ -89,11 +89,10 @@ def _every_column(X) -> Iterator[tuple[int, np.ndarray]]:
     check_csr(X)  # X may have changed since the queries were made
     step = max(1, X.shape[1] // MAX_PASSES)
     for first in range(0, X.shape[1], step):
-        for column, values in enumerate(_columns(X, first, min(first + step, X.shape[1])), first):
-            yield column, values.astype(np.float64)
+        yield from enumerate(_columns(X, first, min(first + step, X.shape[1])), first)
 
 
 def _columns(X, first: int, last: int) -> np.ndarray:
     """Return columns ``first`` to ``last`` (exclusive) as contiguous rows."""
     block = X[:, list(range(first, last))].toarray() if is_sparse(X) else X[:, first:last]
-    return np.ascontiguousarray(block.T)
+    return np.ascontiguousarray(block.T, dtype=np.float64)

@@ -70,14 +70,9 @@ class QueryKFold(BaseCrossValidator):
         part_of, n_splits = self.parts(queries.ids), int(self.n_splits)
         for number in range(n_splits):
             is_test = part_of == number
-            is_validation = part_of == (number + 1) % n_splits
-            if not self.validation or n_splits == 2:
-                is_validation[:] = False
-            yield Fold(
-                queries[~is_test & ~is_validation],
-                queries[is_validation] if is_validation.any() else None,
-                queries[is_test],
-            )
+            is_validation = (part_of == (number + 1) % n_splits) & bool(self.validation and n_splits > 2)
+            validation = queries[is_validation] if is_validation.any() else None
+            yield Fold(queries[~is_test & ~is_validation], validation, queries[is_test])
 
     def split(self, X: Any, y: Any = None, groups: Any = None, *, qid: Any = None) -> Iterator[tuple]:
         """Yield the row numbers to train on and to test on, for each fold; there are no validation rows.
@@ -231,7 +226,9 @@ def _make_folds(cv: Any, data: Any, columns: Columns) -> list[Fold]:
         queries = as_judged(data, **columns)
         if hasattr(cv, "folds"):
             return list(cv.folds(queries))
-        return [_fold_of(sets, queries) for sets in cv.split(queries.X, queries.y, _groups_of(queries))]
+        # ids that are neither numbers nor text cannot be sorted
+        groups = queries.qid if queries.ids.dtype.kind in "iufUS" else queries.query_of_row
+        return [_fold_of(sets, queries) for sets in cv.split(queries.X, queries.y, groups)]
     if not isinstance(cv, Iterable):
         raise TypeError(f'cv is {plain(cv)!r}; it must be a number of folds, "letor", a splitter or a list of folds.')
     lists = None if data is None else as_judged(data, **columns)
@@ -283,19 +280,10 @@ def _queries_of_rows(X: Any, qid: Any) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError("QueryKFold needs the query of each row: pass groups (or qid), one id per row.")
     n_docs = X.shape[0] if hasattr(X, "shape") else len(X)
     groups = group_rows(qid, n_docs)
-    grouped = np.repeat(np.arange(groups.ids.size), np.diff(groups.indptr))
-    if groups.order is None:
-        return groups.ids, grouped
-    query_of_row = np.empty_like(grouped)
-    query_of_row[groups.order] = grouped
+    query_of_row = np.empty(n_docs, dtype=np.int64)
+    order = slice(None) if groups.order is None else groups.order
+    query_of_row[order] = np.repeat(np.arange(groups.ids.size), np.diff(groups.indptr))
     return groups.ids, query_of_row
-
-
-def _groups_of(queries: Queries) -> np.ndarray:
-    """Return sortable ids, one per row: the ids, or their places if they are neither numbers nor text."""
-    if queries.ids.dtype.kind in "iufUS":
-        return queries.qid
-    return queries.query_of_row
 
 
 def _sorted_places(ids: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ import tomllib
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import Enum
@@ -191,8 +192,7 @@ class Job:
     def load(self, name: str, part: str | None = None) -> Any:
         """Return a data set, or one of its parts, as `datasets.load` does."""
         set_name, _, version = name.partition("/")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)  # of the size, which the rows report
+        with ignored(DataWarning):  # of the size, which the rows report
             found: Any = datasets.load(set_name, self.folder, part=part, version=version or None)
         sizes = (found.n_users, len(found)) if hasattr(found, "n_users") else (found.n_queries, found.n_docs)
         self._note(name, *sizes, is_part=part is not None)
@@ -303,6 +303,15 @@ def results(paper: Paper, job: Job, tables: Sequence[Table]) -> dict[str, Any]:
 def printed(paper: str) -> dict[str, Any]:
     """Return the numbers that a paper prints, from the package's data file of that name."""
     return tomllib.loads((resources.files(__package__) / "printed" / f"{paper}.toml").read_text("utf-8"))
+
+
+@contextmanager
+def ignored(*kinds: type[Warning]) -> Iterator[None]:
+    """Ignore some warnings."""
+    with warnings.catch_warnings():
+        for kind in kinds:
+            warnings.simplefilter("ignore", kind)
+        yield
 
 
 def gap_and_p(own: np.ndarray, other: np.ndarray) -> tuple[float, float]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import itertools
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -34,7 +33,7 @@ from plackett.rankers.linear.ranker import LinearRanker
 from plackett.rankers.refinement.base_score import as_base_score
 from plackett.rankers.refinement.boosted import LinearRefiner, MultiplicativeRefiner
 from plackett.rankers.refinement.rocchio import RocchioRefiner
-from plackett.reproductions.base import LEVEL, Figure, Item, Job, Paper, Row, Table, Verdict, gap_and_p
+from plackett.reproductions.base import LEVEL, Figure, Item, Job, Paper, Row, Table, Verdict, gap_and_p, ignored
 
 MOVIELENS = "movielens-100k"
 CUTOFFS = (1, 3, 5, 10, 15, 20, 25)
@@ -237,19 +236,20 @@ def _curves(title: str, tables: Tables, metrics: Sequence[str] = PRECISIONS) -> 
     return Figure(title, x="k", y="P@k" if metrics is PRECISIONS else "NDCG@k", series=series)
 
 
+def _of_the_figure(chosen: Tables) -> dict[str, Evaluation]:
+    """Return the settings that the paper draws."""
+    return {
+        name: table
+        for name, table in chosen.items()
+        if "below" not in name and ("worst" not in name or name.startswith("LRR"))
+    }
+
+
 def _feedback(queries: Queries, data: Collection, column: int, one: Any, n_judged: int = 10) -> FeedbackResult:
     """``relevance_feedback`` as in the paper."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return relevance_feedback(
-            queries,
-            column,
-            one,
-            n_judged=n_judged,
-            relevant_from=data.relevant_from,
-            metrics=[*PRECISIONS, *GAINS],
-            convention="paper",
-        )
+    how: dict[str, Any] = {"metrics": [*PRECISIONS, *GAINS], "convention": "paper"}
+    with ignored(ConvergenceWarning):
+        return relevance_feedback(queries, column, one, n_judged=n_judged, relevant_from=data.relevant_from, **how)
 
 
 def _refined(queries: Queries, data: Collection, column: int, trust: Trust, n_judged: int = 10) -> dict[str, Tables]:
@@ -317,17 +317,11 @@ def _bounds_of(histories: Sequence[Mapping[str, Any]], setting: str) -> list[Row
     n_rounds = sum(curve.size - 1 for curve in curves)
     left = np.median([curve[-1] / curve[0] for curve in curves])
     early = np.median([(curve[0] - curve[min(10, curve.size - 1)]) / (curve[0] - curve[-1]) for curve in curves])
+    falls, steep = f"L_p falls in every round, {setting}", f"most of the fall comes in the first rounds, {setting}"
+    reason = f"median of {len(curves)} queries; {left:.1%} of the first value is left after 50 rounds"
     rows = [
-        Row.of_claim(
-            f"L_p falls in every round, {setting}", "falls", f"rises in {n_rises} of {n_rounds} rounds", n_rises == 0
-        ),
-        Row.of_claim(
-            f"most of the fall comes in the first rounds, {setting}",
-            "a steep start",
-            f"{early:.0%} of it in ten rounds",
-            early > 0.5,
-            f"median of {len(curves)} queries; {left:.1%} of the first value is left after 50 rounds",
-        ),
+        Row.of_claim(falls, "falls", f"rises in {n_rises} of {n_rounds} rounds", n_rises == 0),
+        Row.of_claim(steep, "a steep start", f"{early:.0%} of it in ten rounds", early > 0.5, reason),
     ]
     for name in (BOUND_18, BOUND_22, CORRECTED):
         n_above = sum(int(np.sum(one["L_p"] > bounds(one)[name] * (1 + 1e-9))) for one in histories)
@@ -364,10 +358,9 @@ def figures_2_and_3(job: Job, data: Collection, trust: Trust) -> Table:
                 shown = f"P@1 {gains[0]:+.3f}, P@5 {gains[2]:+.3f}, P@25 {gains[-1]:+.3f}"
                 claim = f"{own}: most is gained at the first places"
                 rows.append(Row.of_claim(claim, "at the first", shown, gains[0] == max(gains)))
-        drawn = {name: table for name, table in chosen.items() if "below" not in name}
-        drawn = {name: table for name, table in drawn.items() if "worst" not in name or name.startswith("LRR")}
         for number, metrics in (("2", PRECISIONS), ("3", GAINS)):
-            figures.append(_curves(f"Figure {number}: {data.name}, {kind} list, {trust.words}", drawn, metrics))
+            title = f"Figure {number}: {data.name}, {kind} list, {trust.words}"
+            figures.append(_curves(title, _of_the_figure(chosen), metrics))
     return Table(
         f"Figures 2 and 3: {data.name}, {trust.words}",
         f"{_on(data, queries, f'base feature {data.columns[0] + 1}, ten judged')} The paper does not say whether "
@@ -398,12 +391,7 @@ def figure_4(job: Job, data: Collection, trust: Trust) -> Table:
     """Return the comparison of three base rankers, the best first."""
     queries, own = job.load(data.key), trust.variants[0]
     results = {f"feature {column + 1}": _refined(queries, data, column, trust) for column in data.columns}
-    rows: list[Row] = []
-    for words, kinds in results.items():
-        for kind, rankings in kinds.items():
-            rows += [_means(f"{name}, {words}, {kind} list", table) for name, table in rankings.items()]
-            claim = f"{own} above its base, {words}, {kind} list"
-            rows.append(above(claim, rankings[own], rankings["base"], why_not=trust.reason))
+    rows = _above_base(results, trust)
     for better, worse in itertools.pairwise(results):
         claim = f"a better base, a better refinement: {own} on {better} above {worse}, full list"
         rows.append(above(claim, results[better]["full"][own], results[worse]["full"][own]))
@@ -436,16 +424,11 @@ def figure_4(job: Job, data: Collection, trust: Trust) -> Table:
 def figure_5(job: Job, data: Collection, trust: Trust) -> Table:
     """Return the comparison of five to twenty judged documents."""
     queries, own = job.load(data.key), trust.variants[0]
-    results = {n: _refined(queries, data, data.columns[0], trust, n) for n in BUDGETS}
-    rows: list[Row] = []
-    for n, kinds in results.items():
-        for kind, rankings in kinds.items():
-            rows += [_means(f"{name}, {n} judged, {kind} list", table) for name, table in rankings.items()]
-            claim = f"{own} above its base, {n} judged, {kind} list"
-            rows.append(above(claim, rankings[own], rankings["base"], why_not=trust.reason))
-    few, many = (results[n]["full"][own] for n in (BUDGETS[0], BUDGETS[-1]))
-    rows.append(above(f"{own}: 20 judged above 5 judged, full list", many, few))
-    drawn = {"base": results[BUDGETS[0]]["full"]["base"], **{f"{n} judged": results[n]["full"][own] for n in BUDGETS}}
+    results = {f"{n} judged": _refined(queries, data, data.columns[0], trust, n) for n in BUDGETS}
+    refined = {words: kinds["full"][own] for words, kinds in results.items()}
+    few, *_, many = refined.values()
+    rows = [*_above_base(results, trust), above(f"{own}: 20 judged above 5 judged, full list", many, few)]
+    drawn = {"base": results["5 judged"]["full"]["base"], **refined}
     return Table(
         f"Figure 5: 5 to 20 judged, {data.name}, {trust.words}",
         _on(data, queries, f"base feature {data.columns[0] + 1}"),
@@ -453,6 +436,17 @@ def figure_5(job: Job, data: Collection, trust: Trust) -> Table:
         tuple(rows),
         figures=(_curves(f"Figure 5: {data.name}, full list, {trust.words}", drawn),),
     )
+
+
+def _above_base(results: Mapping[str, Mapping[str, Tables]], trust: Trust) -> list[Row]:
+    """Return the means of each setting, and whether the first variant of MRR is above its base."""
+    own, rows = trust.variants[0], []
+    for words, kinds in results.items():
+        for kind, rankings in kinds.items():
+            rows += [_means(f"{name}, {words}, {kind} list", table) for name, table in rankings.items()]
+            claim = f"{own} above its base, {words}, {kind} list"
+            rows.append(above(claim, rankings[own], rankings["base"], why_not=trust.reason))
+    return rows
 
 
 def figures_2_to_5(job: Job, data: Collection, trust: Trust) -> Table:
@@ -479,8 +473,7 @@ def figure_6(job: Job, trust: Trust) -> Table:
     ratings, films = _films(job)
 
     def recommend(one: Mapping[str, Any], n_given: int, draw: int) -> dict[str, Evaluation]:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with ignored(ConvergenceWarning):
             return recommendation(
                 ratings,
                 films,
@@ -515,8 +508,7 @@ def figure_6(job: Job, trust: Trust) -> Table:
             found |= {f"P@{k} of draw {draw + 1}": gap for k, gap in gaps.items()}
         claim = f"{own} above its base with {n_given} given, P@k of {len(draws)} draws"
         rows.append(_verdict(claim, found, trust.reason))
-    drawn = {name: table for name, table in chosen.items() if "below" not in name}
-    drawn = {name: table for name, table in drawn.items() if "worst" not in name or name.startswith("LRR")}
+    drawn = _of_the_figure(chosen)
     return Table(
         f"Figure 6: MovieLens 100k, {trust.words}",
         f"Twenty training users and the ratings given drawn at random, {len(chosen['base'].queries)} test users, films "
@@ -551,10 +543,9 @@ def figure_7(job: Job) -> Table:
         times[n] = min(_seconds(one, judgements, base) for _ in range(5))
     sizes, seconds = np.array(list(times)), np.array(list(times.values()))
     slope = float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+    why = "other machines, other languages"
     rows = [
-        Row.not_comparable(
-            f"{n} films rated", "seconds, in MATLAB", f"{1000 * s:.2f} ms", "other machines, other languages"
-        )
+        Row.not_comparable(f"{n} films rated", "seconds, in MATLAB", f"{1000 * s:.2f} ms", why)
         for n, s in times.items()
     ]
     points = [(n, 1000 * s) for n, s in times.items()]

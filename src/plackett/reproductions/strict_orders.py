@@ -7,7 +7,6 @@ features, but lists of 5 to 121 documents.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -20,7 +19,7 @@ from plackett.data.queries import Queries
 from plackett.evaluation.evaluate import Evaluation, evaluate
 from plackett.exceptions import ConvergenceWarning
 from plackett.metrics.measure import Measure
-from plackett.reproductions.base import Job
+from plackett.reproductions.base import Job, ignored
 
 ORIGINAL, STAND_IN, SYSTEMS = "mq2008-list", "mq2008", "mq2008-agg"
 NEEDS, INSTEAD = (ORIGINAL,), (SYSTEMS,)
@@ -64,8 +63,7 @@ def values_of_best(
 
     parts = []
     for fold in lists.folds:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the papers use few iterations or loose thresholds
+        with ignored(ConvergenceWarning):  # the papers use few iterations or loose thresholds
             fitted = [one.fit(fold.train) for one in candidates]
         values = [sign * measured(one, fold.validation).mean()[metrics[0]] for one in fitted]
         parts.append(measured(fitted[int(np.argmax(values))], fold.test).values)

@@ -118,15 +118,13 @@ def with_preparation(
         check_rule(missing, "missing", also=("error",))
     if encoding is not None:
         check_choice(encoding, "encoding", (*ENCODINGS, "error"))
-    wanted = {"missing": missing, "missing_indicator": missing_indicator, "encoding": encoding}
-    wanted = {name: value for name, value in wanted.items() if value is not None}
-    is_ours = wanted and takes_queries(contestant.estimator)  # XGBoost's ``missing`` is another parameter
-    known = contestant.estimator.get_params(deep=False) if is_ours else {}
-    in_grid = {name for candidate in contestant.candidates() for name in candidate} if wanted else set()
-    params = {name: value for name, value in wanted.items() if name in known and name not in in_grid}
-    if not params:
-        return contestant
-    return replace(contestant, estimator=clone(contestant.estimator).set_params(**params))
+    params = {"missing": missing, "missing_indicator": missing_indicator, "encoding": encoding}
+    params = {name: value for name, value in params.items() if value is not None}
+    if params and takes_queries(contestant.estimator):  # XGBoost's ``missing`` is another parameter
+        known = set(contestant.estimator.get_params(deep=False)).difference(*contestant.candidates())
+        if params := {name: value for name, value in params.items() if name in known}:
+            return replace(contestant, estimator=clone(contestant.estimator).set_params(**params))
+    return contestant
 
 
 def filled(

@@ -74,9 +74,9 @@ class FoldData:
     @classmethod
     def of_fold(cls, number: int, fold: Any, *, is_stored: bool, is_explained: bool) -> FoldData:
         test = fold.test.replace(y=None, comments=None, subtopics=None)
-        sets = {"train": fold.train, "validation": fold.validation, "test": test} if is_stored else {}
-        sets |= {"judged": fold.test} if is_stored and is_explained else {}
-        hashes = {role: data_fingerprint(queries) for role, queries in sets.items()}
+        sets = {"train": fold.train, "validation": fold.validation, "test": test}
+        sets |= {"judged": fold.test} if is_explained else {}
+        hashes = {role: data_fingerprint(queries) for role, queries in sets.items() if is_stored}
         return cls(number, fold.train, fold.validation, test, hashes, fold.test.labels if is_explained else None)
 
     def __reduce__(self) -> tuple:
@@ -230,9 +230,7 @@ def run(
             bar.advance(_running(left, n_workers))
             if stops_at_error and outcome.error is not None:
                 break
-    for of_one in answer.values():
-        of_one.sort(key=lambda outcome: outcome.fold)
-    return answer
+    return {name: sorted(outcomes, key=lambda outcome: outcome.fold) for name, outcomes in answer.items()}
 
 
 def n_parallel(n_jobs: int | None, n_tasks: int) -> int:
@@ -319,9 +317,11 @@ def run_fold(contestant: Contestant, data: FoldData, criteria: Criteria, store: 
     params = contestant.candidates()
     candidates = [seeded(with_params(contestant.estimator, one), criteria.random_state) for one in params]
     n_candidates = len(candidates)
-    store = store_of(store, data, criteria)
+    hashes = {role: data.fingerprints.get(role) for role in ("train", "validation")}
+    store = store.under(fold=data.number, **hashes, select_by=criteria.select_by, convention=criteria.convention)
+    key = {"what": "scores", "estimators": candidates, "test": data.fingerprints.get("test")}
     failed: tuple[str, ...] = ()
-    record, ranker = store.get(_scores_key(candidates, data)), None
+    record, ranker = store.get(key), None
     is_stored = record is not None
     if record is None:
         attempts, best = _try_all(params, candidates, store, data, criteria)
@@ -330,19 +330,17 @@ def run_fold(contestant: Contestant, data: FoldData, criteria: Criteria, store: 
         if best is None:
             return _failure(contestant, data, next(one.error for one in attempts if one.error is not None), failed)
         params, candidates = [one.trial.params for one in finished], [one.estimator for one in finished]
-        record = store.get(_scores_key(candidates, data)) if failed else None
+        key["estimators"] = candidates
+        record = store.get(key) if failed else None
         is_stored = record is not None
         if record is None:
             record, ranker = _score(best, finished, data, criteria)
-            store.put(_scores_key(candidates, data), record.values, record.array)
+            store.put(key, record.values, record.array)
     place, warned = record.values["chosen"], tuple(record.values["warnings"])
     fit = FoldFit(data.number, params[place], n_candidates=n_candidates, **record.values["fit"])
-    insight = None
-    if data.labels is not None:
-        insight = _insight(ranker, candidates[place], store, data, criteria)
-    return Outcome(
-        contestant.name, data.number, fit, record.array, warned, failed, is_stored=is_stored, insight=insight
-    )
+    insight = None if data.labels is None else _insight(ranker, candidates[place], store, data, criteria)
+    numbers = (contestant.name, data.number, fit, record.array)
+    return Outcome(*numbers, warned, failed, is_stored=is_stored, insight=insight)
 
 
 def _insight(ranker: Any, chosen: Any, store: ResultStore, data: FoldData, criteria: Criteria) -> FoldInsight:
@@ -362,22 +360,8 @@ def _insight(ranker: Any, chosen: Any, store: ResultStore, data: FoldData, crite
     return found
 
 
-def store_of(store: ResultStore, data: FoldData, criteria: Criteria) -> ResultStore:
-    """Return the stored results of a fold."""
-    hashes = {role: data.fingerprints.get(role) for role in ("train", "validation")}
-    return store.under(fold=data.number, **hashes, select_by=criteria.select_by, convention=criteria.convention)
-
-
-def _scores_key(candidates: Sequence[Any], data: FoldData) -> dict[str, Any]:
-    return {"what": "scores", "estimators": list(candidates), "test": data.fingerprints.get("test")}
-
-
 def _try_all(
-    params: Sequence[dict[str, Any]],
-    candidates: Sequence[Any],
-    store: ResultStore,
-    data: FoldData,
-    criteria: Criteria,
+    params: list[dict[str, Any]], candidates: list[Any], store: ResultStore, data: FoldData, criteria: Criteria
 ) -> tuple[list[Attempt], Attempt | None]:
     """Return the attempts at all candidates, and the first of the best; only this one keeps its fit."""
     attempts: list[Attempt] = []
@@ -385,13 +369,12 @@ def _try_all(
     judge = functools.partial(_judge, data=data, criteria=criteria)
     for one, candidate in zip(params, candidates, strict=True):
         tried = attempt(one, candidate, judge, store)
-        attempts.append(tried)
         so_far = None if best is None or math.isnan(best.trial.value) else best.trial.value
-        released: Attempt | None = tried
         if tried.error is None and (best is None or is_better(tried.trial.value, so_far, criteria.select_by)):
-            best, released = tried, best
-        if released is not None:
-            released.fitted = None
+            best = tried
+        attempts.append(tried)
+        for other in attempts:
+            other.fitted = other.fitted if other is best else None
     return attempts, best
 
 
@@ -444,16 +427,14 @@ def _score(best: Attempt, finished: list[Attempt], data: FoldData, criteria: Cri
 def history_of(ranker: Any) -> list[dict[str, float]] | None:
     """Return the ``history_`` of a fitted ranker as one dict per iteration; None without a ``history_``."""
     history = getattr(ranker, "history_", None)
-    if not isinstance(history, Mapping):
-        return None
     columns = {
         str(name): [float(value) for value in values]
-        for name, values in history.items()
+        for name, values in (history.items() if isinstance(history, Mapping) else ())
         if isinstance(values, (list, np.ndarray)) and len(values) and all(np.ndim(value) == 0 for value in values)
     }
-    length = max((len(values) for values in columns.values()), default=0)
+    length = max(map(len, columns.values()), default=0)
     whole = {name: values for name, values in columns.items() if len(values) == length}
-    return [{name: values[place] for name, values in whole.items()} for place in range(length)] or None
+    return [dict(zip(whole, step, strict=True)) for step in zip(*whole.values(), strict=True)] or None
 
 
 # --- The best single feature ------------------------------------------------------------------------------------------

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
@@ -20,7 +22,6 @@ from plackett.evaluation.permutation import (
 )
 from plackett.metrics.conventions import Convention
 from plackett.metrics.measure import Measure
-from plackett.validation import feature_labels
 
 TOP, STRONGEST = 10, 5  # documents of each list, and contributions of each document
 MOST_PERMUTED = 150  # features; of more, those with the largest contributions are shuffled
@@ -108,7 +109,7 @@ def fold_insight(
     ``labels`` are those of the test documents, which the ranker itself does not get.
     """
     reasons: list = []
-    sums: dict[str, float] = {}
+    sums: Counter[str] = Counter()
     problem = unshuffled = ""
     try:
         # query-dependent rankers keep the models of queries that they have scored
@@ -116,29 +117,25 @@ def fold_insight(
         for explanation, first in _explanations(fitted, test, scores):
             reasons += [[first + int(row), _reasons(explanation, row)] for row in explanation.rows]
             for name, amount in explanation.importance().items():
-                sums[name] = sums.get(name, 0.0) + amount * len(explanation)
+                sums[name] += amount * len(explanation)
     except Exception as error:  # other estimators may raise anything, which must not lose the comparison
-        reasons, sums, problem = [], {}, str(error) or type(error).__name__
+        reasons, sums, problem = [], Counter(), str(error) or type(error).__name__
     columns, drops = _columns(test, sums), np.zeros((0, 0))
     if columns:
         try:
-            drops = permutation_drops(
-                lambda shuffled: estimators.predict(fitted, shuffled),
-                test.replace(y=labels),
-                measure,
-                rules,
-                columns=columns,
-                random_state=seed,
-            )
+            judged = test.replace(y=labels)
+            predict = functools.partial(estimators.predict, fitted)
+            drops = permutation_drops(predict, judged, measure, rules, columns=columns, random_state=seed)
         except Exception as error:  # as above
             columns, unshuffled = [], str(error) or type(error).__name__
-    return FoldInsight(reasons, sums, columns, problem, unshuffled, drops)
+    return FoldInsight(reasons, dict(sums), columns, problem, unshuffled, drops)
 
 
 def _reasons(explanation: Any, row: int) -> list[Reason]:
-    parts = explanation.top(row, STRONGEST)
-    values = [one.value if isinstance(one.value, str) else float(one.value) for one in parts]
-    return [Reason(one.feature, value, float(one[-1])) for one, value in zip(parts, values, strict=True)]
+    return [
+        Reason(feature, value if isinstance(value, str) else float(value), float(amount))
+        for feature, value, amount in explanation.top(row, STRONGEST)
+    ]
 
 
 def _explanations(fitted: Any, test: Queries, scores: np.ndarray) -> Iterator[tuple[Any, int]]:
@@ -162,7 +159,7 @@ def _columns(queries: Queries, sums: Mapping[str, float]) -> list[int]:
     """Return the columns to shuffle: all, or those with the largest contributions; none if these are unknown."""
     if queries.n_features <= MOST_PERMUTED:
         return list(range(queries.n_features))
-    names = feature_labels(queries.n_features, queries.feature_names, queries.first_index)
+    names = queries.feature_labels
     known = [column for column, name in enumerate(names) if sums.get(name, 0.0) > 0]
     return sorted(sorted(known, key=lambda column: -sums[names[column]])[:MOST_PERMUTED])
 
@@ -176,11 +173,10 @@ def merged(
     failed in a fold, because the other folds are not all test queries.
     """
     reasons: dict[int, list[Reason]] = {}
-    sums: dict[str, float] = {}
+    sums: Counter[str] = Counter()
     for fold, start in zip(folds, starts, strict=True):
         reasons |= {start + row: [Reason(*one) for one in parts] for row, parts in fold.reasons if kept[start + row]}
-        for name, amount in fold.sums.items():
-            sums[name] = sums.get(name, 0.0) + amount
+        sums.update(fold.sums)
     n_docs = sum(len(fold.reasons) for fold in folds)
     means = {name: amount / n_docs for name, amount in sums.items()}
     shuffled = [] if importance_problem(folds) else folds
@@ -191,7 +187,7 @@ def merged(
         end = start + fold.drops.shape[0]
         drops[start:end, np.searchsorted(columns, fold.columns)] = fold.drops
         start = end
-    names = feature_labels(queries.n_features, queries.feature_names, queries.first_index)
+    names = queries.feature_labels
     return Insight(
         reasons=reasons,
         explained=dict(sorted(means.items(), key=lambda item: -item[1])),

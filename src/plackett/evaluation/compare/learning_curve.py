@@ -55,16 +55,18 @@ def learning_curves(
     """
     contestants = [contestant for contestant in setup.contestants if contestant.name in scores]
     smaller = [share for share in shares if share < 1.0]
-    chosen = {(name, fit.fold): fit.params for name, of_one in fits.items() for fit in of_one}
+    chosen = {
+        (one.name, fit.fold): Contestant(one.name, with_params(one.estimator, fit.params), {})
+        for one in contestants
+        for fit in fits[one.name]
+    }
     tasks = [
-        (_chosen(one, chosen[one.name, fold.number]), fold, share, setup.criteria, setup.stores[one.name], os.getpid())
+        (chosen[one.name, fold.number], fold, share, setup.criteria, setup.stores[one.name], os.getpid())
         for one in contestants
         for share in smaller
         for fold in setup.folds
     ]
-    found: dict[tuple[str, float], np.ndarray] = {
-        (one.name, share): np.full(setup.queries.n_docs, np.nan) for one in contestants for share in smaller
-    }
+    found = {(one.name, share): np.full(setup.queries.n_docs, np.nan) for one in contestants for share in smaller}
     problems: dict[str, str] = {}
     with Bar("learning curves", len(tasks), is_shown=is_bar(progress)) as bar:
         for task, outcome in zip(tasks, in_workers(_fit_share, tasks, n_jobs, is_ordered=True), strict=True):
@@ -74,26 +76,21 @@ def learning_curves(
             else:
                 found[outcome.name, share][setup.rows_of(outcome.fold)] = outcome.scores
             bar.advance()
-    curves = {}
-    for one in contestants:
-        points = [_point(setup, share, found[one.name, share]) for share in smaller]
-        curves[one.name] = [*points, _point(setup, 1.0, scores[one.name])]
+    found |= {(one.name, 1.0): scores[one.name] for one in contestants}
+    curves = {
+        one.name: [_point(setup, share, found[one.name, share]) for share in (*smaller, 1.0)] for one in contestants
+    }
     return curves, list(problems.values())
 
 
-def _chosen(contestant: Contestant, params: dict[str, Any]) -> Contestant:
-    return Contestant(contestant.name, with_params(contestant.estimator, params), {})
-
-
 def _point(setup: Setup, share: float, scores: np.ndarray) -> CurvePoint:
-    sizes = [_n_kept(fold, share) for fold in setup.folds]
+    size, criteria = float(np.mean([_n_kept(fold, share) for fold in setup.folds])), setup.criteria
     if np.isnan(scores).any():  # a fit failed
-        return CurvePoint(share, float(np.mean(sizes)), math.nan, math.nan, math.nan)
-    criteria = setup.criteria
+        return CurvePoint(share, size, math.nan, math.nan, math.nan)
     table = evaluate(setup.queries, scores, metrics=[criteria.measures[0]], convention=criteria.convention)
     values = table.values[:, 0]
     interval = bootstrap_interval(values, random_state=criteria.random_state)
-    return CurvePoint(share, float(np.mean(sizes)), mean_of_counted(values), *interval)
+    return CurvePoint(share, size, mean_of_counted(values), *interval)
 
 
 def _fit_share(

@@ -64,15 +64,9 @@ def kernel_values(
 def descend(values: np.ndarray, labels: np.ndarray, *, is_kernel: bool, norm: float = 1.0) -> Descent:
     """The ``while`` loop around ``grad_listMLE_plain`` or ``grad_listMLE_kernel``.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_queries, k, n_coefs)
-        Features, or kernel values with the documents of the same query.
-    labels : ndarray of shape (n_queries, k)
-    is_kernel : bool
-        In training, the score of a document is then its *own* coefficient times the sum of its kernel values (sic).
-    norm : float
-        Of the coefficients after every step.
+    ``values``, queries × k × coefficients, are features, or kernel values with the documents of the same query; with
+    the latter, the score of a document in training is its *own* coefficient times the sum of its kernel values (sic).
+    ``norm`` is that of the coefficients after every step.
 
     A coefficient's step is the mean over the queries of all iterations so far (sic: they are never cleared). R stops
     with an error at a step that is not finite, since it cannot compare NaN; here such a step is ignored.

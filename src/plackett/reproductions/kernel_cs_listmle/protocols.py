@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -18,7 +17,7 @@ from plackett.losses import CSListMLE
 from plackett.rankers.kernel.ranker import KernelRanker
 from plackett.rankers.linear.ranker import LinearRanker
 from plackett.rankers.registry import ranker
-from plackett.reproductions.base import Job
+from plackett.reproductions.base import Job, ignored
 from plackett.reproductions.kernel_cs_listmle import appendix
 from plackett.reproductions.kernel_cs_listmle.appendix import FirstRows, first_rows, ndcg_of_own_top, ranked_labels
 from plackett.solvers import NewtonDiagonal
@@ -77,9 +76,7 @@ def over_folds(job: Job, measure: Callable[[Fold, Job], Outcomes]) -> Outcomes:
     """Return the outcomes of all folds, with the test queries concatenated."""
     total: Outcomes = {}
     for fold in folds(job):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            warnings.simplefilter("ignore", DataWarning)  # of columns that differ in scale, as the thesis has them
+        with ignored(ConvergenceWarning, DataWarning):  # of columns that differ in scale, as the thesis has them
             outcomes = measure(fold, job)
         total = {key: total[key] + one if total else one for key, one in outcomes.items()}
     return total

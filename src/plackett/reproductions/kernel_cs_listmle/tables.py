@@ -8,7 +8,8 @@ thesis, which is run by its code and by its formulas.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -170,20 +171,14 @@ def _own_protocol(title: str, protocol: str, found: Outcomes, job: Job, notes: t
     others = over_folds(job, on_first_rows)
     rows: list[Row] = []
     for k in METRICS:
-        for method, column in cells():
-            if k in metrics_of(column):
-                what = f"Table {TABLE_OF[k]}: {method}, {column}, nDCG@{k}"
-                row = _number(what, printed(method, column, k), _mean(found, method, column, k), job)
-                rows.append(row.at(f"Table {TABLE_OF[k]}", method, column))
+        rows += _cells(found, "nDCG", k, partial(_number, job=job))
         rows += [
             _random_order(f"{RANDOM}, {column}, nDCG@{k}", others, column, k)
             for column in ("at.3", "at.5", "at.10")
             if k in metrics_of(column)
         ]
     rows.append(_above_chance(found, others))
-    for method, column, value, iterations in _iterations(found):
-        row = _number(f"Table 5.6: {method}, {column}, iterations", value, iterations, job, is_count=True)
-        rows.append(row.at("Table 5.6", method, column))
+    rows += _iterations(found, partial(_number, job=job, is_count=True))
     rows += _claims(found, others, "at.10")
     rows += _claims_on_iterations(found)
     return Table(title, protocol, _tolerance(job), tuple(rows), (*notes, _measure_note(job)), _figures(found, "nDCG"))
@@ -197,24 +192,18 @@ def tables_by_sound_protocol(job: Job) -> Table:
     if is_original(job) and not job.is_quick:
         job.progress("  with 10,000 queries this takes hours")
     found = over_folds(job, by_sound_protocol)
-    reason = "another quantity: whole lists, NDCG over all of their documents"
+    number = partial(Row.not_comparable, reason="another quantity: whole lists, NDCG over all of their documents")
     rows: list[Row] = []
     for k in METRICS:
         for name in BASELINES:
-            value = _mean(found, name, WHOLE, k)
-            row = Row.not_comparable(f"Table 5.2: {name}, NDCG@{k}", printed(name, WHOLE, k), value, reason)
+            row = number(f"Table 5.2: {name}, NDCG@{k}", printed(name, WHOLE, k), _mean(found, name, WHOLE, k))
             rows.append(row.at("Table 5.2", f"NDCG@{k}", name))
     for k in METRICS:
-        for method, column in cells():
-            if k in metrics_of(column):
-                what, value = f"Table {TABLE_OF[k]}: {method}, {column}, NDCG@{k}", _mean(found, method, column, k)
-                row = Row.not_comparable(what, printed(method, column, k), value, reason)
-                rows.append(row.at(f"Table {TABLE_OF[k]}", method, column))
+        rows += _cells(found, "NDCG", k, number)
         rows.append(_random_order(f"{RANDOM}, NDCG@{k}", found, WHOLE, k))
     rows.append(_above_chance(found, {(RANDOM, column): found[RANDOM, WHOLE] for column in COLUMNS}))
-    for method, column, value, iterations in _iterations(found):
-        what, why = f"Table 5.6: {method}, {column}, iterations", "truncated Newton to the minimum, from a nearby start"
-        rows.append(Row.not_comparable(what, value, iterations, why).at("Table 5.6", method, column))
+    why = "truncated Newton to the minimum, from a nearby start"
+    rows += _iterations(found, partial(Row.not_comparable, reason=why))
     rows += _claims(found, found, WHOLE)
     return Table(
         f"Tables 5.2 to 5.6, sound protocol, {_on(job)}",
@@ -302,11 +291,21 @@ def _above_chance(found: Outcomes, others: Outcomes) -> Row:
     return Row.not_comparable(f"numbers that differ from {RANDOM} at 5 %", None, ours, "not in the thesis")
 
 
-def _iterations(found: Outcomes) -> Iterator[tuple[str, str, float, float]]:
-    """Yield the rows of Table 5.6: method, column, printed number and ours."""
+def _cells(found: Outcomes, measure: str, k: int, number: Callable[..., Row]) -> Iterator[Row]:
+    """Yield the rows of Tables 5.3 to 5.5, made by ``number``."""
+    for method, column in cells():
+        if k in metrics_of(column):
+            what = f"Table {TABLE_OF[k]}: {method}, {column}, {measure}@{k}"
+            row = number(what, printed(method, column, k), _mean(found, method, column, k))
+            yield row.at(f"Table {TABLE_OF[k]}", method, column)
+
+
+def _iterations(found: Outcomes, number: Callable[..., Row]) -> Iterator[Row]:
+    """Yield the rows of Table 5.6, made by ``number``."""
     for method, column in cells():
         ours = float(np.mean(found[method, column].iterations))
-        yield method, column, PRINTED["iterations"][method][column], ours
+        what, printed_number = f"Table 5.6: {method}, {column}, iterations", PRINTED["iterations"][method][column]
+        yield number(what, printed_number, ours).at("Table 5.6", method, column)
 
 
 def _figures(found: Outcomes, measure: str) -> tuple[Figure, ...]:

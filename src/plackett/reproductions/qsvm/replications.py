@@ -31,12 +31,7 @@ class Replication(NamedTuple):
 class Replications:
     """Replications of all cells, by the seed.
 
-    Parameters
-    ----------
-    strengths : tuple of floats
-        Strengths of the penalty to choose from.
-    folder : path, default=None
-        Folder of finished replications, from which a later run resumes.
+    ``strengths`` of the penalty are chosen from; a later run resumes from the finished replications in ``folder``.
     """
 
     def __init__(self, strengths: tuple[float, ...], folder: Path | None = None):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -14,6 +13,7 @@ from plackett.data.queries import Queries
 from plackett.exceptions import ConvergenceWarning, DataWarning
 from plackett.metrics.measure import Measure
 from plackett.rankers.query_dependent.ranker import QueryDependentRanker
+from plackett.reproductions.base import ignored
 from plackett.reproductions.qsvm.draws import make_query_dependent
 from plackett.reproductions.qsvm.printed import METHODS
 
@@ -25,10 +25,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 MRE, NDCG, ERR = (Measure(name, k, convention="paper") for name, k in (("mre", None), ("ndcg", 10), ("err", None)))
 KERNELS = {1: "linear", 2: "rbf"}
-TOL, PATH_TOL = (
-    1e-3,
-    1e-2,
-)  # of the last fits, and of those that choose l2; a tenth of it changes the third digit
+# of the last fits, and of those that choose l2; a tenth of it changes the third digit
+TOL, PATH_TOL = 1e-3, 1e-2
 
 
 @dataclass(frozen=True)
@@ -68,14 +66,8 @@ def replicate(cell: Cell, seed: int, strengths: tuple[float, ...]) -> tuple[np.n
     seen = data.query_features[~data.held_out]
     values = []
     for name in cell.methods:
-        make = partial(
-            QueryDependentRanker,
-            kernel=KERNELS[cell.example],
-            function=cell.function,
-            n_jobs=1,
-            random_state=seed,
-            **OPTIONS[name],
-        )
+        how = {"kernel": KERNELS[cell.example], "function": cell.function, "n_jobs": 1, "random_state": seed}
+        make = partial(QueryDependentRanker, **how, **OPTIONS[name])
         ranker = chosen_and_refitted(make, train, validation, both, seen, strengths)
         values.append(measured(test, predict(ranker, test, data.query_features)))
     return np.array(values).T, measured(test, test.X @ data.coef.mean(axis=0))
@@ -99,8 +91,7 @@ def chosen_and_refitted(
     The paper does not say whether it fits again. On the ten training documents alone indv-SVM has .35 in Example 1,
     not the printed .30.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with ignored(ConvergenceWarning):
         chosen = make(l2=strengths, tol=PATH_TOL)
         chosen.fit(train, query_features=query_features, eval_set=validation, eval_metric=MRE)
         return make(l2=chosen.l2_, tol=TOL).fit(both, query_features=query_features)
@@ -108,9 +99,7 @@ def chosen_and_refitted(
 
 def predict(ranker: QueryDependentRanker, queries: Queries, query_features: np.ndarray) -> np.ndarray:
     """Return scores without the warning that indv-SVM ranks new queries at random, as in the paper."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with ignored(DataWarning, ConvergenceWarning):
         return ranker.predict(queries, query_features=query_features)
 
 

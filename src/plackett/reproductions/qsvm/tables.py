@@ -9,7 +9,6 @@ paired t-test over our replications finds it too.
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -23,7 +22,7 @@ from plackett._threads import n_threads
 from plackett.exceptions import ConvergenceWarning
 from plackett.rankers.query_dependent.parameter_choice import L2_GRID
 from plackett.rankers.query_dependent.ranker import QueryDependentRanker
-from plackett.reproductions.base import Figure, Item, Job, Paper, Row, Table, Verdict, gap_and_p
+from plackett.reproductions.base import Figure, Item, Job, Paper, Row, Table, Verdict, gap_and_p, ignored
 from plackett.reproductions.qsvm import web_search as qsvm_web
 from plackett.reproductions.qsvm.draws import QueryDependentData, make_query_dependent
 from plackett.reproductions.qsvm.printed import (
@@ -139,20 +138,13 @@ def of_orders(where: str, printed: Printed, values: np.ndarray) -> list[Row]:
             gap = printed.means[place, j] - printed.means[place, i]
             in_order = np.sign(gap) * (values[:, place, j] - values[:, place, i])
             found.append(gap_and_p(in_order, np.zeros_like(in_order)))
-            ours, error = mean_and_error(in_order)
-            if not ours > 0:
+            mean, error = mean_and_error(in_order)
+            if not mean > 0:
                 better, worse = (i, j) if gap > 0 else (j, i)
                 pair = f"{METHODS[better]} before {METHODS[worse]}"
-                against.append(f"{pair}: printed {abs(gap):.2f}, ours {ours:+.3f} ({error:.3f})")
-        rows.append(
-            Row.of_gaps(
-                f"{where}, {measure}: clear orders",
-                str(len(clear)),
-                f"{len(clear) - len(against)} of {len(clear)}",
-                found,
-                "; ".join(against),
-            )
-        )
+                against.append(f"{pair}: printed {abs(gap):.2f}, ours {mean:+.3f} ({error:.3f})")
+        what, ours = f"{where}, {measure}: clear orders", f"{len(clear) - len(against)} of {len(clear)}"
+        rows.append(Row.of_gaps(what, str(len(clear)), ours, found, "; ".join(against)))
     return rows
 
 
@@ -334,11 +326,9 @@ def _seconds(data: QueryDependentData, n_times: int) -> list[float]:
         found = []
         for _ in range(n_times):
             start = time.perf_counter()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                QueryDependentRanker(l2=L2_OF_TIMES, tol=SHARPNESS, **options).fit(
-                    data.queries, query_features=data.query_features
-                )
+            with ignored(ConvergenceWarning):
+                ranker = QueryDependentRanker(l2=L2_OF_TIMES, tol=SHARPNESS, **options)
+                ranker.fit(data.queries, query_features=data.query_features)
             found.append(time.perf_counter() - start)
         best.append(min(found))
     return best
