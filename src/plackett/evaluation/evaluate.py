@@ -524,7 +524,7 @@ def _notes_on_empty(measures: list[Measure], n_empty: dict[str, int], convention
 
 
 def evaluate_every_convention(labels: Any, scores: Any, **arguments: Any) -> dict[str, Evaluation | str]:
-    """Return the result of ``evaluate`` under each convention; where a convention does not apply, the reason.
+    """Return the result of ``evaluate`` under each convention by its name; where it does not apply, the reason.
 
     Parameters
     ----------
@@ -532,11 +532,6 @@ def evaluate_every_convention(labels: Any, scores: Any, **arguments: Any) -> dic
         As in :func:`evaluate`.
     **arguments
         Further arguments of :func:`evaluate`, except ``convention``.
-
-    Returns
-    -------
-    dict of str to Evaluation or str
-        By name of the convention; a str is the message of the ValueError that ``evaluate`` raised.
 
     Examples
     --------

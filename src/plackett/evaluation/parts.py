@@ -43,7 +43,7 @@ def write_scores(ranker: Any, X: Any, folder: Any, *, qid: Any = None, label: An
     """Write the scores of data in parts as Parquet files, one for each part, by the processes that hold the parts.
 
     Each file has the columns ``qid``, ``docid`` if documents have ids, and ``score``; the rows of a query are together.
-    Memory of this process does not grow with the data.
+    Memory of this process does not grow with the data. Returns the files, without parts that have no rows.
 
     Parameters
     ----------
@@ -54,11 +54,6 @@ def write_scores(ranker: Any, X: Any, folder: Any, *, qid: Any = None, label: An
         A new or empty folder, which all workers can write to. Its files are ``part-00000.parquet``, ...
     qid, label : str or Dask collection, default=None
         As ``qid`` and ``y`` in ``fit``. Labels are not used; ``label`` names a column that is no feature.
-
-    Returns
-    -------
-    list of str
-        The files, without parts that have no rows.
 
     Examples
     --------

@@ -40,7 +40,8 @@ def recommendation(
 
     ``PersonalityDiagnosis`` is fitted to some users, drawn at random. Each of the others is a list of the items that
     the user rated: ``n_given`` of them, drawn at random, are passed to the base ranker and to the refiner, and the rest
-    (the residual list) is ranked. Users with no more than ``n_given`` ratings are skipped.
+    (the residual list) is ranked. Users with no more than ``n_given`` ratings are skipped. The result has residual
+    lists only, with the users as query ids and the items as document ids.
 
     Parameters
     ----------
@@ -62,11 +63,6 @@ def recommendation(
     metrics, convention : as in ``evaluate``
     random_state : int, RandomState or None, default=0
         Seed for the draws of users and items.
-
-    Returns
-    -------
-    FeedbackResult
-        With residual lists only; ``result.queries`` has the users as query ids and the items as document ids.
 
     Examples
     --------
@@ -116,7 +112,7 @@ def recommendation(
 
 def _places_of_users(table: RatingTable, users: np.ndarray) -> np.ndarray:
     """Return the places of all ratings by some users."""
-    return np.concatenate([np.arange(table.indptr[user], table.indptr[user + 1]) for user in users])
+    return np.concatenate([np.arange(*table.indptr[user : user + 2]) for user in users])
 
 
 def _columns(table: RatingTable, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -51,7 +51,8 @@ def slices(comparison: Comparison, a: str, b: str, *, groups: Mapping[Hashable, 
     """Return the means of two contestants, and their difference, by properties of the queries.
 
     Queries are divided by the length of their list, the number of relevant documents, the share of relevant documents,
-    the highest label, and by the given groups. Documents with a label above 0 are relevant.
+    the highest label, and by the given groups. Documents with a label above 0 are relevant. The means are those of the
+    first measure; divisions that leave all queries in one slice are omitted.
 
     Parameters
     ----------
@@ -60,11 +61,6 @@ def slices(comparison: Comparison, a: str, b: str, *, groups: Mapping[Hashable, 
         Two contestants or reference scores.
     groups : mapping of query id to group, default=None
         Ids may be given as text. Queries without a group form a separate slice.
-
-    Returns
-    -------
-    list of Slice
-        By the first measure of the comparison. Divisions that leave all queries in one slice are omitted.
 
     Examples
     --------
@@ -90,7 +86,7 @@ def slices(comparison: Comparison, a: str, b: str, *, groups: Mapping[Hashable, 
     if groups:
         divisions["group"] = _largest(group_of(comparison.queries.ids.tolist(), groups))
     return [
-        _slice(comparison, a, b, by, name, np.array([one == name for one in names]))
+        _slice(comparison, a, b, by, name, np.array(names) == name)
         for by, names in divisions.items()
         if len(set(names)) > 1
         for name in _in_order(names)

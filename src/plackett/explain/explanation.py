@@ -114,15 +114,13 @@ class Explanation(Records):
     def top(self, row: int, n: int | None = 5) -> list[Contribution]:
         """Return the ``n`` features that change the score of a document most, without those that add nothing.
 
+        The largest absolute contribution comes first, and ties are in column order.
+
         Parameters
         ----------
         row : int
         n : int, default=5
             None returns all.
-
-        Returns
-        -------
-        list of (feature, value, contribution), largest absolute contribution first; ties in column order
         """
         place = self._place_of(row)
         contributions, values = _dense_row(self.contributions, place), _dense_row(self.values, place)
@@ -140,17 +138,7 @@ class Explanation(Records):
         return {self.feature_names[j]: float(means[j]) for j in _largest_first(means).tolist()}
 
     def why(self, a: int, b: int) -> PairExplanation:
-        """Return why row ``a`` ranks above row ``b`` of the same query, feature by feature.
-
-        Parameters
-        ----------
-        a, b : int
-
-        Returns
-        -------
-        PairExplanation
-            Its differences are negative for features that favour ``b``.
-        """
+        """Return why row ``a`` ranks above row ``b`` of the same query: differences favour ``b`` if negative."""
         first, second = self._place_of(a), self._place_of(b)
         if self.qid[first] != self.qid[second]:
             raise ValueError(

@@ -46,11 +46,6 @@ def write_click_report(
     title : str, default=None
         The heading; None uses the number of sessions.
 
-    Returns
-    -------
-    Path
-        The written file.
-
     Examples
     --------
     >>> from plackett import write_click_report

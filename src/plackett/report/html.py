@@ -53,11 +53,6 @@ def write_report(
     groups : mapping of query id to group, default=None
         Groups of queries, such as their intent or language, for the slices and the filter.
 
-    Returns
-    -------
-    Path
-        The written file.
-
     Examples
     --------
     >>> from plackett import write_report

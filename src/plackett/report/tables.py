@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from plackett._tables import Column, Estimate, Marked, Table, listed
@@ -26,18 +27,15 @@ INTERVALS = "bootstrap intervals (level 0.95) are not corrected; colours follow 
 def tables(comparison: Comparison, *, groups: Mapping[Hashable, Any] | None = None) -> list[Table]:
     """Return all tables of a comparison: summary, differences, slices, features, folds, fits, queries, data, settings.
 
+    Each has ``name``, ``title``, ``to_text()``, ``to_markdown()``, ``to_latex()``, ``to_csv()``, ``to_html()`` and
+    ``to_dict()``. Empty tables are left out.
+
     Parameters
     ----------
     comparison : plackett.evaluation.compare.comparison.Comparison
         Returned by :func:`plackett.compare`.
     groups : mapping of query id to group, default=None
         For the table of slices.
-
-    Returns
-    -------
-    list of Table
-        Each with ``name``, ``title``, ``to_text()``, ``to_markdown()``, ``to_latex()``, ``to_csv()``, ``to_html()`` and
-        ``to_dict()``, without empty tables.
 
     Examples
     --------
@@ -48,23 +46,12 @@ def tables(comparison: Comparison, *, groups: Mapping[Hashable, Any] | None = No
     >>> [table.name for table in tables(comparison)][:2]
     ['summary', 'baseline']
     """
-    every = (
-        summary_table(comparison),
-        baseline_table(comparison),
-        pairs_table(comparison),
-        slices_table(comparison, groups),
-        features_table(comparison),
-        sizes_table(comparison),
-        folds_table(comparison),
-        fits_table(comparison),
-        failures_table(comparison),
-        hardest_table(comparison),
-        data_table(comparison),
-        settings_table(comparison),
-        versions_table(comparison),
-    )
+    makers = (
+        summary_table, baseline_table, pairs_table, partial(slices_table, groups=groups), features_table, sizes_table,
+        folds_table, fits_table, failures_table, hardest_table, data_table, settings_table, versions_table,
+    )  # fmt: skip
     corrected = [] if comparison.corrected is None else comparison.corrected.tables()
-    return [table for table in (*corrected, *every) if table.rows or table.foot]
+    return [table for table in (*corrected, *(make(comparison) for make in makers)) if table.rows or table.foot]
 
 
 def summary_table(comparison: Comparison) -> Table:
@@ -158,11 +145,10 @@ def features_table(comparison: Comparison) -> Table:
             rows += [[name, *row] for row in important_features(comparison.insights[name])]
     notes = []
     if rows:
-        notes = [
-            f"drop: {permutation_words(one, comparison.queries.n_queries)}; positive where the feature helps, with "
-            "bootstrap intervals over queries, level 0.95"
-            for one in [insight for insight in comparison.insights.values() if insight.permuted][:1]
-        ]
+        if permuted := [insight for insight in comparison.insights.values() if insight.permuted]:
+            how = permutation_words(permuted[0], comparison.queries.n_queries)
+            interval = "bootstrap intervals over queries, level 0.95"
+            notes.append(f"drop: {how}; positive where the feature helps, with {interval}")
         notes += [
             "share of contributions: by absolute value, to the first ten documents of every test list",
             "two features with the same information share their importance",
@@ -213,14 +199,8 @@ def folds_table(comparison: Comparison) -> Table:
 
 def fits_table(comparison: Comparison) -> Table:
     """Return the chosen hyperparameters of each fold, and seconds."""
-    columns = [
-        Column("ranker", "text"),
-        Column("fold", digits=0),
-        Column("chosen", "text"),
-        Column("validation"),
-        Column("candidates", digits=0),
-        Column("seconds", digits=None),
-    ]
+    columns = [Column("ranker", "text"), Column("fold", digits=0), Column("chosen", "text"), Column("validation")]
+    columns += [Column("candidates", digits=0), Column("seconds", digits=None)]
     rows = [
         [name, fit.fold, in_words(fit.params), fit.validation, fit.n_candidates, fit.seconds]
         for name, fits in comparison.fits.items()

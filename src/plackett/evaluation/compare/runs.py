@@ -55,6 +55,7 @@ def compare_runs(
 ) -> Comparison:
     """Evaluate runs on the same judged queries, and test which differences are significant.
 
+    The result has the tables, tests, views of single queries and ``write_report`` of ``compare``, without folds.
     Queries are matched by id. Queries without judgements are left out. Retrieved documents without a judgement count as
     not relevant. The notes of the result count and name the queries that a run does not answer and those without
     judgements, and give the share of unjudged documents at the top of each run.
@@ -89,11 +90,6 @@ def compare_runs(
     **columns
         Columns of a data frame, as in ``from_frame``.
 
-    Returns
-    -------
-    Comparison
-        With the tables, tests, views of single queries and ``write_report`` of ``compare``, without folds and fits.
-
     Examples
     --------
     >>> from plackett import compare_runs
@@ -125,8 +121,10 @@ def compare_runs(
     if isinstance(qrels, Queries):
         if model_labels is not None:
             raise TypeError("model_labels needs qrels and runs with ids of documents, not one score per row.")
-        queries, tables, scores, notes = _of_rows(qrels, runs, metrics, rules)
-        notes += notes_on_sampling(measures, names)
+        queries, tables, scores = _of_rows(qrels, runs, metrics, rules)
+        notes = notes_on_sampling(measures, names)
+        random = random_values(measures, JudgedLists.of_queries(queries), rules)
+        references = {RANDOM_ORDER: Evaluation(names, queries.ids, random, convention=rules.name)}
     else:
         judged = as_qrels(qrels, subtopics=any(measure.kind.needs_subtopics for measure in measures))
         named = named_runs(runs)
@@ -142,6 +140,7 @@ def compare_runs(
             )  # fmt: skip
         queries, tables, scores, notes = _of_runs(judged, named, metrics, rules, complete)
         notes += [] if corrected is None else [table.title for table in corrected.tables()]
+        references = {}
     if baseline not in (None, BEST) and baseline not in tables:
         raise ParameterError("baseline", baseline, f"it is not among the runs {', '.join(tables)}.")
     return Comparison(
@@ -154,7 +153,7 @@ def compare_runs(
         queries=queries,
         scores=scores,
         fits={},
-        reference_scores=_random_order(queries, names, metrics, rules) if isinstance(qrels, Queries) else {},
+        reference_scores=references,
         description=queries.describe().to_dict(),
         settings={
             **{name: shown(value) for name, value in given.items() if isinstance(value, (str, os.PathLike))},
@@ -239,20 +238,14 @@ def _notes_on_documents(queries: Queries, scores: Mapping[str, np.ndarray]) -> l
 
 def _of_rows(
     queries: Queries, runs: Any, metrics: Any, rules: Convention
-) -> tuple[Queries, dict[str, Evaluation], dict[str, np.ndarray], list[str]]:
+) -> tuple[Queries, dict[str, Evaluation], dict[str, np.ndarray]]:
     """Return grouped queries, and the table and scores of each vector of scores, in the order of their rows."""
     if not isinstance(runs, Mapping) or not runs:
         raise ValueError('for a Queries, runs must map names to one score per row, such as {"bm25": scores}.')
     scores = {str(name): check_scores(values, queries.n_docs, name=str(name)) for name, values in runs.items()}
     tables = {name: evaluate(queries, values, metrics=metrics, convention=rules) for name, values in scores.items()}
     in_groups = {name: queries.in_groups(values.astype(np.float64)) for name, values in scores.items()}
-    return queries.grouped, tables, in_groups, []
-
-
-def _random_order(queries: Queries, names: list[str], metrics: Any, rules: Convention) -> dict[str, Evaluation]:
-    measures, lists = parse_metrics(metrics)[0], JudgedLists.of_queries(queries)
-    values = random_values(measures, lists, rules)
-    return {RANDOM_ORDER: Evaluation(names, queries.ids, values, convention=rules.name)}
+    return queries.grouped, tables, in_groups
 
 
 def named_runs(runs: Any) -> dict[str, Run]:

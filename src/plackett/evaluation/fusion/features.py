@@ -23,7 +23,8 @@ def from_runs(runs: Any, qrels: Any = None, *, window: int | None = None) -> Que
 
     Each run gives three features: 1 / (60 + rank), the min-max score of its list, and whether it retrieved the
     document; the first two are 0 where it did not. Features of the query are the mean number of documents that two runs
-    share among their first ten, and the number of candidates.
+    share among their first ten, and the number of candidates. Judged documents that no run retrieved are left out: no
+    ranker of these lists can show them.
 
     Parameters
     ----------
@@ -34,12 +35,6 @@ def from_runs(runs: Any, qrels: Any = None, *, window: int | None = None) -> Que
         without labels, for ``predict``.
     window : int, default=None
         Number of documents of each run that count for a query; None means all.
-
-    Returns
-    -------
-    Queries
-        With ids of queries and documents, and names of the features. Judged documents that no run retrieved are left
-        out: no ranker of these lists can show them.
 
     Examples
     --------
@@ -65,21 +60,14 @@ def features_of(pool: PooledRuns) -> tuple[Queries, np.ndarray]:
     rows = np.flatnonzero(pool.is_retrieved.any(axis=0))
     shared = shared_at_top(pool, TOP)
     counts = np.bincount(pool.query[rows], minlength=pool.ids.size)
-    columns, names = [], []
+    columns: dict[str, np.ndarray] = {}
     for place, name in enumerate(pool.names):
-        columns += [np.nan_to_num(ranks[place, rows]), np.nan_to_num(scores[place, rows])]
-        columns.append((~np.isnan(ranks[place, rows])).astype(np.float64))
-        names += [f"rank of {name}", f"score of {name}", f"found by {name}"]
-    columns += [shared[pool.query[rows]], counts[pool.query[rows]].astype(np.float64)]
-    X = np.ascontiguousarray(np.stack(columns, axis=1))
-    queries = Queries(
-        X,
-        np.nan_to_num(pool.labels[rows]),
-        pool.ids[pool.query[rows]],
-        docid=pool.docid[rows],
-        feature_names=[*names, f"shared by runs in the first {TOP}", "candidates"],
-    )
-    return queries, rows
+        own = ranks[place, rows]
+        columns |= {f"rank of {name}": own, f"score of {name}": scores[place, rows], f"found by {name}": ~np.isnan(own)}
+    columns |= {f"shared by runs in the first {TOP}": shared[pool.query[rows]], "candidates": counts[pool.query[rows]]}
+    X = np.nan_to_num(np.stack(list(columns.values()), axis=1).astype(np.float64))
+    labels, qid = np.nan_to_num(pool.labels[rows]), pool.ids[pool.query[rows]]
+    return Queries(X, labels, qid, docid=pool.docid[rows], feature_names=list(columns)), rows
 
 
 def shared_at_top(pool: PooledRuns, top: int) -> np.ndarray:

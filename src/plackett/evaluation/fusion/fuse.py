@@ -85,11 +85,6 @@ def fuse(
     random_state : int, default=0
         Seed of the folds and of the tests.
 
-    Returns
-    -------
-    Fusion
-        Printed as the verdict; ``run``, ``weights``, ``gains``, ``comparison``, ``export(...)``.
-
     Examples
     --------
     >>> import plackett as pk
@@ -250,21 +245,18 @@ class Fusion:
     def _sign(self) -> float:
         return 1.0 if self.measure.higher_is_better else -1.0
 
-    def export(self, engine: str = "json", **options: Any) -> str:
+    def export(self, engine: str = "json", *, window: int | None = None) -> str:
         """Return the fusion as a request of an engine, checked against the runs.
+
+        It is JSON, in which ``"QUERY OF bm25"`` and the like stand for the queries of the runs.
 
         Parameters
         ----------
         engine : {"elasticsearch", "opensearch", "json"}, default="json"
-        **options
-            ``window``: number of documents of each retriever, by default that of ``fuse``, or the longest list.
-
-        Returns
-        -------
-        str
-            JSON, in which ``"QUERY OF bm25"`` and the like stand for the queries of the runs.
+        window : int, default=None
+            Number of documents of each retriever; None takes that of ``fuse``, or the longest list.
         """
-        return engine_form(self, engine, **options)
+        return engine_form(self, engine, window)
 
     def queries_for(self, gain: float) -> int:
         """Return how many judged queries show a gain over the baseline at p ≤ 0.05 with a probability of 80 %."""
@@ -302,9 +294,9 @@ class Fusion:
         """Return name, number of queries and mean gain over the baseline where runs share few and many documents."""
         if not self.gains:
             return []
-        table = self.comparison.tables[FUSED]  # type: ignore[union-attr]
+        measured = self.comparison.tables[FUSED].queries  # type: ignore[union-attr]
         place = {qid: number for number, qid in enumerate(self.pool.ids.tolist())}
-        shared = shared_at_top(self.pool, TOP)[[place[qid] for qid in table.queries.tolist()]]
+        shared = shared_at_top(self.pool, TOP)[[place[qid] for qid in measured.tolist()]]
         gains = self._differences(self.baseline) * self._sign
         middle = float(np.median(shared))
         parts = {f"at most {middle:.1f}": shared <= middle, f"more than {middle:.1f}": shared > middle}

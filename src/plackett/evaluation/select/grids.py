@@ -75,18 +75,13 @@ DEFAULT_GRIDS: dict[str, dict[str, list[Any]]] = {
 
 
 def default_grid(name: str) -> dict[str, list[Any]]:
-    """Return the grid that ``select`` and ``compare`` search for a ranker given by its name.
+    """Return a copy of the grid that ``select`` and ``compare`` search for a ranker given by its name.
 
     Parameters
     ----------
     name : str
         A name of ``pk.ranker_names()``, ``"catboost"``, or a ranker with any loss and its loss, such as
         ``"trees:lambdarank"``.
-
-    Returns
-    -------
-    dict of str to list
-        A copy; changing it has no effect on later calls.
 
     Examples
     --------

@@ -53,6 +53,9 @@ def select(
 ) -> Selection:
     """Choose the hyperparameters of a ranker that rank held-out queries best, and fit the ranker with them.
 
+    Of equally good candidates the first wins. A candidate that fails is recorded with its error. If all fail,
+    ``select`` raises.
+
     Parameters
     ----------
     ranker : str or ranker
@@ -90,12 +93,6 @@ def select(
         Folder in which finished trials are stored, so that an interrupted run can resume.
     **columns
         Columns of a data frame or table, as for ``compare``.
-
-    Returns
-    -------
-    Selection
-        ``best_``, ``best_params``, ``best_value`` and ``trials``. Of equally good candidates the first wins. A
-        candidate that fails is recorded with its error. If all fail, ``select`` raises.
 
     Examples
     --------
