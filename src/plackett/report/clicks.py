@@ -61,17 +61,17 @@ def write_click_report(
     about = log.describe()
     tables = [
         of_pairs("log", "The log", about.rows()),
-        _named(about.by_rank(), "ranks", "Ranks"),
+        replace(about.by_rank(), name="ranks", title="Ranks"),
         *(
-            _named(one.to_table(), f"propensities-{number}", f"Propensities, {one.method}")
+            replace(one.to_table(), name=f"propensities-{number}", title=f"Propensities, {one.method}")
             for number, one in enumerate(estimates, start=1)
         ),
     ]
     if comparison is not None:
         tables += [
-            _named(comparison.to_table(), "models", "Click models on held-out sessions"),
-            _named(comparison.to_differences(), "differences", "Differences between models"),
-            _named(comparison.by_rank(), "perplexity", "Perplexity by rank"),
+            replace(comparison.to_table(), name="models", title="Click models on held-out sessions"),
+            replace(comparison.to_differences(), name="differences", title="Differences between models"),
+            replace(comparison.by_rank(), name="perplexity", title="Perplexity by rank"),
         ]
     if log.cleaning is not None and log.cleaning.counts:
         columns = [Column("damage", "text"), Column("count", digits=0), Column("rule", "text")]
@@ -116,10 +116,6 @@ def summary_of(about: ClickDescription, estimates: Sequence[Propensities], compa
     return f"{sentence[0].upper()}{sentence[1:]}."
 
 
-def _named(table: Table, name: str, title: str) -> Table:
-    return replace(table, name=name, title=title)
-
-
 def click_rates(about: ClickDescription) -> Plot:
     """Plot the click rate at each rank."""
     rates = about.click_rate_by_rank
@@ -157,20 +153,17 @@ def perplexity_by_rank(comparison: ClickComparison) -> Plot:
     with drawing(*WIDE) as (figure, axes):
         for place, (name, colour, marker) in enumerate(zip(order, SERIES, MARKERS, strict=False), start=1):
             values = comparison.perplexity_by_rank[name]
-            axes.plot(
-                np.arange(1, values.size + 1), values, color=colour, marker=marker, markeredgewidth=0, linewidth=1.2
-            )
+            ranks = np.arange(1, values.size + 1)
+            axes.plot(ranks, values, color=colour, marker=marker, markeredgewidth=0, linewidth=1.2)
             keys.append(Key(MARKERS[marker], f"s{place}", name))
-        axes.set_xlabel("rank")
-        axes.set_ylabel("perplexity")
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        _label(axes, "perplexity", bottom=None)
         described = ", ".join(f"{name} {comparison.perplexity[name]:.4f}" for name in order)
         svg = inline_svg(figure, "perplexity", f"Perplexity by rank. Means over ranks: {described}")
     return Plot(svg, "Perplexity by rank", keys, "Lower is better; 1 is perfect.")
 
 
-def _label(axes, height: str) -> None:
+def _label(axes, height: str, bottom: float | None = 0.0) -> None:
     axes.set_xlabel("rank")
     axes.set_ylabel(height)
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(bottom=bottom)
     axes.xaxis.get_major_locator().set_params(integer=True)

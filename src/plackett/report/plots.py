@@ -74,50 +74,43 @@ def metric_by_k(comparison: Comparison) -> list[Plot]:
     for name in comparison.ranked():
         table = comparison.evaluate(name, measures)
         curves[name] = CUTOFFS, [mean_of_counted(table.values[:, column]) for column in range(len(measures))]
+    floors = {}
+    if RANDOM_ORDER in comparison.reference_scores:
+        lists = JudgedLists.of_queries(comparison.queries)
+        values = random_values(measures, lists, CONVENTIONS[comparison.convention])
+        floors[RANDOM_ORDER] = [mean_of_counted(values[:, column]) for column in range(len(measures))]
+    name = measures[0].name
     with drawing(*WIDE, right=_room(curves)) as (figure, axes):
         _draw_curves(axes, curves)
-        floors = {}
-        if RANDOM_ORDER in comparison.reference_scores:
-            floors[RANDOM_ORDER] = _random_by_k(comparison, measures)
         keys = [*_draw_floors(axes, CUTOFFS, floors, [y for _, y in curves.values()]), *_name_ends(axes, curves)]
         axes.set_xticks(list(CUTOFFS))
         axes.set_xlabel("k")
-        ends = {name: values for name, (_, values) in curves.items()}
-        svg = inline_svg(figure, "by-k", _alt_by_k(measures[0].name, ends), list(curves))
-    return [Plot(svg, f"{measures[0].name}@k", keys)]
+        alt = f"{name} at the cut-offs {CUTOFFS[0]} to {CUTOFFS[-1]}: {_ends(curves)}"
+        svg = inline_svg(figure, "by-k", alt, list(curves))
+    return [Plot(svg, f"{name}@k", keys)]
 
 
-def _random_by_k(comparison: Comparison, measures: list[Measure]) -> list[float]:
-    lists = JudgedLists.of_queries(comparison.queries)
-    values = random_values(measures, lists, CONVENTIONS[comparison.convention])
-    return [mean_of_counted(values[:, column]) for column in range(len(measures))]
-
-
-def _alt_by_k(measure: str, lines: dict[str, list[float]]) -> str:
-    parts = [f"{name} {values[0]:.3f} to {values[-1]:.3f}" for name, values in list(lines.items())[: len(SERIES)]]
-    return f"{measure} at the cut-offs {CUTOFFS[0]} to {CUTOFFS[-1]}: {'; '.join(parts)}"
+def _ends(curves: Curves) -> str:
+    """Return the first and the last value of the best contestants as text."""
+    values = {name: y for name, (_, y) in list(curves.items())[: len(SERIES)]}
+    return "; ".join(f"{name} {y[0]:.3f} to {y[-1]:.3f}" for name, y in values.items())
 
 
 def sizes(comparison: Comparison) -> list[Plot]:
     """Plot the mean of the first measure by training size, the best contestants in colour, with the floor."""
-    curves = {
-        name: comparison.learning_curves[name] for name in comparison.ranked() if name in comparison.learning_curves
-    }
+    points = {name: comparison.learning_curves.get(name, []) for name in comparison.ranked()}
+    curves = {name: ([one.n_queries for one in own], [one.mean for one in own]) for name, own in points.items() if own}
     if not curves:
         return []
     metric = comparison.metrics[0]
-    lines = {
-        name: ([point.n_queries for point in points], [point.mean for point in points])
-        for name, points in curves.items()
-    }
-    with drawing(*WIDE, right=_room(lines)) as (figure, axes):
-        _draw_curves(axes, lines)
-        keys = _draw_means_of_floors(axes, comparison, [y for _, y in lines.values()])
-        keys += _name_ends(axes, lines)
+    floors = {name: [table.mean()[metric]] * 2 for name, table in comparison.reference_scores.items()}
+    with drawing(*WIDE, right=_room(curves)) as (figure, axes):
+        _draw_curves(axes, curves)
+        keys = _draw_floors(axes, axes.get_xlim(), floors, [y for _, y in curves.values()])
+        keys += _name_ends(axes, curves)
         axes.set_xlabel("training queries of a fold")
         axes.set_ylabel(metric)
-        ends = [f"{name} {points[0].mean:.3f} to {points[-1].mean:.3f}" for name, points in curves.items()]
-        svg = inline_svg(figure, "sizes", f"{metric} by training size: {'; '.join(ends[: len(SERIES)])}", list(lines))
+        svg = inline_svg(figure, "sizes", f"{metric} by training size: {_ends(curves)}", list(curves))
     return [Plot(svg, f"{metric} by training size", keys)]
 
 
@@ -138,12 +131,6 @@ def _draw_curves(axes: Any, curves: Curves) -> None:
             axes.plot(x, y, color=_colour(place), marker=marker, markeredgewidth=0, zorder=20 - place)
         else:
             axes.plot(x, y, color=MUTED, alpha=0.35, linewidth=1)
-
-
-def _draw_means_of_floors(axes: Any, comparison: Comparison, values: Sequence[Sequence[float]]) -> list[Key]:
-    means = {name: table.mean()[comparison.metrics[0]] for name, table in comparison.reference_scores.items()}
-    floors = {name: [mean, mean] for name, mean in means.items()}
-    return _draw_floors(axes, axes.get_xlim(), floors, values)
 
 
 def _draw_floors(
@@ -191,17 +178,10 @@ def _name_ends(axes: Any, curves: Curves) -> list[Key]:
             colour = _colour(place)
             line = {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "alpha": 0.6, "relpos": (0, 0.5)}
             axes.annotate(
-                name_of(place - 1),
-                ends[place],
-                xytext=(box.x1 + 12 - x, height - y),
-                textcoords="offset pixels",
-                ha="left",
-                va="center_baseline",
-                color=colour,
-                fontsize=11,
-                annotation_clip=False,
+                name_of(place - 1), ends[place], xytext=(box.x1 + 12 - x, height - y), textcoords="offset pixels",
+                ha="left", va="center_baseline", color=colour, fontsize=11, annotation_clip=False,
                 arrowprops={**line, "shrinkA": 1, "shrinkB": 3},
-            )
+            )  # fmt: skip
     n_others = len(curves) - MOST_NAMES
     return [Key("─", "muted", count_of(n_others, "other"))] if n_others > 0 else []
 
@@ -211,7 +191,7 @@ def query_differences(comparison: Comparison) -> list[Plot]:
     metric, baseline = comparison.metrics[0], comparison.baseline
     sign = comparison.sign(metric)
     gaps = {}
-    for name in _some_panels([name for name in comparison.ranked() if name != baseline]):
+    for name in [name for name in comparison.ranked() if name != baseline][:MOST_PANELS]:
         gap = comparison.tables[name][metric] - comparison.tables[baseline][metric]
         gaps[name] = np.sort(gap[np.abs(gap) > TIE])[::-1]  # drops NaN
     widest = max((np.abs(gap).max(initial=0.0) for gap in gaps.values()), default=0.0) or 1.0
@@ -240,8 +220,8 @@ def query_differences(comparison: Comparison) -> list[Plot]:
 def learning_curves(comparison: Comparison) -> list[Plot]:
     """Plot one line per fold, by iteration, for each contestant with a history."""
     plots = []
-    for number, name in enumerate(_some_panels([n for n in comparison.ranked() if _curves(comparison, n)]), start=1):
-        quantity, curves = _curves(comparison, name)
+    found = {name: own for name in comparison.ranked() if (own := _curves(comparison, name))}
+    for number, (name, (quantity, curves)) in enumerate(list(found.items())[:MOST_PANELS], start=1):
         longest = max(len(curve) for curve in curves)
         ends = ", ".join(f"{curve[-1]:.4g}" for curve in curves)
         alt = f"{quantity} of {name} over {count_of(longest, 'iteration')}, ending at {ends}"
@@ -266,11 +246,7 @@ def _curves(comparison: Comparison, name: str) -> Any:
     """
     histories = [_columns(fit.history) for fit in comparison.fits.get(name, [])]
     histories = [history for history in histories if history]
-    quantities = [
-        quantity
-        for quantity in (histories[0] if histories else ())
-        if quantity in set.intersection(*map(set, histories))
-    ]
+    quantities = [name for name in histories[0] if all(name in own for own in histories)] if histories else []
     if not quantities:
         return None
     measures = [quantity for quantity in quantities if str(comparison.measure(quantity)) == quantity]
@@ -283,12 +259,8 @@ def _columns(history: Any) -> dict[str, list[float]]:
     """Return a history, a list of dicts, as lists of finite numbers by name."""
     names = history[0] if history else ()
     columns = {name: [step.get(name) for step in history] for name in names}
-    return {name: values for name, values in columns.items() if all(map(_is_finite, values))}
-
-
-def _is_finite(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _some_panels(names: Sequence[str]) -> list[str]:
-    return list(names)[:MOST_PANELS]
+    return {
+        name: values
+        for name, values in columns.items()
+        if all(type(value) in (int, float) and math.isfinite(value) for value in values)
+    }

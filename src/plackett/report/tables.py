@@ -75,12 +75,10 @@ def summary_table(comparison: Comparison) -> Table:
         means = [Marked(table.mean()[m]) for m in comparison.metrics]
         foot.append([math.nan, name, *means, *([""] if gaps else []), math.nan])
     for name in comparison.failures:
-        if name not in comparison.tables:
-            missing = [Marked(math.nan) for _ in comparison.metrics]
-            foot.append([math.nan, f"{name} (failed)", *missing, *([""] if gaps else []), math.nan])
-    notes = [
-        remark for remark in comparison.remarks() if not remark.startswith("failed: ")
-    ]  # they have their own table
+        missing = [Marked(math.nan)] * len(comparison.metrics)
+        foot.append([math.nan, f"{name} (failed)", *missing, *([""] if gaps else []), math.nan])
+    # failures have their own table
+    notes = [remark for remark in comparison.remarks() if not remark.startswith("failed: ")]
     for name, table in comparison.reference_scores.items():
         notes += [f"{name} by {metric}: {feature}" for metric, feature in table.best_features.items()]
     rows, foot = ([row[: len(columns)] for row in part] for part in (rows, foot))  # without seconds if there are none
@@ -90,27 +88,18 @@ def summary_table(comparison: Comparison) -> Table:
 def baseline_table(comparison: Comparison) -> Table:
     """Return the differences of all contestants from the baseline by every measure."""
     pairs = [pair for metric in comparison.metrics for pair in comparison.against_baseline(metric)]
-    return _difference_table(
-        "baseline",
-        f"Against {comparison.baseline}",
-        comparison,
-        pairs,
-        with_other=False,
-        notes=[f"for each measure, corrected p-values ({comparison.correction()}); {INTERVALS}"],
-    )
+    note = f"for each measure, corrected p-values ({comparison.correction()})"
+    return _difference_table("baseline", f"Against {comparison.baseline}", comparison, pairs, note, with_other=False)
 
 
 def pairs_table(comparison: Comparison) -> Table:
     """Return all pairs by the first measure; empty for two contestants and for more than MOST_FOR_ALL_PAIRS."""
-    is_shown = 2 < len(comparison) <= MOST_FOR_ALL_PAIRS
-    return _difference_table(
-        "pairs",
+    pairs = comparison.differences() if 2 < len(comparison) <= MOST_FOR_ALL_PAIRS else []
+    title, note = (
         f"All pairs by {comparison.metrics[0]}",
-        comparison,
-        comparison.differences() if is_shown else [],
-        with_other=True,
-        notes=[f"p-values after Holm's correction for all pairs in this table; {INTERVALS}"],
+        "p-values after Holm's correction for all pairs in this table",
     )
+    return _difference_table("pairs", title, comparison, pairs, note, with_other=True)
 
 
 def slices_table(comparison: Comparison, groups: Mapping[Hashable, Any] | None = None) -> Table:
@@ -288,7 +277,7 @@ def _short(value: Any) -> str:
 
 
 def _difference_table(
-    name: str, title: str, comparison: Comparison, pairs: Sequence[Difference], *, with_other: bool, notes: list[str]
+    name: str, title: str, comparison: Comparison, pairs: Sequence[Difference], note: str, *, with_other: bool
 ) -> Table:
     who = Column(comparison.kind, "text")
     columns = [who, Column("against", "text")] if with_other else [Column("measure", "text"), who]
@@ -299,7 +288,7 @@ def _difference_table(
         start = [pair.a, pair.b] if with_other else [pair.metric, pair.a]
         counts = [pair.wins, pair.ties, pair.losses]
         rows.append([*start, _estimate(comparison, pair), *counts, pair.p_t_holm, pair.p_random_holm])
-    return Table(columns, rows, name=name, title=title, notes=notes)
+    return Table(columns, rows, name=name, title=title, notes=[f"{note}; {INTERVALS}"])
 
 
 def _estimate(comparison: Comparison, pair: Difference) -> Estimate:
