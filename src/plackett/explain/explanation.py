@@ -122,8 +122,7 @@ class Explanation(Records):
         n : int, default=5
             None returns all.
         """
-        place = self._place_of(row)
-        contributions, values = _dense_row(self.contributions, place), _dense_row(self.values, place)
+        contributions, values = self._row(self._place_of(row))
         return [
             Contribution(self.feature_names[j], self._value(values, j), float(contributions[j]))
             for j in _largest_first(contributions)[:n].tolist()
@@ -145,8 +144,8 @@ class Explanation(Records):
                 f"row {plain(a)} belongs to query {plain(self.qid[first])!r} and row {plain(b)} to query "
                 f"{plain(self.qid[second])!r}; only documents of the same query can be compared."
             )
-        differences = _dense_row(self.contributions, first) - _dense_row(self.contributions, second)
-        values_a, values_b = _dense_row(self.values, first), _dense_row(self.values, second)
+        (contributions_a, values_a), (contributions_b, values_b) = self._row(first), self._row(second)
+        gaps = contributions_a - contributions_b
         return PairExplanation(
             row_a=int(self.rows[first]),
             row_b=int(self.rows[second]),
@@ -155,12 +154,15 @@ class Explanation(Records):
             score_a=float(self.scores[first]),
             score_b=float(self.scores[second]),
             differences=[
-                Difference(
-                    self.feature_names[j], self._value(values_a, j), self._value(values_b, j), float(differences[j])
-                )
-                for j in _largest_first(differences).tolist()
+                Difference(self.feature_names[j], self._value(values_a, j), self._value(values_b, j), float(gaps[j]))
+                for j in _largest_first(gaps).tolist()
             ],
         )
+
+    def _row(self, place: int) -> list[np.ndarray]:
+        """Return the contributions and the values of one row as vectors."""
+        parts = (self.contributions, self.values)
+        return [part[[place]].toarray().ravel() if is_sparse(part) else part[place] for part in parts]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: for each row its score, the mean score of its list, and its contributions."""
@@ -199,13 +201,7 @@ class Explanation(Records):
         return notebook_html(tables, [repr(self)], self._rest(ROWS_SHOWN // 4))
 
     def plot(self, *, ax: Any = None) -> Any:
-        """Plot the mean absolute contribution of the strongest features as bars.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            None makes a new figure.
-        """
+        """Plot the mean absolute contribution of the strongest features as bars, on ``ax`` or in a new figure."""
         found = dict(list(self.importance().items())[:PARTS_SHOWN])
         return draw_bars(ax, found, "mean absolute contribution", needed_for="Explanation.plot")
 
@@ -331,13 +327,7 @@ class PairExplanation(Records):
         return notebook_html(self._table(PARTS_SHOWN), [self.headline()])
 
     def plot(self, *, ax: Any = None) -> Any:
-        """Plot the largest differences as bars: to the right what favours the first document.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            None makes a new figure.
-        """
+        """Plot the largest differences as bars, on ``ax`` or in a new figure: to the right what favours the first."""
         found = {part.feature: part.difference for part in self.differences[:PARTS_SHOWN]}
         label = f"adds to the lead of row {self.row_a} over row {self.row_b}"
         return draw_bars(ax, found, label, needed_for="PairExplanation.plot")
@@ -363,8 +353,3 @@ def _largest_first(amounts: np.ndarray) -> np.ndarray:
     """Return the columns that are not 0, by decreasing absolute value; ties keep their order."""
     columns = np.flatnonzero(amounts)
     return columns[np.argsort(-np.abs(amounts[columns]), kind="stable")]
-
-
-def _dense_row(matrix: Any, place: int) -> np.ndarray:
-    """Return one row of a dense or sparse matrix as a vector."""
-    return matrix[[place]].toarray().ravel() if is_sparse(matrix) else matrix[place]

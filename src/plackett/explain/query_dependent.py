@@ -58,19 +58,17 @@ class NeighborTable(Records):
         }
 
     def __str__(self) -> str:
-        table = [list(self._columns)]
-        for key, weight, distance in self._records()[:NEIGHBORS_SHOWN]:
-            table.append([str(key), number(weight), MISSING if distance is None else number(distance)])
-        lines = [aligned(table, "lrr")]
-        if len(self) > NEIGHBORS_SHOWN:
-            lines.append(f"… and {count_of(len(self) - NEIGHBORS_SHOWN, 'more query', 'more queries')}")
-        return "\n".join(lines)
+        table = [
+            [str(key), number(weight), MISSING if distance is None else number(distance)]
+            for key, weight, distance in self._records()[:NEIGHBORS_SHOWN]
+        ]
+        more = len(self) - NEIGHBORS_SHOWN
+        rest = [f"… and {count_of(more, 'more query', 'more queries')}"] if more > 0 else []
+        return "\n".join([aligned([self._columns, *table], "lrr"), *rest])
 
     def _records(self) -> list[tuple[Any, float, float | None]]:
-        return [
-            (plain_id(key), float(weight), None if np.isnan(distance) else float(distance))
-            for key, weight, distance in zip(self.ids.tolist(), self.weights, self.distances, strict=True)
-        ]
+        numbers = zip(self.ids.tolist(), self.weights.tolist(), self.distances.tolist(), strict=True)
+        return [(plain_id(key), weight, None if np.isnan(distance) else distance) for key, weight, distance in numbers]
 
 
 class CoefficientDifference(NamedTuple):
@@ -121,14 +119,9 @@ class QueryExplanation(Records):
 
     def differences(self, n: int | None = None) -> list[CoefficientDifference]:
         """Return the ``n`` features whose coefficients differ most from those of all queries, the largest first."""
-        apart = self.coef - self.uniform_coef
-        order = np.argsort(-np.abs(apart), kind="stable")[:n]
-        return [
-            CoefficientDifference(
-                self.feature_names[place], float(self.coef[place]), float(self.uniform_coef[place]), float(apart[place])
-            )
-            for place in order.tolist()
-        ]
+        columns = np.stack([self.coef, self.uniform_coef, self.coef - self.uniform_coef])
+        order = np.argsort(-np.abs(columns[2]), kind="stable")[:n]
+        return [CoefficientDifference(self.feature_names[j], *columns[:, j].tolist()) for j in order.tolist()]
 
     def top(self, row: int, n: int | None = 5) -> list:
         """Return the largest contributions to a document, as in :meth:`Explanation.top`."""

@@ -73,8 +73,8 @@ def check_ranker(estimator: Any, *, random_state: int = 0) -> None:
         )
 
     def compare(found: np.ndarray, expected: np.ndarray, tolerance: float, why: str) -> None:
-        row = int(np.argmax(np.abs(found - expected)))
         if not _is_same(expected, found, tolerance):
+            row = int(np.argmax(np.abs(found - expected)))
             change = f"the score of a document changed from {expected[row]:.9g} to {found[row]:.9g}"
             raise AssertionError(f"{name}: {change}. {why}".rstrip())
 

@@ -658,12 +658,8 @@ class Comparison:
     def plot_learning_curves(self, *, ax: Any = None) -> Any:
         """Plot the mean of the first measure by the number of training queries (``compare(learning_curve=True)``).
 
-        A curve that still rises at its end suggests that more judgements would help.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            None makes a new figure.
+        A curve that still rises at its end suggests that more judgements would help. Without ``ax``, it is a new
+        figure.
         """
         if not self.learning_curves:
             raise ValueError("the comparison has no learning curves. Compare with learning_curve=True.")

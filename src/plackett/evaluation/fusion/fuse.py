@@ -286,7 +286,7 @@ class Fusion:
                 order = rng.permutation(n)
                 gains = learner.values(learner.fit(np.sort(order[:size]))) - base
                 means.append(float(np.nanmean(gains[order[size:]])))
-            rows.append([size, float(np.mean(means)), float(np.quantile(means, 0.05)), float(np.quantile(means, 0.95))])
+            rows.append([size, float(np.mean(means)), *np.quantile(means, [0.05, 0.95]).tolist()])
         columns = [Column("judged queries", digits=0), *(Column(name) for name in ("gain", "5 %", "95 %"))]
         return Table(columns, rows, notes=[f"{n_draws} draws of each size, measured on the other queries"])
 
@@ -331,12 +331,10 @@ class Fusion:
         """Return means and gains: the fused run out of fold, the baseline, the best single run and RRF."""
         assert self.comparison is not None
         means, metric = self.comparison.mean(), self.comparison.metrics[0]
-        roles: dict[str, list[str]] = {}
-        for name, role in ((self.baseline, "baseline"), (self.best, "best run")):
-            roles.setdefault(str(name), []).append(role)
         rows: list[list[Any]] = [[FUSED, Marked(means[FUSED][metric]), "", ""]]
         for name, gain in self.gains.items():
-            label = f"{name} ({', '.join(roles[name])})" if name in roles else name
+            roles = ["baseline"] * (name == self.baseline) + ["best run"] * (name == self.best)
+            label = f"{name} ({', '.join(roles)})" if roles else name
             estimate = Estimate(gain.mean, gain.low, gain.high, gain.p_random_holm, self.measure.higher_is_better)
             rows.append([label, Marked(means[name][metric]), estimate, gain.p_random_holm])
         columns = [Column("", "text"), Column(metric, "marked"), Column("gain of fusing", "estimate"), Column("p", "p")]
@@ -366,13 +364,7 @@ class Fusion:
         return notebook_html([self.to_table()] if self.gains else [], [self.headline()], self.remarks())
 
     def plot(self, *, ax: Any = None) -> Any:
-        """Plot the weights of the runs as bars.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            None makes a new figure.
-        """
+        """Plot the weights of the runs as bars, on ``ax`` or in a new figure."""
         return draw_bars(ax, dict(self._shown_weights()), f"weight, {self._rule()}", needed_for="Fusion.plot")
 
     def to_dict(self) -> dict[str, Any]:
@@ -471,8 +463,7 @@ def _notes(pool: PooledRuns, qrels: Qrels | None) -> list[str]:
         notes.append(f"no document is in two runs (the first ones are {shown}); ids are compared as text")
     depths = pool.lengths.max(axis=1)
     if depths.max() > 2 * depths.min():
-        ends = (int(depths.argmin()), int(depths.argmax()))
-        shown = ", ".join(f"{pool.names[place]} {depths[place]:,}" for place in ends)
+        shown = ", ".join(f"{pool.names[place]} {depths[place]:,}" for place in (depths.argmin(), depths.argmax()))
         notes.append(f"the runs differ in depth (documents of the longest list): {shown}; set window= to cut them")
     if qrels is None:
         return notes
