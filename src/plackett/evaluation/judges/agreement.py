@@ -16,9 +16,9 @@ from plackett.evaluation.compare.runs import named_runs
 from plackett.evaluation.judges.findings import Findings
 from plackett.evaluation.judges.kappa import Kappa, jackknife_interval, kappa
 from plackett.evaluation.judges.labels import (
-    LEAST_QUERIES,
     Labels,
     Matched,
+    few_queries,
     match,
     named_labels,
     read_labels,
@@ -144,14 +144,12 @@ class JudgeAgreement(Findings):
             rows.append([name, len(found.pairs), *_cells(own), _interval(squared), alpha, self._gap(name)])
         columns = [Column("judge", "text"), *COLUMNS, Column("weighted kappa", "text"), Column("alpha", digits=3)]
         n_queries = len({qid for qid, _ in self.people.pairs})
-        few = f"no intervals: people judged {count_of(n_queries, 'query', 'queries')}, {LEAST_QUERIES} are needed"
-        notes = [
-            "kappa is weighted by squared differences, alpha is Krippendorff's, a difference is model − people",
-            few if n_queries < LEAST_QUERIES else "95 % intervals leave out one query at a time",
-        ]
+        notes = ["kappa is weighted by squared differences, alpha is Krippendorff's, a difference is model − people"]
+        notes.append(few_queries(n_queries) or "95 % intervals leave out one query at a time")
+        name, n_pairs, equal, chance = rows[0][:4]
         title = (
-            f"{rows[0][0]} gives the grade of people to {100 * rows[0][2]:.1f} % of {count_of(rows[0][1], 'pair')}; "
-            f"chance would give {100 * rows[0][3]:.1f} %: kappa {self.kappa[rows[0][0]].value:.3f}."
+            f"{name} gives the grade of people to {100 * equal:.1f} % of {count_of(n_pairs, 'pair')}; "
+            f"chance would give {100 * chance:.1f} %: kappa {self.kappa[name].value:.3f}."
         )
         return Table([*columns, Column("mean difference", "estimate")], rows, name="judges", title=title, notes=notes)
 
@@ -199,15 +197,15 @@ class JudgeAgreement(Findings):
         rows: list[list[Any]] = []
         for name in self.matched:
             model = self.systems[name]
-            gap = model - people
-            own = [_clustered(row, np.arange(row.size)) for row in gap - gap.mean(axis=0)]
-            ends = [sorted(range(len(names)), key=lambda place: own[place].value)[place] for place in (-1, 0)]
+            gap, queries = model - people, np.arange(model.shape[1])
+            own = [_clustered(row, queries) for row in gap - gap.mean(axis=0)]
+            by_value = sorted(zip(names, own, strict=True), key=lambda run: run[1].value)
             order = kendalltau(people.mean(axis=1), model.mean(axis=1)).statistic if len(names) > 1 else np.nan
-            bias = _clustered(gap.mean(axis=0), np.arange(gap.shape[1]))
-            favoured = [cell for place in ends for cell in (names[place], own[place])]
-            rows.append([name, people.mean(), model.mean(), bias, order, *favoured])
-        title = f"By {rows[0][0]} the mean {self.metric} of {count_of(len(names), 'run')} is {rows[0][2]:.4f}, "
-        title += f"by people {rows[0][1]:.4f}; Kendall's tau of their orders is {rows[0][4]:.2f}."
+            bias = _clustered(gap.mean(axis=0), queries)
+            rows.append([name, people.mean(), model.mean(), bias, order, *by_value[-1], *by_value[0]])
+        name, by_people, by_model, _, order = rows[0][:5]
+        title = f"By {name} the mean {self.metric} of {count_of(len(names), 'run')} is {by_model:.4f}, by people "
+        title += f"{by_people:.4f}; Kendall's tau of their orders is {order:.2f}."
         columns = [Column("judge", "text"), Column("by people"), Column("by model"), Column("bias", "estimate")]
         columns += [Column("tau", digits=2), Column("favoured", "text"), Column("by", "estimate")]
         columns += [Column("disfavoured", "text"), Column("by", "estimate")]

@@ -16,8 +16,8 @@ from plackett.data.trec.run import Run
 from plackett.evaluation.judges.estimates import Estimates, Sample, corrected_means
 from plackett.evaluation.judges.findings import Findings
 from plackett.evaluation.judges.labels import (
-    LEAST_QUERIES,
     TOP,
+    few_queries,
     read_labels,
     spelling_notes,
     unjudged_at_top,
@@ -110,16 +110,14 @@ def correct(
         "corrected": corrected_means(sample, interval=interval, **settings),
         "people": corrected_means(sample, weight=0.0, interval=interval, **settings),
     }
-    reason = None
+    reason = few_queries(len(human))
     if chances is None:
-        reason = "the judged queries were chosen, not drawn by chance: what the model gets wrong on them says little "
-        reason += "about the others, so neither interval nor correction can be trusted"
-    elif len(human) < LEAST_QUERIES:
-        reason = f"people judged {count_of(len(human), 'query', 'queries')}, {LEAST_QUERIES} are needed"
-    if reason is not None:
+        reason = "no intervals: the judged queries were chosen, not drawn by chance: what the model gets wrong on them "
+        reason += "says little about the others, so neither interval nor correction can be trusted"
+    if reason:
         nothing = np.full(people.shape[1], np.nan)
         found = {name: one._replace(low=nothing, high=nothing, p=nothing) for name, one in found.items()}
-        notes.append(f"no intervals: {reason}")
+        notes.append(reason)
     found["model"] = found["people"]._replace(mean=sample.model_mean)
     constant = [name for column, name in enumerate(names) if not found["corrected"].weight[column :: len(names)].any()]
     if constant:

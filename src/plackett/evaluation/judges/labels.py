@@ -25,6 +25,12 @@ NAMED = 3  # examples in a note
 TOP = 10  # documents of each list that should be judged, for measures without a cut-off
 
 
+def few_queries(n: int) -> str:
+    """Return why there are no intervals if people judged only ``n`` queries; empty if these are enough."""
+    words = f"no intervals: people judged {count_of(n, 'query', 'queries')}, {LEAST_QUERIES} are needed"
+    return words if n < LEAST_QUERIES else ""
+
+
 class Labels(NamedTuple):
     """Labels by one judge, in the order of the file; a pair may have several. ``n_empty`` counts rows without one."""
 
@@ -68,9 +74,9 @@ def named_labels(models: Any) -> list[Labels]:
         return [read_labels(source, str(name)) for name, source in models.items()]
     several = list(models) if isinstance(models, (list, tuple)) and not isinstance(models, Labels) else [models]
     found = [read_labels(one) for one in several]
-    names = [one.name for one in found]
-    if len(set(names)) < len(names):
-        if not all(isinstance(one, (str, os.PathLike)) for one in several) or len(set(map(str, several))) < len(names):
+    if len({one.name for one in found}) < len(found):
+        paths = {str(one) for one in several if isinstance(one, (str, os.PathLike))}
+        if len(paths) < len(found):
             raise ValueError("several judges have the same name; pass a mapping with a name for each.")
         found = [one._replace(name=str(source)) for one, source in zip(found, several, strict=True)]
     return found

@@ -166,10 +166,9 @@ def _new_order(queries, known, by, model_labels, runs, metric, seed: int) -> Que
         raise ParameterError("model_labels", model_labels, 'by="hopes" needs them.')
     model = read_labels(model_labels).to_qrels()
     labelled = set(model.groups.ids.tolist())
-    hopes = dict.fromkeys(rest, 0.0)
     shared = [qid for qid in rest if qid in labelled]
-    hopes.update(zip(shared, _gaps(model, runs, metric, shared).tolist(), strict=True))
-    return QueryOrder(by, before + sorted(rest, key=lambda qid: -hopes[qid]), len(before))
+    hopes = dict(zip(shared, _gaps(model, runs, metric, shared).tolist(), strict=True))
+    return QueryOrder(by, before + sorted(rest, key=lambda qid: -hopes.get(qid, 0.0)), len(before))
 
 
 def _gaps(qrels: Qrels | None, runs: dict[str, Run], metric: Any, queries: Sequence[str]) -> np.ndarray:
@@ -269,22 +268,20 @@ class NextQueries(Findings):
         """Return the verdict with the queries that come next."""
         size, (a, b) = len(self.order.queries), self.runs
         judged = f"{self.n_judged:,} of {size:,} queries judged"
+        low, high = map(signed, self.interval())
         notes = []
         if self.verdict is not None and self.n_judged < size:
             better, worse = (a, b) if self.verdict == a else (b, a)
-            low, high = self.interval()
             title = f"Stop: {better} is better than {worse} by {self.metric} on this set of queries ({judged}). "
-            title += f"{a} − {b} is in [{signed(low)}, {signed(high)}]."
+            title += f"{a} − {b} is in [{low}, {high}]."
         elif self.verdict is not None:
             title = f"All queries are judged: {a} − {b} by {self.metric} is {signed(float(self.gaps.mean()))}."
         elif self.order.kind != RANDOM:
             title = f"No verdict follows from this order, {judged}: a model chose it by what it hopes for."
             notes = ["verdicts on such an order were wrong for 23 % of pairs without a difference; use it for training"]
         else:
-            low, high = self.interval()
-            title = f"Not decided: {judged}, {a} − {b} by {self.metric} is in [{signed(low)}, {signed(high)}]."
-            more = self.more_needed()
-            if more is not None:
+            title = f"Not decided: {judged}, {a} − {b} by {self.metric} is in [{low}, {high}]."
+            if more := self.more_needed():
                 title += f" About {more[0]:,} more queries may be needed, in 9 of 10 cases at most {more[1]:,}."
         waiting = self.order.queries[self.n_judged :] if self.verdict is None else []
         rows: list[list[Any]] = [[self.n_judged + n, qid] for n, qid in enumerate(waiting[:SHOWN], 1)]
