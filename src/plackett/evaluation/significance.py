@@ -391,16 +391,9 @@ class Difference:
 
     def reversed(self) -> Difference:
         """Return the difference ``b`` minus ``a``."""
-        return replace(
-            self,
-            a=self.b,
-            b=self.a,
-            mean=0.0 - self.mean,  # "-self.mean" would be shown as −0.0 for equal rankers
-            low=0.0 - self.high,
-            high=0.0 - self.low,
-            wins=self.losses,
-            losses=self.wins,
-        )
+        # "-self.mean" would be shown as −0.0 for equal rankers
+        ends = {"mean": 0.0 - self.mean, "low": 0.0 - self.high, "high": 0.0 - self.low}
+        return replace(self, a=self.b, b=self.a, wins=self.losses, losses=self.wins, **ends)
 
     @property
     def is_significant(self) -> bool:
@@ -436,33 +429,16 @@ def differences(
         gap = gaps[~np.isnan(gaps[:, place]), place]
         n_above, n_below = int((gap > TIE).sum()), int((gap < -TIE).sum())
         wins, losses = (n_above, n_below) if higher_is_better else (n_below, n_above)
-        answer.append(
-            Difference(
-                a=a,
-                b=b,
-                metric=metric,
-                mean=float(gap.mean()) if gap.size else np.nan,
-                low=float(lows[place]),
-                high=float(highs[place]),
-                wins=wins,
-                losses=losses,
-                ties=gap.size - wins - losses,
-                p_t=by_t[place],
-                p_t_holm=by_t[place],
-                p_random=by_chance[place],
-                p_random_holm=by_chance[place],
-            )
-        )
+        numbers = (float(gap.mean()) if gap.size else np.nan, float(lows[place]), float(highs[place]))
+        counts = (wins, losses, gap.size - wins - losses)
+        p_values = (by_t[place], by_t[place], by_chance[place], by_chance[place])
+        answer.append(Difference(a, b, metric, *numbers, *counts, *p_values))
     return answer
 
 
 def corrected(pairs: Sequence[Difference]) -> list[Difference]:
     """Return the pairs with p-values after Holm's correction over all of them."""
-    if not pairs:
-        return []
-    by_t = holm(np.array([pair.p_t for pair in pairs]))
-    by_chance = holm(np.array([pair.p_random for pair in pairs]))
+    by_t, by_chance = (holm([getattr(pair, p) for pair in pairs]).tolist() for p in ("p_t", "p_random"))
     return [
-        replace(pair, p_t_holm=float(t), p_random_holm=float(chance))
-        for pair, t, chance in zip(pairs, by_t, by_chance, strict=True)
+        replace(pair, p_t_holm=t, p_random_holm=chance) for pair, t, chance in zip(pairs, by_t, by_chance, strict=True)
     ]

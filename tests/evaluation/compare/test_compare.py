@@ -21,7 +21,7 @@ from plackett.evaluation import estimators
 from plackett.evaluation.compare import folds
 from plackett.evaluation.compare.comparison import Comparison, FoldFit, SummaryRow
 from plackett.evaluation.compare.contestants import as_contestants
-from plackett.evaluation.compare.folds import prepare, run_fold_safely
+from plackett.evaluation.compare.folds import Criteria, prepare, run_fold_safely
 from plackett.evaluation.evaluate import Evaluation
 from plackett.evaluation.splits import as_folds
 from plackett.evaluation.store.results import KIND, VERSION
@@ -252,10 +252,8 @@ class Stubborn(Exception):
 def test_an_error_that_cannot_travel_between_processes_still_stops_nobody(data, counting):
     counting.fails_at = {1: Stubborn("no luck", "bad stars"), 2: ValueError("plain")}
     counting.fails_at[2].cannot_travel = lambda: None
-    setup = prepare(
-        as_contestants({"counting": counting()}), data, cv=3, metrics="map", convention="standard", select_by=None,
-        folder=None, random_state=0,
-    )  # fmt: skip
+    criteria = Criteria.of("map", "standard", None, 0)
+    setup = prepare(as_contestants({"counting": counting()}), criteria, as_folds(3, data), None, None, None)
     outcomes = [
         run_fold_safely(setup.contestants[0], fold, setup.criteria, setup.store, parent=-1) for fold in setup.folds
     ]

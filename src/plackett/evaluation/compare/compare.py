@@ -18,7 +18,7 @@ from plackett.data.queries import Queries
 from plackett.data.tables.frames import is_frame
 from plackett.evaluation.compare.comparison import BEST, Comparison, places_of
 from plackett.evaluation.compare.contestants import as_contestants, installed, with_preparation
-from plackett.evaluation.compare.folds import Setup, best_features_of, prepare, run
+from plackett.evaluation.compare.folds import Criteria, Setup, best_features_of, prepare, run
 from plackett.evaluation.compare.insight import FoldInsight, Insight, importance_problem, merged
 from plackett.evaluation.compare.learning_curve import check_shares, learning_curves
 from plackett.evaluation.compare.progress import Progress, is_bar, tell
@@ -30,6 +30,7 @@ from plackett.evaluation.reference_scores import (
     notes_on_sampling,
     random_values,
 )
+from plackett.evaluation.splits import as_folds
 from plackett.evaluation.store.keys import versions_of
 from plackett.exceptions import ParameterError
 from plackett.metrics.conventions import Convention
@@ -151,20 +152,9 @@ def compare(
     shares = check_shares(learning_curve)
     is_explained = explain is not False
     named = [] if isinstance(explain, bool) else list(explain)
-    setup = prepare(
-        contestants,
-        data,
-        columns,
-        cv=cv,
-        metrics=metrics,
-        convention=convention,
-        select_by=select_by,
-        folder=folder,
-        random_state=random_state,
-        is_explained=is_explained,
-        missing=missing,
-        encoding=encoding,
-    )
+    criteria = Criteria.of(metrics, convention, select_by, random_state)
+    folds = as_folds(cv, data, **columns)
+    setup = prepare(contestants, criteria, folds, folder, missing, encoding, is_explained=is_explained)
     contestants, notes = setup.contestants, notes + setup.notes
     places_of(setup.queries, named)  # raises for unknown ids, before the fits
     settings = _settings(setup, cv, data) | ({"refit": True} if refit else {})
@@ -181,14 +171,12 @@ def compare(
             continue
         found[name] = [outcome.insight for outcome in folds if outcome.insight is not None]
         scores[name] = setup.scores_of(folds)
-        tables[name] = evaluate(
-            setup.queries, scores[name], metrics=setup.measures, convention=setup.criteria.convention
-        )
-    notes += notes_on_sampling(setup.criteria.measures, setup.metrics)
+        tables[name] = evaluate(setup.queries, scores[name], metrics=setup.measures, convention=criteria.convention)
+    notes += notes_on_sampling(criteria.measures, criteria.metrics)
     comparison = Comparison(
-        metrics=setup.metrics,
+        metrics=criteria.metrics,
         measures=setup.measures,
-        convention=setup.criteria.convention.name,
+        convention=criteria.convention.name,
         baseline=baseline,
         tables=tables,
         fold_of=setup.fold_of,
@@ -209,15 +197,15 @@ def compare(
             if (problem := importance_problem(folds))
         ]
     if shares and comparison.tables:
-        curves = learning_curves(setup, shares, fits, scores, n_jobs=n_jobs, progress=progress)
-        comparison.learning_curves, problems = curves
-        comparison.notes = [*comparison.notes, *problems]
+        curves, problems = learning_curves(setup, shares, fits, scores, n_jobs=n_jobs, progress=progress)
+        comparison.learning_curves = curves
+        comparison.notes += problems
     if refit and comparison.tables:
         best = next(contestant for contestant in contestants if contestant.name == comparison.best())
         with Bar(f"fitting {best.name} to all queries", 1, is_shown=is_bar(progress)) as bar:
             comparison.refitted, note = refit_best(setup, best, fits[best.name])
             bar.advance()
-        comparison.notes = [*comparison.notes, note]
+        comparison.notes += [note]
         tell(progress, note)
     return comparison
 
@@ -248,7 +236,7 @@ def _reference_scores(setup: Setup) -> dict[str, Evaluation]:
     """Return the values of a random order, and of the feature that ranks the training queries of each fold best."""
     criteria, queries = setup.criteria, setup.queries
     lists = JudgedLists.of_queries(queries)
-    table = functools.partial(Evaluation, setup.metrics, queries.ids, convention=criteria.convention.name)
+    table = functools.partial(Evaluation, setup.criteria.metrics, queries.ids, convention=criteria.convention.name)
     measures, rules = criteria.measures, criteria.convention
     answer = {RANDOM_ORDER: table(random_values(measures, lists, rules))}
     if queries.n_features == len(queries.categories or ()):
@@ -262,7 +250,7 @@ def _reference_scores(setup: Setup) -> dict[str, Evaluation]:
         values.append(rules.table([measure], ranked, ties="average")[0][:, 0])
     words = {
         metric: "; ".join(dict.fromkeys(features[place].in_words(queries) for features in chosen))
-        for place, metric in enumerate(setup.metrics)
+        for place, metric in enumerate(setup.criteria.metrics)
     }
     answer[BEST_FEATURE] = table(np.stack(values, axis=1), best_features=words)
     return answer
@@ -278,7 +266,7 @@ def _settings(setup: Setup, cv: Any, data: Any) -> dict[str, Any]:
         else repr(setup.queries if is_frame(data) else data),
         "cv": cv if isinstance(cv, (int, str)) else repr(cv) if hasattr(cv, "get_params") else type(cv).__name__,
         "n_folds": len(setup.folds),
-        "metrics": setup.metrics,
+        "metrics": setup.criteria.metrics,
         "convention": setup.criteria.convention.name,
         "select_by": str(setup.criteria.select_by),
         "random_state": setup.criteria.random_state,

@@ -14,11 +14,12 @@ from plackett.data.judged import Columns
 from plackett.data.queries import Queries
 from plackett.evaluation.compare.comparison import FoldFit
 from plackett.evaluation.compare.contestants import contestant_of, with_preparation
-from plackett.evaluation.compare.folds import prepare, run
+from plackett.evaluation.compare.folds import Criteria, prepare, run
 from plackett.evaluation.compare.progress import Progress
 from plackett.evaluation.evaluate import Evaluation, evaluate
 from plackett.evaluation.select.grids import Grid
 from plackett.evaluation.select.selection import in_words
+from plackett.evaluation.splits import as_folds
 from plackett.metrics.conventions import Convention
 from plackett.metrics.judged_lists import mean_of_counted
 from plackett.metrics.measure import Measure
@@ -147,19 +148,8 @@ def cross_validate(
     """
     contestant = contestant_of(ranker if grid is None else (ranker, grid))
     contestant = with_preparation(contestant, missing, missing_indicator, encoding)
-    setup = prepare(
-        [contestant],
-        data,
-        columns,
-        cv=cv,
-        metrics=metrics,
-        convention=convention,
-        select_by=select_by,
-        folder=folder,
-        random_state=random_state,
-        missing=missing,
-        encoding=encoding,
-    )
+    criteria = Criteria.of(metrics, convention, select_by, random_state)
+    setup = prepare([contestant], criteria, as_folds(cv, data, **columns), folder, missing, encoding)
     (contestant,) = setup.contestants
     outcomes = []
     for outcome in run(setup, n_jobs=n_jobs, progress=progress, stops_at_error=True)[contestant.name]:
@@ -170,7 +160,7 @@ def cross_validate(
         outcomes.append(outcome)
     scores = setup.scores_of(outcomes)
     return CrossValidation(
-        evaluate(setup.queries, scores, metrics=setup.measures, convention=setup.criteria.convention),
+        evaluate(setup.queries, scores, metrics=setup.measures, convention=criteria.convention),
         setup.fold_of,
         [outcome.fit for outcome in outcomes if outcome.fit is not None],
         setup.queries,

@@ -22,7 +22,6 @@ from plackett._lazy import importing
 from plackett._progress import Progress as Bar
 from plackett._threads import n_threads, results, set_n_threads
 from plackett._warnings import recorded
-from plackett.data.judged import Columns
 from plackett.data.queries import Queries
 from plackett.evaluation import estimators
 from plackett.evaluation.compare.comparison import FoldFit
@@ -34,7 +33,7 @@ from plackett.evaluation.reference_scores import SingleFeature, best_single_feat
 from plackett.evaluation.select.attempts import Attempt, Judged, attempt
 from plackett.evaluation.select.grids import error_line, seeded, with_params
 from plackett.evaluation.select.selection import in_words
-from plackett.evaluation.splits import as_folds, with_validation
+from plackett.evaluation.splits import Fold, with_validation
 from plackett.evaluation.store.keys import data_fingerprint
 from plackett.evaluation.store.results import Record, ResultStore
 from plackett.metrics.conventions import Convention, get_convention
@@ -54,6 +53,13 @@ class Criteria(NamedTuple):
     convention: Convention
     random_state: int
     measures: list[Measure]
+    metrics: list[str]  # their names
+
+    @classmethod
+    def of(cls, metrics: Any, convention: Any, select_by: Any, random_state: int) -> Criteria:
+        measures, names = parse_metrics(metrics)
+        chosen = measures[0] if select_by is None else parse_metrics([select_by])[0][0]
+        return cls(chosen, get_convention(convention), check_seed(random_state), measures, names)
 
 
 @dataclass(frozen=True)
@@ -110,7 +116,6 @@ class Setup(NamedTuple):
     contestants: list[Contestant]
     folds: list[FoldData]
     criteria: Criteria
-    metrics: list[str]
     store: ResultStore
     stores: dict[str, ResultStore]
     queries: Queries
@@ -120,7 +125,7 @@ class Setup(NamedTuple):
     @property
     def measures(self) -> dict[str, Measure]:
         """The measures by their names."""
-        return dict(zip(self.metrics, self.criteria.measures, strict=True))
+        return dict(zip(self.criteria.metrics, self.criteria.measures, strict=True))
 
     def rows_of(self, fold: int) -> slice:
         """Return the rows in ``queries`` of the test documents of a fold, counted from 1."""
@@ -159,30 +164,17 @@ class Setup(NamedTuple):
 
 def prepare(
     contestants: Sequence[Contestant],
-    data: Any,
-    columns: Columns | None = None,
-    *,
-    cv: Any,
-    metrics: Any,
-    convention: str | Convention,
-    select_by: str | Measure | None,
+    criteria: Criteria,
+    folds: list[Fold],
     folder: str | os.PathLike | None,
-    random_state: int,
+    missing: Any,
+    encoding: str | None,
+    *,
     is_explained: bool = False,
-    missing: Any = None,
-    encoding: str | None = None,
 ) -> Setup:
-    """Check all arguments and make the folds, before anything is fitted."""
-    measures, names = parse_metrics(metrics)
-    criteria = Criteria(
-        select_by=measures[0] if select_by is None else parse_metrics([select_by])[0][0],
-        convention=get_convention(convention),
-        random_state=check_seed(random_state),
-        measures=measures,
-    )
-    folds = as_folds(cv, data, **(columns or {}))
+    """Check the folds, and prepare contestants for their data, before anything is fitted."""
     if any(_needs_validation(contestant) for contestant in contestants):  # all train on the same queries
-        folds = [with_validation(fold, random_state=random_state) for fold in folds]
+        folds = [with_validation(fold, random_state=criteria.random_state) for fold in folds]
     store = ResultStore(folder)
     queries = Queries.concat([fold.test for fold in folds])
     for judged in (queries, *(fold.validation for fold in folds if fold.validation is not None)):
@@ -193,9 +185,9 @@ def prepare(
         FoldData.of_fold(number, fold, is_stored=folder is not None, is_explained=is_explained)
         for number, fold in enumerate(folds, 1)
     ]
-    rules = (criteria.select_by, criteria.convention, measures[0])
+    rules = (criteria.select_by, criteria.convention, criteria.measures[0])
     stores = {one.name: store.with_code(one.name, one.estimator, one.grid, *rules) for one in contestants}
-    return Setup(contestants, prepared, criteria, names, store, stores, queries, fold_of, notes)
+    return Setup(contestants, prepared, criteria, store, stores, queries, fold_of, notes)
 
 
 def _needs_validation(contestant: Contestant) -> bool:

@@ -143,6 +143,7 @@ def compare_runs(
         references = {}
     if baseline not in (None, BEST) and baseline not in tables:
         raise ParameterError("baseline", baseline, f"it is not among the runs {', '.join(tables)}.")
+    versions = {"plackett": plackett.__version__, "numpy": np.__version__, "platform": platform.platform()}
     return Comparison(
         metrics=names,
         measures=dict(zip(names, measures, strict=True)),
@@ -161,7 +162,7 @@ def compare_runs(
             "convention": rules.name,
             "complete": complete,
             "random_state": check_seed(random_state),
-            "versions": {"plackett": plackett.__version__, "numpy": np.__version__, "platform": platform.platform()},
+            "versions": versions,
         },
         notes=notes,
         kind=RUN,
