@@ -76,7 +76,8 @@ def slices(comparison: Comparison, a: str, b: str, *, groups: Mapping[Hashable, 
         if name not in comparison.all_tables:
             raise ValueError(f"{name!r} is not in this comparison of {', '.join(comparison.all_tables)}.")
     queries, n_docs = comparison.queries, np.diff(comparison.queries.indptr)
-    relevant, highest = n_relevant(queries), highest_labels(queries)
+    relevant = n_relevant(queries)
+    highest = np.maximum.reduceat(np.nan_to_num(queries.labels), queries.indptr[:-1])  # 0 if none is judged
     divisions = {
         "list length": _bins(n_docs),
         "relevant documents": _bins(relevant),
@@ -108,11 +109,6 @@ def group_of(queries: Iterable[Hashable], groups: Mapping[Any, Any]) -> list[str
 def n_relevant(queries: Queries) -> np.ndarray:
     """Return the number of documents with a label above 0, query by query."""
     return np.add.reduceat(np.nan_to_num(queries.labels) > 0, queries.indptr[:-1], dtype=np.int64)
-
-
-def highest_labels(queries: Queries) -> np.ndarray:
-    """Return the highest label of each query, 0 if none is judged."""
-    return np.maximum.reduceat(np.nan_to_num(queries.labels), queries.indptr[:-1])
 
 
 def _slice(comparison: Comparison, a: str, b: str, by: str, name: str, is_in: np.ndarray) -> Slice:

@@ -124,11 +124,7 @@ def rendered(template: str, every: Iterable[Table], *, has_components: bool = Fa
 
     loader = jinja2.PackageLoader("plackett.report")
     environment = jinja2.Environment(
-        loader=loader,
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["for_display"] = for_display
     safe = environment.filters["safe"]

@@ -16,17 +16,7 @@ from plackett.evaluation.significance import TIE
 from plackett.metrics.conventions import CONVENTIONS
 from plackett.metrics.judged_lists import JudgedLists, mean_of_counted
 from plackett.metrics.measure import Measure
-from plackett.report.svg import (
-    BAD,
-    GOOD,
-    MUTED,
-    SERIES,
-    drawing,
-    inline_svg,
-    name_of,
-    shown_name,
-    thinned,
-)
+from plackett.report.svg import BAD, GOOD, MUTED, SERIES, drawing, inline_svg, name_of, shown_name, thinned
 from plackett.validation import count_of
 
 CUTOFFS = range(1, 11)

@@ -112,9 +112,12 @@ def _lists(comparison: Comparison, names: Sequence[str], place: int, features: M
         places[name] = {row: rank for rank, row in enumerate(order, start=1)}
         tops.append(order[:TOP])
     number = {row: n for n, row in enumerate(dict.fromkeys(row for top in tops for row in top))}
-    documents = [
-        {**_document(queries, row, int(rows[0])), "places": [places[name].get(row) for name in names]} for row in number
-    ]
+    documents = []
+    for row in number:
+        label, level = label_level(queries.labels, row)
+        document = ("" if queries.docid is None else _name(queries.docid[row])) or f"document {row - int(rows[0]) + 1}"
+        ranks = [places[name].get(row) for name in names]
+        documents.append({"name": document, "label": label, "level": level, "places": ranks})
     lists = [
         [[number[row], float(comparison.scores[name][row]), _reasons(comparison, name, row, features)] for row in top]
         for name, top in zip(names, tops, strict=True)
@@ -129,12 +132,6 @@ def _reasons(comparison: Comparison, name: str, row: int, features: Mapping[str,
 
 def _name(key: Any) -> str:
     return for_display(str(plain(key)))
-
-
-def _document(queries: Any, row: int, first: int) -> dict[str, Any]:
-    name = "" if queries.docid is None else _name(queries.docid[row])
-    label, level = label_level(queries.labels, row)
-    return {"name": name or f"document {row - first + 1}", "label": label, "level": level}
 
 
 def label_level(labels: np.ndarray, row: int) -> tuple[str, int]:

@@ -230,7 +230,9 @@ def data_table(comparison: Comparison) -> Table:
 
 def settings_table(comparison: Comparison) -> Table:
     """Return the settings of the comparison."""
-    rows = [("convention", convention_text(comparison.convention)), ("baseline", comparison.baseline)]
+    name = comparison.convention
+    convention = f"{name}: {CONVENTIONS[name].summary}" if name in CONVENTIONS else name
+    rows = [("convention", convention), ("baseline", comparison.baseline)]
     settings = {key: value for key, value in comparison.settings.items() if key not in ("versions", "convention")}
     return of_pairs("settings", "Settings", [*rows, *_flat(settings)])
 
@@ -238,11 +240,6 @@ def settings_table(comparison: Comparison) -> Table:
 def versions_table(comparison: Comparison) -> Table:
     """Return the versions of the software."""
     return of_pairs("versions", "Versions", _flat(comparison.settings.get("versions") or {}))
-
-
-def convention_text(name: str) -> str:
-    """Return the name of a convention and its summary."""
-    return f"{name}: {CONVENTIONS[name].summary}" if name in CONVENTIONS else name
 
 
 def of_pairs(name: str, title: str, rows: Iterable[tuple[str, Any]]) -> Table:
@@ -254,8 +251,8 @@ def of_pairs(name: str, title: str, rows: Iterable[tuple[str, Any]]) -> Table:
 def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
     """Yield nested settings as ``outer: inner`` names."""
     for key, value in values.items():
-        name = f"{before}{key}".replace("_", " ") if not before else f"{before}{key}"
-        if isinstance(value, Mapping) and value and before == "":
+        name = f"{before}{key}" if before else str(key).replace("_", " ")
+        if isinstance(value, Mapping) and value and not before:
             yield from _flat(value, f"{name}: ")
         else:
             yield name, _short(value)

@@ -57,12 +57,9 @@ def cards(comparison: Comparison, *, groups: Mapping[Hashable, Any] | None = Non
     best, means = comparison.best(), comparison.mean()
     if math.isnan(means[best][metric]):
         return []
-    first = Card(f"Best by {metric}", for_display(best, SHORT), f"{means[best][metric]:.4f}{_rivals(comparison)}")
+    rivals = f", of {len(comparison)} {comparison.kind}s" if len(comparison) > 1 else ""
+    first = Card(f"Best by {metric}", for_display(best, SHORT), f"{means[best][metric]:.4f}{rivals}")
     return [first, *_lead(comparison), *_floor(comparison, best), *_losses(comparison, groups)]
-
-
-def _rivals(comparison: Comparison) -> str:
-    return f", of {len(comparison)} {comparison.kind}s" if len(comparison) > 1 else ""
 
 
 def _lead(comparison: Comparison) -> list[Card]:

@@ -20,10 +20,7 @@ from plackett.solvers import SGD
 LABELS = np.array([5.0, 4.0, 3.0, 2.0, 1.0])
 FIRST, SECOND = np.log([4.0, 5.0, 3.0, 2.0, 1.0]), np.log([5.0, 4.0, 1.0, 2.0, 3.0])
 # the fractions that the paper prints, multiplied out; it gives no decimals
-PRINTED_LOSS = {
-    "first": -np.log(4 / 15 * 5 / 11 * 3 / 6 * 2 / 3),
-    "second": -np.log(5 / 15 * 4 / 10 * 1 / 6 * 2 / 5),
-}
+PRINTED_LOSS = {"first": -np.log(4 / 15 * 5 / 11 * 3 / 6 * 2 / 3), "second": -np.log(5 / 15 * 4 / 10 * 1 / 6 * 2 / 5)}
 EXACT = 1e-9
 BASES = (2.0, 3.0, 4.0)
 

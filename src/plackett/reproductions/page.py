@@ -55,13 +55,7 @@ def paper_html(results: Values) -> str:
             title = f"{section.values['title']}: {kind}"
             tables.append(replace(rows_table(rows), name=f"{section.key}-{kind}", title=title))
     return rendered(
-        "paper.html",
-        tables,
-        title=results["title"],
-        results=results,
-        sections=sections,
-        marks=MARKS,
-        as_text=as_text,
+        "paper.html", tables, title=results["title"], results=results, sections=sections, marks=MARKS, as_text=as_text
     )
 
 

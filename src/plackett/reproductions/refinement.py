@@ -106,10 +106,7 @@ PAPER_ETA = Trust(
 SMALL_ETA = Trust(
     "small η",
     (CHOSEN, SMALL),
-    {
-        CHOSEN: {f"η = {eta:g}": MultiplicativeRefiner(eta=eta) for eta in ETAS},
-        SMALL: {SMALL: MultiplicativeRefiner()},
-    },
+    {CHOSEN: {f"η = {eta:g}": MultiplicativeRefiner(eta=eta) for eta in ETAS}, SMALL: {SMALL: MultiplicativeRefiner()}},
     "",
 )
 
@@ -463,14 +460,10 @@ def figures_2_to_5(job: Job, data: Collection, trust: Trust) -> Table:
 # --- Figures 6 and 7 --------------------------------------------------------------------------------------------------
 
 
-def _films(job: Job) -> tuple[Any, Any]:
-    (ratings,) = datasets.locate(MOVIELENS, job.folder)
-    return job.load(MOVIELENS), read_movies(next(ratings.parent.glob("u.item*")))
-
-
 def figure_6(job: Job, trust: Trust) -> Table:
     """Return the recommendation experiment: personality diagnosis refined by a user's ratings."""
-    ratings, films = _films(job)
+    (file,) = datasets.locate(MOVIELENS, job.folder)
+    ratings, films = job.load(MOVIELENS), read_movies(next(file.parent.glob("u.item*")))
 
     def recommend(one: Mapping[str, Any], n_given: int, draw: int) -> dict[str, Evaluation]:
         with ignored(ConvergenceWarning):
@@ -487,7 +480,8 @@ def figure_6(job: Job, trust: Trust) -> Table:
 
     own = trust.variants[0]
     groups = {name: members for name, members in refiners(job, trust).items() if name != SORTED}
-    groups["LRR"] = _thinned(groups["LRR"])
+    gammas = list(groups["LRR"].items())
+    groups["LRR"] = dict(gammas[:: max(1, len(gammas) // 12)])  # about twelve
     chosen = with_extremes(groups, recommend(flat(groups), 10, DRAWS[0]))
     rows = [_means(name, table) for name, table in chosen.items()]
     for name, table in chosen.items():
@@ -522,12 +516,6 @@ def figure_6(job: Job, trust: Trust) -> Table:
             _curves(f"Figure 6 (c): 5 to 20 ratings given, {trust.words}", {"base": chosen["base"], **by_given}),
         ),
     )
-
-
-def _thinned(members: Mapping[str, Any], n: int = 12) -> dict[str, Any]:
-    """Return about ``n`` of many settings, evenly spaced; all of few."""
-    step = max(1, len(members) // n)
-    return dict(list(members.items())[::step])
 
 
 def figure_7(job: Job) -> Table:

@@ -24,12 +24,7 @@ from plackett.evaluation.compare.learning_curve import check_shares, learning_cu
 from plackett.evaluation.compare.progress import Progress, is_bar, tell
 from plackett.evaluation.compare.refit import refit as refit_best
 from plackett.evaluation.evaluate import Evaluation, evaluate
-from plackett.evaluation.reference_scores import (
-    BEST_FEATURE,
-    RANDOM_ORDER,
-    notes_on_sampling,
-    random_values,
-)
+from plackett.evaluation.reference_scores import BEST_FEATURE, RANDOM_ORDER, notes_on_sampling, random_values
 from plackett.evaluation.splits import as_folds
 from plackett.evaluation.store.keys import versions_of
 from plackett.exceptions import ParameterError

@@ -733,28 +733,18 @@ class Comparison:
                 "as notes: means and tests are those of people alone. Call compare_runs again for the corrected ones.",
                 DataWarning,
             )
-        stored = values["queries"]
-        labels = np.array(stored["labels"], dtype=np.float64)
-        docid = stored.get("docid")
-        queries = Queries.from_groups(
-            np.zeros((labels.size, 0)),
-            labels,
-            _as_ids(stored["ids"]),
-            np.array(stored["indptr"], dtype=np.int64),
-            docid=None if docid is None else np.array(docid),
-            subtopics=None if stored.get("subtopics") is None else Subtopics.from_dict(stored["subtopics"]),
-        )
+        stored, labels = values["queries"], _numbers(values["queries"]["labels"])
+        docid, subtopics = (stored.get(name) for name in ("docid", "subtopics"))
+        about = {} if docid is None else {"docid": np.array(docid)}
+        about |= {} if subtopics is None else {"subtopics": Subtopics.from_dict(subtopics)}
+        indptr = np.array(stored["indptr"], dtype=np.int64)
+        queries = Queries.from_groups(np.zeros((labels.size, 0)), labels, _as_ids(stored["ids"]), indptr, **about)
 
         def table(name: str) -> Evaluation:
-            return Evaluation(
-                values["metrics"],
-                queries.ids,
-                _numbers(values["values"][name]).reshape(queries.n_queries, len(values["metrics"])),
-                convention=values["convention"],
-                n_empty=values["n_empty"][name],
-                notes=values["table_notes"][name],
-                best_features=values.get("best_features", {}).get(name, {}),
-            )
+            found = _numbers(values["values"][name]).reshape(queries.n_queries, len(values["metrics"]))
+            remarks = {"n_empty": values["n_empty"][name], "notes": values["table_notes"][name]}
+            remarks["best_features"] = values.get("best_features", {}).get(name, {})
+            return Evaluation(values["metrics"], queries.ids, found, convention=values["convention"], **remarks)
 
         fits = {
             name: [FoldFit(**{**fit, "validation": float(_numbers(fit["validation"]))}) for fit in fits]

@@ -143,20 +143,20 @@ def filled(
     steps = {"encoding": get_encoder(encoding or "one-hot")} if known and encoding != "error" else {}
     steps |= {"missing": MissingValues(missing or "median")} if has_missing and missing != "error" else {}
     few = _few(queries) if steps else queries
-    answer, changed = [], {name: [] for name in defaults}  # type: ignore[var-annotated]
+    answer: list[Contestant] = []
+    changed: dict[str, list[str]] = {name: [] for name in defaults}
+    takes = {"missing": "takes_missing", "encoding": "takes_categories"}
     for one in contestants:
         if steps and not takes_queries(one.estimator):
+            lacking = defaults
             answer.append(_in_pipeline(one, steps, few))
-            for name in changed if answer[-1] is not one else ():
-                changed[name].append(one.name)
-            continue
-        takes = {"missing": "takes_missing", "encoding": "takes_categories"}
-        lacking: dict[str, Any] = {
-            name: value
-            for name, value in defaults.items()
-            if getattr(one.estimator, name, None) == "error" and not getattr(one.estimator, takes[name], False)
-        }
-        answer.append(with_preparation(one, **lacking))
+        else:
+            lacking = {
+                name: value
+                for name, value in defaults.items()
+                if getattr(one.estimator, name, None) == "error" and not getattr(one.estimator, takes[name], False)
+            }
+            answer.append(with_preparation(one, **lacking))
         for name in lacking if answer[-1] is not one else ():
             changed[name].append(one.name)
     words = {
@@ -240,13 +240,10 @@ def _listed(rankers: Any) -> list[Contestant]:
         rankers = [name for name in (part.strip() for part in rankers.split(",")) if name]
     if isinstance(rankers, Mapping):
         return [_contestant_of(entry, str(name)) for name, entry in rankers.items()]
-    is_with_grid = isinstance(rankers, tuple) and len(rankers) == 2 and _is_grid(rankers[1])
+    last = rankers[1] if isinstance(rankers, tuple) and len(rankers) == 2 else None
+    is_with_grid = isinstance(last, Mapping) or (isinstance(last, list) and all(isinstance(p, Mapping) for p in last))
     is_one = isinstance(rankers, Contestant) or hasattr(rankers, "get_params") or not isinstance(rankers, Iterable)
     return [_contestant_of(entry) for entry in ([rankers] if is_with_grid or is_one else rankers)]
-
-
-def _is_grid(value: Any) -> bool:
-    return isinstance(value, Mapping) or (isinstance(value, list) and all(isinstance(part, Mapping) for part in value))
 
 
 def _import_package(estimator: Any) -> None:

@@ -13,13 +13,7 @@ import numpy as np
 
 from plackett.data.queries import Queries
 from plackett.evaluation import estimators
-from plackett.evaluation.permutation import (
-    MOST_ROWS,
-    N_REPEATS,
-    FeatureImportance,
-    importances,
-    permutation_drops,
-)
+from plackett.evaluation.permutation import MOST_ROWS, N_REPEATS, FeatureImportance, importances, permutation_drops
 from plackett.metrics.conventions import Convention
 from plackett.metrics.measure import Measure
 

@@ -19,13 +19,7 @@ from plackett.data.trec.pool import PooledRuns
 from plackett.data.trec.qrels import Qrels
 from plackett.data.trec.run import Run
 from plackett.evaluation.compare.comparison import BEST, RUN, Comparison
-from plackett.evaluation.evaluate import (
-    DEFAULT_METRICS,
-    Evaluation,
-    evaluate,
-    is_run_like,
-    parse_metrics,
-)
+from plackett.evaluation.evaluate import DEFAULT_METRICS, Evaluation, evaluate, is_run_like, parse_metrics
 from plackett.evaluation.judges.corrected import correct
 from plackett.evaluation.reference_scores import RANDOM_ORDER, notes_on_sampling, random_values
 from plackett.exceptions import ParameterError

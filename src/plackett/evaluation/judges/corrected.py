@@ -15,14 +15,7 @@ from plackett.data.trec.qrels import Qrels
 from plackett.data.trec.run import Run
 from plackett.evaluation.judges.estimates import Estimates, Sample, corrected_means
 from plackett.evaluation.judges.findings import Findings
-from plackett.evaluation.judges.labels import (
-    TOP,
-    few_queries,
-    read_labels,
-    spelling_notes,
-    unjudged_at_top,
-    values_of,
-)
+from plackett.evaluation.judges.labels import TOP, few_queries, read_labels, spelling_notes, unjudged_at_top, values_of
 from plackett.evaluation.significance import holm
 from plackett.exceptions import DataWarning, ParameterError, warn
 from plackett.metrics.conventions import Convention
