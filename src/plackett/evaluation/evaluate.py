@@ -345,7 +345,7 @@ def evaluate(
         judged, run = as_qrels(labels), as_run(scores)
         options: dict[str, Any] = {"metrics": dict(zip(names, measures, strict=True)), "convention": convention}
         corrected = correct(
-            judged, {run.tag: run}, model_labels, **options, complete=complete, sampled=sampled,
+            judged, {run.tag: run}, model_labels, evaluate, **options, complete=complete, sampled=sampled,
             estimand=estimand, interval=interval,
         )  # fmt: skip
         table = evaluate(judged, run, complete=True, reference_scores=reference_scores, **options)

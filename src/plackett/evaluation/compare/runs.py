@@ -129,7 +129,7 @@ def compare_runs(
                 )
             settings: dict[str, Any] = {"estimand": estimand, "interval": interval, "random_state": random_state}
             corrected = correct(
-                judged, named, model_labels, metrics=dict(zip(names, measures, strict=True)),
+                judged, named, model_labels, evaluate, metrics=dict(zip(names, measures, strict=True)),
                 convention=convention, complete=complete, sampled=sampled, baseline=baseline, **settings,
             )  # fmt: skip
         queries, tables, scores, notes = _of_runs(judged, named, metrics, rules, complete)

@@ -13,6 +13,7 @@ from plackett._tables import Column, Estimate, Table
 from plackett.data.trec.run import Run
 from plackett.evaluation.agreement import grade_agreement
 from plackett.evaluation.compare.runs import named_runs
+from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.judges.findings import Findings
 from plackett.evaluation.judges.kappa import Kappa, jackknife_interval, kappa
 from plackett.evaluation.judges.labels import (
@@ -254,7 +255,7 @@ def _systems(people: Labels, judges: list[Labels], runs: dict[str, Run], metric:
     queries = [qid for qid in every[people.name].groups.ids.tolist() if qid in shared]
     if n_lacking := every[people.name].groups.ids.size - len(queries):
         notes.append(f"bias by system leaves out {count_of(n_lacking, 'query', 'queries')} that a model did not label")
-    return {name: values_of(qrels, runs, queries, metrics=[metric])[:, :, 0] for name, qrels in every.items()}
+    return {name: values_of(evaluate, qrels, runs, queries, metrics=[metric])[:, :, 0] for name, qrels in every.items()}
 
 
 def _clustered(values: np.ndarray, queries: np.ndarray) -> Estimate:

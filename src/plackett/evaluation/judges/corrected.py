@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,7 @@ def correct(
     qrels: Qrels,
     runs: Mapping[str, Run],
     model_labels: Any,
+    evaluate: Callable[..., Any],
     *,
     metrics: Mapping[str, Measure],
     convention: str | Convention,
@@ -80,7 +81,7 @@ def correct(
     if outside := [qid for qid in answered if qid not in set(queries)]:
         notes.append(f"{count_of(len(outside), 'query', 'queries')} of the runs without labels by the model left out")
     values = [
-        values_of(part, runs, ids, metrics=metrics, convention=convention)
+        values_of(evaluate, part, runs, ids, metrics=metrics, convention=convention)
         for part, ids in ((qrels, human), (model, queries))
     ]
     if any(np.isnan(part).any() for part in values):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +15,6 @@ from plackett.data import judgements
 from plackett.data.runs import TEXTS, as_qrels
 from plackett.data.trec.qrels import Qrels
 from plackett.data.trec.run import Run
-from plackett.evaluation.evaluate import evaluate
 from plackett.exceptions import DataWarning, warn
 from plackett.storage.file_names import table_ending
 from plackett.validation import count_of
@@ -101,8 +100,10 @@ def scale_of(labels: Labels, scale: Any = None) -> np.ndarray:
     return np.arange(values[0], values[-1] + 1) if scale is None and is_whole else values
 
 
-def values_of(labels: Qrels, runs: Mapping[str, Run], queries: Sequence[str], **settings: Any) -> np.ndarray:
-    """Return the values of measures by run, query and measure, of shape (n_runs, n_queries, n_metrics)."""
+def values_of(
+    evaluate: Callable[..., Any], labels: Qrels, runs: Mapping[str, Run], queries: Sequence[str], **settings: Any
+) -> np.ndarray:
+    """Return the values of measures by run, query and measure; the module of ``evaluate`` needs those of this room."""
     own = labels.of_queries(queries)
     place = {qid: number for number, qid in enumerate(own.groups.ids.tolist())}
     order = [place[qid] for qid in queries]

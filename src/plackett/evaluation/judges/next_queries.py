@@ -16,6 +16,7 @@ from plackett.data.trec.qrels import Qrels
 from plackett.data.trec.run import Run
 from plackett.evaluation.betting import BISECTIONS, FRACTIONS
 from plackett.evaluation.compare.runs import named_runs
+from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.judges.findings import Findings
 from plackett.evaluation.judges.labels import LEAST_QUERIES, TOP, read_labels, unjudged_at_top, values_of
 from plackett.evaluation.significance import Interval
@@ -175,7 +176,7 @@ def _gaps(qrels: Qrels | None, runs: dict[str, Run], metric: Any, queries: Seque
     """Return the values of the first run minus those of the second."""
     if qrels is None or not queries:
         return np.zeros(0)
-    first, second = values_of(qrels, runs, queries, metrics=[metric])[:, :, 0]
+    first, second = values_of(evaluate, qrels, runs, queries, metrics=[metric])[:, :, 0]
     return first - second
 
 

@@ -11,6 +11,7 @@ from scipy.special import stdtrit
 from plackett._tables import Column, Table
 from plackett.data.runs import as_qrels
 from plackett.evaluation.compare.runs import named_runs
+from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.judges.findings import Findings
 from plackett.evaluation.judges.kappa import jackknife_interval
 from plackett.evaluation.judges.labels import LEAST_QUERIES, read_labels, values_of
@@ -61,7 +62,7 @@ def judge_plan(
     notes = []
     if n_lacking := people.groups.ids.size - len(queries):
         notes.append(f"{count_of(n_lacking, 'query', 'queries')} that {labels.name} did not judge left out")
-    y, f = (values_of(part, named, queries, metrics=[metric])[:, :, 0] for part in (people, model))
+    y, f = (values_of(evaluate, part, named, queries, metrics=[metric])[:, :, 0] for part in (people, model))
     kinds = {"single systems": (y, f)}
     if len(named) > 1:
         first, second = np.triu_indices(len(named), 1)
