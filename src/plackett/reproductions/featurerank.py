@@ -138,16 +138,10 @@ def what_helps(job: Job) -> Table:
     values = _values(FURTHER, lists, job)
     rows = []
     for name in FURTHER:
-        means = values[name].mean(axis=0)
-        shown = ", ".join(f"{mean:.4f}" for mean in (means[0], means[1], means[-1]))
-        reason = (
-            ""
-            if name == LEADER
-            else "Kendall distance {:+.4f}, p {:.2g} against DiffRank".format(
-                *gap_and_p(values[name][:, 0], values[LEADER][:, 0])
-            )
-        )
-        rows.append(Row.not_comparable(name, None, shown, reason or "not in the paper"))
+        shown = ", ".join(f"{mean:.4f}" for mean in values[name].mean(axis=0)[[0, 1, -1]])
+        gap, p_value = gap_and_p(values[name][:, 0], values[LEADER][:, 0])
+        reason = f"Kendall distance {gap:+.4f}, p {p_value:.2g} against DiffRank"
+        rows.append(Row.not_comparable(name, None, shown, "not in the paper" if name == LEADER else reason))
     return Table(
         f"What helps: ranks, their discovery, or the boosting (not in the paper), {lists.description}",
         _protocol(lists) + " Ours: Kendall distance, persistence@10, NDCG@10.",
@@ -189,34 +183,22 @@ def figure_5(job: Job) -> Table:
     lists = strict_lists(job)
     train = lists.folds[0].train
     centres = {kind: find_centres(train.X, train.lists, INTERVALS, centre=kind) for kind in CENTRES}
-    rows = []
+    rows, figures = [], []
     for feature in FEATURES:
         found = [centres[kind][feature - 1] for kind in CENTRES]
         least = min(float(np.corrcoef(one, other)[0, 1]) for one, other in combinations(found, 2))
-        shown = " ".join(f"{value:.3f}" for value in found[0])
-        rows.append(
-            Row.of_claim(
-                f"feature {feature}: the four kinds of centre rise and fall alike",
-                "alike",
-                f"least correlation {least:.3f}",
-                least >= ALIKE,
-                f"centres from the least relevant interval: {shown}",
-            )
-        )
+        what = f"feature {feature}: the four kinds of centre rise and fall alike"
+        reason = f"centres from the least relevant interval: {' '.join(f'{value:.3f}' for value in found[0])}"
+        rows.append(Row.of_claim(what, "alike", f"least correlation {least:.3f}", least >= ALIKE, reason))
+        series = {kind: list(enumerate(own, start=1)) for kind, own in zip(CENTRES, found, strict=True)}
+        axes = {"x": "interval, from the least relevant", "y": "centre"}
+        figures.append(Figure(f"Figure 5: feature {feature}", **axes, series=series))
     return Table(
         f"Figure 5: four kinds of centres, K = {INTERVALS}, {lists.description}",
         f"{len(train)} training lists of fold 1. The paper shows curves of three features drawn at random.",
         f"alike: all correlations between the kinds at least {ALIKE}",
         tuple(rows),
-        figures=tuple(
-            Figure(
-                f"Figure 5: feature {feature}",
-                x="interval, from the least relevant",
-                y="centre",
-                series={kind: list(enumerate(found[feature - 1], start=1)) for kind, found in centres.items()},
-            )
-            for feature in FEATURES
-        ),
+        figures=tuple(figures),
     )
 
 
@@ -239,26 +221,13 @@ def figure_6(job: Job) -> Table:
         for name, curve in curves.items():
             steps = np.diff(np.array_split(np.asarray(curve), PASSES)[phase])
             falls[name] = float(-steps[steps < 0].sum())
-        shown = " and ".join(f"{fall:.4f}" for fall in falls.values())
-        rows.append(
-            Row.of_claim(
-                f"pass {phase + 1}: BL-FeatureRank falls back less than FeatureRank",
-                "steadier",
-                shown,
-                falls["BL-FeatureRank"] < falls["FeatureRank"],
-                "sum of all falls of E, FeatureRank first",
-            )
-        )
+        what, shown = f"pass {phase + 1}: BL-FeatureRank falls back less than FeatureRank", _both(falls)
+        holds, reason = falls["BL-FeatureRank"] < falls["FeatureRank"], "sum of all falls of E, FeatureRank first"
+        rows.append(Row.of_claim(what, "steadier", shown, holds, reason))
     ends = {name: float(curve[-1]) for name, curve in curves.items()}
-    rows.append(
-        Row.of_claim(
-            "BL-FeatureRank ends at the better order",
-            "above",
-            " and ".join(f"{end:.4f}" for end in ends.values()),
-            ends["BL-FeatureRank"] > ends["FeatureRank"],
-            "E on the training lists, FeatureRank first; BL-FeatureRank chooses by the labels of the list itself",
-        )
-    )
+    what, holds = "BL-FeatureRank ends at the better order", ends["BL-FeatureRank"] > ends["FeatureRank"]
+    reason = "E on the training lists, FeatureRank first; BL-FeatureRank chooses by the labels of the list itself"
+    rows.append(Row.of_claim(what, "above", _both(ends), holds, reason))
     return Table(
         f"Figure 6: steadiness in training, {lists.description}",
         f"{len(train)} training lists of fold 1, {PASSES} passes over the features, with a choice for each list as in "
@@ -277,6 +246,10 @@ def figure_6(job: Job) -> Table:
     )
 
 
+def _both(values: Mapping[str, float]) -> str:
+    return " and ".join(f"{value:.4f}" for value in values.values())
+
+
 # --- Figure 7: DiffRank's bound ---------------------------------------------------------------------------------------
 
 
@@ -291,20 +264,13 @@ def figure_7(job: Job) -> Table:
     bound, error = np.asarray(history["bound"]), np.asarray(history["error"])
     rises = int(np.sum(np.diff(bound) > 1e-12))
     together = float(np.corrcoef(bound, error)[0, 1])
+    is_above, declines = bool(np.all(error <= bound + 1e-12)), bool(error[-1] < error[0] and together > 0.5)
+    least, ends = f"least distance {np.min(bound - error):.4f}", f"from {error[0]:.4f} to {error[-1]:.4f}"
     rows = (
         Row.of_claim("the loss declines in each round", "always", f"rises in {rises} of {bound.size - 1}", rises == 0),
+        Row.of_claim("the loss bounds the ranking error", "always", least, is_above),
         Row.of_claim(
-            "the loss bounds the ranking error",
-            "always",
-            f"least distance {np.min(bound - error):.4f}",
-            bool(np.all(error <= bound + 1e-12)),
-        ),
-        Row.of_claim(
-            "the error generally declines with it",
-            "generally",
-            f"from {error[0]:.4f} to {error[-1]:.4f}",
-            bool(error[-1] < error[0] and together > 0.5),
-            f"correlation {together:.2f}",
+            "the error generally declines with it", "generally", ends, declines, f"correlation {together:.2f}"
         ),
     )
     return Table(
@@ -346,27 +312,19 @@ def figure_9(job: Job) -> Table:
     ]
     if numbers[0].verdict is not Verdict.CONFIRMED:
         numbers[0] = replace(numbers[0], reason=f"{numbers[0].reason}; its values are −5 to −2")
-    claim = Row.of_claim(
-        "quasi-KNN orders the values better than descending values",
-        "more accurate",
-        f"{ours:.3f} and {linear:.3f}",
-        ours < linear,
-        "Kendall distance to the true order",
+    what, shown = "quasi-KNN orders the values better than descending values", f"{ours:.3f} and {linear:.3f}"
+    claim = Row.of_claim(what, "more accurate", shown, ours < linear, "Kendall distance to the true order")
+    title, curve = (
+        "Figure 9: the order by the value (dashed: our centres)",
+        {"equation (19)": list(zip(x, y, strict=True))},
     )
+    figure = Figure(title, x="feature value", y="ranking order", series=curve, marks=centres.tolist())
     return Table(
         "Figure 9: the example for quasi-KNN (equation 19)",
         f"{N_VALUES} values from −5 to 4, three intervals.",
         "a centre within 0.01",
         (*numbers, claim),
-        figures=(
-            Figure(
-                "Figure 9: the order by the value (dashed: our centres)",
-                x="feature value",
-                y="ranking order",
-                series={"equation (19)": list(zip(x, y, strict=True))},
-                marks=[float(own) for own in centres],
-            ),
-        ),
+        figures=(figure,),
     )
 
 

@@ -70,22 +70,13 @@ def figure_3_1(job: Job) -> Table:
 
     loss = losses(0.0)
     spread = float(max(np.abs(losses(g1) - loss).max() for g1 in SHIFTS))
+    falls, is_more = bool((np.diff(loss) < 0).all()), bool((loss[gaps < 0] > loss[gaps > 0][::-1]).all())
+    same, ends = f"differs by {spread:.1g} at most", f"{loss[0]:.3f} at −4, {loss[-1]:.3f} at 4"
+    whole = f"from {loss[0]:.3f} to {loss[-1]:.3f}"
     rows = (
-        Row.of_claim(
-            "the loss is the same along g2 = g1 + d", "only d", f"differs by {spread:.1g} at most", spread < 1e-9
-        ),
-        Row.of_claim(
-            "the loss decreases as d increases",
-            "monotonously",
-            f"from {loss[0]:.3f} to {loss[-1]:.3f}",
-            bool((np.diff(loss) < 0).all()),
-        ),
-        Row.of_claim(
-            "negative d is penalised more than positive d",
-            "more",
-            f"{loss[0]:.3f} at −4, {loss[-1]:.3f} at 4",
-            bool((loss[gaps < 0] > loss[gaps > 0][::-1]).all()),
-        ),
+        Row.of_claim("the loss is the same along g2 = g1 + d", "only d", same, spread < 1e-9),
+        Row.of_claim("the loss decreases as d increases", "monotonously", whole, falls),
+        Row.of_claim("negative d is penalised more than positive d", "more", ends, is_more),
     )
     curve = list(zip(gaps, loss, strict=True))
     lines = {f"d = {d:g}": [(g1, g1 + d) for g1 in (-2.0, 2.0)] for d in (1, 0, -1)}
@@ -234,13 +225,8 @@ def _claims(found: Outcomes, others: Outcomes, baseline_column: str) -> Iterator
             for name in BASELINES:
                 yield _above("", both, (method, "at.10"), (name, baseline_column), k)
     for column, k in (("at.3", 3), ("at.5", 5), ("at.10", 10)):
-        yield _above(
-            "conclusion, a kernel where training cut and metric agree: ",
-            found,
-            ("Polynomial", column),
-            (PLAIN, column),
-            k,
-        )
+        prefix = "conclusion, a kernel where training cut and metric agree: "
+        yield _above(prefix, found, ("Polynomial", column), (PLAIN, column), k)
     for k in METRICS:
         yield _above("conclusion, tanh gains from other parameters: ", found, ("Tanh", "special"), ("Tanh", "at.10"), k)
 
@@ -328,23 +314,14 @@ def _figures(found: Outcomes, measure: str) -> tuple[Figure, ...]:
 def _claims_on_iterations(found: Outcomes) -> Iterator[Row]:
     mean = {key: float(np.mean(one.iterations)) for key, one in found.items()}
     slowest = max(mean, key=lambda key: mean[key])
-    yield Row.of_claim(
-        "iterations: relatively few",
-        f"2 to {FEW}",
-        f"{min(mean.values()):g} to {mean[slowest]:g}",
-        mean[slowest] <= FEW,
-        f"most for {' '.join(slowest)}",
-    )
+    shown, reason = f"{min(mean.values()):g} to {mean[slowest]:g}", f"most for {' '.join(slowest)}"
+    yield Row.of_claim("iterations: relatively few", f"2 to {FEW}", shown, mean[slowest] <= FEW, reason)
     for column, expected in PRINTED["fastest"].items():
         here = {method: mean[method, where] for method, where in cells() if where == column}
-        fastest = [method for method, n in here.items() if n == min(here.values())]
-        yield Row.of_claim(
-            f"iterations, {column}: {' and '.join(expected)} fastest",
-            " and ".join(expected),
-            " and ".join(fastest),
-            set(expected) <= set(fastest),
-            f"least: {min(here.values()):g}",
-        )
+        least, claimed = min(here.values()), " and ".join(expected)
+        fastest = [method for method, n in here.items() if n == least]
+        what, holds = f"iterations, {column}: {claimed} fastest", set(expected) <= set(fastest)
+        yield Row.of_claim(what, claimed, " and ".join(fastest), holds, f"least: {least:g}")
 
 
 def _number(what: str, value: float, ours: float, job: Job, *, is_count: bool = False) -> Row:
