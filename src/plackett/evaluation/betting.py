@@ -49,12 +49,6 @@ class Tally:
         """The mean of the values, NaN if there are none."""
         return self.total / EXACT / self.n if self.n else math.nan
 
-    def copy(self) -> Tally:
-        """Return a tally of the same values."""
-        other = Tally()
-        other.counts, other.n, other.total = self.counts.copy(), self.n, self.total
-        return other
-
     def reversed(self) -> Tally:
         """Return the tally of the negative values."""
         other = Tally()

@@ -13,7 +13,8 @@ from plackett.distributed.cluster import active_client
 from plackett.distributed.inputs import is_in_parts, parts_of
 from plackett.distributed.loading import LoadedPart
 from plackett.distributed.metadata import check_ids
-from plackett.storage.remote import is_remote, uploaded
+from plackett.storage.opening import write_bytes
+from plackett.storage.remote import is_remote
 
 
 def has_parts(data: Any) -> bool:
@@ -92,13 +93,8 @@ def _written(part: LoadedPart, number: int, ranker: Any, folder: str) -> tuple[s
         columns["docid"] = queries.docid.tolist()
     table = pyarrow.table({name: columns[name] for name in ("qid", "docid", "score") if name in columns})
     file = f"{folder.rstrip('/')}/part-{number:05}.parquet"
-    if is_remote(folder):
-        with uploaded(file) as local:
-            parquet.write_table(table, local)
-    else:
-        draft = f"{folder}/.part-{number:05}.{os.getpid()}"  # which readers of the folder skip
-        parquet.write_table(table, draft)
-        os.replace(draft, file)
+    with write_bytes(file) as opened:
+        parquet.write_table(table, opened)
     return part.name, queries.ids if ranker.depends_on_list else None, file
 
 

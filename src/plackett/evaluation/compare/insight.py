@@ -6,7 +6,7 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,7 +66,7 @@ class Insight:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        return dict(vars(self))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Insight:

@@ -8,24 +8,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from joblib import delayed
 
 from plackett._threads import n_threads, results
 from plackett.evaluation.store.keys import versions_of
-from plackett.evaluation.store.results import ResultStore
+from plackett.evaluation.store.results import Record, ResultStore
 from plackett.reproductions.qsvm import simulations
 from plackett.reproductions.qsvm.simulations import Cell, Draws, replicate
 from plackett.validation import count_of
-
-
-class Replication(NamedTuple):
-    """One replication of a cell: measures × (methods and the mean of the true coefficients), and its seconds."""
-
-    values: np.ndarray
-    seconds: float
 
 
 class Replications:
@@ -37,7 +29,8 @@ class Replications:
     def __init__(self, strengths: tuple[float, ...], folder: Path | None = None):
         self.strengths = strengths
         self._store = ResultStore(folder)
-        self._done: dict[tuple[Cell, int], Replication] = {}
+        # measures × (methods and the mean of the true coefficients), and seconds
+        self._done: dict[tuple[Cell, int], Record] = {}
 
     def run(
         self, cells: Sequence[Cell], seeds: range, *, hours: float | None = None, note: Callable[[str], None]
@@ -53,7 +46,7 @@ class Replications:
         missing = [task for task in tasks if not self._is_done(task)]
         if not missing:
             return
-        seconds = sum(self._done[cell, seeds[0]].seconds for cell, _ in missing) / n_threads()
+        seconds = sum(self._done[cell, seeds[0]].values["seconds"] for cell, _ in missing) / n_threads()
         limit = "" if hours is None else f", limited to {60 * hours:.0f} min"
         note(
             f"  {len(tasks) - len(missing)} of {len(tasks)} replications are done; extrapolated from the first of each "
@@ -69,7 +62,7 @@ class Replications:
 
     def draws(self, cell: Cell, seeds: Sequence[int]) -> Draws:
         """Return the results of a cell for these seeds, which are done."""
-        values = np.array([self._done[cell, seed].values for seed in seeds])
+        values = np.array([self._done[cell, seed].array for seed in seeds])
         return Draws(values[..., :-1], values[..., -1])
 
     def _is_done(self, task: tuple[Cell, int]) -> bool:
@@ -77,7 +70,7 @@ class Replications:
         if task not in self._done:
             record = self._store.get(self._key(task))
             if record is not None and record.array is not None:
-                self._done[task] = Replication(record.array, record.values["seconds"])
+                self._done[task] = record
         return task in self._done
 
     def _run(
@@ -89,7 +82,7 @@ class Replications:
         calls = (delayed(_timed)(cell, seed, self.strengths) for cell, seed in in_time)
         for replication, task in zip(results(calls, n_jobs=n_threads()), missing, strict=False):
             self._done[task] = replication
-            self._store.put(self._key(task), {"seconds": replication.seconds}, replication.values)
+            self._store.put(self._key(task), *replication)
             yield task
 
     def _key(self, task: tuple[Cell, int]) -> dict:
@@ -104,7 +97,7 @@ def _code() -> dict[str, str]:
     return {**versions_of(), "simulations": hashlib.sha256(source).hexdigest()}
 
 
-def _timed(cell: Cell, seed: int, strengths: tuple[float, ...]) -> Replication:
+def _timed(cell: Cell, seed: int, strengths: tuple[float, ...]) -> Record:
     start = time.perf_counter()
     values, one_for_all = replicate(cell, seed, strengths)
-    return Replication(np.column_stack([values, one_for_all]), time.perf_counter() - start)
+    return Record({"seconds": time.perf_counter() - start}, np.column_stack([values, one_for_all]))
