@@ -64,7 +64,7 @@ class Workbench:
     def warm_up(self) -> None:
         """Load what requests need, so that the first one does not wait for imports and the index."""
         with _lazy.importing:
-            from plackett.apps.workbench import exporting, measuring, training  # noqa: F401
+            from plackett.apps.workbench import exporting, training  # noqa: F401
             from plackett.clicks.reading import lists  # noqa: F401
 
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Literal
@@ -164,16 +165,19 @@ def lists(bench: Bench, request: Annotated[ListsRequest, Query()]) -> JudgedList
     collection = bench.collection
     if not isinstance(collection, LetorCollection):
         raise missing(f"{collection.name} has no lists to browse.", "Search it, or use /queries.")
-    counts = collection.counts(request.limit, request.offset)
+    shown = list(collection.rows)[request.offset : request.offset + request.limit]
     with client_errors():
         base = collection.base_name(request.base)
-        hits = {query: collection.find(query, base, FROZEN_DEPTH) for query in counts}
+        hits = {query: collection.find(query, base, FROZEN_DEPTH) for query in shown}
     rankings = {query: Ranking(found.docid, found.scores.tolist()) for query, found in hits.items()}
-    labels, values = {query: collection.labels(query) for query in counts}, {}
+    labels, values = {query: collection.labels(query) for query in shown}, {}
     if any(labels.values()):
         values = values_of(compare_rankings(labels, {base: rankings}, ["ndcg@10"]), labels, "ndcg@10")
-    rows = [JudgedList(query, *of, values[query][0] if query in values else None) for query, of in counts.items()]
-    return JudgedLists(base, len(collection.ids), rows)
+    rows = []
+    for query in shown:
+        own, counts = collection.rows[query], Counter(f"{label:g}" for label in sorted(labels[query].values()))
+        rows.append(JudgedList(query, own.stop - own.start, counts, values[query][0] if query in values else None))
+    return JudgedLists(base, len(collection.rows), rows)
 
 
 @router.get("/collection")

@@ -181,7 +181,7 @@ def measures(
     bench: Bench, caller: Caller, query_id: PathId, request: Annotated[MeasureRequest, Parameters()]
 ) -> ListMeasures:
     """Return P@k and NDCG@k of base and refined order on the documents that this user judged."""
-    from plackett.apps.workbench.measuring import measure_list
+    from plackett.apps.workbench.refining import measure_list
 
     query = bench.find(Query, QUERIES, query_id, "query")
     hits, user_id = hits_of(bench, query, request), bench.user_id(caller.user)
@@ -218,8 +218,7 @@ def ranked_list(
     bench: Bench, user_id: int | None, query_id: int | None, text: str, hits: Hits, options: ListOptions
 ) -> RankedList:
     """Return a list refined by a user's judgements; None means a user or a query that is not stored yet."""
-    from plackett.apps.workbench.measuring import visible
-    from plackett.apps.workbench.refining import refine
+    from plackett.apps.workbench.refining import refine, visible
 
     judged, can_undo = Judged({}, []), False
     if user_id is not None and query_id is not None:

@@ -152,7 +152,7 @@ def list_queries(bench: Bench) -> list[str]:
     """Return the queries of a collection with labels, in its order."""
     if not isinstance(bench.collection, LetorCollection):
         raise invalid(f"{bench.collection.name} is a collection of texts, without lists.", "Paste queries.")
-    return list(bench.collection.ids)
+    return list(bench.collection.rows)
 
 
 def _checked(texts: Iterable[str]) -> list[str]:

@@ -24,8 +24,7 @@ def test_judged_lists_are_browsed_by_query_and_column():
     assert collection.labels("7") == {"a": 0.0, "b": 2.0}
     assert collection.labels("9") == {}
     assert collection.score("7", ["a", "b", "x"]).docid == ["b", "a"]
-    assert collection.ids == ["7", "8"]
-    assert collection.counts(1, 1) == {"8": (1, {"1": 1})}
+    assert collection.rows == {"7": slice(0, 3), "8": slice(3, 4)}
     assert collection.document("a").fields == {
         "query 7": "label 0\nbm25 1\nlength 5", "query 8": "label 1\nbm25 9\nlength 0",
     }  # fmt: skip

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import plackett as pk
-from plackett.apps.workbench.measuring import TOO_FEW, measure_list
 from plackett.apps.workbench.people import summarise
-from plackett.apps.workbench.refining import refine
+from plackett.apps.workbench.refining import TOO_FEW, measure_list, refine
 from plackett.apps.workbench.store import Judged
 from plackett.apps.workbench.values import METHODS
 from tests.apps.workbench.serving import Judgement, Preference, judged_lists, make_hits
