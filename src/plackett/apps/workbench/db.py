@@ -54,29 +54,22 @@ class DamagedValue(ValueError):
 
 
 class UtcTime(TypeDecorator):
-    """A timezone-aware time in UTC: SQLite has no time zones, and PostgreSQL returns that of the session."""
+    """A time in UTC: SQLite has no time zones, and PostgreSQL returns that of the session. Times are written in UTC."""
 
     impl = sa.DateTime(timezone=True)
     cache_ok = True
 
-    def process_bind_param(self, value: datetime | None, dialect) -> datetime | None:
-        return None if value is None else value.astimezone(UTC)
-
     def result_processor(self, dialect, coltype):
-        process: Any = super().result_processor(dialect, coltype)
+        process: Any = self.impl_instance.result_processor(dialect, coltype)
 
-        def checked(value: Any) -> datetime | None:
+        def in_utc(value: Any) -> datetime | None:
             try:
-                return process(value)
+                time = process(value) if process else value
             except (TypeError, ValueError) as error:  # SQLite stores times as text
                 raise DamagedValue from error
+            return time and (time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC))
 
-        return checked
-
-    def process_result_value(self, value: datetime | None, dialect) -> datetime | None:
-        if value is None:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+        return in_utc
 
 
 class Database:

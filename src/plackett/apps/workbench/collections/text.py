@@ -89,9 +89,6 @@ class TextCollection(Collection):
     def document(self, docid: str) -> Document:
         return Document(docid, self.index.title(docid), self.index.document(docid))
 
-    def _terms(self, query: str, base: str) -> list[str]:
-        return positive_terms(self.index, parse_boolean(query)) if base == BOOLEAN else self.index.analyser(query)
-
     def _find(self, query: str, base: str, k: int) -> Hits:
         if base in self._engines:
             return self._find_by_engine(query, base).first(k)
@@ -100,8 +97,7 @@ class TextCollection(Collection):
         else:
             terms = self.index.analyser(query)
             found = self.index.search(terms, k, RANKERS[base])
-        docid = found.docid.tolist()
-        return Hits(docid, found.scores.astype(np.float64), self._features(terms, docid), self.feature_names)
+        return self._hits(terms, found.docid.tolist(), found.scores)
 
     def _find_by_engine(self, query: str, base: str) -> Hits:
         hits = self._engines[base].search(query)
@@ -111,37 +107,33 @@ class TextCollection(Collection):
                 f"{self.name} has none of the {len(hits)} documents that {base} found, such as {hits[0].docid!r}.",
                 "Both must have the same ids. Without a SOURCE, documents come from the engine.",
             )
-        n_unknown, docid = len(hits) - len(known), [hit.docid for hit in known]
+        found = self._hits(self.index.analyser(query), [hit.docid for hit in known], scores_of(known))
+        n_unknown = len(hits) - len(known)
         words = count_of(n_unknown, "document that it found is", "documents that it found are")
-        note = f"{words} not in {self.name} and left out." if n_unknown else ""
-        X = self._features(self.index.analyser(query), docid)
-        return Hits(docid, scores_of(known), X, self.feature_names, note=note)
+        return found._replace(note=f"{words} not in {self.name} and left out." if n_unknown else "")
 
     def _score(self, query: str, docid: list[str], base: str) -> Hits:
         if base in self._engines:
             found = self._find_by_engine(query, base)
-            X = self._features(self.index.analyser(query), docid)
-            return Hits(docid, found.scores_of(docid), X, self.feature_names)
-        rows = np.array([self.index.place(one) for one in docid], dtype=np.int64)
-        terms = self._terms(query, base)
+            return self._hits(self.index.analyser(query), docid, found.scores_of(docid))
+        is_boolean, rows = base == BOOLEAN, np.array([self.index.place(one) for one in docid], dtype=np.int64)
+        terms = positive_terms(self.index, parse_boolean(query)) if is_boolean else self.index.analyser(query)
         scores = self.index.scores(terms, rows, RANKERS.get(base, "bm25")) if docid else np.zeros(0)
-        if base == BOOLEAN:  # documents that do not match come last
+        if is_boolean:  # documents that do not match come last
             scores = np.where(np.isin(rows, self.index.match(query)), scores, -1.0)
-        return Hits(docid, scores.astype(np.float64), self._features(terms, docid), self.feature_names)
+        return self._hits(terms, docid, scores)
 
-    def _features(self, terms: list[str], docid: list[str]) -> np.ndarray:
-        if not docid:
-            return np.zeros((0, len(self.feature_names)))
-        return letor_features(self.index, {"": terms}, {"": docid}).X
+    def _hits(self, terms: list[str], docid: list[str], scores: np.ndarray) -> Hits:
+        """Return documents with their features for the terms of a query."""
+        X = letor_features(self.index, {"": terms}, {"": docid}).X if docid else np.zeros((0, len(self.feature_names)))
+        return Hits(docid, scores.astype(np.float64), X, self.feature_names)
 
     @cachedmethod(attrgetter("_snippets"), lock=attrgetter("_lock"))
     def snippet(self, docid: str, query: str) -> list[Piece]:
         return marked_snippet(self.index.document(docid), query, self.index.analyser)
 
     def suggestions(self) -> list[str]:
-        if self._examples:
-            return list(self._examples)
-        return list(self._title_queries)
+        return list(self._examples or self._title_queries)
 
     @cached_property
     def _title_queries(self) -> list[str]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 from itertools import pairwise
 from typing import Any, NamedTuple
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import numpy as np
 
@@ -18,7 +17,6 @@ from plackett.data.documents.read import as_text
 LIST_SECONDS = 60.0  # seconds that a list is cached: an engine may change at any time
 MAX_TEXT = 200_000  # characters of a field
 TITLES = ("title", "name", "headline")
-FORM = "application/x-www-form-urlencoded"
 
 
 class EngineHit(NamedTuple):
@@ -46,9 +44,9 @@ class Engine:
             answer = self._ask_solr({"rows": settings.size, "fl": "*,score", **request})
         elif settings.kind == "json":
             url = _filled_address(settings.url, query=query, size=str(settings.size))
-            answer = self._client.ask(url, _json(request) if request else None)
+            answer = self._client.ask(url, **({"json": request} if request else {}))
         else:
-            answer = self._client.ask(f"{settings.url}/_search", _json({"size": settings.size, **request}))
+            answer = self._client.ask(f"{settings.url}/_search", json={"size": settings.size, **request})
         return self._hits(value_at(answer, settings.hits))[: settings.size]
 
     def document(self, docid: str) -> EngineHit | None:
@@ -61,12 +59,11 @@ class Engine:
             rows = value_at(self._ask_solr(found), settings.hits)
         else:
             body = {"size": 1, "query": {"ids": {"values": [docid]}}}
-            rows = value_at(self._client.ask(f"{settings.url}/_search", _json(body)), settings.hits)
+            rows = value_at(self._client.ask(f"{settings.url}/_search", json=body), settings.hits)
         return next((hit for hit in self._hits(rows) if hit.docid == docid), None)
 
     def _ask_solr(self, parameters: dict[str, Any]) -> Any:
-        body = urlencode({**parameters, "wt": "json"}, doseq=True, errors="replace").encode()
-        return self._client.ask(f"{self.settings.url}/select", body, FORM)
+        return self._client.ask(f"{self.settings.url}/select", data={**parameters, "wt": "json"})
 
     def _hits(self, rows: Any) -> list[EngineHit]:
         settings = self.settings
@@ -162,17 +159,15 @@ def _filled(content: Any, query: str, size: int) -> Any:
         return [_filled(value, query, size) for value in content]
     if content == "{size}":
         return size
-    return content.replace("{query}", query) if isinstance(content, str) else content
+    if isinstance(content, (int, float)):
+        return content
+    return str(content).replace("{query}", query)  # TOML has dates
 
 
 def _filled_address(url: str, **values: str) -> str:
     for name, value in values.items():
         url = url.replace(f"{{{name}}}", quote(value, safe="", errors="replace"))
     return url
-
-
-def _json(body: Any) -> bytes:
-    return json.dumps(body, default=str).encode()
 
 
 def _number(value: Any) -> float | None:

@@ -37,8 +37,8 @@ class EngineClient:
         how: dict[str, Any] = {"timeout": settings.timeout, "limits": limits, "trust_env": False}
         self._http = httpx.Client(headers={**own, **settings.headers}, follow_redirects=False, **how)
 
-    def ask(self, url: str, body: bytes | None = None, media_type: str = "application/json") -> Any:
-        """Return the JSON of an answer; ``url`` has the host of the settings.
+    def ask(self, url: str, **body: Any) -> Any:
+        """Return the JSON of an answer; ``url`` has the host of the settings, and ``body`` is ``json`` or ``data``.
 
         An ``EngineError`` says what is wrong, without headers of the request.
         """
@@ -47,9 +47,8 @@ class EngineClient:
         parts, own = urlsplit(url), self._settings.address
         assert (parts.scheme, parts.netloc) == (own.scheme, own.netloc)  # addresses are made from the settings
         deadline = time.monotonic() + self._settings.timeout
-        headers = {} if body is None else {"Content-Type": media_type}
         try:
-            with self._http.stream("GET" if body is None else "POST", url, content=body, headers=headers) as answer:
+            with self._http.stream("POST" if body else "GET", url, **body) as answer:
                 status, content = answer.status_code, self._read(answer, deadline)
         except httpx.PoolTimeout:
             raise self._error(f"is busy: {PARALLEL} searches are waiting for it.", "Try again in a moment.") from None
