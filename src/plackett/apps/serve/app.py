@@ -24,7 +24,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from plackett import __version__
-from plackett.apps.access.errors import RequestError
+from plackett.apps.access.errors import ErrorResponse, RequestError
 from plackett.apps.access.guard import on_http
 from plackett.apps.serve import requests
 from plackett.apps.serve.logs import log_event
@@ -178,7 +178,7 @@ async def openapi(request: Request) -> Response:
     """Return the description of the API."""
     kinds = [kind for route in ROUTES for kind in (route.body, route.response) if isinstance(kind, type)]
     schemas = models_json_schema(
-        [(kind, "validation") for kind in [*kinds, requests.ErrorResponse]], ref_template="#/components/schemas/{model}"
+        [(kind, "validation") for kind in [*kinds, ErrorResponse]], ref_template="#/components/schemas/{model}"
     )[1]["$defs"]
     info = {"title": "plackett serve", "version": __version__, "description": DESCRIPTION}
     paths = {route.path: {route.method.lower(): route.describe()} for route in ROUTES}
@@ -207,7 +207,7 @@ class Endpoint(Route):
             operation["requestBody"] = {"required": True, "content": _content(self.body)}
         responses = {"200": {"description": "Success.", "content": _content(self.response)}}
         for status, meaning in ERRORS.items():
-            responses[status] = {"description": meaning, "content": _content(requests.ErrorResponse)}
+            responses[status] = {"description": meaning, "content": _content(ErrorResponse)}
         return {**operation, "responses": responses}
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from plackett.apps.serve.requests import invalid
+from plackett.apps.access.errors import invalid
 from plackett.rankers.scoring.scorer import Scorer
 from plackett.validation import count_of, feature_labels
 

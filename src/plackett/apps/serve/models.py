@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plackett.apps.access.errors import RequestError
+from plackett.apps.access.errors import missing
 from plackett.apps.serve.features import FeatureSchema
 from plackett.exceptions import ModelFormatError
 from plackett.rankers.scoring.load import load_scorer
@@ -168,13 +168,12 @@ class ModelTable:
         name, at, version = (key or "").partition("@")
         of_name = [model for model in self if key is None or model.spec.name == name]
         if not of_name:
-            hint = f"The models are {', '.join(self._models)}."
-            raise RequestError(404, "not-found", f"there is no model {key!r}.", hint)
+            raise missing(f"there is no model {key!r}.", f"The models are {', '.join(self._models)}.")
         for model in of_name:
             if not at or model.version == version:
                 return model
         hint = f"Its versions are {', '.join(model.version for model in of_name)}."
-        raise RequestError(404, "not-found", f"there is no version {version!r} of {name}.", hint)
+        raise missing(f"there is no version {version!r} of {name}.", hint)
 
     def swap(self, model: ServedModel) -> None:
         """Replace the model of the same name and version; running requests keep theirs."""

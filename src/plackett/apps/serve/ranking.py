@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from plackett.apps.access.errors import RequestError
+from plackett.apps.access.errors import RequestError, invalid
 from plackett.apps.serve.models import ModelTable, ServedModel
-from plackett.apps.serve.requests import RankRequest, invalid, parse
+from plackett.apps.serve.requests import RankRequest, parse
 from plackett.apps.serve.settings import ServingSettings
 from plackett.validation import count_of
 
@@ -94,8 +94,7 @@ def _contributions(ranked: Ranked, rows: list[int], n: int) -> list[list[dict[st
     try:
         explained = ranked.model.ranker.explain(ranked.X, qid=np.zeros(len(ranked.X), dtype=np.int64), rows=rows)
     except (AttributeError, NotImplementedError) as error:
-        message = f"{ranked.model.scorer.ranker} has no explanations."
-        raise RequestError(422, "invalid", message, "Leave explain out.") from error
+        raise invalid(f"{ranked.model.scorer.ranker} has no explanations.", "Leave explain out.") from error
     except ImportError as error:  # scores need no package of the trees, but contributions do
         raise RequestError(409, "off", f"this server cannot explain scores. {error}", "Leave explain out.") from error
     except ValueError as error:

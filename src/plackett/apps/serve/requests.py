@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
 from pydantic_core import from_json
 
-from plackett.apps.access.errors import RequestError
+from plackett.apps.access.errors import RequestError, invalid
 
 MAX_ID = 512  # characters of a document's id, a query or a user
 MAX_CONTRIBUTIONS = 1000
@@ -86,21 +86,7 @@ def parse(kind: type[R], body: bytes) -> R:
         raise invalid(f"{name} must be {expected}.") from None
 
 
-def invalid(message: str, hint: str | None = None) -> RequestError:
-    """Return the error for a request whose values are wrong."""
-    return RequestError(422, "invalid", message, hint)
-
-
 # responses
-
-
-class ErrorResponse(BaseModel):
-    """The body of every response with a status of 400 or more."""
-
-    error: str = Field(description="What is wrong.")
-    hint: str | None = Field(description="What to do.")
-    code: str = Field(description="One word for programs, such as token, not-found or invalid.")
-    id: str | None = Field(description="Id of an internal error in the server's log.")
 
 
 class Status(BaseModel):

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Depends, Path, Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, Field
 
-from plackett.apps.access.errors import RequestError
+from plackett.apps.access.errors import ErrorResponse
+from plackett.apps.access.errors import invalid as invalid
+from plackett.apps.access.errors import missing as missing
 from plackett.apps.workbench.middleware import Credentials
 from plackett.apps.workbench.values import MAX_ID
 
@@ -19,15 +20,6 @@ else:
     Workbench = Any  # its parts import this module
 
 PREFIX = "/api/v1"
-
-
-class ErrorResponse(BaseModel):
-    """The body of every response with a status of 400 or more."""
-
-    error: str = Field(description="What is wrong; several lines if it shows a position in a query.")
-    hint: str | None = Field(default=None, description="What to do.")
-    code: str = Field(description="One word for programs, such as csrf, not-found or invalid.")
-    id: str | None = Field(default=None, description="Id of an internal error in the server's log.")
 
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
@@ -52,16 +44,6 @@ PathId = Annotated[int, Path(ge=1, le=MAX_ID)]
 def new_router(subject: str) -> APIRouter:
     """Return a router of the API for the routes of one subject."""
     return APIRouter(prefix=PREFIX, responses=RESPONSES, tags=[subject])
-
-
-def missing(message: str, hint: str | None = None) -> RequestError:
-    """Return the error for what does not exist."""
-    return RequestError(404, "not-found", message, hint)
-
-
-def invalid(message: str, hint: str | None = None) -> RequestError:
-    """Return the error for values that cannot be used."""
-    return RequestError(422, "invalid", message, hint)
 
 
 class ExportedFile(NamedTuple):

@@ -21,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Send
 
-from plackett.apps.access.errors import RequestError
+from plackett.apps.access.errors import RequestError, invalid
 from plackett.apps.access.guard import API, SAFE_METHODS, RequestGuard, Sender, check_origin
 from plackett.apps.workbench.values import MAX_NAME
 
@@ -124,7 +124,7 @@ def clean_user_name(text: str) -> str:
     # joiners are not printable, but Persian and Indian languages need them
     if len(name) > MAX_NAME or not name.translate(_JOINERS).isprintable():
         hint = f"A name has at most {MAX_NAME} characters, all printable."
-        raise RequestError(422, "invalid", "this is not a valid user name.", hint)
+        raise invalid("this is not a valid user name.", hint)
     return name
 
 
