@@ -14,22 +14,10 @@ from fastapi import Query
 from pydantic import Field, StringConstraints
 
 from plackett.apps.access.errors import RequestError
-from plackett.apps.workbench import query_sets
+from plackett.apps.workbench import query_sets, runs
 from plackett.apps.workbench.api import Bench, Caller, invalid, missing, new_router
 from plackett.apps.workbench.rankers import TRAINED_NOTE
 from plackett.apps.workbench.rankings import Found, failures_note, ranked
-from plackett.apps.workbench.runs import (
-    UNJUDGED,
-    BoardRequest,
-    MeasuringRequest,
-    Ranking,
-    compare_rankings,
-    finite,
-    parse_measures,
-    share_judged,
-    shares_in_words,
-    values_of,
-)
 from plackett.apps.workbench.snapshots import Snapshot, frozen_labels, frozen_rankings, snapshot
 from plackett.apps.workbench.values import (
     FIRST,
@@ -59,7 +47,7 @@ SIDE = r"^(now|[0-9]{1,18})/[^\x00]+$"
 SideText = Annotated[str, StringConstraints(max_length=MAX_BASE + 20, pattern=SIDE)]
 
 
-class ComparisonRequest(MeasuringRequest):
+class ComparisonRequest(runs.MeasuringRequest):
     """The compared sides: two or more, each a ranker now ("now/bm25") or in a snapshot ("12/bm25").
 
     Judgements may also be "frozen": those of the newest snapshot among the sides.
@@ -198,7 +186,7 @@ class Measured(NamedTuple):
     queries: list[str]
     labels: dict[str, dict[str, float]]
     known: list[dict[str, Found]]
-    rankings: list[dict[str, Ranking]]
+    rankings: list[dict[str, runs.Ranking]]
     judged: list[float | None]
     found: Comparison | None
     values: dict[str, list[float | None]]
@@ -209,7 +197,7 @@ class Measured(NamedTuple):
 def comparison(bench: Bench, caller: Caller, request: Annotated[ComparisonRequest, Query()]) -> ComparisonResponse:
     """Return the differences between rankers now and in snapshots, with intervals and corrected p-values."""
     compared = sides(bench, request.side)
-    measures = parse_measures(request.measures, request.convention)
+    measures = runs.parse_measures(request.measures, request.convention)
     shown = measured(bench, caller.user, compared, request, measures)
     rows = []
     for query in shown.queries:
@@ -268,7 +256,7 @@ def measured(
     bench: Bench,
     user: str,
     compared: Sequence[Side],
-    request: BoardRequest | ComparisonRequest,
+    request: runs.BoardRequest | ComparisonRequest,
     measures: Sequence[Measure],
     further: Collection[object] = (),
 ) -> Measured:
@@ -291,7 +279,7 @@ def measured(
 
         def compute() -> Comparison | RequestError:
             try:
-                return compare_rankings(judged, of_sides, measures, request.convention)
+                return runs.compare_rankings(judged, of_sides, measures, request.convention)
             except RequestError as error:  # such as labels that the measure cannot use
                 return error
 
@@ -300,8 +288,10 @@ def measured(
         if isinstance(found, RequestError):
             raise found
     n_ready, n_needed = n_ready + sum(one is not None for one in further), n_needed + len(further)
-    shares = [share_judged(labels, of) for of in rankings]
-    open_words, is_uneven = shares_in_words({side.name: share for side, share in zip(compared, shares, strict=True)})
+    shares = [runs.share_judged(labels, of) for of in rankings]
+    open_words, is_uneven = runs.shares_in_words(
+        {side.name: share for side, share in zip(compared, shares, strict=True)}
+    )
     first = {(query, docid) for of in rankings for query, one in of.items() for docid in one.docid[:FIRST]}
     board = {
         "convention": request.convention,
@@ -319,15 +309,15 @@ def measured(
             words=open_words,
         ),
         "notes": [
-            f"Measured on {words}. {UNJUDGED}",
+            f"Measured on {words}. {runs.UNJUDGED}",
             *left_out,
             *(note for side, of in zip(compared, errors, strict=True) for note in failures_note(side.name, of)),
             *_notes(bench, compared, labels, rankings),
         ],
     }
     values = dict.fromkeys(queries, [math.nan] * len(compared))
-    values |= values_of(found, judged, found.metrics[0]) if found else {}
-    shown = {query: list(map(finite, values[query])) for query in queries}
+    values |= runs.values_of(found, judged, found.metrics[0]) if found else {}
+    shown = {query: list(map(runs.finite, values[query])) for query in queries}
     return Measured(queries, labels, known, list(rankings), shares, found, shown, board)
 
 
@@ -422,7 +412,7 @@ def _notes(
     bench: Bench,
     compared: Sequence[Side],
     labels: Mapping[str, Mapping[str, float]],
-    rankings: Sequence[Mapping[str, Ranking]],
+    rankings: Sequence[Mapping[str, runs.Ranking]],
 ) -> list[str]:
     """Return notes on queries without judgements, on relevant documents that the lists do not have, and on training."""
     notes = []
@@ -460,16 +450,16 @@ def _pairs(found: Comparison, compared: Sequence[Side]) -> list[Pair]:
                     b=text[pair.a],
                     measure=pair.metric,
                     higher_is_better=found.is_higher_better(pair.metric),
-                    mean_a=finite(means[pair.b][pair.metric]),
-                    mean_b=finite(means[pair.a][pair.metric]),
-                    difference=finite(pair.mean),
-                    low=finite(pair.low),
-                    high=finite(pair.high),
+                    mean_a=runs.finite(means[pair.b][pair.metric]),
+                    mean_b=runs.finite(means[pair.a][pair.metric]),
+                    difference=runs.finite(pair.mean),
+                    low=runs.finite(pair.low),
+                    high=runs.finite(pair.high),
                     wins=pair.wins,
                     ties=pair.ties,
                     losses=pair.losses,
-                    p=finite(pair.p_random),
-                    p_holm=finite(pair.p_random_holm),
+                    p=runs.finite(pair.p_random),
+                    p_holm=runs.finite(pair.p_random_holm),
                 )
             )
     return answer

@@ -12,19 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import sqlalchemy as sa
 from fastapi import Query
 
-from plackett.apps.workbench import query_sets, tables
+from plackett.apps.workbench import query_sets, runs, tables
 from plackett.apps.workbench.api import Bench, Caller, PathId, invalid, missing, new_router
 from plackett.apps.workbench.jobs import Job, Report
 from plackett.apps.workbench.rankings import chosen_rankers
-from plackett.apps.workbench.runs import (
-    BoardRequest,
-    Ranking,
-    compare_rankings,
-    parse_measures,
-    share_judged,
-    total_of,
-    values_of,
-)
 from plackett.apps.workbench.values import MAX_SNAPSHOTS, Id, Name
 from plackett.validation import count_of
 
@@ -55,7 +46,7 @@ class Snapshots:
     snapshots: list[Snapshot]
 
 
-class SnapshotRequest(BoardRequest):
+class SnapshotRequest(runs.BoardRequest):
     """Rankings to freeze, with the judgements that they are measured on."""
 
     name: Name
@@ -77,7 +68,7 @@ def snapshot(bench: Bench, snapshot_id: PathId) -> Snapshot:
 def freeze(bench: Bench, caller: Caller, request: SnapshotRequest) -> Job:
     """Start a job that freezes the rankings of a query set with their judgements; once done, they are on disk."""
     made, queries = query_sets.find(bench, request.set_id)
-    measures = parse_measures(request.measure, request.convention)
+    measures = runs.parse_measures(request.measure, request.convention)
     labels, names = bench.labels.get(request.judgements, caller.user), chosen_rankers(bench, request.ranker)
     for name in names:
         bench.rankings.key(name)  # unknown rankers are refused now
@@ -85,7 +76,7 @@ def freeze(bench: Bench, caller: Caller, request: SnapshotRequest) -> Job:
         raise invalid(f"there are {MAX_SNAPSHOTS:,} snapshots, which is the limit. Delete one first.")
 
     def work(job_id: int, report: Report) -> dict[str, Any]:
-        lists: dict[str, dict[str, Ranking]] = {name: {} for name in names}
+        lists: dict[str, dict[str, runs.Ranking]] = {name: {} for name in names}
         for number, query in enumerate(queries, 1):
             report(0.9 * number / len(queries), f"Ranking query {number} of {len(queries)}")
             for name in names:
@@ -95,7 +86,9 @@ def freeze(bench: Bench, caller: Caller, request: SnapshotRequest) -> Job:
                 lists[name][query] = found.ranking
         report(0.9, "Measuring")
         of_query, measure = {query: labels.of(query) for query in queries}, str(measures[0])
-        compared = compare_rankings(of_query, lists, measures, request.convention) if any(of_query.values()) else None
+        compared = (
+            runs.compare_rankings(of_query, lists, measures, request.convention) if any(of_query.values()) else None
+        )
         summary = {
             "set_id": made.id,
             "set": made.name,
@@ -104,7 +97,8 @@ def freeze(bench: Bench, caller: Caller, request: SnapshotRequest) -> Job:
             "measure": measure,
             "convention": request.convention,
             "means": {
-                name: total_of(compared, name, measure, share_judged(of_query, of)) for name, of in lists.items()
+                name: runs.total_of(compared, name, measure, runs.share_judged(of_query, of))
+                for name, of in lists.items()
             },
         }
         saved = save(bench.store, bench.key, request.name, names, of_query, lists, summary)
@@ -130,7 +124,7 @@ def save(
     name: str,
     names: Sequence[str],
     labels: dict[str, dict[str, float]],
-    lists: dict[str, dict[str, Ranking]],
+    lists: dict[str, dict[str, runs.Ranking]],
     summary: dict[str, Any],
 ) -> int:
     """Save a snapshot, all or nothing, and return its id."""
@@ -156,15 +150,15 @@ def frozen_labels(bench: Bench, of: Snapshot) -> dict[str, dict[str, float]]:
     return bench.cache.now(("labels", of.id), partial(bench.store.value, wanted))
 
 
-def frozen_rankings(bench: Bench, of: Snapshot, name: str) -> dict[str, Ranking]:
+def frozen_rankings(bench: Bench, of: Snapshot, name: str) -> dict[str, runs.Ranking]:
     """Return the frozen rankings of a ranker by query."""
     if name not in of.rankers:
         raise missing(f"the snapshot {of.name!r} has no ranker {name!r}.")
     this = (LISTS.c.snapshot_id == of.id) & (LISTS.c.ranker == of.rankers.index(name))
 
-    def read() -> dict[str, Ranking]:
+    def read() -> dict[str, runs.Ranking]:
         found = bench.store.value(sa.select(LISTS.c.lists).where(this))
-        return {query: Ranking(*ranking) for query, ranking in found.items()}
+        return {query: runs.Ranking(*ranking) for query, ranking in found.items()}
 
     return bench.cache.now(("rankings", of.id, name), read)
 
@@ -177,7 +171,7 @@ def known_values(bench: Bench, of: Snapshot, measure: Measure, convention: str) 
         if not any(labels.values()):
             return {}
         lists = {name: frozen_rankings(bench, of, name) for name in of.rankers}
-        values = values_of(compare_rankings(labels, lists, [measure], convention), labels, str(measure))
+        values = runs.values_of(runs.compare_rankings(labels, lists, [measure], convention), labels, str(measure))
         return {
             name: {query: own[place] for query, own in values.items() if not math.isnan(own[place])}
             for place, name in enumerate(lists)
