@@ -32,7 +32,7 @@ class Workbench:
 
     def __init__(self, collection: Collection, store: Store, settings: Settings):
         self.collection, self.key, self.store, self.settings = collection, collection.key, store, settings
-        self.jobs = JobRunner(store, self.key, settings.max_jobs)
+        self.jobs = JobRunner(store, self.key)
         self.labels = LabelSources(collection, store)
         self.rankers = TrainedRankers(collection, store)
         self.cache, self.comparisons = BackgroundCache(MAX_RANKINGS), BackgroundCache(MAX_COMPARISONS)

@@ -1,4 +1,4 @@
-"""Background jobs: one thread each, a limited number at a time, with their state in the store."""
+"""Background jobs: one at a time, in a thread, with their state in the store."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ State = Literal["queued", "running", "interrupted", "done", "failed", "cancelled
 LOG = logging.getLogger("plackett.apps.workbench")
 UNFINISHED = ("queued", "running", "interrupted")  # a worker may still report for an interrupted job
 REPORT_INTERVAL = 0.25  # seconds: each report waits for the disk
-SHUTDOWN_TIMEOUT = 3.0  # seconds for jobs to stop when the server does
+SHUTDOWN_TIMEOUT = 3.0  # seconds for a job to stop when the server does
 router = new_router("training")
 JOBS = tables.jobs
 
@@ -64,15 +64,16 @@ class Cancelled(Exception):
 
 
 class JobRunner:
-    """Background jobs of one collection, ``max_jobs`` at the same time. Thread-safe.
+    """Background jobs of one collection, one at a time. Thread-safe.
 
     Unfinished jobs of an earlier server are marked as interrupted.
     """
 
-    def __init__(self, store: Store, collection: str, max_jobs: int):
-        self._store, self._collection, self._max_jobs = store, collection, max_jobs
+    def __init__(self, store: Store, collection: str):
+        self._store, self._collection = store, collection
         self._lock = threading.Lock()
-        self._running: dict[int, tuple[threading.Thread, threading.Event]] = {}
+        self._thread: threading.Thread | None = None  # of the running job
+        self._cancelled: set[int] = set()
         self._is_closing = False
         self._interrupt()
 
@@ -81,13 +82,11 @@ class JobRunner:
         with self._lock:
             if self._is_closing:
                 raise RequestError(503, "closing", "the workbench is shutting down.", "Restart it, and try again.")
-            if len(self._running) >= self._max_jobs:
+            if self._thread is not None:
                 raise RequestError(429, "busy", "a job is already running.", "Wait until it is done, or cancel it.")
             job_id = self.create(kind, settings)
-            cancel = threading.Event()
-            thread = threading.Thread(target=self._run, args=(job_id, work, cancel), name=f"job {job_id}", daemon=True)
-            self._running[job_id] = thread, cancel
-            thread.start()
+            self._thread = threading.Thread(target=self._run, args=(job_id, work), name=f"job {job_id}", daemon=True)
+            self._thread.start()
         return self.job(job_id)
 
     def create(self, kind: str, settings: dict[str, Any]) -> int:
@@ -120,23 +119,16 @@ class JobRunner:
     def cancel(self, job_id: int) -> Job:
         """Cancel a job, unless it has ended, and return its state."""
         self.update(job_id, "cancelled", message="Cancelled")
-        with self._lock:
-            running = self._running.get(job_id)
-        if running is not None:
-            running[1].set()
+        self._cancelled.add(job_id)
         return self.job(job_id)
 
     def close(self) -> None:
-        """Stop all jobs; those that do not stop in time are marked as interrupted."""
+        """Stop the running job; if it does not stop in time, it is marked as interrupted."""
         with self._lock:
             self._is_closing = True
-            running = list(self._running.values())
-        for _, cancel in running:
-            cancel.set()
-        deadline = time.monotonic() + SHUTDOWN_TIMEOUT
-        for thread, _ in running:
-            thread.join(max(deadline - time.monotonic(), 0.0))
-        if running:
+            thread = self._thread
+        if thread is not None:
+            thread.join(SHUTDOWN_TIMEOUT)
             self._interrupt()
 
     def _interrupt(self) -> None:
@@ -145,10 +137,10 @@ class JobRunner:
         with self._store.writing() as connection:
             connection.execute(left.values(state="interrupted", updated=datetime.now(UTC)))
 
-    def _run(self, job_id: int, work: Work, cancel: threading.Event) -> None:
+    def _run(self, job_id: int, work: Work) -> None:
         try:
             self.update(job_id)
-            result = work(job_id, self._report(job_id, cancel))
+            result = work(job_id, self._report(job_id))
             self.update(job_id, "done", progress=1.0, message="Done", result=result)
         except Cancelled:
             if not self._is_closing:
@@ -161,21 +153,21 @@ class JobRunner:
             self._end(job_id, "failed", f"Internal error {error_id}; see the server's log.")
         finally:
             with self._lock:
-                self._running.pop(job_id, None)
+                self._thread = None
 
-    def _report(self, job_id: int, cancel: threading.Event) -> Report:
+    def _report(self, job_id: int) -> Report:
         """Return a callable that stores progress at intervals, and ends a job that was cancelled, here or elsewhere."""
         last = -REPORT_INTERVAL
 
         def report(share: float, message: str) -> None:
             nonlocal last
+            if self._is_closing or job_id in self._cancelled:
+                raise Cancelled
             now = time.monotonic()
             if now - last >= REPORT_INTERVAL:
                 last = now
                 if not self.update(job_id, progress=share, message=message):
-                    cancel.set()
-            if cancel.is_set():
-                raise Cancelled
+                    raise Cancelled
 
         return report
 

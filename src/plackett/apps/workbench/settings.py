@@ -14,7 +14,6 @@ MAX_GRADES, MAX_WORDS = 10, 40  # one key for each grade
 class Settings(ServerSettings):
     """Settings of a workbench server, besides those of ``ServerSettings``."""
 
-    max_jobs: int = 1  # background jobs at the same time
     grades: tuple[str, ...] = GRADES  # what 0, 1, 2 and so on mean
 
     def __post_init__(self) -> None:

@@ -537,7 +537,7 @@ def test_an_internal_error_in_a_job_has_an_id_in_the_log(client, monkeypatch, ca
 
 
 def test_a_restart_calls_unfinished_jobs_interrupted(collection, kept):
-    job, other = (JobRunner(kept, name, 1).create("train", {}) for name in ("small", "another workbench's"))
+    job, other = (JobRunner(kept, name).create("train", {}) for name in ("small", "another workbench's"))
     client = client_of(collection, kept)
     states = [client.get(f"{API}/jobs/{one}").json()["state"] for one in (job, other)]
     assert states == ["interrupted", "queued"]

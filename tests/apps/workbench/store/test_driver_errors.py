@@ -50,13 +50,13 @@ def test_a_damaged_value(statement, tmp_path):
     path = tmp_path / "store.db"
     with Store(path) as store:
         store.user("me")
-        jobs = JobRunner(store, "pages", 1)
+        jobs = JobRunner(store, "pages")
         job = jobs.create("train", {})
     with closing(sqlite3.connect(path)) as other:
         other.execute(statement)
         other.commit()
     with Store(path) as store:
-        jobs = JobRunner(store, "other", 1)
+        jobs = JobRunner(store, "other")
         said = assert_refused(lambda: (store.users(), jobs.job(job)), match="is damaged. Restore a copy")
         assert said.count("store.db") == 1
 

@@ -185,7 +185,7 @@ def check_a_text(store, text):
     ]
     assert [row[:4] for row in preferences_in(store, text)] == [(name, text, text, "other")]
     assert [row.query for row in store.queries(text, me)] == [text]
-    jobs = JobRunner(store, text, 1)
+    jobs = JobRunner(store, text)
     job = jobs.create(name, {text: text})
     jobs.update(job, message=text, result={text: text})
     assert (jobs.job(job).message, jobs.job(job).result) == (text, {text: text})
@@ -355,7 +355,7 @@ def test_everything_is_there_after_opening_again(store_url):
 
 
 def test_a_job_is_followed_to_its_end(store):
-    jobs = JobRunner(store, "pages", 1)
+    jobs = JobRunner(store, "pages")
     made = jobs.create("train", {"folds": 5})
     job = jobs.job(made)
     assert (job.state, job.progress, job.settings, job.result) == ("queued", 0.0, {"folds": 5}, None)
@@ -371,7 +371,7 @@ def test_a_job_is_followed_to_its_end(store):
 
 
 def test_updating_a_cancelled_job_returns_false(store):
-    jobs = JobRunner(store, "pages", 1)
+    jobs = JobRunner(store, "pages")
     job = jobs.create("train", {})
     assert jobs.update(job, progress=0.1)
     assert jobs.update(job, "cancelled")
@@ -381,17 +381,17 @@ def test_updating_a_cancelled_job_returns_false(store):
 
 def test_what_was_running_at_a_restart_is_interrupted(store_url):
     with Store(store_url) as store:
-        jobs = JobRunner(store, "pages", 1)
+        jobs = JobRunner(store, "pages")
         _, running, done = (jobs.create("train", {}) for _ in range(3))
         jobs.update(running, progress=0.5)
         jobs.update(done, "done")
     with Store(store_url) as store:
         assert jobs_of(store, "other") == []
         assert [job.state for job in jobs_of(store, "pages")] == ["done", "interrupted", "interrupted"]
-        jobs = JobRunner(store, "other", 1)
+        jobs = JobRunner(store, "other")
         assert jobs.update(running, progress=0.6)  # its worker is still alive
         assert jobs.job(running).state == "running"
 
 
 def jobs_of(store, collection):
-    return JobRunner(store, collection, 1).jobs()
+    return JobRunner(store, collection).jobs()
