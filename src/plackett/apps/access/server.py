@@ -106,14 +106,10 @@ def serve(app: ASGIApp, listener: socket.socket) -> None:
 
 def run_server(config: uvicorn.Config, listener: socket.socket) -> None:
     """Serve until Ctrl-C or SIGTERM, and return: both are the usual way to stop a server."""
-    server = uvicorn.Server(config)
-    if threading.current_thread() is not threading.main_thread():  # which alone gets signals
-        server.run(sockets=[listener])
-        return
     # uvicorn raises the signal again when it has stopped
     before = {one: signal.signal(one, lambda *_: None) for one in (signal.SIGTERM, signal.SIGINT)}
     try:
-        server.run(sockets=[listener])
+        uvicorn.Server(config).run(sockets=[listener])
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
