@@ -6,7 +6,6 @@ import hashlib
 import math
 import re
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -28,6 +27,7 @@ from plackett.apps.workbench.values import (
     RELEVANT_FROM,
     Id,
     QueryText,
+    Record,
 )
 from plackett.validation import count_of
 
@@ -66,8 +66,7 @@ class ComparedListsRequest(ComparisonRequest):
     q: QueryText
 
 
-@dataclass(frozen=True)
-class Pool:
+class Pool(Record):
     """The documents without a judgement among the first ten of all rankers: their number, and their queue.
 
     ``is_uneven`` says whether the judged shares of the rankers differ.
@@ -79,8 +78,7 @@ class Pool:
     words: str
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(Record):
     """The difference of two sides by one measure, B minus A, over the queries that count for both.
 
     ``p`` is that of Fisher's randomisation test, ``p_holm`` the same after Holm's correction for all pairs by this
@@ -103,8 +101,7 @@ class Pair:
     p_holm: float | None
 
 
-@dataclass(frozen=True)
-class ComparedQuery:
+class ComparedQuery(Record):
     """A query with its values by the first measure, one per side.
 
     ``n_new`` is the number of documents in the first ten of the last side that the first side does not have there.
@@ -116,8 +113,7 @@ class ComparedQuery:
     n_new: int | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Board:
+class Board(Record):
     """Rankers on the queries of a set; missing rankings are computed in the background: ``n_ready`` of ``n_needed``.
 
     ``sentence`` has the result by the first measure as ``plackett compare`` prints it, "" for one ranker and without
@@ -136,7 +132,6 @@ class Board:
     notes: list[str]
 
 
-@dataclass(frozen=True, kw_only=True)
 class ComparisonResponse(Board):
     """A comparison.
 
@@ -154,8 +149,7 @@ class ComparisonResponse(Board):
     changed_most: list[str]
 
 
-@dataclass(frozen=True)
-class ComparedLists:
+class ComparedLists(Record):
     """The first documents of each side, in the form of the page's lists side by side, and the whole lengths."""
 
     documents: list[dict[str, Any]]

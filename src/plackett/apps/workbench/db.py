@@ -137,10 +137,14 @@ class Database:
         with self.reading() as connection:
             return connection.execute(wanted).scalar()
 
-    def add(self, table: Table, **row: Any) -> int:
-        """Insert a row, and return its id."""
+    def add(self, table: Table, *, parts: tuple[Table, list[dict[str, Any]]] | None = None, **row: Any) -> int:
+        """Insert a row, and return its id, which ``parts``, rows of another table, have in their first column."""
         with self.writing() as connection:
-            return connection.execute(sa.insert(table).values(row).returning(table.c.id)).scalar_one()
+            made = connection.execute(sa.insert(table).values(row).returning(table.c.id)).scalar_one()
+            if parts is not None:
+                of, rows = parts
+                connection.execute(sa.insert(of), [{of.columns.keys()[0]: made, **one} for one in rows])
+        return made
 
     def delete(self, table: Table, *conditions: Any) -> int:
         """Delete rows, and return their number."""

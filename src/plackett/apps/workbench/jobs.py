@@ -17,7 +17,7 @@ from fastapi import Query
 from plackett.apps.access.errors import RequestError
 from plackett.apps.workbench import tables
 from plackett.apps.workbench.api import Bench, PathId, missing, new_router
-from plackett.apps.workbench.values import PageRequest
+from plackett.apps.workbench.values import PageRequest, Record
 
 if TYPE_CHECKING:
     from plackett.apps.workbench.store import Store
@@ -52,8 +52,7 @@ class Job:
         self.is_finished = self.state not in ("queued", "running")
 
 
-@dataclass
-class Jobs:
+class Jobs(Record):
     """Jobs, newest first."""
 
     jobs: list[Job]

@@ -7,7 +7,7 @@ import logging
 import re
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,7 +29,7 @@ from plackett.apps.workbench.api import (
 )
 from plackett.apps.workbench.collections.base import Collection
 from plackett.apps.workbench.jobs import Job, Report
-from plackett.apps.workbench.values import Base, Id, Name, RequestModel
+from plackett.apps.workbench.values import Base, Id, Name, Record, RequestModel
 
 if TYPE_CHECKING:
     from plackett.apps.workbench.runs import Ranking
@@ -43,8 +43,7 @@ router = new_router("training")
 RANKERS, FILES = tables.rankers, tables.ranker_files
 
 
-@dataclass(frozen=True)
-class TrainedRanker:
+class TrainedRanker(Record):
     """A trained ranker."""
 
     name: str
@@ -54,8 +53,7 @@ class TrainedRanker:
     summary: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class RankersResponse:
+class RankersResponse(Record):
     """Trained rankers, oldest first."""
 
     rankers: list[TrainedRanker]
@@ -177,14 +175,10 @@ class TrainedRankers:
         with self._lock:
             while self._taken(name):
                 name += "'"
-            files = [trained.data, *trained.folds]
             row = {"name": name, "collection": self._collection.key, "is_base": False, "size": len(trained.data)}
             row |= {"summary": {**trained.summary, "source": source}, "fold_of": trained.fold_of}
-            with self._store.writing() as connection:
-                new = sa.insert(RANKERS).values(**row, created=datetime.now(UTC)).returning(RANKERS.c.id)
-                own = connection.execute(new).scalar_one()
-                rows = [{"ranker_id": own, "fold": fold, "data": data} for fold, data in enumerate(files)]
-                connection.execute(sa.insert(FILES), rows)
+            files = [{"fold": fold, "data": data} for fold, data in enumerate([trained.data, *trained.folds])]
+            self._store.add(RANKERS, **row, created=datetime.now(UTC), parts=(FILES, files))
         return name
 
     def change(self, name: str, new_name: str, is_base: bool) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -19,7 +18,7 @@ from plackett.apps.workbench.rankers import TRAINED_NOTE
 from plackett.apps.workbench.rankings import chosen_rankers
 from plackett.apps.workbench.runs import BoardRequest, parse_measures, total_of
 from plackett.apps.workbench.snapshots import Snapshot, known_values, snapshots
-from plackett.apps.workbench.values import FIRST, FROZEN_DEPTH, MAX_BASE
+from plackett.apps.workbench.values import FIRST, FROZEN_DEPTH, MAX_BASE, Record
 from plackett.metrics.conventions import CONVENTIONS
 
 MAX_TREND = 10  # snapshots in a trend
@@ -41,8 +40,7 @@ class ScoreboardRequest(BoardRequest):
     )
 
 
-@dataclass(frozen=True)
-class RankerTotal:
+class RankerTotal(Record):
     """A ranker over all queries: its mean with the 95 % interval, over the queries that count.
 
     ``judged`` is the share of judged documents in the first ten places. ``is_trained`` says whether it was trained
@@ -61,8 +59,7 @@ class RankerTotal:
     mark: Literal["best", "worse", ""]
 
 
-@dataclass(frozen=True)
-class QueryRow:
+class QueryRow(Record):
     """A query; the lists have one entry per ranker.
 
     ``values`` are null if the query does not count, or is not ranked yet. ``judged`` counts the judged ones of the
@@ -77,8 +74,7 @@ class QueryRow:
     errors: list[str | None]
 
 
-@dataclass(frozen=True)
-class HistoryPoint:
+class HistoryPoint(Record):
     """The means of a snapshot on the judgements of its time, one per ranker; null if it has no such ranker."""
 
     snapshot_id: int
@@ -87,7 +83,6 @@ class HistoryPoint:
     means: list[float | None]
 
 
-@dataclass(frozen=True, kw_only=True)
 class ScoreboardResponse(Board):
     """A scoreboard; ``history`` has the last snapshots of the set, oldest first."""
 

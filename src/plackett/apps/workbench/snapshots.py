@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +15,7 @@ from plackett.apps.workbench import query_sets, runs, tables
 from plackett.apps.workbench.api import Bench, Caller, PathId, invalid, missing, new_router
 from plackett.apps.workbench.jobs import Job, Report
 from plackett.apps.workbench.rankings import chosen_rankers
-from plackett.apps.workbench.values import MAX_SNAPSHOTS, Id, Name
+from plackett.apps.workbench.values import MAX_SNAPSHOTS, Id, Name, Record
 from plackett.validation import count_of
 
 if TYPE_CHECKING:
@@ -27,8 +26,7 @@ router = new_router("scoreboard")
 SNAPSHOTS, LISTS = tables.snapshots, tables.snapshot_lists
 
 
-@dataclass(frozen=True)
-class Snapshot:
+class Snapshot(Record):
     """A snapshot; the summary has its query set, judgements, and the measure with the means of that time."""
 
     id: int
@@ -39,8 +37,7 @@ class Snapshot:
     created: datetime
 
 
-@dataclass(frozen=True)
-class Snapshots:
+class Snapshots(Record):
     """Snapshots, newest first."""
 
     snapshots: list[Snapshot]
@@ -129,16 +126,8 @@ def save(
 ) -> int:
     """Save a snapshot, all or nothing, and return its id."""
     about = {"name": name, "rankers": list(names), "n_queries": len(labels), "summary": summary, "labels": labels}
-    with store.writing() as connection:
-        new = (
-            sa.insert(SNAPSHOTS)
-            .values(**about, collection=collection, created=datetime.now(UTC))
-            .returning(SNAPSHOTS.c.id)
-        )
-        own = connection.execute(new).scalar_one()
-        rows = [{"snapshot_id": own, "ranker": place, "lists": lists[one]} for place, one in enumerate(names)]
-        connection.execute(sa.insert(LISTS), rows)
-    return own
+    rows = [{"ranker": place, "lists": lists[one]} for place, one in enumerate(names)]
+    return store.add(SNAPSHOTS, **about, collection=collection, created=datetime.now(UTC), parts=(LISTS, rows))
 
 
 # frozen labels and rankings
