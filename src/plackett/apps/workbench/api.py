@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi import APIRouter, Depends, Path, Request
 from fastapi.responses import StreamingResponse
 
 from plackett.apps.access.errors import ErrorResponse
@@ -46,19 +46,14 @@ def new_router(subject: str) -> APIRouter:
     return APIRouter(prefix=PREFIX, responses=RESPONSES, tags=[subject])
 
 
-class ExportedFile(NamedTuple):
-    """A file to download; ``parts`` can be iterated once."""
+class ExportedFile(StreamingResponse):
+    """A file that a browser saves; ``parts`` can be iterated once."""
 
-    name: str
-    media_type: str
-    parts: Iterator[bytes]
-
-
-def as_download(file: ExportedFile) -> Response:
-    """Return a file that a browser saves."""
-    # the name has only letters, digits, dots, dashes and underscores
-    headers = {"Content-Disposition": f'attachment; filename="{file.name}"'}
-    return StreamingResponse(file.parts, media_type=file.media_type, headers=headers)
+    def __init__(self, name: str, media_type: str, parts: Iterator[bytes]):
+        # the name has only letters, digits, dots, dashes and underscores
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        super().__init__(parts, media_type=media_type, headers=headers)
+        self.name, self.parts = name, parts
 
 
 def file_responses(*media_types: str) -> dict[int | str, dict[str, Any]]:

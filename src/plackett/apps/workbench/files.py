@@ -10,7 +10,7 @@ from fastapi import Query, Response
 from pydantic import Field, StringConstraints, model_validator
 
 from plackett.apps.access.errors import client_errors
-from plackett.apps.workbench.api import Bench, Caller, as_download, file_responses, new_router
+from plackett.apps.workbench.api import Bench, Caller, file_responses, new_router
 from plackett.apps.workbench.collection import find_annotator
 from plackett.apps.workbench.collections.base import Collection
 from plackett.apps.workbench.labels import pooled, settled_grades
@@ -75,10 +75,10 @@ def export(bench: Bench, caller: Caller, request: Annotated[ExportRequest, Query
         base = bench.collection.base_name(request.base)
         if request.format == "json":  # has the grade of every user
             whose = _whose(bench, caller.user if request.mine else None, request.annotator)[0]
-            return as_download(exporting.export_json(bench.collection, list(bench.store.of(bench.key, whose))))
+            return exporting.export_json(bench.collection, list(bench.store.of(bench.key, whose)))
         by_query, _ = chosen_judgements(bench, caller.user if request.mine else None, request.annotator)
         how: dict[str, Any] = {"base": base, "method": request.method, "k": request.k}
-        return as_download(exporting.export_judgements(request.format, bench.collection, by_query, **how))
+        return exporting.export_judgements(request.format, bench.collection, by_query, **how)
 
 
 @router.post("/import")

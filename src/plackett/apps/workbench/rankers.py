@@ -18,15 +18,7 @@ from pydantic import Field, model_validator
 
 from plackett.apps.access.errors import RequestError, client_errors
 from plackett.apps.workbench import tables
-from plackett.apps.workbench.api import (
-    Bench,
-    Caller,
-    ExportedFile,
-    as_download,
-    file_responses,
-    missing,
-    new_router,
-)
+from plackett.apps.workbench.api import Bench, Caller, ExportedFile, file_responses, missing, new_router
 from plackett.apps.workbench.collections.base import Collection
 from plackett.apps.workbench.jobs import Job, Report
 from plackett.apps.workbench.values import Base, Id, Name, Record, RequestModel
@@ -254,8 +246,7 @@ def rankers(bench: Bench) -> RankersResponse:
 def ranker_file(bench: Bench, name: Annotated[Name, Query()]) -> Response:
     """Return the model file of a trained ranker, which ``plackett.load`` and the commands read."""
     file = re.sub(r"[^\w.-]+", "-", name, flags=re.ASCII).strip("-.") or "ranker"
-    data = iter([bench.rankers.file(name)])
-    return as_download(ExportedFile(f"{file}.plackett", "application/octet-stream", data))
+    return ExportedFile(f"{file}.plackett", "application/octet-stream", iter([bench.rankers.file(name)]))
 
 
 @router.post("/rankers")
