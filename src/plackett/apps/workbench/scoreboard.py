@@ -17,7 +17,7 @@ from plackett.apps.workbench.query_sets import QuerySet
 from plackett.apps.workbench.rankers import TRAINED_NOTE
 from plackett.apps.workbench.rankings import chosen_rankers
 from plackett.apps.workbench.runs import BoardRequest, parse_measures, total_of
-from plackett.apps.workbench.snapshots import Snapshot, known_values, snapshots
+from plackett.apps.workbench.snapshots import known_values, snapshots
 from plackett.apps.workbench.values import FIRST, FROZEN_DEPTH, MAX_BASE, Record
 from plackett.metrics.conventions import CONVENTIONS
 
@@ -106,8 +106,10 @@ def scoreboard(bench: Bench, caller: Caller, request: Annotated[ScoreboardReques
     compared = sides(bench, [f"{NOW}/{name}" for name in names], least=1)
     own = [one for one in snapshots(bench).snapshots if one.summary.get("set_id") == made.id]
     earlier = own[:MAX_TREND][::-1]
-    trends = {one.id: known_values(bench, one, measure, request.convention) for one in earlier}
-    shown = measured(bench, caller.user, compared, request, [measure], trends.values())
+    values = [known_values(bench, one, measure, request.convention) for one in earlier]
+    shown = measured(bench, caller.user, compared, request, [measure], values)
+    then = [(one, of or {}) for one, of in zip(earlier, values, strict=True)]
+    trends = [[of.get(name, {}) for one, of in then if name in one.rankers] for name in names]
     n_seen, trained = bench.rankers.n_trained_on(queries), {one.name for one in bench.rankers.all()}
     marks = dict.fromkeys(names, "")
     if shown.found is not None and len(names) > 1:
@@ -135,20 +137,14 @@ def scoreboard(bench: Bench, caller: Caller, request: Annotated[ScoreboardReques
         order=request.order,
         n_judged_queries=sum(map(bool, shown.labels.values())),
         rankers=totals,
-        rows=_sorted_rows(_rows(shown, names, earlier, trends), names, request, measure.higher_is_better),
+        rows=_sorted_rows(_rows(shown, trends), names, request, measure.higher_is_better),
         history=[
-            HistoryPoint(one.id, one.name, one.created, [_mean((trends[one.id] or {}).get(name)) for name in names])
-            for one in earlier
+            HistoryPoint(one.id, one.name, one.created, [_mean(of.get(name)) for name in names]) for one, of in then
         ],
     )
 
 
-def _rows(
-    shown: Measured,
-    names: Sequence[str],
-    earlier: Sequence[Snapshot],
-    trends: Mapping[int, Mapping[str, Mapping[str, float]] | None],
-) -> list[QueryRow]:
+def _rows(shown: Measured, trends: Sequence[Sequence[Mapping[str, float]]]) -> list[QueryRow]:
     rows = []
     for query in shown.queries:
         first = [of[query].docid[:FIRST] if query in of else None for of in shown.rankings]
@@ -159,10 +155,7 @@ def _rows(
                 values=shown.values[query],
                 judged=[None if one is None else sum(docid in label for docid in one) for one in first],
                 shown=[None if one is None else len(one) for one in first],
-                trends=[
-                    [(trends[one.id] or {}).get(name, {}).get(query) for one in earlier if name in one.rankers]
-                    for name in names
-                ],
+                trends=[[values.get(query) for values in of] for of in trends],
                 errors=[of[query].error if query in of else None for of in shown.known],
             )
         )
