@@ -117,18 +117,13 @@ def _cut(buffer: bytearray, start: int, filled: int, name: str, lines: int) -> l
         if start + CHUNK_BYTES < filled:
             stop = buffer.find(b"\n", start + CHUNK_BYTES, filled) + 1
         n_lines = _native.data.count_lines(text[start:stop])
-        chunks.append(Chunk(text[start:stop], name, lines, n_lines, _most_rows(text[start:stop], n_lines)))
+        n_rows = n_lines
+        if n_lines * SHORT_LINE >= stop - start:  # there may be many lines without a row; each row has a query id
+            n_rows = min(n_lines, buffer.count(b"qid:", start, stop))
+        chunks.append(Chunk(text[start:stop], name, lines, n_lines, n_rows))
         lines += n_lines
         start = stop
     return chunks
-
-
-def _most_rows(text: np.ndarray, n_lines: int) -> int:
-    """Return a bound on the rows; if lines are short on average, blank ones and comments are not counted."""
-    if n_lines * SHORT_LINE < text.size:
-        return n_lines
-    following = text[1:][text[:-1] == 10]
-    return n_lines - int(((following == 10) | (following == 13) | (following == 35)).sum())
 
 
 def with_fewer_rows(wave: list[Chunk]) -> list[Chunk]:
