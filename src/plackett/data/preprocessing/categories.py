@@ -129,9 +129,9 @@ class CategoryEncoder(NamesOfColumns, TransformerMixin, BaseEstimator, ABC):
     def transform_queries(self, queries: Queries) -> Any:
         """Return encoded rows of queries with the codes of ``fit``; memory-mapped if X is large and memory-mapped."""
 
-    @abstractmethod
     def labels(self, given: list[str]) -> list[str]:
         """Return the names of the columns after ``transform``, from those before."""
+        return list(given)
 
     def check_loaded(self) -> None:
         """Raise a ``ValueError`` if attributes loaded from a file are invalid."""
@@ -344,9 +344,6 @@ class TargetCategories(CategoryEncoder):
         for column, names, means in zip(self.columns_.tolist(), self.names_, self.means_, strict=True):
             encoded[column] = np.append(means, self.prior_)[_places(column_of(queries.X, column), names.size)]
         return _with_columns(queries, encoded)
-
-    def labels(self, given: list[str]) -> list[str]:
-        return list(given)
 
     def check_loaded(self) -> None:
         super().check_loaded()
