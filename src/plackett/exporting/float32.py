@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from plackett.exporting.forms import LinearForm, TreeForm
+from plackett.exporting.forms import LinearForm, NetForm, TreeForm
 from plackett.exporting.nodes import LEAF, Nodes
 from plackett.scorers.trees import LARGEST
 
@@ -19,13 +19,14 @@ _LIMIT = float(np.finfo(np.float32).max)
 _ROUNDED_UP = 2.0**128 - 2.0**103  # the smallest number that single precision rounds to infinity
 
 
-def check_single(form: LinearForm, target: str, *, instead: str = ELSEWHERE) -> None:
-    """Raise for weights and scales that float32 cannot hold: the target would read 0 or infinity."""
+def check_single(form: LinearForm | NetForm, target: str, *, instead: str = ELSEWHERE) -> None:
+    """Raise for weights of features and scales that float32 cannot hold: the target would read 0 or infinity."""
     limits = np.finfo(np.float32)
     least, most = float(limits.tiny), float(limits.max)
-    largest = np.abs(form.weights).max(initial=0.0)
+    weights = form.weights if isinstance(form, LinearForm) else np.ones(form.n_features)
+    largest = np.abs(weights).max(initial=0.0)
     for feature in range(form.n_features):
-        weight, offset, scale = (float(part[feature]) for part in (form.weights, form.offset, form.scale))
+        weight, offset, scale = (float(part[feature]) for part in (weights, form.offset, form.scale))
         what = None
         if abs(weight) > most or abs(weight - _rounded(weight)) > LARGEST_ERROR * largest:
             what = f"a weight of {weight:.3g}"

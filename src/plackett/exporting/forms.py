@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -173,17 +172,6 @@ class NetForm(Form):
     @property
     def n_features(self) -> int:
         return self.offset.size
-
-    def steepest(self) -> LinearForm:
-        """Return approximately how much each feature can change a score, as a linear form.
-
-        Its weights are sums over all paths to the score: exact bounds for ReLU and tanh, whose slopes are at most 1.
-        """
-        bounds = reduce(lambda found, weight: np.abs(found) @ np.abs(weight), self.net.weights[::-1])[0]
-        shared = {
-            name: getattr(self, name) for name in ("ranker", "names", "first_index", "offset", "scale", "scaling")
-        }
-        return LinearForm(weights=bounds, intercept=0.0, **shared)
 
 
 AnyForm = LinearForm | TreeForm | NetForm

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,48 +31,134 @@ def write_linear(form: LinearForm, *, name: str, dtype: str) -> bytes:
     graph.add("MatMul", "column", weights=form.weights.astype(dtype)[:, np.newaxis])
     graph.add("Squeeze", "weighted", axes=np.array([1]))
     graph.add("Add", "scores", intercept=np.array(form.intercept, dtype=dtype))
-    return _finished_model(form, graph.nodes, graph.constants, name, dtype)
+    return graph.model(name)
 
 
 class _Graph:
-    """Nodes, each of which takes the result of the one before, and constants; the first nodes scale the features."""
+    """Nodes and constants of a form; the first nodes make its columns from the features, and scale them."""
 
-    def __init__(self, form: LinearForm | NetForm, dtype: str):
+    def __init__(self, form: AnyForm, dtype: str):
         import_optional("onnx", extra="onnx", needed_for="Exporting to ONNX")
+        self.form, self.dtype = form, dtype
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.last = "features"
-        if form.scaling != "none":  # first, so that large offsets are subtracted before anything is added up
+        if form.inputs is not None:
+            self._add_inputs(form.inputs)
+        if not isinstance(form, TreeForm) and form.scaling != "none":
+            # first, so that large offsets are subtracted before anything is added up
             self.add("Sub", "moved", offset=form.offset.astype(dtype))
             self.add("Div", "scaled", scale=form.scale.astype(dtype))
 
+    def constant(self, name: str, values: Any) -> str:
+        """Append a constant; return its name."""
+        with importing:
+            from onnx import numpy_helper
+
+        self.constants.append(numpy_helper.from_array(np.asarray(values), name))
+        return name
+
+    def node(self, operation: str, inputs: list[str], result: str, **attributes: Any) -> str:
+        """Append a node, which is named by its result unless it has another name; return the result."""
+        with importing:
+            from onnx import helper
+
+        self.nodes.append(helper.make_node(operation, inputs, [result], **{"name": result, **attributes}))
+        return result
+
     def add(self, operation: str, result: str, *inputs: str, **values: np.ndarray) -> None:
         """Append a node; its inputs are the last result, then ``inputs``, then constants, named by their keywords."""
-        with importing:
-            from onnx import helper, numpy_helper
+        constants = [self.constant(name, array) for name, array in values.items()]
+        self.last = self.node(operation, [self.last, *inputs, *constants], result)
 
-        self.constants.extend(numpy_helper.from_array(array, constant) for constant, array in values.items())
-        self.nodes.append(helper.make_node(operation, [self.last, *inputs, *values], [result], name=result))
-        self.last = result
+    def _add_inputs(self, inputs: Inputs) -> None:
+        """Append the nodes from ``features`` to ``columns``.
+
+        A column is ``features[:, j]`` where that is a number, else the number for missing values; a category is 1 where
+        it is the code. Means are looked up as sums over the codes, of which at most one applies.
+        """
+        add, constant, dtype = self.node, self.constant, self.dtype
+        kind = {"float32": 1, "float64": 11}[dtype]  # TensorProto.FLOAT and DOUBLE
+        columns = inputs.columns
+        feature = np.array([column.feature for column in columns], dtype=np.int64)
+        values = add("Gather", ["features", constant("taken", feature)], "taken_values", axis=1)
+        is_missing = add("IsNaN", [values], "is_missing")
+        fill = np.array([[column.missing for column in columns]], dtype=dtype)
+        filled = add("Where", [is_missing, constant("fill", fill), values], "filled")
+        flags = add("Cast", [is_missing], "missing_flags", to=kind)
+        is_flag = np.array([[column.is_missing for column in columns]])
+        result = add("Where", [constant("is_flag", is_flag), flags, filled], "flagged")
+        code = np.array([[-1.0 if column.category is None else column.category for column in columns]], dtype=dtype)
+        is_code = add("Cast", [add("Equal", [values, constant("code", code)], "has_code")], "code_flags", to=kind)
+        is_category = np.array([[column.category is not None for column in columns]])
+        result = add("Where", [constant("is_category", is_category), is_code, result], "coded")
+        for place, column in enumerate(columns):
+            if column.means is None:
+                continue
+            means = np.append(column.means, column.missing)[:, np.newaxis].astype(dtype)
+            taken = constant(f"one{place}", np.array([column.feature]))
+            one = add("Gather", ["features", taken], f"codes{place}", axis=1)
+            codes = constant(f"numbers{place}", np.arange(column.means.size, dtype=dtype)[np.newaxis])
+            found = add("Cast", [add("Equal", [one, codes], f"equal{place}")], f"found{place}", to=kind)
+            known = add("ReduceMax", [found], f"known{place}", axes=[1], keepdims=1)
+            unknown = add("Sub", [constant(f"one_of{place}", np.array([[1.0]], dtype=dtype)), known], f"unknown{place}")
+            shares = add("Concat", [found, unknown], f"shares{place}", axis=1)
+            mean = add("MatMul", [shares, constant(f"means{place}", means)], f"mean{place}")
+            is_here = constant(f"is_here{place}", np.arange(len(columns))[np.newaxis] == place)
+            result = add("Where", [is_here, mean, result], f"encoded{place}")
+        self.last = add("Identity", [result], "columns")
+
+    def model(self, name: str, ml_opset: int | None = None) -> bytes:
+        """Return the bytes of a model from ``features`` to ``scores``; ``ml_opset`` is the version of "ai.onnx.ml"."""
+        with importing:
+            import onnx
+            from onnx import TensorProto, helper
+
+        form, kind = self.form, TensorProto.FLOAT if self.dtype == "float32" else TensorProto.DOUBLE
+        n_features, names = form.n_features, form.names
+        if form.inputs is not None:
+            n_features, names = form.inputs.n_features, form.inputs.names
+        graph = helper.make_graph(
+            self.nodes,
+            name,
+            [helper.make_tensor_value_info("features", kind, ["n", n_features])],
+            [helper.make_tensor_value_info("scores", kind, ["n"])],
+            self.constants,
+        )
+        opsets = [helper.make_opsetid("", OPSET)]
+        if ml_opset is not None:
+            opsets.append(helper.make_opsetid("ai.onnx.ml", ml_opset))
+        model = helper.make_model(
+            graph,
+            opset_imports=opsets,
+            ir_version=IR_VERSION,
+            producer_name="plackett",
+            producer_version=__version__,
+        )
+        about = {"ranker": form.ranker}
+        if names is not None:
+            about["feature_names"] = json.dumps(names)
+        if form.inputs is not None and form.inputs.categories:
+            about["categories"] = json.dumps(form.inputs.categories)
+        helper.set_model_props(model, about)
+        onnx.checker.check_model(model)
+        return model.SerializeToString()
 
 
 def write_trees(form: TreeForm, *, name: str, dtype: str) -> bytes:
     """Return a model with input ``features`` (n, n_features) and output ``scores`` (n,), both of ``dtype``."""
-    import_optional("onnx", extra="onnx", needed_for="Exporting to ONNX")
-    with importing:
-        from onnx import helper, numpy_helper
-
+    graph = _Graph(form, dtype)
     if dtype == "float32":
         operation, attributes = "TreeEnsembleRegressor", _regressor(nodes_in_single(form, "onnx with dtype='float32'"))
     else:
+        with importing:
+            from onnx import numpy_helper
+
         form.check_kinds("onnx")
         operation, attributes = "TreeEnsemble", _ensemble(form.nodes(), numpy_helper.from_array)
-    trees = helper.make_node(
-        operation, ["features"], ["column"], name="trees", domain="ai.onnx.ml", n_targets=1, **attributes
-    )
-    squeeze = helper.make_node("Squeeze", ["column", "axes"], ["scores"], name="squeeze")
-    constants = [numpy_helper.from_array(np.array([1]), "axes")]
-    return _finished_model(form, [trees, squeeze], constants, name, dtype, ml_opset=ML_OPSET[dtype])
+    graph.node(operation, [graph.last], "column", name="trees", domain="ai.onnx.ml", n_targets=1, **attributes)
+    graph.node("Squeeze", ["column", graph.constant("axes", np.array([1]))], "scores", name="squeeze")
+    return graph.model(name, ml_opset=ML_OPSET[dtype])
 
 
 def _regressor(nodes: Nodes) -> dict[str, Any]:
@@ -156,7 +241,7 @@ def write_net(form: NetForm, *, name: str, dtype: str) -> bytes:
         add("MatMul", f"weighted{place}", **{f"weight{place}": np.ascontiguousarray(weight.T, dtype=dtype)})
         add("Add", f"sums{place}", **{f"bias{place}": bias.astype(dtype)})
     add("Squeeze", "scores", axes=np.array([1]))
-    return _finished_model(form, graph.nodes, graph.constants, name, dtype)
+    return graph.model(name)
 
 
 def _check_net(form: NetForm, dtype: str) -> None:
@@ -168,113 +253,13 @@ def _check_net(form: NetForm, dtype: str) -> None:
                 "dtype='float32', or export to json."
             )
         return
-    scales_only = replace(form.steepest(), weights=np.ones(form.n_features))
-    check_single(scales_only, "onnx with dtype='float32'", instead="json or onnx with dtype='float64'")
+    check_single(form, "onnx with dtype='float32'", instead="json or onnx with dtype='float64'")
     largest = max(float(np.abs(array).max(initial=0.0)) for array in (*form.net.weights, *form.net.biases))
     if largest > float(np.finfo(np.float32).max):
         raise ValueError(
             f"this {form.ranker} has a weight of absolute value {largest:.3g}, which float32 cannot hold. Export to "
             "json or onnx with dtype='float64'."
         )
-
-
-def _finished_model(
-    form: AnyForm,
-    nodes: list[Any],
-    constants: list[Any],
-    name: str,
-    dtype: str,
-    ml_opset: int | None = None,
-) -> bytes:
-    """Return the bytes of a model from ``features`` to ``scores``; ``ml_opset`` is the version of "ai.onnx.ml"."""
-    with importing:
-        import onnx
-        from onnx import TensorProto, helper
-
-    kind = TensorProto.FLOAT if dtype == "float32" else TensorProto.DOUBLE
-    if form.inputs is not None:
-        for node in nodes:
-            node.input[:] = ["columns" if one == "features" else one for one in node.input]
-        more, numbers = _input_nodes(form.inputs, dtype)
-        nodes, constants = more + nodes, numbers + constants
-    n_features = form.n_features if form.inputs is None else form.inputs.n_features
-    graph = helper.make_graph(
-        nodes,
-        name,
-        [helper.make_tensor_value_info("features", kind, ["n", n_features])],
-        [helper.make_tensor_value_info("scores", kind, ["n"])],
-        constants,
-    )
-    opsets = [helper.make_opsetid("", OPSET)]
-    if ml_opset is not None:
-        opsets.append(helper.make_opsetid("ai.onnx.ml", ml_opset))
-    model = helper.make_model(
-        graph,
-        opset_imports=opsets,
-        ir_version=IR_VERSION,
-        producer_name="plackett",
-        producer_version=__version__,
-    )
-    about = {"ranker": form.ranker}
-    names = form.names if form.inputs is None else form.inputs.names
-    if names is not None:
-        about["feature_names"] = json.dumps(names)
-    if form.inputs is not None and form.inputs.categories:
-        about["categories"] = json.dumps(form.inputs.categories)
-    helper.set_model_props(model, about)
-    onnx.checker.check_model(model)
-    return model.SerializeToString()
-
-
-def _input_nodes(inputs: Inputs, dtype: str) -> tuple[list[Any], list[Any]]:
-    """Return the nodes from ``features`` to ``columns``, and their constants.
-
-    A column is ``features[:, j]`` where that is a number, else the number for missing values; a category is 1 where it
-    is the code. Means are looked up as sums over the codes, of which at most one applies.
-    """
-    with importing:
-        from onnx import helper, numpy_helper
-
-    nodes: list[Any] = []
-    constants: list[Any] = []
-
-    def constant(name: str, values: Any) -> str:
-        constants.append(numpy_helper.from_array(np.asarray(values), name))
-        return name
-
-    def add(operation: str, inputs: list[str], result: str, **attributes: Any) -> str:
-        nodes.append(helper.make_node(operation, inputs, [result], name=result, **attributes))
-        return result
-
-    kind = {"float32": 1, "float64": 11}[dtype]  # TensorProto.FLOAT and DOUBLE
-    columns = inputs.columns
-    feature = [column.feature for column in columns]
-    values = add("Gather", ["features", constant("taken", np.array(feature, dtype=np.int64))], "taken_values", axis=1)
-    is_missing = add("IsNaN", [values], "is_missing")
-    fill = np.array([[column.missing for column in columns]], dtype=dtype)
-    filled = add("Where", [is_missing, constant("fill", fill), values], "filled")
-    flags = add("Cast", [is_missing], "missing_flags", to=kind)
-    is_flag = np.array([[column.is_missing for column in columns]])
-    result = add("Where", [constant("is_flag", is_flag), flags, filled], "flagged")
-    code = np.array([[-1.0 if column.category is None else column.category for column in columns]], dtype=dtype)
-    is_code = add("Cast", [add("Equal", [values, constant("code", code)], "has_code")], "code_flags", to=kind)
-    is_category = np.array([[column.category is not None for column in columns]])
-    result = add("Where", [constant("is_category", is_category), is_code, result], "coded")
-    for place, column in enumerate(columns):
-        if column.means is None:
-            continue
-        means = np.append(column.means, column.missing)[:, np.newaxis].astype(dtype)
-        one = add("Gather", ["features", constant(f"one{place}", np.array([column.feature]))], f"codes{place}", axis=1)
-        codes = constant(f"numbers{place}", np.arange(column.means.size, dtype=dtype)[np.newaxis])
-        found = add("Cast", [add("Equal", [one, codes], f"equal{place}")], f"found{place}", to=kind)
-        known = add("ReduceMax", [found], f"known{place}", axes=[1], keepdims=1)
-        unknown = add("Sub", [constant(f"one_of{place}", np.array([[1.0]], dtype=dtype)), known], f"unknown{place}")
-        shares = add("Concat", [found, unknown], f"shares{place}", axis=1)
-        mean = add("MatMul", [shares, constant(f"means{place}", means)], f"mean{place}")
-        is_here = constant(f"is_here{place}", np.arange(len(columns))[np.newaxis] == place)
-        result = add("Where", [is_here, mean, result], f"encoded{place}")
-    add("Identity", [result], "columns")
-    return nodes, constants
 
 
 def score(content: bytes, X: np.ndarray, names: list[str] | None = None) -> np.ndarray:

@@ -123,10 +123,6 @@ def export(
         Rows on which the exported model, computed by the target's own formula (ONNX by onnxruntime), must give the
         scores of ``ranker.predict`` to within 1e-5 of their spread; otherwise it is an error and nothing is written.
 
-    Returns
-    -------
-    str, or bytes for ``"onnx"``
-
     Raises
     ------
     ValueError
