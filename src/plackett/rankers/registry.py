@@ -233,18 +233,32 @@ def load(path: str | os.PathLike | IO[bytes]) -> Any:
     LinearRanker(l2=0.01)
     """
     with importing:
+        from plackett.formats.detect import format_of
         from plackett.storage import models
+        from plackett.storage.container import MAGIC
         from plackett.storage.opening import name_of
 
     fill()
-    source: Any = path
+    source, head = opened(path)
+    if head.startswith(MAGIC) or format_of(head) is None:
+        return models.load(source)
+    with importing:
+        from plackett.formats.read import read_model
+
+        imported = importlib.import_module("plackett.rankers.imported")
+    with contextlib.nullcontext(source) if isinstance(source, io.BytesIO) else open(source, "rb") as file:
+        return read_model(file, name_of(path), imported.ranker_of)
+
+
+def opened(path: str | os.PathLike | IO[bytes]) -> tuple[Any, bytes]:
+    """Return a path, or the content of a file object, and its first bytes; none of what is not a file."""
     if not isinstance(path, (str, os.PathLike)):
-        source = io.BytesIO(path.read())
-    if isinstance(source, io.BytesIO) or os.path.isfile(source):
-        imported = _imported(source, name_of(path))
-        if imported is not None:
-            return imported
-    return models.load(source)
+        content = path.read()
+        return io.BytesIO(content), content[:HEAD]
+    if not os.path.isfile(path):
+        return path, b""
+    with open(path, "rb") as file:
+        return path, file.read(HEAD)
 
 
 def is_model_head(head: bytes) -> bool:
@@ -258,24 +272,6 @@ def is_model_head(head: bytes) -> bool:
         from plackett.formats.detect import format_of
 
     return format_of(head) is not None
-
-
-def _imported(source: Any, name: str) -> Any:
-    """Return the model of another tool in a file or its content; None for other files."""
-    with importing:
-        from plackett.formats.detect import format_of
-        from plackett.storage.container import MAGIC
-
-    with contextlib.nullcontext(source) if isinstance(source, io.BytesIO) else open(source, "rb") as file:
-        head = file.read(HEAD)
-        file.seek(0)
-        if head.startswith(MAGIC) or format_of(head) is None:
-            return None
-        with importing:
-            from plackett.formats.read import read_model
-
-            imported = importlib.import_module("plackett.rankers.imported")
-        return read_model(file, name, imported.ranker_of)
 
 
 def fill() -> None:

@@ -11,7 +11,7 @@ from plackett import _native
 from plackett._arrays import bounds
 from plackett._threads import map_blocks
 from plackett.data.queries import Queries
-from plackett.rankers.boosting.feature_steps import LEAST, FeatureSteps, Training, TrainingLists
+from plackett.rankers.boosting.feature_steps import LEAST, FeatureSteps, TrainingLists
 from plackett.rankers.parameters import param
 from plackett.scorers.models import Steps
 from plackett.scorers.ranks import FeatureRanks, Step
@@ -86,14 +86,14 @@ class DiffRank(FeatureSteps):
     top_k: int | None = param(None, check_positive_int)
 
     def _contributions(self, queries: Queries) -> np.ndarray:
-        return self.feature_weights_ * (0.5 * self._ranks(queries)).T
+        return self.feature_weights_ * self._discovery().ranks(queries.X, queries.indptr).T
 
     def _training(self, queries: Queries, weights: np.ndarray | None) -> _DiffTraining:
         lists = TrainingLists(queries, weights, self.top_k)
         return _DiffTraining(lists, self._discovery().twice_ranks(queries.X, queries.indptr, queries.lists), self.top_k)
 
 
-class _DiffTraining(Training):
+class _DiffTraining:
     """DiffRank's weights of pairs, as their sums for each document."""
 
     names = ("bound", "error")

@@ -11,7 +11,7 @@ import numpy as np
 from plackett import _native
 from plackett._threads import map_blocks
 from plackett.data.queries import Queries
-from plackett.rankers.boosting.feature_steps import LEAST, FeatureSteps, Training, TrainingLists
+from plackett.rankers.boosting.feature_steps import LEAST, FeatureSteps, TrainingLists
 from plackett.rankers.parameters import param
 from plackett.scorers.models import BALANCED_STEP, Steps
 from plackett.scorers.ranks import FEATURE, MIXTURE, FeatureRanks, Step
@@ -74,11 +74,8 @@ class FeatureRank(FeatureSteps):
         return moves
 
     def _training(self, queries: Queries, weights: np.ndarray | None) -> _RankTraining:
-        return self._rank_training(queries, weights, None)
-
-    def _rank_training(self, queries: Queries, weights: np.ndarray | None, balance: str | None) -> _RankTraining:
         ranks = self._discovery().twice_ranks(queries.X, queries.indptr, queries.lists, is_counted=True)
-        return _RankTraining(TrainingLists(queries, weights), ranks, balance)
+        return _RankTraining(TrainingLists(queries, weights), ranks, getattr(self, "balance", None))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -123,11 +120,8 @@ class BLFeatureRank(FeatureRank):
 
     balance: str = param("global", check_choice, choices=BALANCES)
 
-    def _training(self, queries: Queries, weights: np.ndarray | None) -> _RankTraining:
-        return self._rank_training(queries, weights, self.balance)
 
-
-class _RankTraining(Training):
+class _RankTraining:
     """The ranking of every training list after each step, for FeatureRank (``balance=None``) and BL-FeatureRank."""
 
     names = ("E", "error")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -49,21 +49,6 @@ class TrainingLists:
         return self.total(wrong) / self.total_pairs if self.total_pairs > 0 else 0.0
 
 
-class Training(ABC):
-    """The state of a fit on the training lists."""
-
-    names: tuple[str, ...]  # of the measures
-    lists: TrainingLists
-
-    @abstractmethod
-    def step(self, feature: int) -> Step:
-        """Find the weight of a feature, update the state, and return the step."""
-
-    @abstractmethod
-    def measures(self) -> tuple[float, ...]:
-        """Return one number for each of ``names``."""
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
 class FeatureSteps(Boosted, Prepared):
     """A ranker that passes over the features and takes one step for each, with ranks within the list."""
@@ -82,7 +67,7 @@ class FeatureSteps(Boosted, Prepared):
         queries, weights = training.queries, training.weights
         self._discover(queries.X, queries.lists, weights)
         state = self._training(queries, weights)
-        replay = None if monitor.validation is None else self._replay(monitor.validation.queries)
+        replay: Any = None if monitor.validation is None else self._replay(monitor.validation.queries)
         steps: list[Step] = []
         n_steps = self.cycles * queries.n_features
         with monitor.run("cycles", n_steps, state.names):
@@ -92,8 +77,8 @@ class FeatureSteps(Boosted, Prepared):
                 steps.append(state.step(place % queries.n_features))
                 if replay is not None:
                     replay.apply(steps[-1])
-                scores = None if replay is None else lambda: replay.scores
-                if monitor.record(scores, None, True, **dict(zip(state.names, state.measures(), strict=True))):
+                measures = dict(zip(state.names, state.measures(), strict=True))
+                if monitor.record(lambda: replay.scores, None, True, **measures):
                     break
         self._keep_steps(steps[: monitor.n_kept])
 
@@ -111,8 +96,12 @@ class FeatureSteps(Boosted, Prepared):
         return Discovery(self.centres_) if self.signs_ is None else Discovery.linear(self.signs_)
 
     @abstractmethod
-    def _training(self, queries: Queries, weights: np.ndarray | None) -> Training:
-        """Return the state of a fit before its first step."""
+    def _training(self, queries: Queries, weights: np.ndarray | None) -> Any:
+        """Return the state of a fit on ``lists`` before its first step.
+
+        ``step(feature)`` finds the weight of a feature, updates the state and returns the ``Step``; ``measures()``
+        returns one number for each of ``names``.
+        """
 
     def _replay(self, queries: Queries) -> Replay:
         """Return an object that applies steps to new lists."""
@@ -122,10 +111,6 @@ class FeatureSteps(Boosted, Prepared):
     def depends_on_list(self) -> bool:
         """Always True: scores depend on the ranks within the list."""
         return True
-
-    def _ranks(self, queries: Queries) -> np.ndarray:
-        """Return twice the ranks by each feature, of new lists."""
-        return self._discovery().twice_ranks(queries.X, queries.indptr).twice
 
     def _predict_grouped(self, queries: Queries) -> np.ndarray:
         check_is_fitted(self)

@@ -169,7 +169,7 @@ class RankBoost(Boosted, Normalized, Encoded):
             steps.append((feature, alpha, threshold, default))
             error = pairs.error(scores)
             reason = monitor.record(
-                None if held is None else lambda: held_scores,
+                lambda: held_scores,
                 feature=feature, threshold=threshold, alpha=alpha, r=r, z=z, bound=bound, pair_error=error,
             )  # fmt: skip
             if right > 1.0 - SAME or wrong > 1.0 - SAME:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import os
-from typing import IO, Any
+from typing import IO
 
-from plackett._lazy import importing
 from plackett.exceptions import ModelFormatError
+from plackett.rankers.registry import load, opened
 from plackett.rankers.scoring.build import build_scorer
 from plackett.rankers.scoring.scorer import Scorer
 from plackett.rankers.scoring.steps import NotScored
@@ -46,13 +45,8 @@ def load_scorer(path: str | os.PathLike | IO[bytes]) -> Scorer:
     >>> load_scorer("linear.plackett").score(data.X[:5]).shape
     (5,)
     """
-    name, source = name_of(path), path
-    if not isinstance(path, (str, os.PathLike)):
-        source = io.BytesIO(path.read())
-    if _is_of_another_tool(source):
-        with importing:
-            from plackett.rankers.registry import load
-
+    name, (source, head) = name_of(path), opened(path)
+    if head and not head.startswith(MAGIC):
         return load(source).scorer()
     part = read_parts(source)
     try:
@@ -61,14 +55,3 @@ def load_scorer(path: str | os.PathLike | IO[bytes]) -> Scorer:
         raise
     except _INVALID as error:
         raise ModelFormatError(name, f"{part.kind}: {one_line(error)}") from error
-
-
-def _is_of_another_tool(source: Any) -> bool:
-    if not isinstance(source, io.BytesIO):
-        if not os.path.isfile(source):
-            return False
-        with open(source, "rb") as file:
-            return not file.read(len(MAGIC)).startswith(MAGIC)
-    head = source.read(len(MAGIC))
-    source.seek(0)
-    return not head.startswith(MAGIC)
