@@ -23,16 +23,10 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 def attach(
     package: str, names: dict[str, str], modules: str = ""
 ) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a package.
+    """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a package, given by its ``__name__``.
 
-    Parameters
-    ----------
-    package : str
-        Its ``__name__``.
-    names : dict of str to str
-        Public names of each module, separated by spaces.
-    modules : str, default=""
-        Modules that are public under their last name, separated by spaces.
+    ``names`` are the public names of each module, ``modules`` those that are public under their last name, all
+    separated by spaces.
     """
     homes = {name: home for home, words in names.items() for name in words.split()}
     homes |= {module.rpartition(".")[2]: module for module in modules.split()}

@@ -93,23 +93,9 @@ def aligned(rows: Iterable[Sequence[str]], align: str, width: int | None = None)
     return "\n".join(line.rstrip() for line in lines)
 
 
-def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]], align: str) -> str:
-    """Return a Markdown table; ``align`` has an ``l`` or ``r`` for each column."""
-    rules = [{"r": "---:", "l": "---"}[side] for side in align]
-    lines = [f"| {' | '.join(map(_markdown_text, row))} |" for row in (headings, *rows)]
-    return "\n".join([lines[0], f"|{'|'.join(rules)}|", *lines[1:]]) + "\n"
-
-
 def _markdown_text(text: str) -> str:
     """Escape what would end a Markdown cell or begin an HTML tag."""
     return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
-
-
-def latex_table(headings: Sequence[str], rows: Iterable[Sequence[str]], align: str) -> str:
-    """Return a ``tabular`` with booktabs rules; the cells are LaTeX already."""
-    lines = [" & ".join(row) + r" \\" for row in (headings, *rows)]
-    start = [rf"\begin{{tabular}}{{{align}}}", r"\toprule", lines[0], r"\midrule"]
-    return "\n".join([*start, *lines[1:], r"\bottomrule", r"\end{tabular}"]) + "\n"
 
 
 def latex_text(text: str) -> str:
@@ -318,12 +304,17 @@ class Table:
 
     def to_markdown(self) -> str:
         """Return the table in Markdown, the best of each column in bold."""
-        return markdown_table([column.name for column in self.columns], self._texts(_markdown_cell), self._align())
+        rules = ["---" if column.is_text else "---:" for column in self.columns]
+        rows = [[column.name for column in self.columns], *self._texts(_markdown_cell)]
+        lines = [f"| {' | '.join(map(_markdown_text, row))} |" for row in rows]
+        return "\n".join([lines[0], f"|{'|'.join(rules)}|", *lines[1:]]) + "\n"
 
     def to_latex(self) -> str:
         """Return the table as a LaTeX ``tabular`` with booktabs rules; the marks need the package amssymb."""
-        headings = [latex_text(column.name) for column in self.columns]
-        return latex_table(headings, self._texts(_latex_cell), self._align())
+        rows = [[latex_text(column.name) for column in self.columns], *self._texts(_latex_cell)]
+        lines = [" & ".join(row) + r" \\" for row in rows]
+        start = [rf"\begin{{tabular}}{{{self._align()}}}", r"\toprule", lines[0], r"\midrule"]
+        return "\n".join([*start, *lines[1:], r"\bottomrule", r"\end{tabular}"]) + "\n"
 
     def to_csv(self) -> str:
         """Return CSV with all digits; marks and interval bounds in separate columns, NaN as an empty cell."""

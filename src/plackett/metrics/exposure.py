@@ -24,7 +24,7 @@ def _judge(docid: object, scores: object, qid: object) -> JudgedLists:
 def _shares(lists: JudgedLists, ties: str, weights: np.ndarray) -> np.ndarray:
     """Return the weight of the position of every row; tied rows share theirs."""
     rows = lists.ranked_values(np.arange(lists.labels.size, dtype=np.float64), ties)
-    return lists.run_rows(_native.metrics.shares, *rows, lists.indptr, lists.n_ranked, weights)
+    return lists.run(_native.metrics.shares, *rows, lists.indptr, lists.n_ranked, weights, by_row=True)
 
 
 def _documents(lists: JudgedLists, catalogue: object) -> tuple[np.ndarray, int]:

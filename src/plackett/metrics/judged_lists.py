@@ -157,15 +157,9 @@ class JudgedLists:
         self._labels = as_column(self._labels)
         return self._labels
 
-    def run(self, kernel: Callable[..., object], *arguments: object) -> np.ndarray:
-        """Return one value per query, written by ``kernel(*arguments, first, last, values)`` on all threads."""
-        values = np.full(self.n_queries, np.nan)
-        self._run(lambda first, last: kernel(*arguments, first, last, values))
-        return values
-
-    def run_rows(self, kernel: Callable[..., object], *arguments: object) -> np.ndarray:
-        """Return one value per document, written by ``kernel(*arguments, first, last, values)`` on all threads."""
-        values = np.zeros(self.scores.size)
+    def run(self, kernel: Callable[..., object], *arguments: object, by_row: bool = False) -> np.ndarray:
+        """Return a value per query or row, written by ``kernel(*arguments, first, last, values)`` on all threads."""
+        values = np.zeros(self.scores.size) if by_row else np.full(self.n_queries, np.nan)
         self._run(lambda first, last: kernel(*arguments, first, last, values))
         return values
 
