@@ -20,10 +20,6 @@ class OwnLoss(Loss):
 
     Attributes such as ``ignores_shifts`` are those of the object. If it does not have them, the loss counts as one that
     is smooth, not convex, and changes when all scores of a query are shifted, which is right for every smooth loss.
-
-    Parameters
-    ----------
-    loss : object
     """
 
     is_own = True

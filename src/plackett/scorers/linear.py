@@ -19,13 +19,8 @@ VALUES_PER_BLOCK = 1 << 18
 class LinearScorer:
     """Scores ``X @ coef``, and gradients ``X.T @ slope``.
 
-    X is neither copied nor changed if it is C-ordered float32 or float64, or CSR; it may be memory-mapped.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_docs, n_features)
-    has_intercept : bool, default=False
-        Whether the last coefficient is added to every score.
+    X is neither copied nor changed if it is C-ordered float32 or float64, or CSR; it may be memory-mapped. With
+    ``has_intercept`` the last coefficient is added to every score.
     """
 
     def __init__(self, X: Any, *, has_intercept: bool = False):

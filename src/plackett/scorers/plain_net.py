@@ -33,16 +33,9 @@ _SLOPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 @dataclass(frozen=True)
 class PlainNet:
-    """A feed-forward net: ``x ← weight x + bias`` in each layer, then the activation, except after the last.
+    """A feed-forward net: ``x ← weight x + bias`` in each layer, then the activation, except after the last."""
 
-    Attributes
-    ----------
-    weights : list of ndarrays of shape (n_to, n_from)
-    biases : list of ndarrays of shape (n_to,)
-    activation : str
-    """
-
-    weights: list[np.ndarray]
+    weights: list[np.ndarray]  # of shape (n_to, n_from)
     biases: list[np.ndarray]
     activation: str
 

@@ -49,12 +49,7 @@ def are_centres(table: np.ndarray) -> bool:
 
 
 class Discovery:
-    """Maps values of each feature to ranks within a list.
-
-    Parameters
-    ----------
-    centres : ndarray of shape (n_features, n_intervals)
-        NaN for an empty part.
+    """Maps values of each feature to ranks within a list, by centres (n_features, n_intervals), NaN for empty parts.
 
     Examples
     --------

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from plackett import _native
 from plackett._arrays import dense, part_of_place
-
-if TYPE_CHECKING:
-    from plackett.data.queries import Queries
 
 EQUAL = 1e-10  # scores that differ by less are equal
 ROWS_PER_BLOCK = 4096
@@ -22,11 +19,6 @@ def break_ties(scores: np.ndarray, base: np.ndarray, indptr: np.ndarray) -> np.n
 
     No score changes by more than 1e-6, and none reaches the next larger one. Both limits are smaller in proportion for
     queries whose scores are all below 1, as in long lists with unit columns.
-
-    Parameters
-    ----------
-    scores, base : ndarrays of shape (n_docs,)
-    indptr : ndarray of shape (n_queries + 1,)
     """
     answer = scores.astype(np.float64)
     if not answer.size:
@@ -49,11 +41,6 @@ def row_keys(rows: np.ndarray) -> np.ndarray:
     keys = np.empty(rows.shape[0], dtype=np.uint64)
     _native.rankers.row_keys(np.ascontiguousarray(rows, dtype=dtype), keys)
     return keys.view(np.int64)
-
-
-def tie_equal_rows(scores: np.ndarray, queries: Queries) -> np.ndarray:
-    """Return the scores of grouped rows, exactly equal for equal rows of a query."""
-    return with_equal_rows_tied(scores, queries.X, queries.indptr)
 
 
 def with_equal_rows_tied(scores: np.ndarray, X: Any, indptr: np.ndarray) -> np.ndarray:

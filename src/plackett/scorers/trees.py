@@ -186,23 +186,22 @@ class FlatTrees:
 
     def first(self, n_trees: int) -> FlatTrees:
         """Return the first trees only."""
-        kept, n_nodes = copy.copy(self), int(self.starts_[n_trees])
-        kept.starts_ = self.starts_[: n_trees + 1]
-        for name in (*self._of_nodes, "kinds_"):
-            setattr(kept, name, getattr(self, name)[:n_nodes])
-        return kept
+        n_nodes = int(self.starts_[n_trees])
+        of_nodes = {name: getattr(self, name)[:n_nodes] for name in (*self._of_nodes, "kinds_")}
+        return self._with(starts_=self.starts_[: n_trees + 1], **of_nodes)
 
     def times(self, factor: float) -> FlatTrees:
         """Return the trees with scaled leaves."""
-        scaled = copy.copy(self)
-        scaled.values_ = self.values_ * factor
-        return scaled
+        return self._with(values_=self.values_ * factor)
 
     def with_counts(self, counts: np.ndarray) -> FlatTrees:
         """Return the trees with other counts of rows."""
-        counted = copy.copy(self)
-        counted.counts_ = counts
-        return counted
+        return self._with(counts_=counts)
+
+    def _with(self, **changes: Any) -> FlatTrees:
+        other = copy.copy(self)
+        other.__dict__.update(changes)
+        return other
 
     def counts_of(self, leaves: np.ndarray) -> np.ndarray:
         """Return how often each node is passed on the way to these leaves, plus 1 for each leaf.
@@ -234,12 +233,10 @@ class FlatTrees:
     def predict(self, X: Any, start: np.ndarray | float = 0.0) -> np.ndarray:
         """Return ``start`` plus the sum over all trees for each row of a checked X."""
         scores = np.full(X.shape[0], start, dtype=np.float64) if np.ndim(start) == 0 else np.array(start)
+        blocks = [(first, first + ROWS_PER_BLOCK) for first in range(0, X.shape[0], ROWS_PER_BLOCK)]
         if not is_sparse(X) and self._suits_bitmaps(X.shape[0]):
             bitmaps = self.bitmaps()
-            map_blocks(
-                lambda first, last: bitmaps.add(np.ascontiguousarray(X[first:last]), scores[first:last]),
-                [(first, first + ROWS_PER_BLOCK) for first in range(0, X.shape[0], ROWS_PER_BLOCK)],
-            )
+            map_blocks(lambda first, last: bitmaps.add(np.ascontiguousarray(X[first:last]), scores[first:last]), blocks)
             return scores
         trees: tuple[Any, ...] = (
             self.starts_, self.features_, self.thresholds_, self.left_, self.right_, self.values_, self.missing_left_
@@ -256,7 +253,7 @@ class FlatTrees:
             else:
                 add(np.ascontiguousarray(X[first:last]), *trees, scores[first:last])
 
-        map_blocks(work, [(first, first + ROWS_PER_BLOCK) for first in range(0, X.shape[0], ROWS_PER_BLOCK)])
+        map_blocks(work, blocks)
         return scores
 
     def _suits_bitmaps(self, n_rows: int) -> bool:

@@ -157,19 +157,11 @@ class Result:
     Examples
     --------
     >>> import numpy as np
-    >>> from plackett.solvers import LBFGS
-    >>> class Parabola:  # with the members that L-BFGS uses
-    ...     size, name = 1, "parabola"
-    ...     is_smooth, is_random = True, False
-    ...
-    ...     def value_and_gradient(self, coef):
-    ...         return float((coef[0] - 3.0) ** 2), 2.0 * (coef - 3.0)
-    ...
-    ...     def curvature_estimate(self, coef):
-    ...         return None
-    >>> result = LBFGS().minimize(Parabola(), np.zeros(1), max_iter=20, tol=1e-6)
-    >>> result.coef.round(4), result.stop_reason, result.is_converged
-    (array([3.]), 'gradient below tol', True)
+    >>> from plackett.solvers import Result
+    >>> counts = {"n_iter": 3, "n_evaluations": 4}
+    >>> result = Result(np.zeros(1), 0.5, 1e-7, **counts, stop_reason="gradient below tol", is_converged=True)
+    >>> result.is_converged, result.n_products
+    (True, 0)
     """
 
     coef: np.ndarray

@@ -19,12 +19,7 @@ class Rounds(Solver):
     Such an objective does not decrease steadily: ranks jump, and full steps end up alternating between two solutions.
     Round t therefore moves 1/t of the way to its minimum, so that the coefficients are the mean of all minima so far.
     It counts as converged when a round changes the coefficients by at most a hundredth of their norm. ``max_iter``
-    counts rounds.
-
-    Parameters
-    ----------
-    solver : Solver
-        Minimises the objective with its weights held.
+    counts rounds, in each of which ``solver`` minimises the objective with its weights held.
     """
 
     name = "rounds"

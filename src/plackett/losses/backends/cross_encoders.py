@@ -82,10 +82,6 @@ class CrossEncoderLoss(torch.nn.Module):
             One label per document, for each query.
         prompt, task : str, default=None
             Passed to ``model.preprocess``.
-
-        Returns
-        -------
-        scalar tensor
         """
         queries, documents = _checked(inputs, labels)
         sizes = [len(each) for each in documents]

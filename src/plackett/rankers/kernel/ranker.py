@@ -28,7 +28,7 @@ from plackett.scorers.kernel import (
     settle_gamma,
 )
 from plackett.scorers.linear import LinearScorer
-from plackett.scorers.tied_scores import tie_equal_rows
+from plackett.scorers.tied_scores import with_equal_rows_tied
 from plackett.storage.models.array_checks import check_matrix, check_vector
 from plackett.validation import (
     check_choice,
@@ -240,7 +240,8 @@ class KernelRanker(LinearRanker):
             scores = position_scores(kernel, scaled.X, scaled.indptr, self.dual_coef_)
         else:
             support = self.support_ if self._is_precomputed else self.X_fit_
-            scores = tie_equal_rows(kernel_scores(kernel, scaled.X, support, self.dual_coef_), scaled)
+            scores = kernel_scores(kernel, scaled.X, support, self.dual_coef_)
+            scores = with_equal_rows_tied(scores, scaled.X, scaled.indptr)
         return scores + self.intercept_
 
     def check_loaded(self) -> None:

@@ -29,24 +29,6 @@ class Batch:
     weights: np.ndarray | None
 
 
-class Rows:
-    """Feature rows for a net; kept in the memory of an accelerator if they fit."""
-
-    def __init__(self, X: Any, net: Net):
-        self._X, self._net = X, net
-        self._resident: torch.Tensor | None = None
-        if net.device.type == "cuda" and not is_sparse(X) and X.size * net.dtype.itemsize < _room(net.device):
-            self._resident = _tensor(X, net)
-
-    def take(self, rows: np.ndarray) -> torch.Tensor:
-        if self._resident is not None:
-            return self._resident.index_select(0, torch.from_numpy(rows).to(self._net.device))
-        return _tensor(self._X[rows], self._net)
-
-    def part(self, start: int, stop: int) -> torch.Tensor:
-        return _tensor(self._X[start:stop], self._net) if self._resident is None else self._resident[start:stop]
-
-
 def _room(device: torch.device) -> float:
     return SHARE_FOR_ROWS * torch.cuda.mem_get_info(device)[0]
 
@@ -59,10 +41,13 @@ def _tensor(X: Any, net: Net) -> torch.Tensor:
 
 
 class TrainingData:
-    """The queries of a fit and their weights."""
+    """The queries of a fit and their weights; rows are kept in the memory of an accelerator if they fit."""
 
     def __init__(self, X: Any, lists: QueryLists, weights: np.ndarray | None, net: Net):
-        self.lists, self._net, self._rows = lists, net, Rows(X, net)
+        self.lists, self._net, self._X = lists, net, X
+        self._resident: torch.Tensor | None = None
+        if net.device.type == "cuda" and not is_sparse(X) and X.size * net.dtype.itemsize < _room(net.device):
+            self._resident = _tensor(X, net)
         self._weights = None if weights is None else weights * (weights.size / weights.sum())  # 1 on average
         self._bounds = query_blocks(lists.indptr, DOCS_PER_BLOCK)
         self._parts = [lists.part(first, last, lists.rng) for first, last in self._bounds]
@@ -73,12 +58,17 @@ class TrainingData:
 
     def batch(self, queries: np.ndarray) -> Batch:
         rows, lists = take_queries(self.lists, queries)
-        return self._batch(self._rows.take(rows), lists, None if self._weights is None else self._weights[queries])
+        if self._resident is None:
+            X = _tensor(self._X[rows], self._net)
+        else:
+            X = self._resident.index_select(0, torch.from_numpy(rows).to(self._net.device))
+        return self._batch(X, lists, None if self._weights is None else self._weights[queries])
 
     def blocks(self) -> Iterator[Batch]:
         """Yield all queries, a block at a time; lists are the same objects at every call, as they cache results."""
         for (first, last), lists in zip(self._bounds, self._parts, strict=True):
-            X = self._rows.part(int(self.lists.indptr[first]), int(self.lists.indptr[last]))
+            rows = slice(int(self.lists.indptr[first]), int(self.lists.indptr[last]))
+            X = _tensor(self._X[rows], self._net) if self._resident is None else self._resident[rows]
             yield self._batch(X, lists, None if self._weights is None else self._weights[first:last])
 
     def _batch(self, X: torch.Tensor, lists: QueryLists, weights: np.ndarray | None) -> Batch:

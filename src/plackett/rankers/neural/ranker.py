@@ -22,7 +22,7 @@ from plackett.rankers.parameters import param
 from plackett.scorers import models
 from plackett.scorers.net_shape import NetShape
 from plackett.scorers.plain_net import PlainNet
-from plackett.scorers.tied_scores import tie_equal_rows
+from plackett.scorers.tied_scores import with_equal_rows_tied
 from plackett.validation import check_choice, check_number, check_positive_int, is_sparse, plain
 
 PRECISIONS = ("float32", "float64")
@@ -216,7 +216,7 @@ class NeuralRanker(Normalized, Prepared):
         net = self._net(device)
         with at_work(device, self.batch_size, _work(net.shape, scaled)):
             scores = scores_of(net, scaled.X, queries.indptr)
-        return tie_equal_rows(self._check_scores(scores, queries), scaled)
+        return with_equal_rows_tied(self._check_scores(scores, queries), scaled.X, queries.indptr)
 
     @property
     def _overflow_advice(self) -> str:

@@ -445,16 +445,12 @@ class QueryDependentRanker(Normalized, Prepared):
 
     def _keep_training(self, fits: LocalFits) -> None:
         """Keep the training documents, to which models of new queries are fitted, in arrays that can be saved."""
-        nothing: Any = None
-        self._fits_kept = self.training_rows_ = self.training_labels_ = nothing
-        self.training_indptr_ = self.training_shares_ = nothing
-        self.training_bytes_ = 0
-        if self.weights not in ("uniform", "individual") and self.new_queries == "neighbors":
-            self._fits_kept = fits
-            self.training_rows_, self.training_labels_ = fits.X, fits.lists.labels
-            self.training_indptr_, self.training_shares_ = fits.indptr, fits.shares
-            kept = fits.X, fits.lists.labels, fits.indptr, self.query_weights_.numeric_
-            self.training_bytes_ = sum(array.nbytes for array in kept if array is not None)
+        is_kept = self.weights not in ("uniform", "individual") and self.new_queries == "neighbors"
+        kept: Any = (fits.X, fits.lists.labels, fits.indptr, fits.shares) if is_kept else (None,) * 4
+        self._fits_kept: Any = fits if is_kept else None
+        self.training_rows_, self.training_labels_, self.training_indptr_, self.training_shares_ = kept
+        counted = (*kept[:3], self.query_weights_.numeric_) if is_kept else ()
+        self.training_bytes_ = sum(array.nbytes for array in counted if array is not None)
 
     def _fits_for_new(self) -> LocalFits:
         if self.__dict__.get("_fits_kept") is None:  # loaded from a file

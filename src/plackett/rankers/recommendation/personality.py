@@ -131,10 +131,6 @@ class PersonalityDiagnosis(BaseEstimator):
         Parameters
         ----------
         user, item, ratings : as in ``predict``
-
-        Returns
-        -------
-        ndarray of the same shape as in ``predict``
         """
         return self._ratings(user, item, ratings, MOST_PROBABLE)
 

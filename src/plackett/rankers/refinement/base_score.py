@@ -65,9 +65,7 @@ def grouped_base_score(base: Any, X: Any, queries: Queries, *, has_ids: bool) ->
         base = predictions(base, X, queries.in_row_order(queries.qid) if has_ids else None)
     if scores_any_rows(base):
         return as_base_score(base, queries.replace(docid=X.grouped.docid if isinstance(X, Queries) else None))
-    scores = check_numbers(base, "base_score")
-    if scores.size != queries.n_docs:
-        raise ValueError(f"base_score has {count_of(scores.size, 'value')} but X has {queries.n_docs:,} rows.")
+    scores = as_base_score(base, queries)
     return scores if queries.row_order is None else scores[queries.row_order]
 
 

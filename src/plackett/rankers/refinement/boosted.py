@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from plackett import _native
 from plackett._arrays import bounds
@@ -29,7 +29,6 @@ from plackett.rankers.refinement.weak_learners import (
     Rounds,
     boost_classifier,
     boost_stumps,
-    takes_weights,
     votes,
 )
 from plackett.storage.models.array_checks import check_bounds, check_records, check_vector
@@ -73,7 +72,7 @@ class BoostedRefiner(Refiner):
         is_estimator = hasattr(self.estimator, "fit") and hasattr(self.estimator, "predict")
         if not is_estimator or isinstance(self.estimator, (type, RegressorMixin)):
             raise ParameterError("estimator", self.estimator, "it must be a classifier of scikit-learn or None.")
-        if self.sample_size is None and not takes_weights(self.estimator):
+        if self.sample_size is None and not has_fit_parameter(self.estimator, "sample_weight"):
             raise ValueError(
                 f"{type(self.estimator).__name__} takes no sample_weight; sample_size='paper' trains it on a sample "
                 "drawn by the weights instead."

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.validation import has_fit_parameter
 
 from plackett import _native
 from plackett.rankers.refinement.judgements import QueryFeedback
@@ -159,11 +158,6 @@ def votes(classifier: Any, rows: np.ndarray) -> np.ndarray:
             "rows; one class per row is needed."
         )
     return classes == 1
-
-
-def takes_weights(estimator: Any) -> bool:
-    """Return whether a classifier can be fitted to weighted documents."""
-    return has_fit_parameter(estimator, "sample_weight")
 
 
 def _fitted(estimator: Any, rows: np.ndarray, pulls: np.ndarray, sample_size: int | None, draws: Any) -> Any:
