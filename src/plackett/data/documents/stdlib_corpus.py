@@ -13,7 +13,6 @@ import importlib
 import inspect
 import random
 import re
-import sys
 import types
 import warnings
 from collections import Counter
@@ -90,17 +89,14 @@ def read_stdlib(*, n_queries: int = 200, n_words: int = 4, seed: int = 0) -> Tex
     """
     n_queries, n_words = check_positive_int(n_queries, "n_queries"), check_positive_int(n_words, "n_words")
     items = _items()
-    links = [(place, item.parent, 1) for place, item in enumerate(items) if item.parent >= 0]
+    names, parents, signatures, bodies = map(list, zip(*items, strict=True))
+    links = [(place, parent, 1) for place, parent in enumerate(parents) if parent >= 0]
     both = sorted(links + [(parent, place, weight) for place, parent, weight in links])
     queries, relevant = _known_items(items, n_queries, n_words, seed)
     return TextCollection(
         "python-stdlib",
-        [item.name for item in items],
-        {
-            "title": [item.name for item in items],
-            "signature": [item.signature for item in items],
-            "body": [item.body for item in items],
-        },
+        names,
+        {"title": names, "signature": signatures, "body": bodies},
         queries,
         {},
         Qrels(list(queries), relevant, np.ones(len(queries))),
@@ -133,8 +129,6 @@ def _items() -> tuple[_Item, ...]:
 
 def _imported(name: str) -> types.ModuleType | None:
     """Return the module, or None if this system or version does not have it."""
-    if name in sys.modules:
-        return sys.modules[name]
     with warnings.catch_warnings(), contextlib.suppress(ImportError):
         warnings.simplefilter("ignore")
         return importlib.import_module(name)

@@ -88,19 +88,12 @@ class QueryNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 f"{type(self).__name__} would make a sparse X dense, because zeros do not stay zeros. "
                 "Use QueryUnitLength, or pass a dense array: X.toarray()."
             )
-        accept_sparse = "csr" if self._accepts_sparse else False
         check_not_masked(X, "X")
         check_is_no_column(qid, X)
-        with naming_columns(X):
-            checked = validate_data(
-                self,
-                as_csr(X) if is_sparse(X) else X,
-                reset=reset,
-                accept_sparse=accept_sparse,
-                dtype=(np.float64, np.float32),
-                order="C",
-                ensure_all_finite=False,  # checked below, with a message that names the row
-            )
+        kinds = {"accept_sparse": "csr" if self._accepts_sparse else False, "dtype": (np.float64, np.float32)}
+        with naming_columns(X):  # infinite values and NaN are found below, with a message that names the row
+            rows = as_csr(X) if is_sparse(X) else X
+            checked = validate_data(self, rows, reset=reset, order="C", ensure_all_finite=False, **kinds)
         if not is_sparse(checked):
             checked = np.require(checked, requirements=["C", "A"])
         names = getattr(self, "feature_names_in_", None)
