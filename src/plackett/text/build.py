@@ -122,10 +122,7 @@ def _as_fields(documents: Any) -> Mapping[str, Sequence[str]]:
 
 
 def _count(
-    columns: Mapping[str, list[str]],
-    analyser: Analyser,
-    positions: bool,
-    progress: Callable[[int, int], None] | None,
+    columns: Mapping[str, list[str]], analyser: Analyser, positions: bool, progress: Callable[[int, int], None] | None
 ):
     """Return counts of shape (fields · documents, terms), the sorted terms, and with ``positions`` the sequences."""
     with importing:

@@ -28,15 +28,7 @@ ENCODING = "latin-1"
 RECORD = re.compile(r"\.I\s*(\d+)\s*$")
 FIELD = re.compile(r"\.([A-Z])\s*$")
 
-FIELD_NAMES = {
-    "T": "title",
-    "A": "author",
-    "B": "source",
-    "W": "body",
-    "K": "keywords",
-    "C": "categories",
-    "N": "note",
-}
+FIELD_NAMES = {"T": "title", "A": "author", "B": "source", "W": "body", "K": "keywords", "C": "categories", "N": "note"}
 CACM_LINKS = {4: "coupling", 5: "citation", 6: "cocitation"}
 
 
