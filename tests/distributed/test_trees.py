@@ -12,6 +12,7 @@ import plackett as pk
 from plackett.data.queries import Queries
 from plackett.distributed import boosting
 from plackett.distributed.boosting import ClusterTrees
+from plackett.distributed.cluster import GoneError
 from plackett.losses import Softmax
 
 pytest.importorskip("lightgbm")
@@ -240,7 +241,7 @@ def test_workers_may_be_threads_of_this_process_but_cannot_be_restarted(tmp_path
 
     def lose_one(trees):
         raise_in = trees._recover
-        raise_in(boosting.LostError(trees._workers[:1], None))
+        raise_in(GoneError("no answer", trees._workers[:1]))
 
     at_round(monkeypatch, 3, lose_one)
     without_nanny = r"has no nanny that could restart it\. Start workers with a nanny"

@@ -45,51 +45,25 @@ LOG = logging.getLogger("plackett.distributed")
 
 
 class TreePlan(NamedTuple):
-    """What all workers of a fit share.
-
-    Attributes
-    ----------
-    loss : Loss or None
-        None takes the objective of ``params``.
-    intercept : float
-        The score that the trees add to.
-    mean_weight : float
-        Mean weight of the queries.
-    n_sampled : int
-        Number of rows from which the bins are found.
-    watch : callable
-        Returns an object that measures the scores of validation queries, ``values(scores)``, one value per query.
-    """
+    """What all workers of a fit share."""
 
     params: dict[str, Any]
-    loss: Loss | None
-    intercept: float
-    mean_weight: float
+    loss: Loss | None  # None takes the objective of ``params``
+    intercept: float  # the score that the trees add to
+    mean_weight: float  # of the queries
     categories: tuple[int, ...]
     n_docs: int
-    n_sampled: int
-    watch: Callable[[Queries], Any] | None = None
+    n_sampled: int  # rows from which the bins are found
+    watch: Callable[[Queries], Any] | None = None  # makes what measures scores: ``values(scores)``, one for each query
 
 
 class Round(NamedTuple):
-    """What a worker, or all of them, made of a round.
+    """What a worker, or all of them, made of a round."""
 
-    ``tree`` is None if there was no split, and on all workers but one; ``value`` is the loss summed over the queries
-    before the tree; ``values`` are those of the validation queries by the number of their part.
-    """
-
-    tree: str | None
-    value: float
-    values: dict[int, np.ndarray]
+    tree: str | None  # None if there was no split, and on all workers but one
+    value: float  # of the loss before the tree, summed over the queries
+    values: dict[int, np.ndarray]  # of the validation queries, by the number of their part
     seconds: float
-
-
-class LostError(RuntimeError):
-    """Workers were lost: those that gave no answer, and the first error of the others."""
-
-    def __init__(self, silent: Sequence[str], first: Exception | None):
-        super().__init__(f"no answer from {silent[0]}" if silent else str(first or "parts were moved"))
-        self.silent, self.first = silent, first
 
 
 # --- In the client ----------------------------------------------------------------------------------------------------
@@ -116,20 +90,8 @@ def one_fit_at_a_time() -> Iterator[None]:
 class ClusterTrees:
     """The trees of a fit whose rows are on the workers of a cluster.
 
-    Parameters
-    ----------
-    parts, held : ClusterPartitions
-        Trimmed training parts, and validation parts or None.
-    plan : TreePlan
-    silence : float
-        Seconds without an answer after which a worker is restarted; more if rounds are slow.
-
-    Attributes
-    ----------
-    trees : list of str
-        The trees so far.
-    n_restarts : int
-        How often the rounds were resumed because workers were lost.
+    ``parts`` and ``held``, those for validation, are trimmed. A worker without an answer for ``silence`` seconds, or
+    longer if rounds are slow, is restarted; ``n_restarts`` counts how often the rounds were resumed.
     """
 
     def __init__(self, parts: ClusterPartitions, held: ClusterPartitions | None, plan: TreePlan, silence: float):
@@ -179,8 +141,8 @@ class ClusterTrees:
                 if not self._workers:
                     self._start()
                 return self._ask(work, dict.fromkeys(self._workers, arguments))
-            except (GoneError, LostError) as lost:
-                self._recover(lost if isinstance(lost, LostError) else LostError((), lost))
+            except GoneError as lost:
+                self._recover(lost)
 
     def _start(self) -> None:
         owners = self._parts.owners()
@@ -209,14 +171,15 @@ class ClusterTrees:
         self._ask("link", {worker: (list(machines.values()), own) for worker, own in machines.items()})
 
     def _ask(self, work: str, arguments: Mapping[str, tuple], **limit: float) -> dict[str, Any]:
-        """Return the answer of each worker; raise the error of one, or a ``LostError``."""
+        """Return the answer of each worker; raise the error of one, or a ``GoneError``."""
         answers, silent = self._client.sync(self._answers, work, arguments, **limit)
         failed = [answer for answer in answers.values() if isinstance(answer, Exception)]
         other = next((error for error in failed if not _is_loss(error)), None)
         if other is not None:
             raise other
         if failed or silent:
-            raise LostError(silent, next(iter(failed), None))
+            first = next(iter(failed), None)
+            raise GoneError(f"no answer from {silent[0]}" if silent else str(first), silent, first)
         return {worker: answers[worker] for worker in arguments}
 
     async def _answers(
@@ -272,7 +235,7 @@ class ClusterTrees:
             return error
         return answers.get(worker, GoneError(f"{worker} is not there"))
 
-    def _recover(self, lost: LostError) -> None:
+    def _recover(self, lost: GoneError) -> None:
         """Restart silent workers, load the parts again, and let the next question start from the trees so far."""
         self.n_restarts += 1
         self._n_failures += 1
@@ -280,7 +243,7 @@ class ClusterTrees:
             raise ConnectionError(
                 f"workers of the Dask cluster were lost {self._n_failures} times in a row ({lost}). They may be out of "
                 "memory: use more workers. Or they cannot reach each other: LightGBM needs free TCP ports between them."
-            ) from lost.first
+            ) from (lost.first or lost)
         warn(f"a Dask worker was lost ({lost}); the fit continues after {count_of(len(self.trees), 'tree')}.",
              RuntimeWarning)  # fmt: skip
         self._restart(lost.silent)
@@ -295,7 +258,7 @@ class ClusterTrees:
         workers, self._workers = self._workers, []
         try:
             self._ask("close", dict.fromkeys(workers, ()), deadline=GRACE_SECONDS)
-        except LostError as lost:
+        except GoneError as lost:
             self._restart(lost.silent)
 
     def _restart(self, workers: Sequence[str]) -> None:

@@ -32,7 +32,14 @@ POLL_SECONDS = 0.5  # between checks for workers
 
 
 class GoneError(ConnectionError):
-    """A worker is gone, or does not hold what it is thought to hold: it was restarted, or parts were moved."""
+    """Workers are gone, or do not hold what they are thought to hold: they were restarted, or parts were moved.
+
+    ``silent`` are those that gave no answer, and ``first`` is the first error of the others.
+    """
+
+    def __init__(self, message: str, silent: Sequence[str] = (), first: Exception | None = None):
+        super().__init__(message)
+        self.silent, self.first = silent, first
 
 
 def has_graph(value: Any) -> bool:
@@ -83,11 +90,7 @@ def require_client(needed_for: str) -> Any:
 class ClusterPartitions:
     """Loaded parts, later partitions, on the workers of a Dask cluster.
 
-    Parameters
-    ----------
-    client : distributed.Client
-    parts : sequence of DelayedPart
-        Arguments may hold Delayed objects and futures of that client.
+    Arguments of the parts may hold Delayed objects and futures of the client.
     """
 
     def __init__(self, client: Any, parts: Sequence[DelayedPart]):

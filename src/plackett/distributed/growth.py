@@ -46,21 +46,8 @@ class Growth:
     later calls must be made by the same one. With a network, LightGBM would find the bins of a feature from the rows of
     one machine; the bins are therefore those of ``sample``, rows that are the same on all machines.
 
-    Parameters
-    ----------
-    rows : Rows
-    params : dict
-        Parameters of LightGBM.
-    loss : Loss or None
-        None takes the objective of ``params``.
-    categories : sequence of int, default=()
-        Columns that hold categories.
-    held : Rows, default=None
-        Validation queries.
-    sample : array, default=None
-        Rows that the bins are found from; None takes all rows.
-    n_before : int, default=0
-        Number of trees that the scores to start from include.
+    Without a loss the objective is that of ``params``, LightGBM's parameters; ``categories`` are columns, ``held`` are
+    validation queries, and ``n_before`` is the number of trees that the scores to start from include.
     """
 
     def __init__(

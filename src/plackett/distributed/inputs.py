@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -137,7 +137,9 @@ def _of_frame(X: Any, y: Any, qid: Any, weight: Any, *, takes_categories: bool) 
     if X.index.name not in X.columns and X.index.name in [value for value in roles.values() if isinstance(value, str)]:
         X = X.reset_index()
     named = [value for value in roles.values() if isinstance(value, str)]
-    _check_columns(X, named)
+    for name in named:
+        if name not in X.columns:
+            raise ValueError(f"X has no column {name!r}; it has {', '.join(map(str, X.columns[:COLUMNS_LISTED]))}.")
     ids = [name for name in ID_NAMES if named and name in X.columns and name not in named]
     times = [
         name
@@ -150,12 +152,6 @@ def _of_frame(X: Any, y: Any, qid: Any, weight: Any, *, takes_categories: bool) 
     roles["docid"] = ids[0] if ids else None
     _check_numbers(X, roles, takes_categories=takes_categories)
     return _side_by_side(X.to_delayed(), roles, None)
-
-
-def _check_columns(X: Any, named: Sequence[str]) -> None:
-    for name in named:
-        if name not in X.columns:
-            raise ValueError(f"X has no column {name!r}; it has {', '.join(map(str, X.columns[:COLUMNS_LISTED]))}.")
 
 
 def _check_numbers(X: Any, roles: dict[str, Any], *, takes_categories: bool) -> None:

@@ -19,32 +19,15 @@ from plackett.storage.remote import local_files
 from plackett.validation import check_csr, check_finite, check_numbers, is_sparse
 
 
+@dataclasses.dataclass(eq=False)
 class LoadedPart:
-    """Whole queries with labels and optional query weights.
+    """Whole queries with labels and optional query weights."""
 
-    Attributes
-    ----------
-    queries : Queries
-    weights : ndarray of shape (n_queries,) or None
-    name : str
-        Its name in error messages.
-    may_widen : bool
-        Whether missing last columns count as 0, as in LETOR files, which leave out zeros.
-    has_missing : bool
-        Whether X holds NaN.
-    """
-
-    def __init__(
-        self,
-        queries: Queries,
-        weights: np.ndarray | None,
-        name: str,
-        *,
-        may_widen: bool = False,
-        has_missing: bool = False,
-    ):
-        self.queries, self.weights, self.name, self.may_widen = queries, weights, name, may_widen
-        self.has_missing = has_missing
+    queries: Queries
+    weights: np.ndarray | None  # of the queries
+    name: str  # in error messages
+    may_widen: bool = False  # whether missing last columns count as 0, as in LETOR files, which leave out zeros
+    has_missing: bool = False  # whether X holds NaN
 
     @property
     def weight(self) -> float:

@@ -20,23 +20,7 @@ _LARGEST = 2**63 - 1  # integers up to this are their own keys
 
 
 class PartMetadata(NamedTuple):
-    """Size, columns, labels and query keys of one part.
-
-    Attributes
-    ----------
-    weight : float
-        Sum of the query weights; the number of queries without weights.
-    keys : ndarray of shape (n_queries,)
-        A 64-bit hash of each query id, the same on every machine.
-    has_pairs : bool
-        Whether a query has two documents with different labels.
-    labels : tuple of two floats, or None
-        The lowest and the highest label; None if there are no rows.
-    missing : str or None
-        Where values are missing, in words.
-    label_sum, doc_weight : float
-        Sums over the documents, each with the weight of its query.
-    """
+    """Size, columns, labels and query keys of one part."""
 
     name: str
     n_docs: int
@@ -45,14 +29,14 @@ class PartMetadata(NamedTuple):
     feature_names: list[str] | None
     first_index: int | None
     may_widen: bool
-    weight: float
-    keys: np.ndarray
-    has_pairs: bool
-    labels: tuple[float, float] | None
-    missing: str | None
+    weight: float  # of the queries; their number without weights
+    keys: np.ndarray  # a 64-bit hash of each query id, the same on every machine
+    has_pairs: bool  # whether a query has two documents with different labels
+    labels: tuple[float, float] | None  # the lowest and the highest; None if there are no rows
+    missing: str | None  # where values are missing, in words
     categories: Categories | None
     n_bytes: int
-    label_sum: float
+    label_sum: float  # over the documents, each with the weight of its query
     doc_weight: float
 
 

@@ -32,14 +32,6 @@ class PartitionedObjective(LossTraits):
     ``Σ_p share_p value_p(coef) + penalty(coef)``, share_p being the weight of the queries of partition p over that of
     all queries. An evaluation visits all partitions once and adds up the results in an order that depends only on
     the partitioning, so the result is the same for any number of workers.
-
-    Parameters
-    ----------
-    loss : Loss
-    partitions : Partitions
-    penalty : L2
-    n_features, n_queries : int
-    has_intercept : bool
     """
 
     def __init__(

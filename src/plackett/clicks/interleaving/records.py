@@ -45,17 +45,7 @@ class _List(NamedTuple):
 
 
 class LogFold:
-    """The clicks of a log, folded in the order of time. Its state can be stored, and continued with further records.
-
-    Attributes
-    ----------
-    settings : dict of str to dict
-        Those of each test.
-    folds : dict of str to Fold
-        The tests with a folded click, in the order of their first clicks.
-    waiting : list
-        Clicks that are not folded yet, in the order of time.
-    """
+    """The clicks of a log, folded in the order of time. Its state can be stored, and continued with further records."""
 
     def __init__(self, lists_per_unit: int | None, idle: float | None):
         if lists_per_unit is not None:
@@ -63,9 +53,9 @@ class LogFold:
         if idle is not None:
             check_number(idle, "idle", least=0)
         self.options = lists_per_unit, idle
-        self.settings: dict[str, dict[str, Any]] = {}
-        self.folds: dict[str, Fold] = {}
-        self.waiting: list[_Click] = []
+        self.settings: dict[str, dict[str, Any]] = {}  # of each test
+        self.folds: dict[str, Fold] = {}  # of the tests with a folded click, in the order of their first clicks
+        self.waiting: list[_Click] = []  # clicks that are not folded yet, in the order of time
         self._lists: dict[str, tuple[list, _List | None]] = {}
         self._last, self._ignored = (-math.inf, 0, 0), dict.fromkeys(IGNORED, 0)
 

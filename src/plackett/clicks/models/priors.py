@@ -47,13 +47,7 @@ def fitted_posterior(evidence: np.ndarray) -> np.ndarray:
 class Prior:
     """A Beta prior of the attractiveness of pairs, with the other parameters' prior beside it.
 
-    Parameters
-    ----------
-    a, b : float, default=1
-    is_fitted : bool, default=False
-        Whether ``improve`` estimates it.
-    features : ndarray of shape (n_pairs, n_features) or None
-        Features of the logistic model of the mean.
+    ``improve`` estimates it if ``is_fitted``; the mean is a logistic model of the ``features`` of the pairs, if any.
     """
 
     def __init__(self, a: float = 1.0, b: float = 1.0, *, is_fitted: bool = False, features: np.ndarray | None = None):

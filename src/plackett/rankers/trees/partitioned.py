@@ -36,10 +36,6 @@ class HeldParts:
     def __init__(self, partitions: ClusterPartitions, measure: Measure):
         self.partitions, self.measure = partitions, measure
 
-    def watch(self) -> Any:
-        """Return a function that makes, on a worker, what measures the queries of a part."""
-        return functools.partial(ValidationSet, metric=self.measure)
-
     def mean(self, values: np.ndarray) -> float:
         """Return the mean of the values of the queries."""
         return mean_of_counted(values) if np.isfinite(values).any() else np.nan
@@ -87,7 +83,7 @@ def learn_from_parts(ranker: TreeRanker, training: CheckedParts, monitor: FitMon
     held: Any = monitor.validation
     plan = TreePlan(
         params, loss, ranker.intercept_, training.total_weight / n_queries, tuple(training.categories or ()), n_docs,
-        n_sampled, None if held is None else held.watch(),
+        n_sampled, None if held is None else functools.partial(ValidationSet, metric=held.measure),
     )  # fmt: skip
     values: dict[int, float] = {}  # mean loss by the number of trees
     last: dict[int, np.ndarray] = {}
