@@ -17,7 +17,7 @@ from plackett.apps.workbench.collections.base import Hits, Piece
 from plackett.apps.workbench.labels import ANNOTATOR
 from plackett.apps.workbench.reason_words import Reason
 from plackett.apps.workbench.runs import ListMeasures, VisibleMeasures
-from plackett.apps.workbench.store import QUERIES, Judged, Query
+from plackett.apps.workbench.store import QUERIES, Query
 from plackett.apps.workbench.values import (
     MAX_K,
     MAX_QUERY,
@@ -185,7 +185,7 @@ def measures(
 
     query = bench.find(Query, QUERIES, query_id, "query")
     hits, user_id = hits_of(bench, query, request), bench.user_id(caller.user)
-    judged = Judged({}, []) if user_id is None else bench.store.state(user_id, query_id).judged
+    judged = bench.store.state(user_id, query_id).judged
     if request.annotator is None:
         return measure_list(hits, judged, request.method)
     grades = bench.labels.get(f"{ANNOTATOR}{request.annotator}", caller.user).of(query.text)
@@ -220,10 +220,8 @@ def ranked_list(
     """Return a list refined by a user's judgements; None means a user or a query that is not stored yet."""
     from plackett.apps.workbench.refining import refine, visible
 
-    judged, can_undo = Judged({}, []), False
-    if user_id is not None and query_id is not None:
-        state = bench.store.state(user_id, query_id)
-        judged, can_undo = state.judged, state.can_undo
+    state = bench.store.state(user_id, query_id)
+    judged = state.judged
     refined = refine(hits, judged, options.method, options.pin_judged)
     labels, in_list = bench.collection.labels(text), set(hits.docid)
 
@@ -259,7 +257,7 @@ def ranked_list(
         n_judged=len(judged.labels),
         n_pairs=len(judged.pairs),
         is_refined=bool(judged.labels or judged.pairs),
-        can_undo=can_undo,
+        can_undo=state.can_undo,
         note=refined.note,
         list_note=hits.note or None,
         pairs=[Pair(*pair) for pair in judged.pairs],

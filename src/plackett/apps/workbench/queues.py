@@ -185,9 +185,8 @@ class UserQueue:
                 with client_errors():
                     hits = self._bench.collection.search(text, self.base, max(self._depth, 50))
                 self._found[text] = hits.docid[: self._depth], None
-            except (
-                RequestError
-            ) as error:  # such as a query that the base ranker cannot parse, or an engine that is down
+            # such as a query that the base ranker cannot parse, or an engine that is down
+            except RequestError as error:
                 self._found[text] = [], error.message
         return self._found[text]
 

@@ -51,10 +51,10 @@ class BackgroundCache:
         again by the next call.
         """
         with self._lock:
-            if key in self._values:
-                return self._values[key]
-        self.renew(key, compute)
-        return None
+            value = self._values.get(key)
+        if value is None:
+            self.renew(key, compute)
+        return value
 
     def renew(self, key: Hashable, compute: Callable[[], Any]) -> None:
         """Compute a value in the background; an old one stays in the cache until then."""
@@ -63,20 +63,15 @@ class BackgroundCache:
                 self._worker.submit(self._compute, key, compute)
                 self._waiting.add(key)
 
-    def now(self, key: Hashable, compute: Callable[[], Any]) -> Any:
-        """Return a value, computed here if it is not cached."""
+    def now(self, key: Hashable, compute: Callable[[], Any], *, is_renewed: bool = False) -> Any:
+        """Return a value, computed here if it is not cached, or to be renewed."""
         with self._lock:
-            if key in self._values:
-                return self._values[key]
-        value = compute()
-        with self._lock:
-            self._values[key] = value
+            value = None if is_renewed else self._values.get(key)
+        if value is None:
+            value = compute()
+            with self._lock:
+                self._values[key] = value
         return value
-
-    def drop(self, key: Hashable) -> None:
-        """Drop a value, so that it is computed again."""
-        with self._lock:
-            self._values.pop(key, None)
 
     def close(self) -> None:
         """Drop pending values; the thread ends after the current one."""
@@ -153,9 +148,8 @@ class Rankings:
     def now(self, name: str, query: str) -> Found:
         """Return a ranking, computed here if it is not cached; that of a live engine is requested again."""
         key = self.key(name)
-        if self._collection.is_live:
-            self._cache.drop((key, query))
-        return self._cache.now((key, query), partial(self._find, name, key, query))
+        is_live = self._collection.is_live
+        return self._cache.now((key, query), partial(self._find, name, key, query), is_renewed=is_live)
 
     def can_explain(self, name: str) -> bool:
         """Return whether a ranker can explain its scores by features: a trained ranker or a model can."""

@@ -317,11 +317,11 @@ class Store(Database):
 
     # current judgements
 
-    def state(self, user_id: int, query_id: int) -> ListState:
-        """Return the current judgements of the user's list."""
+    def state(self, user_id: int | None, query_id: int | None) -> ListState:
+        """Return the current judgements of the user's list; None for a user or a query that is not stored."""
         return ListState.from_events(self.events(user_id, query_id))
 
-    def events(self, user_id: int, query_id: int) -> list[Event]:
+    def events(self, user_id: int | None, query_id: int | None) -> list[Event]:
         """Return the log of a user's list, oldest first, with undone events and undos."""
         with self.reading() as connection:
             return _events(connection, EVENTS.c.user_id == user_id, EVENTS.c.query_id == query_id)
@@ -329,8 +329,7 @@ class Store(Database):
     def pace(self, user_id: int | None) -> float | None:
         """Return the median seconds between the last judgements of a user, breaks left out; None for too few."""
         wanted = select(EVENTS.c.time).where(EVENTS.c.user_id == user_id, EVENTS.c.kind == "judge")
-        with self.reading() as connection:
-            times = connection.execute(wanted.order_by(EVENTS.c.id.desc()).limit(50)).scalars().all()
+        times = [time for (time,) in self.rows(wanted.order_by(EVENTS.c.id.desc()).limit(50))]
         gaps = [(later - earlier).total_seconds() for later, earlier in pairwise(times)]
         gaps = [gap for gap in gaps if 0 < gap < MAX_PAUSE]
         return median(gaps) if len(gaps) >= MIN_GAPS else None
