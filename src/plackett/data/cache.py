@@ -86,10 +86,6 @@ class CacheFile:
             warn(f"the cache {self.path} {what}; rebuilding it.", DataWarning)
         return None
 
-    def is_outdated(self) -> bool:
-        """Return whether the files have changed since this object was created."""
-        return [signature(path) for path in self.paths] != self.signatures
-
     @contextlib.contextmanager
     def draft(self) -> Iterator[CacheDraft]:
         """Yield a draft of the cache; it gets the permissions that all of the files have."""
@@ -177,7 +173,7 @@ class CacheDraft:
     def finish(self, width: int, remedy: str, categories: Categories | None = None, **described: Any) -> None:
         """Move the cache to its final path; ``described`` are ``feature_names`` and ``first_index`` of the columns."""
         name = str(self._cache.paths[0])
-        if self._cache.is_outdated():
+        if [signature(path) for path in self._cache.paths] != self._cache.signatures:
             raise NotCachedError(f"{name} or another of the files changed while it was read")
         groups = group_runs(_joined(self._run_ids), np.concatenate(self._run_lengths))
         if groups.order is not None:
@@ -248,14 +244,26 @@ def load(path: Path, made_from: list, options: dict[str, str], dtype: np.dtype |
             container.verify()
         _check_dtypes(container, "<f[48]" if dtype is None else re.escape(dtype.str))
         arrays = {name: container.mapped(name) for name in container.arrays}
-    _check(("y" in arrays) == (options.get("label") != "None"))
-    shape = tuple(header["shape"])
-    categories = {int(column): as_str_array(names) for column, names in header.get("categories", {}).items()}
-    _check(all(0 <= column < shape[1] for column in categories))
+    shape = n_docs, width = tuple(header["shape"])
+    names, y, ids, indptr, docid = header["feature_names"], *map(arrays.get, ("y", "ids", "indptr", "docid"))
+    # compiled loops trust the indices
+    _check((y is not None) == (options.get("label") != "None") and (y is None or y.shape == (n_docs,)))
+    _check(indptr.shape == (ids.size + 1,) and _are_bounds(indptr, n_docs))
+    _check(docid is None or docid.shape == (n_docs,))
+    if names is not None:
+        _check(type(names) is list and all(type(name) is str for name in names) and len(set(names)) == width)
     if "indices" in arrays:
         widest = 1 + int(arrays["indices"].max(initial=-1))
-        _check(type(shape[1]) is int and shape[1] <= _most_columns(widest, options))
-    return _assemble(arrays, shape, header["feature_names"], header["first_index"], categories)
+        _check(type(width) is int and width <= _most_columns(widest, options))
+    X = arrays["X"] if "X" in arrays else _csr(arrays, shape)
+    _check(X.shape == shape)
+    categories = {int(column): as_str_array(texts) for column, texts in header.get("categories", {}).items()}
+    _check(all(0 <= column < width for column in categories))
+    texts, comments = (_texts(arrays, column, n_docs) for column in (_DOCIDS, _COMMENTS))
+    return Queries.from_groups(
+        X, y, ids, indptr, docid=docid if texts is None else texts, comments=comments, feature_names=names,
+        first_index=header["first_index"], categories=categories,
+    )  # fmt: skip
 
 
 def _most_columns(widest: int, options: dict[str, str]) -> int:
@@ -272,27 +280,6 @@ def _check(is_valid: bool) -> None:
 def _check_dtypes(container: Container, dtype_of_X: str) -> None:
     for name, entry in container.arrays.items():
         _check(name in _DTYPES and re.fullmatch(_DTYPES[name] or dtype_of_X, entry.dtype.str) is not None)
-
-
-def _assemble(
-    arrays: dict[str, np.ndarray], shape: tuple[int, int], names: Any, first_index: Any, categories: Categories
-) -> Queries:
-    """Return queries over the arrays if they are consistent; compiled loops trust their indices."""
-    n_docs = shape[0]
-    indptr, ids, y = arrays["indptr"], arrays["ids"], arrays.get("y")
-    _check(indptr.shape == (ids.size + 1,) and _are_bounds(indptr, n_docs))
-    _check(y is None or y.shape == (n_docs,))
-    X = arrays["X"] if "X" in arrays else _csr(arrays, shape)
-    _check(X.shape == shape)
-    if names is not None:
-        _check(type(names) is list and all(type(name) is str for name in names) and len(set(names)) == shape[1])
-    docid = arrays.get("docid")
-    _check(docid is None or docid.shape == (n_docs,))
-    texts = _texts(arrays, _DOCIDS, n_docs)
-    return Queries.from_groups(
-        X, y, ids, indptr, docid=docid if texts is None else texts, comments=_texts(arrays, _COMMENTS, n_docs),
-        feature_names=names, first_index=first_index, categories=categories,
-    )  # fmt: skip
 
 
 def _texts(arrays: dict[str, np.ndarray], names: tuple[str, str], n_docs: int) -> TextColumn | None:

@@ -140,26 +140,17 @@ def recode(X: Any, given: Categories, known: Categories) -> Any:
             changes[column] = np.array([place.get(name, np.nan) for name in names.tolist()] + [np.nan])
     if not changes:
         return X
-    if is_sparse(X):
-        return _recode_sparse(X, changes)
-    if not is_large(X):
-        return _recode_rows(X, changes)
+    if not is_large(X) or is_sparse(X):
+        return _recoded(X, changes)
     step = max(1, BLOCK_BYTES // max(1, X.shape[1] * X.itemsize))
-    blocks = (_recode_rows(X[start : start + step], changes) for start in range(0, X.shape[0], step))
+    blocks = (_recoded(X[start : start + step], changes) for start in range(0, X.shape[0], step))
     return spilled(blocks, folder_of(X))
 
 
-def _recode_rows(X: np.ndarray, changes: dict[int, np.ndarray]) -> np.ndarray:
-    rows = np.array(X)
+def _recoded(X: Any, changes: dict[int, np.ndarray]) -> Any:
+    rows = X.tolil(copy=True) if is_sparse(X) else np.array(X)
     for column, codes in changes.items():
-        found = rows[:, column]
-        rows[:, column] = codes[np.where(np.isnan(found), codes.size - 1, found).astype(np.int64)]
-    return rows
-
-
-def _recode_sparse(X: Any, changes: dict[int, np.ndarray]) -> Any:
-    rows = X.tolil(copy=True)
-    for column, codes in changes.items():
-        found = column_of(X, column)
-        rows[:, column] = codes[np.where(np.isnan(found), codes.size - 1, found).astype(np.int64)].reshape(-1, 1)
-    return rows.tocsr()
+        old = column_of(X, column)
+        new = codes[np.where(np.isnan(old), codes.size - 1, old).astype(np.int64)]
+        rows[:, [column]] = new.reshape(-1, 1)
+    return rows.tocsr() if is_sparse(X) else rows

@@ -113,7 +113,7 @@ def as_keys(qid: Iterable[Hashable], name: str = "qid") -> np.ndarray:
         keys = keys_of_list(list(qid))
     if keys.dtype.kind in "fcmM" and (keys != keys).any():
         row = int(np.argmax(keys != keys))
-        raise ValueError(f"{name} is {_spelled(keys[row])} in row {row}. {_NEEDED[name == 'qid']}")
+        raise _missing_id(name, keys[row], row)
     if keys.dtype.kind == "O":
         _check_objects(keys, name)
     return keys
@@ -130,14 +130,12 @@ def _check_objects(keys: np.ndarray, name: str) -> None:
             hint = "ids must be hashable, such as numbers, text or tuples of them"
             raise TypeError(f"{name} holds a {kind} in row {row} that cannot be an id ({error}); {hint}.") from error
         if is_missing(key):
-            raise ValueError(f"{name} is {_spelled(key)} in row {row}. {_NEEDED[name == 'qid']}")
+            raise _missing_id(name, key, row)
 
 
-_NEEDED = ("Every row needs an id.", "Every row needs a query id.")
-
-
-def _spelled(key: object) -> str:
-    return {"nan": "NaN"}.get(str(key), str(key))
+def _missing_id(name: str, key: object, row: int) -> ValueError:
+    spelled = "NaN" if str(key) == "nan" else str(key)
+    return ValueError(f"{name} is {spelled} in row {row}. Every row needs {'a query' if name == 'qid' else 'an'} id.")
 
 
 def is_missing(value: object) -> bool:

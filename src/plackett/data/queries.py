@@ -523,7 +523,7 @@ class Queries:
         1    7    0.0  0.25
         """
         with importing:
-            from plackett.data.tables.to_frame import to_frame
+            from plackett.data.tables.frames import to_frame
 
         return to_frame(self, backend, label=label, qid=qid, docid=docid)
 

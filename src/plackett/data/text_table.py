@@ -60,7 +60,7 @@ def read_words(
 
 
 def _whole_lines(file: BinaryIO, name: str, head: bytes, n_lines_before: int) -> Iterator[bytes]:
-    text = (head or file.read(BLOCK)).removeprefix(UTF8_MARK) + file.readline()
+    text = (head or file.read(BLOCK) + file.readline()).removeprefix(UTF8_MARK)
     while text:
         if b"\0" in text:
             line = n_lines_before + text.count(b"\n", 0, text.index(b"\0")) + 1

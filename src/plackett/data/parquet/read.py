@@ -36,6 +36,8 @@ def read_parquet(
 ) -> Queries:
     """Read queries from Parquet files, columns selected by name.
 
+    X is float32 if all numeric feature columns are, else float64; nulls become NaN.
+
     Parameters
     ----------
     source : path, folder, pattern or sequence of these
@@ -52,11 +54,6 @@ def read_parquet(
         warning if it is damaged; ``PLACKETT_VERIFY=0`` in the environment skips its checksums.
     row_groups : (first, last), default=None
         The row groups of a single file to read, ``last`` exclusive.
-
-    Returns
-    -------
-    Queries
-        X is float32 if all numeric feature columns are, else float64; nulls become NaN.
 
     Examples
     --------
