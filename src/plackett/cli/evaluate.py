@@ -197,11 +197,11 @@ def _load_table(
     """Return the queries of a table and the scores: columns of it, models, or files."""
     from plackett.cli.shared import inputs, models
     from plackett.data.tables.column_roles import columns_in_words
-    from plackett.data.tables.files import id_columns, read_columns
+    from plackett.data.tables.files import read_columns
     from plackett.data.tables.frames import from_frame
 
     given = named.columns()
-    table = read_columns(data, ids=id_columns(named.qid, named.docid), sql=given.pop("sql", None))
+    table = read_columns(data, qid=named.qid, docid=named.docid, sql=given.pop("sql", None))
     for name in scores:
         if name not in table.column_names and not os.path.exists(name):
             hint = columns_in_words(name, table.column_names)

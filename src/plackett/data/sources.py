@@ -156,13 +156,9 @@ def _whole_query_bounds(file: str, qid: str) -> list[tuple[int, int]]:
         sizes = [parquet.metadata.row_group(group).num_rows for group in range(parquet.num_row_groups)]
         if qid not in parquet.schema_arrow.names:  # the folder names its only query
             return [(0, 0), (len(sizes), sum(sizes))]
-        ends = [(None, None), *(_first_and_last(parquet, group, qid) for group in range(len(sizes))), (None, None)]
+        groups = (parquet.read_row_group(group, columns=[qid]).column(qid) for group in range(len(sizes)))
+        ends = [(ids[0].as_py(), ids[-1].as_py()) if len(ids) else (None, None) for ids in groups]
+        ends = [(None, None), *ends, (None, None)]
     before = [0, *itertools.accumulate(sizes)]
     last = len(sizes)
     return [(at, before[at]) for at in range(last + 1) if at in (0, last) or ends[at][1] != ends[at + 1][0]]
-
-
-def _first_and_last(parquet: Any, group: int, qid: str) -> tuple[Any, Any]:
-    """Return the ids of the first and the last row of a row group; None if it has no rows."""
-    ids = parquet.read_row_group(group, columns=[qid]).column(qid)
-    return (ids[0].as_py(), ids[-1].as_py()) if len(ids) else (None, None)

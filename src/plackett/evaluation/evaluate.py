@@ -461,12 +461,12 @@ def _with_scores(data: Any, scores: Any, columns: dict[str, Any], *, with_featur
     if isinstance(data, Queries):
         return as_judged(data, **columns) if columns else data, scores
     with importing:
-        from plackett.data.tables.files import id_columns, read_columns
+        from plackett.data.tables.files import read_columns
         from plackett.data.tables.frames import from_frame
     is_column = isinstance(scores, str)
     if is_column and not is_frame(data):
-        ids = id_columns(columns.get("qid"), columns.get("docid"))
-        data = read_columns(data, ids=ids, sql=columns.pop("sql", None))
+        ids = {role: columns.get(role) for role in ("qid", "docid")}
+        data = read_columns(data, **ids, sql=columns.pop("sql", None))
     if not with_features and (columns or is_frame(data) or is_table(data)):
         columns = {name: columns[name] for name in columns if name not in ("drop", "categorical")} | {"features": []}
     elif is_column and "features" not in columns and scores != columns.get("label", "label"):

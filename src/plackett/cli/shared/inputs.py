@@ -72,7 +72,7 @@ def _load(names: list, source: Source, *, needs_labels: bool, features: list[str
 
 
 def _load_table(names: list, source: Source, *, needs_labels: bool, features: list[str] | None) -> Queries:
-    from plackett.data.tables.files import id_columns, read_columns
+    from plackett.data.tables.files import read_columns
     from plackett.data.tables.frames import from_frame
 
     other = [name for name in names if not (is_table(name) or is_parquet_name(name))]
@@ -83,7 +83,7 @@ def _load_table(names: list, source: Source, *, needs_labels: bool, features: li
     if source.cache:
         raise click.BadParameter("--cache applies only to LETOR and Parquet files, without --drop and --categorical.")
     given = source.columns()
-    table = read_columns(names, ids=id_columns(source.qid, source.docid), sql=given.pop("sql", None))
+    table = read_columns(names, qid=source.qid, docid=source.docid, sql=given.pop("sql", None))
     if not needs_labels and source.label is None and "label" not in table.column_names:
         given["label"] = None
     if features is not None and not source.drop:

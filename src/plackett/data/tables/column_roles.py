@@ -52,6 +52,8 @@ def names_and_first_index(names: list[str]) -> tuple[list[str] | None, int | Non
 
 def resembles(name: str, values: np.ndarray) -> str | None:
     """Return why a feature may be an id, a label or a time; None if it looks like a feature."""
+    if values.ndim != 1:  # duplicate columns are rejected elsewhere
+        return None
     if name in (*ID_NAMES, *OTHER_ROLES):
         return f"has the name of {'a label' if name in ONLY_LABELS else 'an id'}"
     values = values[:ROWS_EXAMINED]
@@ -70,7 +72,7 @@ def resembles(name: str, values: np.ndarray) -> str | None:
 
 
 def warn_of_columns(
-    suspects: dict[str, str],
+    suspects: Mapping[str, str | None],
     *,
     left_out: Sequence[str] = (),
     times: Sequence[str] = (),
@@ -78,7 +80,7 @@ def warn_of_columns(
     remedy: str,
 ) -> None:
     """Warn about columns that were left out as ids or times, and about features that resemble one."""
-    sentences = [f"column {name!r} is a feature but {why}." for name, why in suspects.items()]
+    sentences = [f"column {name!r} is a feature but {why}." for name, why in suspects.items() if why is not None]
     sentences += [f"column {name!r} is left out: its name is that of an id." for name in left_out]
     sentences += [f"column {name!r} is left out: it holds times." for name in times]
     sentences += [f"column {name!r} is left out: it has no name, like a pandas index." for name in unnamed]
@@ -88,12 +90,8 @@ def warn_of_columns(
 
 def warn_of_frame(frame: Any) -> None:
     """Warn about columns of a data frame of features that resemble ids or times."""
-    suspects = {}
-    for name in getattr(frame, "column_names", None) or frame.columns:
-        values = np.asarray(frame[name])
-        why = resembles(str(name), values) if values.ndim == 1 else None  # duplicate columns are rejected elsewhere
-        if why is not None:
-            suspects[str(name)] = why
+    names = getattr(frame, "column_names", None) or frame.columns
+    suspects = {str(name): resembles(str(name), np.asarray(frame[name])) for name in names}
     warn_of_columns(suspects, remedy="Drop columns that are not features from X.")
 
 
@@ -132,8 +130,7 @@ def is_unnamed(name: str) -> bool:
 
 def warn_of_texts(columns: Mapping[str, tuple[np.ndarray, np.ndarray | None]]) -> None:
     """Warn about columns of categories, given by name as codes and names, that look like ids or free text."""
-    found = {name: resembles_text(*column) for name, column in columns.items()}
-    suspects = {name: why for name, why in found.items() if why is not None}
+    suspects = {name: resembles_text(*column) for name, column in columns.items()}
     warn_of_columns(suspects, remedy="Drop columns that are not features from X.")
 
 

@@ -70,17 +70,22 @@ def read_table(
            [nan, 1. ]]), {1: array(['acme', 'zeta'], dtype='<U4')})
     """
     return from_frame(
-        read_columns(source, ids=id_columns(qid, docid), sql=sql),
+        read_columns(source, qid=qid, docid=docid, sql=sql),
         label=label, qid=qid, docid=docid, features=features, drop=drop, categorical=categorical, long=long,
     )  # fmt: skip
 
 
 @local_files
 def read_columns(
-    source: str | os.PathLike | Sequence[str | os.PathLike], *, ids: Sequence[str] = (), sql: str | None = None
+    source: str | os.PathLike | Sequence[str | os.PathLike],
+    *,
+    qid: str | None = None,
+    docid: str | None = None,
+    sql: str | None = None,
 ) -> Table:
-    """Return the table of some files; ``ids`` are columns in which "007" and "7" differ."""
+    """Return the table of some files; in the columns of ids, None for the usual ones, "007" and "7" differ."""
     pa = import_optional("pyarrow", extra="tables", needed_for="read_table")
+    ids = [qid or "qid", *(ID_NAMES if docid in (None, DOCID) else [docid])]
     only: Any = source if isinstance(source, (str, os.PathLike)) or len(source) != 1 else source[0]
     if isinstance(only, (str, os.PathLike)) and os.fspath(only).lower().endswith(DATABASES):
         return Table(_read_sqlite(os.fspath(only), sql, pa))
@@ -94,11 +99,6 @@ def read_columns(
     if not table.n_rows:
         raise DataFormatError(paths[0], None, "no rows found.")
     return table
-
-
-def id_columns(qid: str | None = None, docid: str | None = None) -> list[str]:
-    """Return the columns that may hold ids; None means the defaults of ``from_frame``."""
-    return [qid or "qid", *(ID_NAMES if docid in (None, DOCID) else [docid])]
 
 
 def is_file_of_columns(data: Any) -> bool:

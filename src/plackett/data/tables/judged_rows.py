@@ -229,9 +229,8 @@ class JudgedRows:
         first = next(self.table.batches(self._columns, ROWS_EXAMINED), None) if self.features else None
         if first is not None and first[2].num_rows == self.n_rows <= self._rows_at_once:
             self._only_batch = first
-        found = {} if first is None else {name: self._suspicion(first[0], name, first[2]) for name in self.features}
         column_roles.warn_of_columns(
-            {name: why for name, why in found.items() if why is not None},
+            {} if first is None else {name: self._suspicion(first[0], name, first[2]) for name in self.features},
             left_out=self._ids,
             times=self._times,
             unnamed=self._unnamed,
