@@ -192,19 +192,16 @@ class Queries:
     def _regrouped(self) -> Queries:
         return self._select(self.row_order, self.ids, self._indptr, row_order=self.row_order)
 
-    def _select(self, rows: Any, ids: np.ndarray, indptr: np.ndarray, **others: Any) -> Queries:
+    def _select(self, rows: Any, ids: np.ndarray, indptr: np.ndarray, row_order: np.ndarray | None = None) -> Queries:
         """Return some rows, a slice or an array of row numbers, as queries of these ids and bounds."""
         take = _slice_rows if isinstance(rows, slice) else take_rows
         X, y = (None if one is None else take(one, rows) for one in (self.X, self.y))
         columns = {"docid": self.document_ids, "comments": self.comments, "subtopics": self.subtopics}
-        others |= {name: None if one is None else one[rows] for name, one in columns.items()}
-        return Queries.from_groups(X, y, ids, indptr, **self._described, **others)
-
-    @property
-    def _described(self) -> dict[str, Any]:
-        """What does not depend on the rows."""
-        names = ("feature_names", "first_index", "categories", "has_estimated_labels")
-        return {name: getattr(self, name) for name in names}
+        taken = {name: None if one is None else one[rows] for name, one in columns.items()}
+        return self.replace(
+            X=X, y=y, ids=ids, indptr=indptr, row_order=row_order, is_grouped=True,
+            has_estimated_labels=self.has_estimated_labels, **taken,
+        )  # fmt: skip
 
     @property
     def indptr(self) -> np.ndarray:
@@ -435,15 +432,11 @@ class Queries:
         Rows keep their order. The caller has checked the values. New labels are not treated as estimates
         unless ``has_estimated_labels`` is passed.
         """
-        values = {
-            "X": self.X, "y": self.y, "docid": self.document_ids, "comments": self.comments,
-            "subtopics": self.subtopics, **self._described,
-            "has_estimated_labels": self.has_estimated_labels and "y" not in columns, **columns,
-        }  # fmt: skip
-        return Queries.from_groups(
-            values.pop("X"), values.pop("y"), self.ids, self._indptr, row_order=self.row_order,
-            is_grouped=self.is_grouped, **values,
-        )  # fmt: skip
+        names = ("X", "y", "ids", "comments", "subtopics", "feature_names", "first_index", "categories", "is_grouped")
+        own = {name: getattr(self, name) for name in names}
+        own |= {"docid": self.document_ids, "indptr": self._indptr, "row_order": self.row_order}
+        own["has_estimated_labels"] = self.has_estimated_labels and "y" not in columns
+        return Queries.from_groups(**own | columns)
 
     def in_groups(self, values: np.ndarray) -> np.ndarray:
         """Return ``values``, one per row of X, in the order of the rows of ``grouped``."""

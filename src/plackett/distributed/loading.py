@@ -152,12 +152,7 @@ def _checked(queries: Queries, weights: np.ndarray | None, name: str, *, may_wid
         raise ValueError(f"{name}: {error}") from error
     # Rows of a data frame are column-major: a scorer would keep a second, row-major copy.
     X = queries.X if is_sparse(queries.X) else np.require(queries.X, requirements=["C", "A"])
-    kept = Queries.from_groups(
-        X, queries.y, queries.ids, queries.indptr, docid=queries.document_ids, subtopics=queries.subtopics,
-        feature_names=queries.feature_names, first_index=queries.first_index, categories=queries.categories,
-        row_order=queries.row_order, has_estimated_labels=queries.has_estimated_labels,
-    )  # fmt: skip
-    return LoadedPart(kept, weights, name, may_widen=may_widen, has_missing=has_missing)
+    return LoadedPart(queries.replace(X=X, comments=None), weights, name, may_widen=may_widen, has_missing=has_missing)
 
 
 def _no_queries() -> Queries:

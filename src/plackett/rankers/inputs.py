@@ -143,21 +143,12 @@ class QueryInputs(BaseEstimator):
             categories = self.categories_
         labels = check_labels(y, rows.shape[0], row_numbers=numbers) if needs_labels else None
         if given is not None:
-            rows_of = given.grouped
-            queries = Queries.from_groups(
-                rows,
-                labels,
-                given.ids,
-                rows_of.indptr,
-                feature_names=names,
-                first_index=first_index,
-                row_order=numbers,
-                docid=rows_of.document_ids,  # measures may break ties by it
-                comments=rows_of.comments,
-                subtopics=rows_of.subtopics,  # of an eval_set, for measures of diversity
+            # measures may break ties by document, and those of diversity need the subtopics
+            has_estimated_labels = needs_labels and given.has_estimated_labels
+            queries = given.grouped.replace(
+                X=rows, y=labels, has_estimated_labels=has_estimated_labels, feature_names=names, row_order=numbers,
                 categories=categories,
-                has_estimated_labels=needs_labels and given.has_estimated_labels,
-            )
+            )  # fmt: skip
         else:
             queries = Queries(rows, labels, qid, feature_names=names).grouped
             if categories:

@@ -33,8 +33,7 @@ class ParquetTable(Table):
         self, files: Sequence[str], row_groups: tuple[int, int] | None = None, *, named: Sequence[str | None] = ()
     ):
         self.name = files[0] + (f" and {len(files) - 1} more" if len(files) > 1 else "")
-        self.parts, self._row_groups = [], row_groups
-        self._n_rows_of: dict[str, int] = {}
+        self.parts, self.n_rows, self._row_groups = [], 0, row_groups
         self._selected: list[str] = []
         self._checked: dict[str, set[str]] = defaultdict(set)  # columns of each file whose pages were checked
         self._folders: dict[str, dict[str, Any]] = {}  # values of columns that are in the names of folders, by path
@@ -43,13 +42,13 @@ class ParquetTable(Table):
                 schema = file.schema_arrow
                 if not self.parts:
                     self._folders = _folders(files, [name for name in named if name and name not in schema.names])
-                self._n_rows_of[path] = _count_rows(path, file, self._groups_of(path, file))
+                n_rows = _count_rows(path, file, self._groups_of(path, file))
             import pyarrow
 
             for name, values in self._folders.items():
                 schema = schema.append(pyarrow.field(name, values[path].type)) if path in values else schema
-            self.parts.append(Part(path, schema))
-        self.n_rows = sum(self._n_rows_of.values())
+            self.parts.append(Part(path, schema, n_rows))
+            self.n_rows += n_rows
 
     def _groups_of(self, path: str, file: Any) -> range:
         first, last = (0, file.num_row_groups) if self._row_groups is None else self._row_groups
@@ -73,7 +72,7 @@ class ParquetTable(Table):
         import pyarrow
 
         for part in self.parts:
-            path, expected = part.path, self._n_rows_of[part.path]
+            path = part.path
             constant = {name: self._folders[name][path] for name in columns if path in self._folders.get(name, ())}
             names = [name for name in dict.fromkeys(columns) if name not in constant]
             with opened(path, {*names, *self._selected} - self._checked[path], self._row_groups) as file:
@@ -86,8 +85,8 @@ class ParquetTable(Table):
                     if batch.num_rows:
                         yield part, row, batch
                     row += batch.num_rows
-            if row - start != expected:
-                raise DataFormatError(path, None, f"the file declares {expected:,} rows but has {row - start:,}.")
+            if row - start != part.n_rows:
+                raise DataFormatError(path, None, f"the file declares {part.n_rows:,} rows but has {row - start:,}.")
 
 
 @contextmanager

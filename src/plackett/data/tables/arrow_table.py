@@ -12,10 +12,11 @@ OBJECTS = b"objects"  # metadata of a column of pandas that is none of Arrow: th
 
 
 class Part(NamedTuple):
-    """A file of a table, or a table in memory, whose path is empty: its columns and their types."""
+    """A file of a table, or a table in memory, whose path is empty: its columns and their types, and its rows."""
 
     path: str
     schema: Any
+    n_rows: int
 
     @property
     def prefix(self) -> str:
@@ -36,7 +37,8 @@ class Table:
     def __init__(self, frame: Any, named: Sequence[str | None] = ()):
         self._lazy = frame if is_lazy(frame) else None
         self._table = as_arrow(frame if self._lazy is None else frame.head(0), named)
-        self.parts, self.n_rows = [Part("", self._table.schema)], self._table.num_rows
+        self.n_rows = self._table.num_rows
+        self.parts = [Part("", self._table.schema, self.n_rows)]
 
     @property
     def column_names(self) -> list[str]:
@@ -58,10 +60,10 @@ class Table:
         """Return some columns as a table of pyarrow."""
         import pyarrow as pa
 
-        table = self.select(list(dict.fromkeys(columns)))
-        batches = [pa.Table.from_batches([batch]) for _, _, batch in table.batches(columns)]
-        empty = pa.schema([table.parts[0].schema.field(name) for name in dict.fromkeys(columns)]).empty_table()
-        return pa.concat_tables(batches or [empty], promote_options="permissive")
+        columns = list(dict.fromkeys(columns))
+        empty = pa.schema([self.parts[0].schema.field(name) for name in columns]).empty_table()
+        batches = [pa.Table.from_batches([batch]) for _, _, batch in self.select(columns).batches(columns)]
+        return pa.concat_tables([empty, *batches], promote_options="permissive")
 
 
 def is_frame(value: Any) -> bool:
