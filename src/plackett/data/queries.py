@@ -22,7 +22,7 @@ from plackett.data.grouping import as_objects, check_is_no_column, group_rows
 from plackett.data.query_lists import Levels as Levels
 from plackett.data.query_lists import QueryLists as QueryLists
 from plackett.data.subtopics import Subtopics, as_subtopics
-from plackett.data.tables.coding import features_of
+from plackett.data.tables.coding import features_of, to_frame
 from plackett.data.tables.column_roles import warn_of_frame
 from plackett.data.text_column import TextColumn, as_str_array
 from plackett.storage.mapped import is_mapped, stack_rows, take_rows
@@ -515,9 +515,6 @@ class Queries:
         0    7    1.0  0.50
         1    7    0.0  0.25
         """
-        with importing:
-            from plackett.data.tables.frames import to_frame
-
         return to_frame(self, backend, label=label, qid=qid, docid=docid)
 
     def describe(self, *, relevant_from: float = 1.0, with_findings: bool = True) -> Description:
