@@ -10,13 +10,7 @@ import numpy as np
 
 from plackett._lazy import importing
 from plackett._tables import Table
-from plackett.data.categories import (
-    Categories,
-    check_categories,
-    merge_categories,
-    recode,
-    same_categories,
-)
+from plackett.data.categories import Categories, check_categories, merge_categories, recode, same_categories
 from plackett.data.docids import docids_of_comments, titles_of_comments
 from plackett.data.grouping import as_objects, check_is_no_column, group_rows
 from plackett.data.query_lists import Levels as Levels
