@@ -2,6 +2,6 @@
 
 import sys
 
-from plackett.data.preprocessing import *  # noqa: F403  for type checkers
+import plackett.data.preprocessing
 
-sys.modules[__name__] = sys.modules["plackett.data.preprocessing"]
+sys.modules[__name__] = plackett.data.preprocessing

@@ -20,7 +20,6 @@ from plackett.scorers.net_shape import LAYERS, NetShape
 from plackett.scorers.ranks import BEFORE, FEATURE, DiffReplay, Discovery, RankReplay, Replay, Step, are_centres
 from plackett.scorers.tied_scores import with_equal_rows_tied
 from plackett.scorers.trees import FlatTrees
-from plackett.storage.models import Part
 from plackett.storage.models.array_checks import (
     FLOATS,
     Check,
@@ -32,6 +31,7 @@ from plackett.storage.models.array_checks import (
     number,
     row,
 )
+from plackett.storage.models.registry import Part
 
 MOST_VALUES = 1 << 17  # largest array that is scored at once, on one thread
 EPSILON = 1e-5  # of layer norms, as in PyTorch

@@ -16,8 +16,8 @@ from plackett import _native
 from plackett._arrays import bounds
 from plackett._threads import map_blocks
 from plackett.scorers.tree_bitmaps import TreeBitmaps
-from plackett.storage import models
 from plackett.storage.models.array_checks import check_vector
+from plackett.storage.models.registry import register
 from plackett.validation import is_sparse
 
 LEAF = -1
@@ -38,7 +38,7 @@ def code_words(codes: np.ndarray) -> np.ndarray:
     return words
 
 
-@models.register
+@register
 class FlatTrees:
     """A sum of regression trees over numbers, missing values (NaN) and category codes.
 

@@ -9,7 +9,7 @@ from typing import Any
 from plackett.rankers.scoring.scorer import Scorer
 from plackett.rankers.scoring.steps import NotScored, encoder_step, imputer_step, normalizer_step
 from plackett.scorers.models import Linear, Net, Steps, Trees
-from plackett.storage.models import Part, part_of
+from plackett.storage.models.registry import Part, part_of
 
 HOME = "plackett.rankers."
 MODELS: dict[str, Callable[[Any, int], Any]] = {  # by the class of the ranker

@@ -11,7 +11,7 @@ from plackett.rankers.scoring.build import build_scorer
 from plackett.rankers.scoring.scorer import Scorer
 from plackett.rankers.scoring.steps import NotScored
 from plackett.storage.container import MAGIC, one_line
-from plackett.storage.models import read_parts
+from plackett.storage.models.read import read_parts
 from plackett.storage.opening import name_of
 from plackett.storage.remote import local_files
 

@@ -15,8 +15,8 @@ import numpy as np
 from plackett import _native
 from plackett._lazy import importing
 from plackett.scorers.models import frozen
-from plackett.storage.models import Part
 from plackett.storage.models.array_checks import check_vector
+from plackett.storage.models.registry import Part
 
 
 class ColumnStep:
