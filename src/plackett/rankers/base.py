@@ -377,6 +377,14 @@ class Ranker(QueryInputs, ABC):
 
     def _explanation(self, needed: NeededLists, base: np.ndarray | None) -> Explanation:
         """Return the explanation of complete lists, whose given base scores are ``base``."""
+        with importing:
+            from plackett.explain.additive import explain_additive
+
+        parts, values, about = self._explained(needed.queries, base)
+        return explain_additive(parts, values, **about, **needed.named())
+
+    def _explained(self, queries: Queries, base: np.ndarray | None) -> tuple[Any, Any, dict[str, Any]]:
+        """Return what each feature adds to each score, the values of the features, and their names and the scores."""
         raise NotImplementedError(f"{type(self).__name__} cannot explain its scores feature by feature.")
 
     def _names_of_columns(self, n_columns: int) -> list[str] | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from plackett._names import did_you_mean
 from plackett.data.judged import Columns, as_judged, check_columns
 from plackett.data.queries import Queries
 from plackett.data.tables.arrow_table import as_arrow, is_frame, is_lazy
@@ -37,9 +38,7 @@ def values_of(X: Any, role: Any) -> Any:
         return role
     names = names_of(X) or []
     if role not in names:  # as the id of all rows it would make one list of them
-        similar = near(role, names)
-        hint = f" Did you mean {' or '.join(map(repr, similar))}?" if similar else ""
-        raise ValueError(f"there is no column {role!r}.{hint}")
+        raise ValueError(f"there is no column {role!r}.{did_you_mean([*map(repr, near(role, names))])}")
     column = X[role] if hasattr(X, "iloc") else as_arrow(X.select(role) if is_lazy(X) else X).column(role)
     values = np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
     return values.tolist() if values.dtype == object else values
@@ -55,12 +54,11 @@ def columns_of_fit(ranker: Any, X: Any) -> Any:
     if names != known:
         missing = next((name for name in known if name not in names), None)
         if missing is not None:
-            similar = near(missing, names)
             more = ", ..." if len(names) > COLUMNS_LISTED else ""
-            hint = f" Did you mean {' or '.join(map(repr, similar))}?" if similar else ""
             raise ValueError(
                 f"the model needs {missing!r}, which this table does not have; it has "
-                f"{', '.join(map(repr, names[:COLUMNS_LISTED]))}{more}.{hint}"
+                f"{', '.join(map(repr, names[:COLUMNS_LISTED]))}{more}."
+                + did_you_mean([*map(repr, near(missing, names))])
             )
         places = [names.index(name) for name in known]
         if isinstance(X, Queries):

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from plackett._lazy import importing
 from plackett._threads import query_blocks
 from plackett.data.queries import Queries, QueryLists
 from plackett.rankers.base import Prepared, TrainingSet
@@ -116,13 +115,9 @@ class FeatureSteps(Boosted, Prepared):
         check_is_fitted(self)
         return self.model_of(self, queries.n_features)(queries.X, queries.indptr)
 
-    def _explanation(self, needed: Any, base: np.ndarray | None) -> Any:
-        with importing:
-            from plackett.explain.additive import explain_additive
-
-        parts, scores = self._contributions(needed.queries), self._predict_grouped(needed.queries)
-        names = self.feature_labels
-        return explain_additive(parts, needed.queries.X, scores=scores, feature_names=names, **needed.named())
+    def _explained(self, queries: Queries, base: np.ndarray | None) -> tuple[Any, Any, dict[str, Any]]:
+        about = {"scores": self._predict_grouped(queries), "feature_names": self.feature_labels}
+        return self._contributions(queries), queries.X, about
 
     @abstractmethod
     def _contributions(self, queries: Queries) -> np.ndarray:

@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from plackett import _native
 from plackett._arrays import bounds, column_of
-from plackett._lazy import importing
 from plackett._threads import map_blocks
 from plackett.data.queries import Queries
 from plackett.losses.pair_plans import NORMALIZERS, pair_counts
@@ -202,15 +201,12 @@ class RankBoost(Boosted, Normalized, Encoded):
         parts[np.isnan(values)] = steps["weight"] @ steps["default"]
         return parts
 
-    def _explanation(self, needed: Any, base: np.ndarray | None) -> Any:
-        with importing:
-            from plackett.explain.additive import explain_additive
-
-        scaled = self._normalized(needed.queries).X
+    def _explained(self, queries: Queries, base: np.ndarray | None) -> tuple[Any, Any, dict[str, Any]]:
+        scaled = self._normalized(queries).X
         parts = np.zeros(scaled.shape)
         for feature in np.unique(self.steps_["feature"]).tolist():
             parts[:, feature] = self.contribution(feature, column_of(scaled, feature))
-        return explain_additive(parts, scaled, feature_names=self._names_of_columns(self.n_columns_), **needed.named())
+        return parts, scaled, {"feature_names": self._names_of_columns(self.n_columns_)}
 
     def check_loaded(self) -> None:
         """Raise a ``ValueError`` for attributes that no fit sets."""

@@ -179,9 +179,8 @@ class NeuralRanker(Normalized, Prepared):
         self.mean_row_ = _mean_row(queries.X)
         self.objective_ = float((monitor.history["objective"] or [np.nan])[-1])
 
-    def _explanation(self, needed: Any, base: np.ndarray | None) -> Any:
+    def _explained(self, queries: Queries, base: np.ndarray | None) -> tuple[Any, Any, dict[str, Any]]:
         with importing:
-            from plackett.explain.additive import explain_additive
             from plackett.explain.nets import integrated_gradients
 
         shape = self.net_shape()
@@ -190,13 +189,11 @@ class NeuralRanker(Normalized, Prepared):
                 f"{type(self).__name__} with attention cannot explain its scores feature by feature: a score depends "
                 "on the features of all documents of the list. Fit it with attention=0."
             )
-        scaled = self._normalized(needed.queries).X
+        scaled = self._normalized(queries).X
         rows = np.asarray(dense(scaled), dtype=np.float64)
-        return explain_additive(
-            integrated_gradients(PlainNet.of(shape, self.weights_), rows, self.mean_row_), scaled,
-            scores=self._predict_grouped(needed.queries), feature_names=self._names_of_columns(shape.n_inputs),
-            **needed.named(),
-        )  # fmt: skip
+        parts = integrated_gradients(PlainNet.of(shape, self.weights_), rows, self.mean_row_)
+        names = self._names_of_columns(shape.n_inputs)
+        return parts, scaled, {"scores": self._predict_grouped(queries), "feature_names": names}
 
     @property
     def depends_on_list(self) -> bool:

@@ -25,8 +25,8 @@ class Choice(NamedTuple):
 
     l2: float
     n_neighbors: int | None
-    l2_path: dict[str, Any] | None
-    n_neighbors_path: dict[str, Any] | None
+    l2_path: dict[str, Any] | None = None
+    n_neighbors_path: dict[str, Any] | None = None
 
 
 def choose(

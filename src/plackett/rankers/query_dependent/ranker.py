@@ -29,6 +29,7 @@ from plackett.rankers.query_dependent.parameter_choice import (
     CANDIDATES,
     CHOOSING_TOL,
     L2_GRID,
+    Choice,
     choose,
     queries_to_hold_out,
 )
@@ -340,13 +341,13 @@ class QueryDependentRanker(Normalized, Prepared):
         held_out = None
         if validation is not None:
             held_out = self._prepare(validation.queries, eval_query_features), validation
-        nothing: Any = None
-        self.l2_, self.l2_path_, self.n_neighbors_path_ = float(strengths[0]), nothing, nothing
-        self.n_neighbors_ = self.query_weights_.n_neighbors = numbers[0]
+        choice = Choice(float(strengths[0]), numbers[0])
         if strengths.size > 1 or len(numbers) > 1:
             choosing = held_out or self._left_out(training.queries, metric)
             if choosing is not None:
-                self._choose(fits, strengths, numbers, *choosing)
+                choice = self._choose(fits, strengths, numbers, *choosing)
+        self.l2_, self.n_neighbors_, self.l2_path_, self.n_neighbors_path_ = choice
+        self.query_weights_.n_neighbors = choice.n_neighbors
         self._fit_observed(fits)
         self._keep_training(fits)
         self.best_iteration_ = None
@@ -487,7 +488,7 @@ class QueryDependentRanker(Normalized, Prepared):
         numbers: list[int | None],
         targets: Targets,
         validation: ValidationSet,
-    ) -> None:
+    ) -> Choice:
         """Choose the strength of the penalty and the number of neighbours on held-out queries."""
         tol = max(self.tol, CHOOSING_TOL) if len(numbers) > 1 else self.tol
 
@@ -496,9 +497,7 @@ class QueryDependentRanker(Normalized, Prepared):
             for coef in self._path(fits, strengths, targets, tol):
                 yield score_lists(targets.rows, targets.indptr, coef, is_bilinear=self._is_bilinear)
 
-        choice = choose(strengths, numbers, scores, validation, is_shown=bool(self.verbose))
-        self.l2_, self.n_neighbors_, self.l2_path_, self.n_neighbors_path_ = choice
-        self.query_weights_.n_neighbors = choice.n_neighbors
+        return choose(strengths, numbers, scores, validation, is_shown=bool(self.verbose))
 
     def _path(self, fits: LocalFits, strengths: np.ndarray, targets: Targets, tol: float) -> Iterator[np.ndarray]:
         """Yield the coefficients of the targets for each strength; each fit starts where the previous one ended."""

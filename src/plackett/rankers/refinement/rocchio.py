@@ -9,7 +9,6 @@ import numpy as np
 
 from plackett._arrays import dense
 from plackett.data.queries import Queries
-from plackett.explain.additive import explain_additive
 from plackett.rankers.parameters import param
 from plackett.rankers.refinement.base import Refiner, map_queries
 from plackett.rankers.refinement.judgements import Judgements
@@ -118,13 +117,12 @@ class RocchioRefiner(Refiner):
             )
         return self._table(rows, base) @ self.coef_[place]
 
-    def _explanation(self, needed: Any, base: np.ndarray | None) -> Any:
-        queries = needed.queries
+    def _explained(self, queries: Queries, base: np.ndarray | None) -> tuple[Any, Any, dict[str, Any]]:
         places, scores = self._places_of(queries, self.has_ids_), self._scores_of(queries, base, self.has_ids_)
         base = self._own_base(queries, places) if base is None else base
         table = self._table(dense(queries.X), base)
         parts = table * np.repeat(self.coef_[places], np.diff(queries.indptr), axis=0)
-        return explain_additive(parts, table, scores=scores, feature_names=self._column_names(), **needed.named())
+        return parts, table, {"scores": scores, "feature_names": self._column_names()}
 
     def check_loaded(self) -> None:
         """Raise a ``ValueError`` for attributes that no fit sets."""

@@ -75,11 +75,7 @@ class TreeScores(Ranker):
         lightgbm = import_optional("lightgbm", extra="trees", needed_for=f"Explaining {type(self).__name__}")
         return lightgbm.Booster(model_str=write_trees(trees))
 
-    def _explanation(self, needed: Any, base: np.ndarray | None) -> Any:
-        with importing:
-            from plackett.explain.additive import explain_additive
-
-        queries = needed.queries
+    def _explained(self, queries: Queries, base: np.ndarray | None) -> tuple[Any, Any, dict[str, Any]]:
         start = self._start_of(queries) if base is None else base
         parts, features, names = self._contributions(queries.X), queries.X, self.feature_labels
         if base is not None:
@@ -87,10 +83,8 @@ class TreeScores(Ranker):
             names = [*feature_labels(queries.n_features, names), "base score"]
         elif start is not None:
             parts[:, self.base_column_] += start
-        return explain_additive(
-            parts, features, scores=self._scores(queries, start), feature_names=names,
-            categories=self.categories_, **needed.named(),
-        )  # fmt: skip
+        about = {"scores": self._scores(queries, start), "feature_names": names, "categories": self.categories_}
+        return parts, features, about
 
     def _contributions(self, X: Any) -> np.ndarray:
         """Return LightGBM's contributions to the score of each row.
