@@ -34,16 +34,16 @@ def is_sparse(X: object) -> bool:
     return hasattr(X, "nnz") and hasattr(X, "tocsr")
 
 
-def as_csr(X: Any, name: str = "X") -> Any:
+def as_csr(X: Any) -> Any:
     """Return a sparse matrix of any format as CSR, checked before and after the conversion."""
-    check_csr(X, name)
+    check_csr(X)
     if X.format == "csr":
         return _laid_out(X)
     try:
         rows = X.tocsr()
     except (IndexError, TypeError, ValueError) as error:
-        raise ValueError(f"{name} is a damaged sparse matrix: {error}.") from error
-    check_csr(rows, name)
+        raise ValueError(f"X is a damaged sparse matrix: {error}.") from error
+    check_csr(rows)
     return _laid_out(rows)
 
 
@@ -191,12 +191,12 @@ def check_numbers(values: Any, name: str) -> np.ndarray:
     return vector
 
 
-def check_levels(labels: Any, *, name: str = "labels") -> np.ndarray:
+def check_levels(labels: Any) -> np.ndarray:
     """Return labels as ``check_labels`` does, but integers unchanged: they are always finite."""
     vector = np.asarray(labels)
     if vector.ndim == 1 and vector.dtype.kind in "iu" and not _is_masked(labels):
         return np.require(vector, requirements=["C", "A", "W"])
-    return check_labels(labels, name=name)
+    return check_labels(labels, name="labels")
 
 
 def check_scores(scores: object, n_docs: int | None = None, *, name: str = "scores") -> np.ndarray:
@@ -307,12 +307,19 @@ def check_finite(
     def is_wrong(values: np.ndarray) -> np.ndarray:
         return np.isinf(values) if allow_missing else ~np.isfinite(values)
 
+    def refuse(value: float, row: int, column: int) -> None:
+        row = row if row_numbers is None else int(row_numbers[row])
+        where = f"in row {row}, {feature_number(column, first_index, feature_names)}"
+        if np.isnan(value):
+            raise ValueError(f"X has a NaN {where}. Fill or drop it first.")
+        raise ValueError(f"X has an infinite value {where}. Clip or drop it first; missing values are NaN.")
+
     if is_sparse(X):
         bad = np.flatnonzero(is_wrong(X.data))
         if bad.size:
             place = int(bad[0])
             row = int(np.searchsorted(X.indptr, place, side="right")) - 1
-            _raise_not_finite(X.data[place], row, int(X.indices[place]), feature_names, first_index, row_numbers)
+            refuse(X.data[place], row, int(X.indices[place]))
         return allow_missing and bool(np.isnan(X.data).any())
     has_missing = False
     for start in range(0, X.shape[0], ROWS_PER_CHECK):
@@ -321,27 +328,10 @@ def check_finite(
             continue
         bad = np.argwhere(is_wrong(block))
         if bad.size:
-            row, column = bad[0]
-            _raise_not_finite(
-                block[row, column], start + int(row), int(column), feature_names, first_index, row_numbers
-            )
+            row, column = bad[0].tolist()
+            refuse(block[row, column], start + row, column)
         has_missing = has_missing or bool(np.isnan(block).any())  # a sum of finite numbers may overflow
     return has_missing
-
-
-def _raise_not_finite(
-    value: float,
-    row: int,
-    column: int,
-    feature_names: Sequence[str] | None,
-    first_index: int | None,
-    row_numbers: np.ndarray | None,
-) -> None:
-    row = row if row_numbers is None else int(row_numbers[row])
-    where = f"in row {row}, {feature_number(column, first_index, feature_names)}"
-    if np.isnan(value):
-        raise ValueError(f"X has a NaN {where}. Fill or drop it first.")
-    raise ValueError(f"X has an infinite value {where}. Clip or drop it first; missing values are NaN.")
 
 
 def largest_values(X: Any) -> np.ndarray:
