@@ -121,21 +121,24 @@ def estimate_propensities(
         kept = _kept_pairs(counts, method)
         is_found, notes = _found_ranks(counts.of_pairs(kept), method)
         if method == "em":
-            values, intervals = _by_model(log, model or PBM("fitted", max_iter, tol), level)
-            return _result(values, intervals, None, is_found, notes, method, level)
-        estimator = _estimator(method, log, model, kept, is_found, max_iter=max_iter, tol=tol)
-        found = estimator(counts, None)
-        if not np.isfinite(found.values[is_found]).all():
-            raise ValueError(_why_not(method, found.values, is_found))
-        intervals = None
-        if level is not None:
-            intervals = _jackknife(log, counts, count, estimator, found, level, n_groups, seed)
+            found, intervals = _by_model(log, model or PBM("fitted", max_iter, tol), level)
+        else:
+            estimator = _estimator(method, log, model, kept, is_found, max_iter=max_iter, tol=tol)
+            found, intervals = estimator(counts, None), None
+            if not np.isfinite(found.values[is_found]).all():
+                raise ValueError(_why_not(method, found.values, is_found))
+            if level is not None:
+                intervals = _jackknife(log, counts, count, estimator, found, level, n_groups, seed)
     if not found.is_converged:
         warn(
             f"{method} stopped after {max_iter} steps, before the likelihood converged. Raise max_iter.",
             ConvergenceWarning,
         )
-    return _result(found.values, intervals, found.trust, is_found, notes, method, level)
+    values, (a, b) = np.where(is_found, found.values, np.nan), found.trust or (None, None)
+    if intervals is None:
+        return Propensities(values, a=a, b=b, method=method, notes=notes)
+    intervals = np.where(is_found[:, None], intervals, np.nan)
+    return Propensities(values, intervals, level=level, a=a, b=b, method=method, notes=notes)
 
 
 def as_propensities(given: Any, log: ClickLog, *, level: float | None = 0.95) -> Propensities:
@@ -325,7 +328,7 @@ def harvest_counts(
     return values, ends
 
 
-def _by_model(log: ClickLog, model: Any, level: float | None) -> tuple[np.ndarray, np.ndarray | None]:
+def _by_model(log: ClickLog, model: Any, level: float | None) -> tuple[_Found, np.ndarray | None]:
     with importing:
         from scipy.special import expit, logit, ndtri
 
@@ -335,26 +338,8 @@ def _by_model(log: ClickLog, model: Any, level: float | None) -> tuple[np.ndarra
         fitted = PBM(**model.get_params()).fit(log)
     values = fitted.examination_
     if level is None:
-        return values, None
+        return _Found(values), None
     reach = ndtri((1 + level) / 2) * fitted.examination_error_[1:]
     center = logit(values[1:])
     ends = np.stack([expit(center - reach), expit(center + reach)], axis=1)
-    return values, np.concatenate([np.ones((1, 2)), ends])
-
-
-def _result(
-    values: np.ndarray,
-    intervals: np.ndarray | None,
-    trust: tuple[np.ndarray, np.ndarray] | None,
-    is_found: np.ndarray,
-    notes: list[str],
-    method: str,
-    level: float | None,
-) -> Propensities:
-    values = np.where(is_found, values, np.nan)
-    if intervals is not None:
-        intervals = np.where(is_found[:, None], intervals, np.nan)
-    a, b = (None, None) if trust is None else trust
-    return Propensities(
-        values, intervals, level=None if intervals is None else level, a=a, b=b, method=method, notes=notes
-    )
+    return _Found(values), np.concatenate([np.ones((1, 2)), ends])
