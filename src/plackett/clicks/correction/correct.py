@@ -121,8 +121,11 @@ def corrected_labels(
 
     predicted = None
     if method == "dr":
-        X = _features(log, features, kept, rows, regression)
-        predicted = _regression(regression, X, log.n_pairs, kept, pairs.pair_query, counts, bias, folds, seed)
+        if regression is not None and not hasattr(regression, "fit"):
+            predicted = _given_regression(regression, log.n_pairs, kept)
+        else:
+            X = _features(log, features, kept, rows)
+            predicted = predicted_relevance(X, pairs.pair_query, counts, bias, regression, folds, seed)
     if method in BY_SESSION:
         found = by_session(counts, bias, tau, of_pair, predicted)
     else:
@@ -207,9 +210,7 @@ def _at_known_ranks(counts: Counts, bias: Bias) -> Counts:
     return counts._replace(**{name: getattr(counts, name)[cells] for name in ("pair", "rank", "clicks", "skips")})
 
 
-def _features(log: ClickLog, given: Queries | None, kept: np.ndarray, rows: np.ndarray | None, regression: Any) -> Any:
-    if regression is not None and not hasattr(regression, "fit"):
-        return None  # R̂ is given
+def _features(log: ClickLog, given: Queries | None, kept: np.ndarray, rows: np.ndarray | None) -> Any:
     if given is not None and rows is not None:
         return take_rows(given.grouped.X, rows)
     if log.features is None:
@@ -220,19 +221,7 @@ def _features(log: ClickLog, given: Queries | None, kept: np.ndarray, rows: np.n
     return take_rows(log.features, kept)
 
 
-def _regression(
-    regression: Any,
-    X: Any,
-    n_pairs: int,
-    kept: np.ndarray,
-    query: np.ndarray,
-    counts: Counts,
-    bias: Bias,
-    folds: int | None,
-    seed: int,
-) -> np.ndarray:
-    if X is not None:
-        return predicted_relevance(X, query, counts, bias, regression, folds, seed)
+def _given_regression(regression: Any, n_pairs: int, kept: np.ndarray) -> np.ndarray:
     values = np.asarray(regression, dtype=np.float64)
     if values.shape != (n_pairs,) or not np.isfinite(values[kept]).all():
         raise ValueError(
